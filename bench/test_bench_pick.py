@@ -1,4 +1,5 @@
-"""Benchmark of the choice of an endpoint: nanoseconds by each balancer among 2 to 1,000 endpoints, equal or of two weights.
+"""Benchmark of the choice of an endpoint: nanoseconds by each balancer among 2 to 1,000 endpoints, equal or of two weights, in one zone
+or in three.
 
 In: the engine's own code with a loop around it, so that Python is not what is measured. Out: `ns_each` in the extra info, beside the
 goal. Run: pytest bench/test_bench_pick.py --benchmark-enable. Must never assert a time.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import time
 
+import msgspec
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -35,14 +37,13 @@ def make_cluster(count: int, *, uneven: bool) -> ir.Cluster:
     return ir.Cluster(name="service/ns/web/80", endpoints=endpoints)
 
 
-@pytest.mark.parametrize("uneven", [False, True])
-@pytest.mark.parametrize("count", GOALS)
-@pytest.mark.parametrize("balance", ["least_request", "hash", "round_robin", "random"])
-def test_choices(benchmark: BenchmarkFixture, balance: str, count: int, uneven: bool) -> None:
-    cluster = make_cluster(count, uneven=uneven)
+def measure(benchmark: BenchmarkFixture, cluster: ir.Cluster, balance: str) -> None:
+    """The time of each choice; the engine is in zone a, where three of five proxies are."""
     path = Path(ir.Rule(route="ns/r", index=0), ir.HttpSettings())
+    count = len(cluster.endpoints)
     times = CHOICES[count]
     try:
+        path.engine.zones.settle("a", {"a": 3, "b": 1, "c": 1})
         found = benchmark.pedantic(
             count_choices,
             (path.engine, cluster, balance, 0, times),
@@ -58,3 +59,25 @@ def test_choices(benchmark: BenchmarkFixture, balance: str, count: int, uneven: 
         seconds = benchmark.stats.stats.as_dict()["min"]
         benchmark.extra_info["ns_each"] = round(seconds / times * 1e9, 1)
         print(f"\n{benchmark.name}: {benchmark.extra_info}")
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+@pytest.mark.parametrize("count", GOALS)
+@pytest.mark.parametrize("balance", ["least_request", "hash", "round_robin", "random"])
+def test_choices(benchmark: BenchmarkFixture, balance: str, count: int, uneven: bool) -> None:
+    measure(benchmark, make_cluster(count, uneven=uneven), balance)
+
+
+@pytest.mark.parametrize("force", [0, 1])
+@pytest.mark.parametrize("count", [100, 1_000])
+@pytest.mark.parametrize("balance", ["least_request", "round_robin", "random"])
+def test_choices_of_zones(
+    benchmark: BenchmarkFixture, balance: str, count: int, force: int
+) -> None:
+    """All stay in zone a, or a part of them."""
+    plain = make_cluster(count, uneven=False)
+    placed = tuple(
+        msgspec.structs.replace(one, zone="abc"[at % 3]) for at, one in enumerate(plain.endpoints)
+    )
+    rule = ir.ZoneAware(min_endpoints=1, force=force)
+    measure(benchmark, msgspec.structs.replace(plain, endpoints=placed, zones=rule), balance)

@@ -9,7 +9,7 @@ Must never: take a port or a hostname from those whom the fleet is for, or give 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import TypeVar
 
@@ -26,7 +26,7 @@ from edgefast.translate.settings import FleetState
 
 __all__ = ["Overlap"]
 
-T = TypeVar("T", ir.Listener, ir.Cluster, ir.Secret)
+T = TypeVar("T", ir.Listener, ir.Cluster, ir.PolicyUnit, ir.Secret)
 
 #: Seconds that the fleet before goes on when the next one could take over: until all nodes know its pods, and clients its
 #: address. As long as a pod that is told to go takes connections by default (EdgeProxy shutdown.minDrainDuration).
@@ -177,7 +177,7 @@ def _join(
     `left` gets the others.
     """
     now = {one.name: one for one in heir.listeners}
-    hosts, streams, clusters, secrets = [], [], {}, {}
+    hosts, streams, clusters, secrets, units = [], [], {}, {}, {}
     clusters_there = {one.name: one for one in heir.clusters}
     secrets_there = {one.name: one for one in heir.secrets}
     listeners = []
@@ -188,6 +188,11 @@ def _join(
             continue
         own = [host for host in heir.virtual_hosts if host.listener == one.name]
         used = {name for host in own for rule in host.rules for name in clusters_of(rule)}
+        named = {
+            name for host in own for rule in host.rules for name in (*rule.policies, *rule.traffic)
+        }
+        asked = [unit for unit in heir.policies if unit.name in named.union(one.filters)]
+        used |= {name for unit in asked for name in _asked_by(unit)}
         passed = [route for route in heir.stream_routes if route.listener == one.name]
         used |= {share.cluster for route in passed for share in route.backends}
         wanted = [clusters_there[name] for name in sorted(used - {""})]
@@ -199,6 +204,7 @@ def _join(
         hosts += own
         streams += passed
         clusters.update({cluster.name: cluster for cluster in wanted})
+        units.update({unit.name: unit for unit in asked})
         secrets.update({name: secrets_there[name] for name in keys})
     bound = {(ir.transport_of(one), one.bind_port) for one in listeners}
     there = {(one.protocol, one.port) for one in infra.ports}
@@ -208,8 +214,8 @@ def _join(
         if (one.protocol, one.target) in bound and (one.protocol, one.port) not in there
     ]
     return (
-        ir.Fleet(
-            name=fleet.name,
+        msgspec.structs.replace(
+            fleet,
             listeners=_sorted((*fleet.listeners, *listeners)),
             virtual_hosts=tuple(
                 sorted((*fleet.virtual_hosts, *hosts), key=lambda one: (one.listener, one.hostname))
@@ -221,6 +227,7 @@ def _join(
             ),
             clusters=_sorted({**clusters, **{one.name: one for one in fleet.clusters}}.values()),
             secrets=_sorted({**secrets, **{one.name: one for one in fleet.secrets}}.values()),
+            policies=_sorted({**units, **{one.name: one for one in fleet.policies}}.values()),
             limit_store=fleet.limit_store or (heir.limit_store if hosts else None),
         ),
         msgspec.structs.replace(
@@ -228,6 +235,14 @@ def _join(
             ports=tuple(sorted((*infra.ports, *more), key=lambda one: (one.port, one.protocol))),
         ),
     )
+
+
+def _asked_by(unit: ir.PolicyUnit) -> Iterator[str]:
+    """Give the clusters that a policy asks: services of authorisation, issuers of keys."""
+    yield from (one.cluster for one in (unit.ext_auth.backends if unit.ext_auth else ()))
+    for provider in unit.jwt.providers if unit.jwt else ():
+        if provider.remote is not None and provider.remote.cluster:
+            yield provider.remote.cluster
 
 
 def _is_as_before(one: ir.Listener, now: ir.Listener | None) -> bool:

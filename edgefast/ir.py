@@ -62,6 +62,8 @@ from edgefast.irtelemetry import LogMember as LogMember
 from edgefast.irtelemetry import LogPiece as LogPiece
 from edgefast.irtelemetry import Struct
 from edgefast.irtelemetry import Tracing as Tracing
+from edgefast.irzone import Proxies as Proxies
+from edgefast.irzone import ZoneAware as ZoneAware
 
 Protocol = Literal["HTTP", "HTTPS", "TLS", "TCP", "UDP"]
 NameType = Literal["Hostname", "URI"]
@@ -283,6 +285,7 @@ class Endpoint(Struct, frozen=True, gc=False):
     port: int = 0  # 0 with a unix path
     hostname: str = ""  # fqdn to resolve again and again; `address` is "" then
     weight: int = 1
+    zone: str = ""  # it is in; "" where nobody says
 
 
 class UpstreamTls(Struct, frozen=True, gc=False):
@@ -309,6 +312,7 @@ class Cluster(Struct, frozen=True, gc=False):
     protocol: UpstreamProtocol = "http1"
     max_connections: int = 1024
     max_pending: int = 1024
+    zones: ZoneAware | None = None  # as its Service says it; what policies say comes first
     # Of the rules that have it, or of their shares: how many of their traffic units are overrides, and all of them, as Rule.traffic; each once, sorted. What is
     # to be known of their policies before a request comes (health checks).
     treatments: tuple[tuple[int, tuple[str, ...]], ...] = ()
@@ -360,6 +364,7 @@ class Fleet(Struct, frozen=True, gc=False):
     secrets: tuple[Secret, ...] = ()
     policies: Sequence[PolicyUnit] = ()
     limit_store: RateLimitStore | None = None  # None: no rule has limits
+    proxies: Proxies | None = None  # None: nobody asks which zone a proxy is in
 
 
 class IR(Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from edgefast.irtelemetry import Struct
+from edgefast.irzone import ZoneAware
 
 
 class HashCookie(Struct, frozen=True, gc=False):
@@ -95,3 +96,4 @@ class LoadBalancer(Struct, frozen=True, gc=False):
     slow_start: int = (
         0  # milliseconds in which a new endpoint comes to its share; of the first two; 0: at once
     )
+    zones: ZoneAware | None = None  # never of "hash"; None: as the backend's Service says

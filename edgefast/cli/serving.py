@@ -9,6 +9,7 @@ import contextlib
 import functools
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ from edgefast.proxy.accesslog.logfile import check_log_file
 from edgefast.proxy.process.cpus import allowed_cpus
 from edgefast.proxy.process.filelimit import explain_start, raise_limit
 from edgefast.proxy.settings import ProxySettings
+from edgefast.resources.edge.zoneaware import ZONE_PATTERN
 
 __all__ = [
     "WILDCARDS",
@@ -70,6 +72,13 @@ def _read_log_file(text: str) -> Path | None:
             f"{text}: {error.strerror or 'is no regular file'} (- is standard output)"
         ) from None
     return path
+
+
+def _read_zone(text: str) -> str:
+    """Return a zone's name; "" is none. Raises ValueError."""
+    if text and not re.fullmatch(ZONE_PATTERN, text):
+        raise ValueError(f'"{text}" is no zone: letters, digits, -, _ and ., at most 63')
+    return text
 
 
 _OPTIONS = (
@@ -130,6 +139,13 @@ _OPTIONS = (
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
         help="Keep the last good table here (it holds private keys), for a start without its source.",
+    ),
+    click.option(
+        "--zone",
+        envvar="EDGEFAST_ZONE",
+        metavar="NAME",
+        callback=lambda context, option, text: through(_read_zone)(context, option, text or ""),
+        help="Zone of this machine, whose endpoints may come first.  [default: $EDGEFAST_ZONE, or what a controller knows]",
     ),
     click.option(
         "--drain-timeout",

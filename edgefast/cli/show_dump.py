@@ -25,6 +25,9 @@ def write_tables(dump: Any) -> None:
     agent, table = dump["agent"], dump["table"]
     state = "ready" if agent["ready"] else "not ready"
     click.echo(f"edgefast {agent['version']}, pid {agent['pid']}, {agent['phase']}, {state}")
+    zones = [one["engine"].get("zone", "") for one in dump["workers"] if one.get("engine")]
+    if any(zones):
+        click.echo(f"zone {', '.join(dict.fromkeys(zones))}")
     click.echo(
         f"table {table['version']}, {table['resources']} resources, accepted {table['accepted']}"
     )
@@ -33,7 +36,10 @@ def write_tables(dump: Any) -> None:
         (["LISTENER", "PROTOCOL", "PORT", "HOSTNAME", "VERSION"], _listeners(dump)),
         (["VIRTUAL HOST", "RULES", "VERSION"], _virtual_hosts(dump)),
         (["STREAM ROUTE", "ROUTE", "BACKENDS", "VERSION"], _stream_routes(dump)),
-        (["CLUSTER", "ENDPOINT", "HEALTHY", "ACTIVE", "IDLE", "EJECTIONS"], _endpoints(dump)),
+        (
+            ["CLUSTER", "ENDPOINT", "ZONE", "HEALTHY", "ACTIVE", "IDLE", "EJECTIONS"],
+            _endpoints(dump),
+        ),
         (["POLICY", "SAYS", "VERSION"], _policies(dump)),
         (["SECRET", "NAMES", "EXPIRES"], _secrets(dump)),
         (["LIMIT STORE", "MODE", "ADDRESSES", "VERSION"], _limit_stores(dump)),
@@ -98,11 +104,11 @@ def _endpoints(dump: Any) -> Iterator[Row]:
         sums: list[object] = [
             sum(one[name] for one in found) for name in ("active", "idle", "ejections")
         ]
-        yield [cluster_name, address, healthy, *sums]
+        yield [cluster_name, address, found[0].get("zone", ""), healthy, *sums]
     named = {name for name, _ in seen}
     for one in dump["clusters"]:
         if one["name"] not in named:
-            yield [one["name"], "no endpoint in use", "", "", "", ""]
+            yield [one["name"], "no endpoint in use", "", "", "", "", ""]
 
 
 def _policies(dump: Any) -> Iterator[Row]:

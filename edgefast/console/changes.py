@@ -24,6 +24,7 @@ from edgefast.why.served import Served
 from edgefast.why.streamdiff import compare_streams
 from edgefast.why.surface import compare_endpoints, compare_hosts
 from edgefast.why.trial import describe_match
+from edgefast.why.zonediff import compare_zones
 
 MOST = 200  # lines of each list
 ENTRIES = 6000  # of the hosts that differ, up to which requests are tried
@@ -136,6 +137,7 @@ def _try_requests(
     found += compare_streams(pair)
     found += compare_hosts(pair)
     found += compare_endpoints(pair)
+    found += compare_zones(pair)
     found.sort(key=rank_change)
     return found, pair.examples, why_not
 

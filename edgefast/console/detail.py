@@ -30,6 +30,7 @@ from edgefast.why.pair import make_host
 from edgefast.why.served import render_endpoint
 from edgefast.why.trial import describe_match
 from edgefast.why.witness import make_witnesses
+from edgefast.why.zones import describe_zones
 
 MOST = 50  # lines of one section
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
@@ -232,12 +233,17 @@ def _describe_share(state: State, share: ir.BackendRef | ir.StreamBackend) -> It
             ("name", cluster.name),
             ("weight", str(share.weight)),
             *([("TLS, for", cluster.tls.sni)] if cluster.tls is not None else []),
+            *(
+                [("zones", f"endpoints {describe_zones(cluster.zones)}, as its Service says")]
+                if cluster.zones is not None
+                else []
+            ),
             ("connections", f"{cluster.max_connections}, and {cluster.max_pending} waiting"),
         ],
     )
-    yield _section("Endpoints", [("", render_endpoint(one)) for one in cluster.endpoints])
+    yield _section("Endpoints", [(one.zone, render_endpoint(one)) for one in cluster.endpoints])
     yield _section(
-        "Terminating endpoints", [("", render_endpoint(one)) for one in cluster.fallback]
+        "Terminating endpoints", [(one.zone, render_endpoint(one)) for one in cluster.fallback]
     )
 
 

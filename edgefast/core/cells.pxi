@@ -89,6 +89,8 @@ cdef enum:
     G_HEALTH_CHECKS = 139
     G_HEALTH_CHECKS_FAILED = 140
     G_HEALTH_CHECKS_ILL = 141
+    G_ZONE_OWN = 142
+    G_ZONE_OTHER = 143
 
 cdef enum:
     C_ABORTED = 5

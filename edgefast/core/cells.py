@@ -145,6 +145,8 @@ GLOBALS: tuple[str, ...] = (
     "health_checks",
     "health_checks_failed",
     "health_checks_ill",
+    "zone_own",
+    "zone_other",
 )
 
 #: Those that say how much there is now, of a worker: its successor begins with none.

@@ -48,6 +48,10 @@ cdef class Health
 cdef class HealthRecord
 cdef class Outlier
 cdef class Breaker
+cdef class Zones
+cdef class ZoneRule
+cdef class ZoneChances
+cdef class ZoneRuns
 cdef class EndpointCheck
 cdef class EndpointChecks
 cdef class Prober
@@ -138,6 +142,7 @@ include "upstream/breaker.pxd"
 include "upstream/retrywindow.pxd"
 include "upstream/check.pxd"
 include "upstream/balance.pxd"
+include "upstream/zone.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
@@ -233,6 +238,7 @@ cdef class Engine:
         EndpointChecks checks
         object outliers         # ir.OutlierDetection -> Outlier, of those that anybody has
         Prober prober
+        readonly Zones zones
         object ask_others       # told of a cluster whose connections are other workers'; None: nobody is there
         # life
         readonly int worker

@@ -93,8 +93,12 @@ class TlsContext:
     def trust_system(self) -> None: ...
     def within(self, scope: bytes) -> TlsContext: ...
 
+class Zones:
+    def settle(self, own: str, proxies: dict[str, int]) -> None: ...
+
 class Engine:
     limiter: Limiter
+    zones: Zones
     loop: asyncio.AbstractEventLoop
     worker: int
     resolver: Resolver

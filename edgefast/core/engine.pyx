@@ -209,6 +209,7 @@ cdef class Engine:
         self.checks = EndpointChecks()
         self.outliers = WeakValueDictionary()
         self.prober = Prober(self)
+        self.zones = Zones(self)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
         self.connections = set()
         self.old = set()
@@ -383,6 +384,7 @@ cdef class Engine:
         cdef Cluster cluster
         return {
             "version": self.version,
+            "zone": self.zones.own,
             "connections": len(self.connections),
             "streams": len(self.streams),
             "active": self.active,

@@ -36,6 +36,12 @@ AUTHORISATION = (
         "Endpoints that got no requests any more for that.",
         "health_checks_ill",
     ),
+    count(
+        "zone_own",
+        "Endpoints that were chosen of the proxy's own zone, where zones count.",
+        "zone_own",
+    ),
+    count("zone_other", "Endpoints of other zones that were chosen there.", "zone_other"),
 )
 
 DECIDED = Family(

@@ -109,6 +109,19 @@ FLEETS = (
         where="In Events of a Gateway, in the controller's log, and as `Unknown` in the status of the Gateway.",
     ),
     Page(
+        word="ZoneNotKnown",
+        means="Backends whose zones count (`loadBalancer.zoneAware` of a BackendTrafficPolicy, `trafficDistribution` of a Service) are "
+        "served by proxies of which nobody knows the zone they are in. To these endpoints of all zones are alike; nothing fails.",
+        fix=(
+            "In a cluster label the nodes with `topology.kubernetes.io/zone`, and see that EndpointSlices of the fleet's Service have "
+            "zones. Pods that run keep what their EndpointSlice says.",
+            "A proxy of files: `edgefast run --zone NAME`, or EDGEFAST_ZONE in its environment.",
+        ),
+        seen="Gateway default/edge: ZoneNotKnown: 1 of 3 proxies of edge-gateway-system/edge-default-edge are in no zone: to them "
+        "endpoints of all zones are alike",
+        where="In `edgefast status`, the console and the log, as a warning.",
+    ),
+    Page(
         word="TicketKeysNotKept",
         means="The reason of an Event: the Secret from which fleets' keys of TLS session tickets are derived cannot be read or "
         "written, or is not the controller's. Nothing fails: proxies go on with the keys they have, for a day, and then with keys of "

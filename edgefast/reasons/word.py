@@ -79,6 +79,7 @@ Word = Literal[
     "UnsupportedProtocol",
     "UnsupportedValue",
     "UnsupportedVersion",
+    "ZoneNotKnown",
 ]
 
 #: Under which settings an example is translated: files, a cluster, files with the address 127.0.0.1, CRDs of a release, files

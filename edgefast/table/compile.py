@@ -31,7 +31,15 @@ from edgefast.table.shards import (
 
 _encode = msgspec.msgpack.Encoder().encode
 
-Named = ir.Listener | ir.StreamRoute | ir.Cluster | ir.Secret | ir.PolicyUnit | ir.RateLimitStore
+Named = (
+    ir.Listener
+    | ir.StreamRoute
+    | ir.Cluster
+    | ir.Secret
+    | ir.PolicyUnit
+    | ir.RateLimitStore
+    | ir.Proxies
+)
 #: What an object was that became one resource of its name.
 _ONE = Compiled(())
 T = TypeVar(
@@ -43,9 +51,11 @@ T = TypeVar(
     ir.Secret,
     ir.PolicyUnit,
     ir.RateLimitStore,
+    ir.Proxies,
 )
 
 LIMIT_STORE = "store"  # the name of the one resource of type limit_store
+PROXIES = "fleet"  # and of the one of type proxies
 
 
 class _Memo(msgspec.Struct, frozen=True):
@@ -81,11 +91,17 @@ def compile_fleet(fleet: ir.Fleet, previous: Shards | None = None) -> Shards:
     work.replace("policy", old.policies, fleet.policies, _name, _compile_as("policy"))
     stores = _compile_as("limit_store")
     work.replace("limit_store", _stores(old), _stores(fleet), _name, stores)
+    proxies = _compile_as("proxies")
+    work.replace("proxies", _proxies(old), _proxies(fleet), _name, proxies)
     return work.finish(fleet)
 
 
 def _stores(fleet: ir.Fleet) -> tuple[ir.RateLimitStore, ...]:
     return () if fleet.limit_store is None else (fleet.limit_store,)
+
+
+def _proxies(fleet: ir.Fleet) -> tuple[ir.Proxies, ...]:
+    return () if fleet.proxies is None else (fleet.proxies,)
 
 
 class _Work:
@@ -179,6 +195,8 @@ def _name_host(host: ir.VirtualHost | ir.StreamRoute) -> str:
 def _name(item: Named) -> str:
     if isinstance(item, ir.StreamRoute):
         return _name_host(item)
+    if isinstance(item, ir.Proxies):
+        return PROXIES
     return LIMIT_STORE if isinstance(item, ir.RateLimitStore) else item.name
 
 

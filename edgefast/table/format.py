@@ -24,6 +24,7 @@ _RECORDS = (
     ir.PolicyUnit,
     ir.StreamRoute,
     ir.RateLimitStore,
+    ir.Proxies,
 )
 
 

@@ -18,11 +18,12 @@ from edgefast.sortedmap import EMPTY, Draft, SortedMap, find_unlike
 
 RESOURCE_LIMIT = 1024 * 1024  # bytes; gRPC refuses messages above 4 MiB by default
 
-# Puts in this order, removals in the reverse: a rule never names a cluster or a policy that is not there yet, nor counts where no store
+# Puts in this order, removals in the reverse: endpoints are put in order by zones that are known, a rule never names a cluster or a policy that is not there yet, nor counts where no store
 # is, and a more specific listener owns its hosts the moment it exists, so their rules must be there first.
 TYPES = (
     "secret",
     "limit_store",
+    "proxies",
     "cluster",
     "policy",
     "fragment",

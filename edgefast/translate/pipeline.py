@@ -41,6 +41,7 @@ from edgefast.translate.finding.refused import check_references
 from edgefast.translate.finding.unapplied import find_unapplied
 from edgefast.translate.fleet.assemble import assemble_fleets
 from edgefast.translate.fleet.front import translate_front
+from edgefast.translate.fleet.proxies import find_unplaced
 from edgefast.translate.fleet.shelf import Shelves
 from edgefast.translate.gateway.listenerset import find_lost_sets
 from edgefast.translate.judge.ownstatus import find_asked, judge_own_policies
@@ -157,6 +158,7 @@ def translate(
         previous.ir if previous else None,
         previous.infra if previous and memo and front is memo.front else None,
         memo.shelves if memo else Shelves(),
+        snapshot.slices_by_service,
     )
 
     # What people are told: statuses, and problems when somebody asks.
@@ -215,6 +217,8 @@ def translate(
         found += sums.every_problem()
         found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
         found += judged.problems(own, standalone=settings.standalone)
+        for around, fleet in zip(infra, fleets.fleets, strict=False):
+            found += find_unplaced(around, fleet.proxies) if fleet.proxies is not None else ()
         found += hosts.problems()
         found += reach.problems()
         return _place_problems(snapshot, found, hints=settings.standalone)

@@ -18,6 +18,7 @@ from edgefast.why.served import Served
 from edgefast.why.streamdiff import compare_streams
 from edgefast.why.surface import compare_endpoints, compare_hosts
 from edgefast.why.told import compare_told
+from edgefast.why.zonediff import compare_zones
 
 
 def diff_translations(old: Translation, new: Translation) -> Difference:
@@ -31,6 +32,7 @@ def diff_translations(old: Translation, new: Translation) -> Difference:
         changes += compare_streams(pair)
         changes += compare_hosts(pair)
         changes += compare_endpoints(pair)
+        changes += compare_zones(pair)
         examples += pair.examples
     changes += compare_told(old, new)
     once = tuple(dict.fromkeys(sorted(changes, key=rank_change)))

@@ -42,12 +42,14 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
         cluster: tuple(_sum_endpoint(address, found) for address, found in named.items())
         for cluster, named in seen.items()
     }
+    zone = next((one["zone"] for one in engines if one.get("zone")), "")
     refusing = bool(engines) and all(_refuses(engine.get("rate_limits")) for engine in engines)
     problems = tuple(one["text"] for one in dump.get("problems", ()) if one["severity"] == "error")
     uncounted = tuple(one["text"] for one in dump.get("problems", ()) if one["reason"] in UNCOUNTED)
     if isinstance(limits, str):
         return Live(
             endpoints,
+            zone=zone,
             why_no_rows=limits,
             refusing=refusing,
             problems=problems,
@@ -57,6 +59,7 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
         )
     return Live(
         endpoints,
+        zone=zone,
         rows=tuple(limits["counters"]),
         more_rows=not limits["complete"],
         hidden=bool(limits.get("hidden")),
@@ -73,6 +76,7 @@ def _sum_endpoint(address: str, found: list[Mapping[str, Any]]) -> EndpointPart:
     # Each worker counts its own requests: one that failed long ago stays counted where no other came since.
     failing = all(one.get("failures", 0) or not one["healthy"] for one in found)
     return EndpointPart(
+        zone=found[0].get("zone", ""),
         address=address,
         healthy=ejected == 0,
         workers=f"{ejected} of {len(found)} workers ejected it" if ejected else "",

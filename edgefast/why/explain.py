@@ -56,6 +56,7 @@ from edgefast.why.stream import explain_stream
 from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
 from edgefast.why.treated import describe_treated
 from edgefast.why.unserved import find_unserved
+from edgefast.why.zones import list_zones
 
 MOST = 10  # candidates
 _HITS = 1000  # rules that match one request
@@ -201,6 +202,12 @@ def _explain_rule(
             *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
             *(() if rule.status else describe_units(units)),
             *((f"{balanced[1]}: {describe_balancer(balanced[0])}",) if balanced else ()),
+            *list_zones(
+                rule,
+                [served.clusters.get(one.cluster) for one in rule.backends],
+                balanced[0] if balanced else None,
+                served.live,
+            ),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,

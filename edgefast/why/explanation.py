@@ -82,6 +82,7 @@ class EndpointPart(Value, frozen=True, kw_only=True):
     """One address."""
 
     address: str
+    zone: str = ""  # that it is in; "": nobody says
     healthy: bool | None = None  # None: nobody was asked
     workers: str = ""  # "1 of 2 ejected it"
     failing: bool = False  # no worker is well with it: it is ejected, or the last request failed

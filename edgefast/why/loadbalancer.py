@@ -14,6 +14,7 @@ from edgefast import ir
 from edgefast._csrc import ffi, lib
 from edgefast.why.head import Head
 from edgefast.why.served import render_endpoint
+from edgefast.why.zones import describe_zones
 
 __all__ = ["choose_endpoint", "describe_balancer", "find_balancer"]
 
@@ -36,8 +37,9 @@ def find_balancer(units: Sequence[ir.PolicyUnit]) -> tuple[ir.LoadBalancer, str]
 def describe_balancer(one: ir.LoadBalancer) -> str:
     """Return by what requests get their endpoints."""
     slowly = f", new ones slowly for {one.slow_start} ms" if one.slow_start else ""
+    zones = f", {describe_zones(one.zones)}" if one.zones is not None else ""
     return (
-        f"{_WORDS[one.type]}{slowly}"
+        f"{_WORDS[one.type]}{slowly}{zones}"
         if one.hash is None
         else f"endpoints by {_describe_key(one.hash)}"
     )

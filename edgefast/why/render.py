@@ -136,11 +136,12 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
     for endpoint in one.endpoints:
         used = " in use" if endpoint.failures else " healthy"
         state = {None: "", True: used, False: f" ejected: {endpoint.workers}"}[endpoint.healthy]
+        zone = f" in {endpoint.zone}" if endpoint.zone else ""
         active = f", {endpoint.active} active" if endpoint.active else ""
         count = endpoint.failures
         last = "request failed" if count == 1 else f"{count} requests failed in a row"
         failed = f", its last {last}" if count else ""
-        endpoints.append(f"{endpoint.address}{state}{failed}{active}")
+        endpoints.append(f"{endpoint.address}{zone}{state}{failed}{active}")
     kind = "terminating endpoints" if one.fallback else "endpoints"
     if one.name:
         yield _row("", f"{kind} {', '.join(endpoints) or 'none'}")

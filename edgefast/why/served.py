@@ -34,6 +34,7 @@ class Live(msgspec.Struct, frozen=True):
     refusing: bool = False  # its store of counters does not answer, and requests get 500 then
     problems: tuple[str, ...] = ()  # errors that it knows of its files, one line each
     uncounted: tuple[str, ...] = ()  # what keeps limits from counting: texts of such problems
+    zone: str = ""  # that it is in; "": it does not know
     workers: int = 0  # that were asked
     silent: int = 0  # of these, that did not answer
 
@@ -91,7 +92,9 @@ class Served:
         if self.live is not None and cluster in self.live.endpoints:
             return self.live.endpoints[cluster], fallback
         known = (found.endpoints or found.fallback) if found is not None else ()
-        return tuple(EndpointPart(address=render_endpoint(one)) for one in known), fallback
+        return tuple(
+            EndpointPart(address=render_endpoint(one), zone=one.zone) for one in known
+        ), fallback
 
 
 def serve_translation(

@@ -108,7 +108,7 @@ TYPE_URLS: Mapping[str, str] = {
 T = TypeVar("T")
 _TYPES = {url: type_ for type_, url in TYPE_URLS.items()}
 #: Raise it with every change of what messages mean that the other end would read otherwise or refuse.
-STREAM_VERSION = 4
+STREAM_VERSION = 5
 #: How a node names a table format among the features of xDS: with the stream's version, which have to be the same for both ends.
 _FORMAT = f"edgefast.stream/{STREAM_VERSION}/"
 #: How a node says that it takes keys of session tickets.

@@ -81,6 +81,8 @@ LOOKED_UP = {
     "edgefast_bodies_not_gathered_total",
     "edgefast_pending_gave_way_total",
     "edgefast_health_checks_total",
+    "edgefast_zone_own_total",
+    "edgefast_zone_other_total",
     "edgefast_parser_disagreements_total",
     "edgefast_xds_last_commit_timestamp_seconds",
     "edgefast_xds_streams_total",

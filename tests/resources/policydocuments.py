@@ -50,6 +50,7 @@ from edgefast.resources.edge.securitypolicy import (
     OperationPath,
     SecurityPolicySpec,
 )
+from edgefast.resources.edge.zoneaware import ZoneAware
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
 Document = dict[str, Any]
@@ -205,7 +206,15 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
     LoadBalancer: [
         {"type": kind, **hashed}
         for kind in ("ConsistentHash", "LeastRequest", "RoundRobin", "Random")
-        for hashed in ({}, {"consistentHash": _HASH}, {"slowStart": {"window": "1s"}})
+        for hashed in (
+            *({}, {"consistentHash": _HASH}, {"slowStart": {"window": "1s"}}),
+            {"zoneAware": {"preferLocal": {}}},
+        )
+    ],
+    ZoneAware: [
+        {**near, **weighs}
+        for near in ({}, {"preferLocal": {"force": {}}})
+        for weighs in ({}, {"weightedZones": [{"zone": "a", "weight": 1}]})
     ],
     SlowStart: [{"window": one} for one in ("0s", "1ms", "1h", "61m")],
     ConsistentHash: [

@@ -57,6 +57,7 @@ from edgefast.resources.rules import (
     policytarget,
     routefilter,
     traffic,
+    zoneaware,
 )
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.schema.schema import plain_default
@@ -75,6 +76,7 @@ RULES = [
         policytarget,
         routefilter,
         traffic,
+        zoneaware,
         backend,
         config,
     )

@@ -16,6 +16,7 @@ from edgefast.resources.rules import (
     policytarget,
     routefilter,
     traffic,
+    zoneaware,
 )
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.rules.rules import _BOOKS, rules_of
@@ -34,6 +35,7 @@ OWN = [
         policytarget,
         routefilter,
         traffic,
+        zoneaware,
         backend,
         config,
     )

@@ -85,6 +85,7 @@ def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
         "PortNotSpecified",
         "RefusedByProxies",
         "TicketKeysNotKept",
+        "ZoneNotKnown",
     }
 
 

@@ -52,6 +52,7 @@ def test_type_urls_are_those_of_the_architecture() -> None:
     assert {url.rpartition(".")[2] for url in TYPE_URLS.values()} == {
         "Secret",
         "LimitStore",
+        "Proxies",
         "Cluster",
         "Policy",
         "Fragment",

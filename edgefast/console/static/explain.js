@@ -116,7 +116,7 @@ function* backend(one) {
   yield `${one.share} % ${one.name || `answered with ${one.status}: ${one.reason}`}`;
   for (const endpoint of one.endpoints || []) {
     const state = endpoint.healthy === undefined || endpoint.healthy === null ? '' : !endpoint.healthy ? 'bad' : endpoint.failures ? 'warn' : 'good';
-    yield h('span', { class: 'endpoint', 'data-state': state }, endpoint.address,
+    yield h('span', { class: 'endpoint', 'data-state': state }, endpoint.address, endpoint.zone ? ` in ${endpoint.zone}` : '',
       state && ` ${state === 'warn' ? 'in use' : endpoint.healthy ? 'healthy' : `ejected: ${endpoint.workers}`}`, endpoint.failures ? `, its last ${endpoint.failures === 1 ? 'request failed' : `${some(endpoint.failures, 'request')} failed in a row`}` : '', endpoint.active ? `, ${endpoint.active} active` : '');
   }
   if (one.more_endpoints) yield `and ${count(one.more_endpoints)} more endpoints`;

@@ -17,7 +17,7 @@ cdef class Mirror(UpstreamUser):
         self.unsized = ex.unsized
         self.announced = ex.announced
         self.takes_trailers = ex.takes_trailers
-        self.balance, self.hash_key = ex.balance, ex.hash_key
+        self.balance, self.hash_key, self.zones = ex.balance, ex.hash_key, ex.zones
         out_reserve(&self.head, ex.head.size)
         out_raw(&self.head, ex.head.data, ex.head.size)
         self.engine.wheel.arm(self, self.engine.wheel.now + (self.settings.route_timeout or 15000))

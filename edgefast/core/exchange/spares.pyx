@@ -73,6 +73,7 @@ cdef class Spares(Watched):
         ex.breaker = None
         ex.check = None
         ex.window = None
+        ex.zones = None
         ex.line = None
         ex.place = None
         ex.sender = None

@@ -23,6 +23,7 @@ cdef class Traffic:
         HashPolicy hash         # None: none
         Outlier outlier         # None: as where there is no policy
         Breaker breaker         # None: none
+        ZoneRule zones          # None: as a backend's Service says
         int64_t slow            # ms of a slow start; 0: none
         EndpointCheck check             # None: none
         uint32_t panic          # 0: never

@@ -89,6 +89,7 @@ cdef class Traffic:
             self.compression = Compression(compression) if compression is not None and compression.encodings else None
             balancer = self.first("load_balancer")
             self.balance = <Balance>BALANCES[balancer.type] if balancer is not None else BY_LOAD
+            self.zones = self.engine.zones.rule_of(balancer.zones) if balancer is not None else None
             self.slow = balancer.slow_start if balancer is not None else 0
             self.hash = HashPolicy(balancer.hash) if self.balance == BY_KEY else None
             outlier = self.first("outlier")
@@ -128,6 +129,7 @@ cdef class Traffic:
         ex.panic = self.panic
         ex.window = self.window
         ex.slow_start = self.slow
+        ex.zones = self.zones
         return False
 
     cdef bint strikes(self, Exchange ex, Routed *at, const ef_request *request) except -1:

@@ -9,7 +9,7 @@ cdef class DatagramSession(Watched):
     cdef bint connect(self, uint64_t tried) except -1:
         """Choose an endpoint and have a socket towards it. False: there is none."""
         cdef Cluster cluster = self.cluster
-        cdef Endpoint endpoint = cluster.pick(tried, HEED_EJECTED, BY_LOAD, 0) if cluster.size else None
+        cdef Endpoint endpoint = choose_near(cluster, tried)
         cdef SocketName to
         if endpoint is None or endpoint.port == 0:
             return False

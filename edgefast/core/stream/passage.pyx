@@ -152,7 +152,7 @@ cdef class Passage(Timer):
             self.tried = self.asked = 0
             if self.endpoint is not None and self.endpoint.index >= 0:
                 self.note_asked()
-        endpoint = cluster.pick(self.tried, HEED_EJECTED, BY_LOAD, 0) if cluster.size else None
+        endpoint = choose_near(cluster, self.tried)
         if endpoint is None:
             return self.refuse(PE_NO_ENDPOINT)
         dial = PassageDial.__new__(PassageDial)

@@ -4,7 +4,7 @@ cdef dict BALANCES = {"least_request": BY_LOAD, "hash": BY_KEY, "round_robin": B
 
 
 def count_choices(Engine engine, spec, str balance, uint64_t tried, int times):
-    """How often each endpoint of an ir.Cluster is chosen, by an ir.LoadBalancer's type; of "hash" each time by another key."""
+    """How often each endpoint of an ir.Cluster is chosen, by an ir.LoadBalancer's type; of "hash" each time by another key. With zones, in their order."""
     cdef Cluster cluster = Cluster(engine, spec.name)
     cdef Endpoint endpoint
     cdef Balance how = BALANCES[balance]
@@ -17,7 +17,10 @@ def count_choices(Engine engine, spec, str balance, uint64_t tried, int times):
         raise MemoryError
     try:
         for i in range(times):
-            endpoint = cluster.pick(tried, HEED_EJECTED, how, <uint64_t>i)
+            if cluster.runs is not None:
+                endpoint = choose_in_zones(cluster, None, tried, HEED_EJECTED, how, <uint64_t>i)
+            else:
+                endpoint = cluster.pick(tried, HEED_EJECTED, how, <uint64_t>i)
             found[endpoint.index] += 1
         return [found[i] for i in range(<int>cluster.size)]
     finally:

@@ -4,17 +4,24 @@
 # those that are left. For one choice alone they are passed over by a bit of their own, which everybody else has not heard of: whoever has tried
 # few endpoints, and has no bound, pays nothing. Must never prefer one that is out to one that is only full.
 
+cdef Endpoint draw(Cluster cluster, UpstreamUser user, uint8_t heed):
+    """By the balance that its policies say, of the zones that come first."""
+    if cluster.runs is not None:
+        return choose_in_zones(cluster, user.zones, user.tried_of(cluster), heed, user.balance, user.hash_key)
+    return cluster.pick(user.tried_of(cluster), heed, user.balance, user.hash_key)
+
+
 cdef Endpoint choose(Cluster cluster, UpstreamUser user, uint8_t heed):
     """One that it has not tried, if there is another; None: there is none at all."""
     cdef Endpoint endpoint
     if user.tried_past is None:
-        return cluster.pick(user.tried_of(cluster), heed, user.balance, user.hash_key)
+        return draw(cluster, user, heed)
     look_if_changed(cluster)
     for endpoint in user.tried_past:
         if endpoint.cluster is cluster and endpoint.index >= 0:
             cluster.load[endpoint.index].out |= HEED_PASSED
     try:
-        return cluster.pick(user.tried_of(cluster), heed | HEED_PASSED, user.balance, user.hash_key)
+        return draw(cluster, user, heed | HEED_PASSED)
     finally:
         for endpoint in user.tried_past:
             if endpoint.cluster is cluster and endpoint.index >= 0:
@@ -33,7 +40,7 @@ cdef Endpoint choose_with_room(Cluster cluster, UpstreamUser user, uint8_t heed)
         found = choose(cluster, user, heed | HEED_PASSED)
         if user.tried_past is not None and not is_fit(cluster, user, found, heed):
             pass_over_full(cluster, user)  # one that was tried is better than none
-            found = cluster.pick(user.tried_of(cluster), heed | HEED_PASSED, user.balance, user.hash_key)
+            found = draw(cluster, user, heed | HEED_PASSED)
     finally:
         for i in range(cluster.size):
             cluster.load[i].out &= ~HEED_PASSED

@@ -47,6 +47,7 @@ cdef class Cluster(Pool):
         self.tls_stream = None
         self.sni = tls.sni if tls is not None else None
         self.spec = spec
+        self.zone_rule = self.engine.zones.rule_of(spec.zones) if spec is not None else None
         if spec is not None:
             self.max_connections, self.max_pending = spec.max_connections, spec.max_pending
         self.tightest = self.tightest_each = 0  # of rules that may be others now
@@ -69,38 +70,40 @@ cdef class Cluster(Pool):
         cdef ef_health_record **records
         cdef dict before = {}
         cdef list now = []
+        cdef list found = []
         cdef set seen = set()
         for endpoint in self.endpoints:
             before[endpoint.key] = endpoint
         wanted = ()
         if self.spec is not None:
             wanted = self.spec.endpoints or self.spec.fallback
-        addresses = []
         for item in wanted:
             if item.hostname:
                 if item.hostname not in self.resolved:
                     self.resolved[item.hostname] = None
                     self.engine.resolver.watch(item.hostname, self._on_resolved)
-                for address in self.resolved[item.hostname] or ():
-                    addresses.append((address, item.port, item.weight))
+                addresses = self.resolved[item.hostname] or ()
             else:
-                addresses.append((item.address, item.port, item.weight))
+                addresses = (item.address,)
+            for address in addresses:
+                if (address, item.port) not in seen:
+                    seen.add((address, item.port))
+                    found.append((address, item.port, item.weight, item.zone))
+        runs = order_by_zone(self.engine, found)
+        self.zone = found[0][3] if found else ""
         hostnames = {item.hostname for item in wanted if item.hostname}
         for hostname in [name for name in self.resolved if name not in hostnames]:
             del self.resolved[hostname]
             self.engine.resolver.forget(hostname, self._on_resolved)
-        load = <ef_endpoint_load *>calloc(len(addresses) + 1, sizeof(ef_endpoint_load))
-        ids = <uint64_t *>calloc(len(addresses) + 1, sizeof(uint64_t))
-        records = <ef_health_record **>calloc(len(addresses) + 1, sizeof(ef_health_record *))
+        load = <ef_endpoint_load *>calloc(len(found) + 1, sizeof(ef_endpoint_load))
+        ids = <uint64_t *>calloc(len(found) + 1, sizeof(uint64_t))
+        records = <ef_health_record **>calloc(len(found) + 1, sizeof(ef_health_record *))
         if load == NULL or ids == NULL or records == NULL:
             free(load)
             free(ids)
             free(records)
             raise MemoryError
-        for address, port, weight in addresses:
-            if (address, port) in seen:
-                continue
-            seen.add((address, port))
+        for address, port, weight, _ in found:
             endpoint = before.pop((address, port), None)
             if endpoint is None:
                 endpoint = Endpoint(self, address, port)
@@ -124,7 +127,7 @@ cdef class Cluster(Pool):
         free(self.records)
         free(self.turns)
         self.load, self.ids, self.records, self.turns = load, ids, records, NULL
-        self.endpoints = now
+        self.endpoints, self.runs = now, runs
         self.size = <uint32_t>len(now)
         self.look()
         return self.serve_pending()
@@ -142,6 +145,8 @@ cdef class Cluster(Pool):
                 out |= self.out_by_checks(<Endpoint>PyList_GET_ITEM(self.endpoints, i), self.load[i].out)
             self.load[i].out = out
         self.back_at = first
+        if self.runs is not None:
+            self.runs.forget()
         return self.rearm()
 
     cdef int heed_checks(self, list checks) except -1:
@@ -227,6 +232,16 @@ cdef class Cluster(Pool):
             ef_pick_begin_turns(self.load, self.turns, self.size, self.engine.random)
         return self.turns
 
+    cdef str zone_of(self, Endpoint endpoint):
+        """Where it is, "" where nobody says it."""
+        cdef uint32_t at
+        if self.runs is None:
+            return self.zone
+        for at in range(self.runs.size):
+            if <uint32_t>endpoint.index < self.runs.begin[at + 1]:
+                return self.runs.names[at]
+        return ""
+
     def dump(self):
         self.look()
         return {
@@ -241,6 +256,7 @@ cdef class Cluster(Pool):
             "endpoints": [
                 {
                     "address": (<Endpoint>e).text.decode(),
+                    "zone": self.zone_of(<Endpoint>e),
                     "active": self.load[(<Endpoint>e).index].active,
                     "idle": len((<Endpoint>e).idle) + sum([(<H2Client>one).is_idle() for one in (<Endpoint>e).shared]),
                     "shared": len((<Endpoint>e).shared),

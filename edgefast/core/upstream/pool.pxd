@@ -14,6 +14,7 @@ cdef class Pool(Timer):
         list endpoints
         ef_endpoint_load *load  # of each endpoint
         uint32_t size           # how many
+        ZoneRuns runs           # of them, by zone; None: they are all of one
         HealthRecord record     # how it fares, and what of it all workers have
         uint32_t *own           # this worker's part (EF_SHARE_*): connections, users that wait, tries in progress, retries
         uint32_t retiring       # of these, that end because so many requests were cancelled on them (h2/cancels.pyx)

@@ -29,6 +29,7 @@ cdef class UpstreamUser(Timer):
         Outlier outlier     # which failures are too many; None: no policy says
         Breaker breaker     # how much of a cluster there may be; None: no policy says
         RetryWindow window  # how many repeats there may be in an interval; None: no policy says
+        ZoneRule zones      # whose endpoints come first; None: no policy says
         int64_t slow_start  # ms in which a new endpoint comes to its share; 0: at once
         EndpointCheck check # by which endpoints may be out; None: by none
         uint32_t panic      # percent of endpoints; fewer that are not out, and all are used

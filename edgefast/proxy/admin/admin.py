@@ -58,6 +58,7 @@ _POLICY: msgspec.msgpack.Decoder[ir.PolicyUnit] = msgspec.msgpack.Decoder(ir.Pol
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
 _STREAM: msgspec.msgpack.Decoder[ir.StreamRoute] = msgspec.msgpack.Decoder(ir.StreamRoute)
 _LIMIT_STORE = msgspec.msgpack.Decoder(ir.RateLimitStore)
+_PROXIES = msgspec.msgpack.Decoder(ir.Proxies)
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 Routes = Mapping[tuple[str, str], Handler]
@@ -292,7 +293,10 @@ def _render_dump(
     hosts: list[dict[str, Any]] = []
     parts: dict[str, list[dict[str, Any]]] = {
         type_: []
-        for type_ in ("listener", "stream_route", "cluster", "policy", "secret", "limit_store")
+        for type_ in (
+            *("listener", "stream_route", "cluster", "policy", "secret", "limit_store"),
+            "proxies",
+        )
     }
     for (type_, name), version, data in copies:
         listed = parts.get(type_, hosts)
@@ -310,6 +314,7 @@ def _render_dump(
         "policies": sorted(parts["policy"], key=_name),
         "secrets": sorted(parts["secret"], key=_name),
         "limit_stores": parts["limit_store"],
+        "proxies": parts["proxies"],
         **({"objects": objects()} if objects is not None else {}),
     }
     return _json(body)
@@ -334,6 +339,8 @@ def _describe(type_: str, data: bytes, about: CertificateFacts | None) -> dict[s
             store = _LIMIT_STORE.decode(data)
             shown = {"kind": store.kind, "mode": store.mode, "addresses": store.addresses}
             shown["credentials"] = "<redacted>"
+        case "proxies":
+            shown = msgspec.to_builtins(_PROXIES.decode(data))
         case _:
             shown = {"type": type_, **describe_blob(data)}
     return shown

@@ -101,6 +101,11 @@ class ConsoleSource:
                 ("TLS library", agent.tls or "no worker has said yet"),
                 *([("TLS handshakes", shaken)] if shaken else []),
                 ("process", str(os.getpid())),
+                *(
+                    [("zone", _describe_zone(agent))]
+                    if agent.own_zone.zone or agent.own_zone.asked
+                    else []
+                ),
                 ("tables taken in", str(agent.tables)),
                 ("table memory", f"{agent.arena.used / 2**20:.1f} MiB"),
                 ("listens on", ", ".join(map(show_place, agent.bound())) or "nothing"),
@@ -167,3 +172,10 @@ def _handshakes(totals: Mapping[str, int]) -> str:
     resumed = sum(count for name, count in done.items() if name.endswith("_true"))
     newest = sum(count for name, count in done.items() if name.startswith(f"{HANDSHAKES_DONE}1.3"))
     return f"{total}: {resumed / total:.0%} resumed, {newest / total:.0%} TLS 1.3"
+
+
+def _describe_zone(agent: Agent) -> str:
+    """Return where the proxy is, and where the ready ones of its fleet are."""
+    own = agent.own_zone
+    shares = ", ".join(f"{count} in {zone}" for zone, count in sorted(own.shares.items()))
+    return (own.zone or "not known") + (f" (ready proxies: {shares})" if shares else "")

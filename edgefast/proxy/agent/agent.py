@@ -22,6 +22,7 @@ from edgefast.daemon.logs import set_level
 from edgefast.problem import Problem
 from edgefast.proxy.agent.acknowledgement import Acknowledgement
 from edgefast.proxy.agent.drain import Drain
+from edgefast.proxy.agent.ownzone import OwnZone
 from edgefast.proxy.agent.refusal import describe_refusal
 from edgefast.proxy.agent.sharedstate import SharedState
 from edgefast.proxy.agent.uncounted import Uncounted
@@ -131,6 +132,7 @@ class Agent:
             self._on_poison,
             self._on_progress,
         )
+        self.own_zone = self._shared.own_zone = OwnZone(self.arena, settings.zone, settings.node)
         self.ports = Ports(
             self.listeners, store, lambda: self.served, lambda: self._shared.stopping
         )
@@ -152,7 +154,7 @@ class Agent:
         self.drain.sockets_stay = lambda: store.keeps
         self.on_serving: Callable[[], Awaitable[None]] | None = None  # before readiness is told
         self._served: dict[str, ir.Listener] = {}
-        self._poisoned: str = ""
+        self._poisoned, self._told_refused = "", 0
         self._opened = False  # the first table has been tried on all workers
         self.source_problems: tuple[Problem, ...] = ()  # of whoever publishes, for dump and metrics
         self.objects: Callable[[], Mapping[str, object]] | None = None  # of files, for dump
@@ -161,7 +163,6 @@ class Agent:
         self._acknowledgement = Acknowledgement(
             self._shared, self.slots, lambda: bool(self._poisoned)
         )
-        self._told_refused = 0
         self._unresolved = Unresolved(self.ledger, self.arena, self.slots)
 
     # --- life -----------------------------------------------------------------------------------
@@ -243,6 +244,7 @@ class Agent:
         moved = False
         self._limit_count.follow(table.touched, table.placed)
         self.keys.follow(table.touched, table.placed)
+        self.own_zone.follow(table.touched, table.placed)
         for key in table.touched:
             if key[0] != "listener":
                 continue
@@ -279,7 +281,7 @@ class Agent:
             said = f"workers died over table {self._poisoned}; the one before is back"
             found.append(Problem(None, "", "Invalid", said))
         more = (*self._unresolved.problems, *self.uncounted.problems(), *self.keys.problems)
-        return (*found, *more)
+        return (*found, *more, *self.own_zone.problems)
 
     def _on_refused(self, refused: list[Refusal]) -> None:
         log.debug("%d resources were refused", len(refused))

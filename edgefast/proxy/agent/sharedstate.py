@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from edgefast.proxy.agent.ownzone import OwnZone
 from edgefast.proxy.control import messages
 from edgefast.proxy.health.memory import HealthMemory
 from edgefast.proxy.keys.keyfetch import ToldKeys
@@ -53,6 +54,7 @@ class SharedState:
         self.listeners = listeners
         self.log_level = log_level
         self.access_log = access_log
+        self.own_zone = OwnZone(arena, "", "")
         self.phase: Phase = "serving"
         #: Places whose queues live on elsewhere when this process stops; None: all are emptied and closed.
         self.left: frozenset[Place] | None = None

@@ -50,7 +50,12 @@ class WorkerUpdate:
         """Say what a worker begins with; `segment` is the descriptor of its counters."""
         shared = self._shared
         hello = messages.Hello(
-            self._number, shared.arena.capacity, shared.log_level, shared.access_log
+            self._number,
+            shared.arena.capacity,
+            shared.log_level,
+            shared.access_log,
+            shared.own_zone.given,
+            shared.own_zone.node,
         )
         self._level = shared.log_level
         memories = (shared.limits.fd, shared.tickets.fd, shared.health.fd)

@@ -89,6 +89,8 @@ class Hello(_Message, frozen=True):
     arena_bytes: int
     log_level: str
     access_log: str = ""  # path of its file; "": standard output
+    zone: str = ""  # the proxy's, as it was told at its start
+    node: str = ""  # its name, by which it finds its zone in the table
 
 
 class Sockets(_Message, frozen=True):

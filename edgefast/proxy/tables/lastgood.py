@@ -46,6 +46,7 @@ _READERS: Mapping[str, Callable[[bytes], Any]] = {
     "cluster": msgspec.msgpack.Decoder(ir.Cluster).decode,
     "policy": msgspec.msgpack.Decoder(ir.PolicyUnit).decode,
     "secret": msgspec.msgpack.Decoder(ir.Secret).decode,
+    "proxies": msgspec.msgpack.Decoder(ir.Proxies).decode,
     "stream_route": msgspec.msgpack.Decoder(ir.StreamRoute).decode,
     "virtual_host": open_blob,
     "fragment": open_blob,

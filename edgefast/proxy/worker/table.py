@@ -37,6 +37,7 @@ _TLS_FIELD = msgspec.msgpack.encode("tls")
 _LIMIT_STORE: msgspec.msgpack.Decoder[ir.RateLimitStore] = msgspec.msgpack.Decoder(
     ir.RateLimitStore
 )
+_PROXIES: msgspec.msgpack.Decoder[ir.Proxies] = msgspec.msgpack.Decoder(ir.Proxies)
 _LISTENER: msgspec.msgpack.Decoder[ir.Listener] = msgspec.msgpack.Decoder(ir.Listener)
 
 
@@ -74,6 +75,7 @@ class WorkerTable:
         self.uses: dict[int, PortUse] = {}
         self.datagrams: dict[int, PortUse] = {}  # of UDP
         self.adopt_limit_store: Callable[[ir.RateLimitStore | None], None] = lambda _: None
+        self.adopt_proxies: Callable[[ir.Proxies | None], None] = lambda _: None
         #: Told of `uses` and `datagrams` in the turn of the swap: nobody comes in under a rule that is no more.
         self.retire: Callable[[Mapping[int, PortUse], Mapping[int, PortUse]], None] = lambda *_: (
             None
@@ -122,9 +124,13 @@ class WorkerTable:
         forward = [
             (change.op, change.type, change.name, change.offset, change.length)
             for change in changes
-            if change.type not in ("secret", "limit_store")
+            if change.type not in ("secret", "limit_store", "proxies")
         ]
-        refused = [*material.refused, *self._take_limit_store(changes)]
+        refused = [
+            *material.refused,
+            *self._take_limit_store(changes),
+            *self._take_proxies(changes),
+        ]
         # An engine asks for a cluster's TLS context when it takes the cluster, so new key material
         # means taking it again. What is refused here keeps its old context and was not sent now.
         again = self._clusters_of(material.changed, {change.name for change in changes})
@@ -180,6 +186,16 @@ class WorkerTable:
                 except ValueError as error:
                     return [("limit_store", change.name, str(error))]
                 self.adopt_limit_store(store)  # in the turn in which rules begin to ask it
+        return []
+
+    def _take_proxies(self, changes: Sequence[Change]) -> list[Refused]:
+        for change in changes:
+            if change.type == "proxies":
+                put = change.op == "put"
+                try:
+                    self.adopt_proxies(_PROXIES.decode(self._slice(change)) if put else None)
+                except ValueError as error:
+                    return [("proxies", change.name, str(error))]
         return []
 
     def _note_clusters(self, changes: Sequence[Change], refused: set[str]) -> None:

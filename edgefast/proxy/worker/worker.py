@@ -43,6 +43,7 @@ from edgefast.proxy.tls.ticketring import map_ring
 from edgefast.proxy.traces.spansender import SpanSender
 from edgefast.proxy.worker.acceptors import Acceptors
 from edgefast.proxy.worker.orphan import OrphanedWorker
+from edgefast.proxy.worker.ownzone import OwnZone
 from edgefast.proxy.worker.table import WorkerTable
 from edgefast.proxy.worker.tokenkeys import TokenKeys
 from edgefast.proxy.worker.wishes import Wishes
@@ -117,6 +118,7 @@ class Worker:
             self._engine.limiter, lambda name, count: add_global(stats, name, count)
         )
         self._table.adopt_limit_store = self._limit_store.adopt
+        self._table.adopt_proxies = OwnZone(self._engine, hello.zone, hello.node).adopt
         engine = self._engine
         self._acceptors = Acceptors(engine.listen, engine.listen_stream, engine.listen_datagrams)
         self._table.retire = self._acceptors.retire

@@ -12,6 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from edgefast.resources.edge.edgeproxy_stream import ProxyProtocol
+from edgefast.resources.edge.zoneaware import ZoneName
 from edgefast.resources.model.fields import Element, PortNumber, PreciseHostname, Resource, expects
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import LocalObjectReference, SecretObjectReference
@@ -58,6 +59,12 @@ class BackendEndpoint(Element, frozen=True, kw_only=True):
     ip: Annotated[IPEndpoint | None, Meta(description="An address and a port.")] = None
     fqdn: Annotated[FQDNEndpoint | None, Meta(description="A DNS name and a port.")] = None
     unix: Annotated[UnixEndpoint | None, Meta(description="A unix socket.")] = None
+    zone: Annotated[
+        ZoneName | None,
+        Meta(
+            description="The zone it is in, for BackendTrafficPolicy spec.loadBalancer.zoneAware."
+        ),
+    ] = None
 
 
 class BackendTLS(Element, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from edgefast.resources.edge.credentials import CookieName, ParamName
+from edgefast.resources.edge.zoneaware import ZoneAware
 from edgefast.resources.model.fields import Duration, Element, HTTPHeaderName, by_keys, expects
 
 #: Of each: headers, parameters, attributes.
@@ -124,4 +125,11 @@ class LoadBalancer(Element, frozen=True, kw_only=True):
     ] = None
     slow_start: Annotated[
         SlowStart | None, Meta(description="With types LeastRequest and RoundRobin.")
+    ] = None
+    zone_aware: Annotated[
+        ZoneAware | None,
+        Meta(
+            description="Which zones' endpoints come first, of all types but ConsistentHash. Absent: as the Service says it "
+            "(spec.trafficDistribution)."
+        ),
     ] = None

@@ -150,7 +150,6 @@ ENVOY_GATEWAY = Project(
                 "loadBalancer.endpointOverride": never(
                     "no header names an endpoint; consistentHash keeps requests together"
                 ),
-                "loadBalancer.zoneAware": later("endpoints of all zones share requests alike"),
                 "responseOverride[].response.header": later(
                     "the filter ResponseHeaderModifier of an HTTPRoute's rules, for answers of backends"
                 ),

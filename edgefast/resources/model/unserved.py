@@ -64,7 +64,7 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         "spec.healthCheck.active.healthCheckLog": "nothing",
         # Envoy's table, which nothing here has, and whose size its API server fills in where nobody has written it.
         "spec.loadBalancer.consistentHash.tableSize": "nothing",
-        **_under("spec.loadBalancer", "nothing", "endpointOverride", "zoneAware"),
+        **_under("spec.loadBalancer", "nothing", "endpointOverride"),
         **_under("spec", "nothing", "retry", "routingType", "tcpKeepalive"),
         **_under("spec", "nothing", "telemetry", "useClientProtocol"),
         # What is answered, and whose answers are meant.

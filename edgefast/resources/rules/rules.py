@@ -31,6 +31,7 @@ from edgefast.resources.rules import (
     reference,
     routefilter,
     traffic,
+    zoneaware,
 )
 from edgefast.resources.rules.rule import Rule
 
@@ -51,6 +52,7 @@ _BOOKS = (
     backend.BOOK,
     healthcheck.BOOK,
     loadbalancer.BOOK,
+    zoneaware.BOOK,
     config.BOOK,
 )
 

@@ -22,6 +22,7 @@ from edgefast.resources.rules.edge import (
     check_server_name,
     check_tls_hostname,
 )
+from edgefast.translate.backend.zones import read_zone
 from edgefast.translate.edgeproxy.stream import PROXY_PROTOCOLS
 from edgefast.translate.facts.authority import (
     CLUSTER_KIND,
@@ -81,14 +82,16 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
 def _translate_endpoint(one: BackendEndpoint, report: Report, path: str) -> ir.Endpoint | None:
     if refuse_violations(check_endpoint(one), report, path):
         return None
+    zone = read_zone(one.zone, report, f"{path}.zone")
     if one.ip is not None:
         if refuse_violations(check_address(one.ip), report, f"{path}.ip"):
             return None
-        return ir.Endpoint(address=str(parse_address(one.ip.address)), port=one.ip.port)
+        address = str(parse_address(one.ip.address))
+        return ir.Endpoint(address=address, port=one.ip.port, zone=zone)
     if one.fqdn is not None:
         refuse_violations(check_fqdn(one.fqdn), report, f"{path}.fqdn")
-        return ir.Endpoint(hostname=one.fqdn.hostname, port=one.fqdn.port)
-    return ir.Endpoint(address=one.unix.path) if one.unix is not None else None
+        return ir.Endpoint(hostname=one.fqdn.hostname, port=one.fqdn.port, zone=zone)
+    return ir.Endpoint(address=one.unix.path, zone=zone) if one.unix is not None else None
 
 
 def _translate_tls(

@@ -22,6 +22,7 @@ from edgefast.resources.kubernetes.service import ServicePort
 from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend.backend import find_port, transport_of
 from edgefast.translate.backend.backendcluster import translate_backend
+from edgefast.translate.backend.zones import is_hinted, wish_of, zone_of
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.facts import CLUSTER_OF, Fact, Reader, World
 from edgefast.translate.facts.policyview import policy_for
@@ -198,10 +199,13 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
     tls: ir.UpstreamTls | None = None
     secrets: tuple[ir.Secret, ...] = ()
     mismatch = ""
+    wish: ir.ZoneAware | None = None
     if port is not None:
         slices = reader.slices(ref.namespace, ref.name)
+        hinted = service is not None and is_hinted(service, slices)
+        wish = wish_of(service, hinted=hinted) if service is not None else None
         for one in slices:
-            problems += _collect(one, port.name, transport, ready, leaving)
+            problems += _collect(one, port.name, transport, ready, leaving, hinted=hinted)
         if not ready and not leaving:
             mismatch = _compare_names(port, slices)
         policy = policy_for(reader.policies(ref.namespace, ref.name), port.name)
@@ -217,6 +221,7 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
             fallback=_sorted(leaving),
             tls=tls,
             protocol=_protocol_of(ref, tls, port),
+            zones=wish,
         ),
         mismatch=mismatch,
         reads=_note(ref, reader),
@@ -257,6 +262,8 @@ def _collect(
     transport: str,
     ready: dict[ir.Endpoint, None],
     leaving: dict[ir.Endpoint, None],
+    *,
+    hinted: bool,
 ) -> tuple[Problem, ...]:
     """Add a slice's endpoints on the port of that name; report addresses that are none."""
     report = Report(ref_of(one))
@@ -280,8 +287,10 @@ def _collect(
             said = f'"{endpoint.addresses[0]}" is not an {one.address_type} address'
             report.refuse(f"endpoints[{at}].addresses[0]", "Invalid", said)
             continue
+        zone = zone_of(endpoint, hinted=hinted)
         for number in numbers:
-            (ready if usable else leaving)[ir.Endpoint(address=address, port=number)] = None
+            found = ir.Endpoint(address=address, port=number, zone=zone)
+            (ready if usable else leaving)[found] = None
     return report.problems
 
 
@@ -306,7 +315,7 @@ def _canonical(address: str, kind: str) -> str:
 
 
 def _sorted(endpoints: Mapping[ir.Endpoint, None]) -> tuple[ir.Endpoint, ...]:
-    return tuple(sorted(endpoints, key=lambda one: (one.address, one.port)))
+    return tuple(sorted(endpoints, key=lambda one: (one.address, one.port, one.zone)))
 
 
 def _show_certificate(

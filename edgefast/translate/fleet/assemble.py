@@ -14,11 +14,14 @@ from itertools import chain
 from operator import is_
 
 from edgefast import ir
+from edgefast.resources.kubernetes.endpointslice import EndpointSlice
+from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import Values, find_unlike, values_of
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.filter.listenerfilter import ListenerFilters
 from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
 from edgefast.translate.fleet.infra import translate_infra
+from edgefast.translate.fleet.proxies import collect_proxies
 from edgefast.translate.fleet.shelf import Shelf, Shelves, refill
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
@@ -42,10 +45,12 @@ def assemble_fleets(
     previous: ir.IR | None,
     known: Sequence[ir.Infra] | None,
     shelves: Shelves,
+    slices: Mapping[Key, tuple[EndpointSlice, ...]],
 ) -> tuple[ir.IR, tuple[ir.Infra, ...], Shelves]:
     """Return all fleets by name, with what each needs around it; `shelves` are those of `previous`.
 
-    `known`: what was needed around the fleets of `previous`, when the Gateways are the very same ones.
+    `known`: what was needed around the fleets of `previous`, when the Gateways are the very same ones. `slices`: EndpointSlices by
+    Service, among which are the fleets' own.
     """
     members: dict[str, list[GatewayDraft]] = {}
     held: dict[str, list[ListenerDraft]] = {}
@@ -69,20 +74,21 @@ def assemble_fleets(
     shelves = _refill(shelves, fleet_of, named, hosts, streams, clusters, policies, filters)
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
-    for name in sorted(members):
+    around = known or [translate_infra(members[name], settings) for name in sorted(members)]
+    for infra, name in zip(around, sorted(members), strict=True):
         before = old.get(name)
         placed = [(draft, one) for draft in members[name] for one in draft.listeners if one.placed]
         if before is not None and known is not None:
             listeners = before.listeners
         else:
             listeners = _list_listeners(placed, held.get(name, []))
-        fleet = _assemble(name, placed, listeners, shelves.by_fleet[name], limit_store)
+        shelf = shelves.by_fleet[name]
+        beside = collect_proxies(slices.get((infra.namespace, name), ())) if shelf.zoned else None
+        fleet = _assemble(name, placed, listeners, shelf, limit_store, beside)
         fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
     if settings.standalone and not fleets:
         fleets.append(ir.Fleet(name=STANDALONE))
-    if known is None:
-        known = [translate_infra(members[name], settings) for name in sorted(members)]
-    return ir.IR(fleets=tuple(fleets)), tuple(known), shelves
+    return ir.IR(fleets=tuple(fleets)), tuple(around), shelves
 
 
 def _refill(
@@ -145,6 +151,7 @@ def _assemble(
     listeners: tuple[ir.Listener, ...],
     shelf: Shelf,
     limit_store: ir.RateLimitStore | None,
+    proxies: ir.Proxies | None,
 ) -> ir.Fleet:
     secrets = list(chain.from_iterable(shelf.secrets.values()))
     for _, one in placed:
@@ -158,6 +165,7 @@ def _assemble(
         secrets=join_secrets(secrets),
         policies=values_of(shelf.policies),
         limit_store=limit_store if shelf.limited else None,
+        proxies=proxies,
     )
 
 
@@ -171,6 +179,7 @@ def _is_same(one: ir.Fleet, other: ir.Fleet) -> bool:
         and one.secrets == other.secrets
         and _are_same(one.policies, other.policies)
         and one.limit_store == other.limit_store
+        and one.proxies == other.proxies
     )
 
 

@@ -15,6 +15,7 @@ from edgefast import ir
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.fleet.proxies import wants_zones
 from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtualhost.stream import StreamOutcome
 from edgefast.translate.virtualhost.virtualhost import HostOutcome, Place, Treatment
@@ -39,6 +40,7 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     filters: frozenset[str] = frozenset()  # units that listeners name
     treated: SortedMap[Treatment, int] = EMPTY  # hosts whose rules treat a cluster so
     checking: frozenset[str] = frozenset()  # units with a check of health
+    zoned: int = 0  # units and clusters that make zones count
 
 
 class Shelves(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -124,6 +126,8 @@ def refill(
         names = {name for name, _, traffic in ways_of if not turned.isdisjoint(traffic)}
         stale |= {ref for ref in counted if ref.id in names}
     _put_clusters(stale, counted, clusters, used, secrets, ways_of, checking)
+    zoned = _count_zoned(shelf.clusters, used, {ref.id for ref in stale})
+    zoned += _count_zoned(shelf.policies, policies, doubtful)
     return Shelf(
         outcomes=outcomes.done(),
         hosts=served.done(),
@@ -138,6 +142,7 @@ def refill(
         filters=filters,
         treated=ways_of,
         checking=checking,
+        zoned=shelf.zoned + zoned,
     )
 
 
@@ -154,6 +159,15 @@ def _list_checking(
         elif not checks and name in before:
             gone.add(name)
     return before - gone | come if come or gone else before
+
+
+def _count_zoned(
+    before: SortedMap[str, ir.Cluster] | SortedMap[str, ir.PolicyUnit],
+    after: Draft[str, ir.Cluster] | Draft[str, ir.PolicyUnit],
+    names: Iterable[str],
+) -> int:
+    """Return how many more of these make zones count now."""
+    return sum(wants_zones(after.get(name)) - wants_zones(before.get(name)) for name in names)
 
 
 def _put(table: Draft[str, _T], name: str, value: _T | None) -> None:

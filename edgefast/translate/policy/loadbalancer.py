@@ -33,9 +33,11 @@ from edgefast.resources.rules.loadbalancer import (
     check_part,
     check_slow_start,
 )
+from edgefast.resources.rules.zoneaware import check_zone_aware
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_param
 from edgefast.translate.policy.extauth import read_bounded
+from edgefast.translate.policy.zoneaware import translate_zone_aware
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
@@ -60,8 +62,12 @@ def translate_load_balancer(given: LoadBalancer, report: Report, path: str) -> i
         return ir.LoadBalancer()
     refuse_violations(check_hash(given), report, path, "Invalid")
     refuse_violations(check_slow_start(given), report, path, "Invalid")
+    refuse_violations(check_zone_aware(given), report, path, "Invalid")
     if given.consistent_hash is None:
         made = _TYPES.get(given.type, ir.LoadBalancer())
+        if given.zone_aware is not None:
+            zones = translate_zone_aware(given.zone_aware, report, f"{path}.zoneAware")
+            made = msgspec.structs.replace(made, zones=zones)
         if given.slow_start is None:
             return made
         where = f"{path}.slowStart.window"
