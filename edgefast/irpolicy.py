@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import Literal
 
 from edgefast.iranswer import Compression, Fault, ResponseOverride
-from edgefast.irbackend import HealthCheck, LoadBalancer, OutlierDetection, RetryBudget
+from edgefast.irbackend import (
+    HealthCheck,
+    LoadBalancer,
+    OutlierDetection,
+    RetryBudget,
+    SessionPersistence,
+)
 from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
 from edgefast.irtelemetry import Struct
 
@@ -90,6 +96,7 @@ class Traffic(Struct, frozen=True, gc=False):
     override: tuple[ResponseOverride, ...] | None = None  # the first that matches
     compression: Compression | None = None
     load_balancer: LoadBalancer | None = None
+    session: SessionPersistence | None = None
     # Of what a cluster has of all workers of a proxy; 0: none.
     max_connections: int | None = None
     max_pending: int | None = None  # requests that wait for a connection

@@ -56,6 +56,9 @@ cdef class Probe
 cdef class ProbeSession
 cdef class ProbeDial
 cdef class UpstreamUser
+cdef class Identities
+cdef class SessionPolicy
+cdef class NamedSession
 cdef class Line
 cdef class Turns
 cdef class Behind
@@ -136,6 +139,7 @@ include "upstream/outlier.pxd"
 include "upstream/breaker.pxd"
 include "upstream/check.pxd"
 include "upstream/balance.pxd"
+include "upstream/identities.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
@@ -172,6 +176,7 @@ include "guard/fault.pxd"
 include "guard/override.pxd"
 include "guard/press.pxd"
 include "guard/hashpolicy.pxd"
+include "guard/sessionpolicy.pxd"
 include "guard/traffic.pxd"
 include "guard/protobuf.pxd"
 include "guard/checkanswer.pxd"

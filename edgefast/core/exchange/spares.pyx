@@ -68,6 +68,7 @@ cdef class Spares(Watched):
         ex.settings = None
         ex.up = None
         ex.endpoint = None
+        ex.bound = None
         ex.outlier = None
         ex.breaker = None
         ex.check = None
@@ -89,6 +90,7 @@ cdef class Spares(Watched):
         ex.press = None
         ex.accepts = None
         ex.handed = None
+        ex.session = None
         ex.verdict = None
         ex.crowd = None
         ex.listener = None

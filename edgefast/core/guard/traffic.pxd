@@ -20,6 +20,9 @@ cdef class Traffic:
         Compression compression # None: none
         Balance balance         # of endpoints; BY_KEY: as `hash` says it, where a request has a key
         HashPolicy hash         # None: none
+        object own_session      # ir.SessionPersistence of the rule itself; None: it says nothing
+        tuple named             # the rule: its route, and its name or place there
+        SessionPolicy session   # None: none
         Outlier outlier         # None: as where there is no policy
         Breaker breaker         # None: none
         int64_t slow            # ms of a slow start; 0: none
@@ -31,6 +34,7 @@ cdef class Traffic:
     cdef int64_t settle(self, str leaf, int64_t own) except? -2
     cdef int64_t least(self, str leaf) except? -2
     cdef Breaker learn_breaker(self)
+    cdef SessionPolicy learn_session(self)
     cdef int learn(self) except -1
     cdef bint apply(self, Exchange ex) except -1
     cdef int read(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len) except -1

@@ -150,7 +150,7 @@ cdef class Passage(Timer):
         if self.tried_at != cluster.version:  # numbers of a set that is no more say nothing of the one that is
             self.tried_at = cluster.version
             self.tried = self.asked = 0
-            if self.endpoint is not None and self.endpoint.index >= 0:
+            if self.endpoint is not None and self.endpoint.is_regular():
                 self.note_asked()
         endpoint = cluster.pick(self.tried, HEED_EJECTED, BY_LOAD, 0) if cluster.size else None
         if endpoint is None:

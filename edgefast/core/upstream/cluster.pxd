@@ -6,6 +6,8 @@ cdef class Cluster(Pool):
         object spec         # ir.Cluster
         dict resolved       # hostname -> tuple of addresses; () while unknown
         uint32_t version    # another one when its endpoints are others
+        list draining       # endpoints that go: they get requests of their sessions alone
+        Identities identities   # None: no session has asked since there was another set
         ef_health_record **records  # of each endpoint
         list checks         # by which any rule has asked; the n-th one's bit is HEED_CHECK << n
         uint32_t seen       # version of its own record when it was looked at who is out

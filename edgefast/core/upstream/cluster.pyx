@@ -13,6 +13,7 @@ cdef class Cluster(Pool):
         self.log = json_encode(name)
         self.resolved = {}
         self.endpoints = []
+        self.draining = []
         self.record = engine.health.hold(b"cluster/" + name.encode())
         self.own = self.record.own
         self.lends_to = -1
@@ -38,7 +39,7 @@ cdef class Cluster(Pool):
         self.tls_h1 = alone
         self.protocol = protocol
         if changes:
-            for endpoint in self.endpoints:  # what was made with the old settings is not used again
+            for endpoint in self.endpoints + self.draining:  # what was made with the old settings is not used again
                 endpoint.stop_idle()
                 endpoint.speaks = SPEAKS_ALPN
         self.tls = context
@@ -66,9 +67,10 @@ cdef class Cluster(Pool):
         cdef uint64_t *ids
         cdef ef_health_record **records
         cdef dict before = {}
-        cdef list now = []
+        cdef list now = [], every = self.endpoints + self.draining
         cdef set seen = set()
-        for endpoint in self.endpoints:
+        cdef uint32_t size = 0
+        for endpoint in every:
             before[endpoint.key] = endpoint
         wanted = ()
         if self.spec is not None:
@@ -83,6 +85,9 @@ cdef class Cluster(Pool):
                     addresses.append((address, item.port, item.weight))
             else:
                 addresses.append((item.address, item.port, item.weight))
+        first_draining = len(addresses)
+        if self.spec is not None and self.spec.endpoints:
+            addresses += [(item.address, item.port, 0) for item in self.spec.fallback if item.address]
         hostnames = {item.hostname for item in wanted if item.hostname}
         for hostname in [name for name in self.resolved if name not in hostnames]:
             del self.resolved[hostname]
@@ -95,7 +100,7 @@ cdef class Cluster(Pool):
             free(ids)
             free(records)
             raise MemoryError
-        for address, port, weight in addresses:
+        for at, (address, port, weight) in enumerate(addresses):
             if (address, port) in seen:
                 continue
             seen.add((address, port))
@@ -110,20 +115,25 @@ cdef class Cluster(Pool):
             ids[len(now)] = endpoint.id
             records[len(now)] = endpoint.record.at
             now.append(endpoint)
+            if at < first_draining:
+                size += 1
+            elif endpoint.is_regular():
+                endpoint.stop_idle()
         for endpoint in before.values():
             endpoint.index = -1
             endpoint.stop_idle()
         for i, item in enumerate(now):
             (<Endpoint>item).index = i
-        if now != self.endpoints:
+        if now != every or size != self.size:
             self.version += 1
         free(self.load)
         free(self.ids)
         free(self.records)
         free(self.turns)
         self.load, self.ids, self.records, self.turns = load, ids, records, NULL
-        self.endpoints = now
-        self.size = <uint32_t>len(now)
+        self.endpoints, self.draining = now[:size], now[size:]
+        self.size = size
+        self.identities = None
         self.look()
         return self.serve_pending()
 
@@ -131,7 +141,7 @@ cdef class Cluster(Pool):
         cdef uint64_t now = self.engine.wheel.now, first = 0
         cdef uint32_t i
         self.seen = ef_health_version(self.record.at)
-        for i in range(self.size):
+        for i in range(self.size + <uint32_t>PyList_GET_SIZE(self.draining)):
             self.load[i].out = ef_health_is_out(self.records[i], now)  # HEED_EJECTED
             if self.load[i].out and (first == 0 or self.records[i].until_ms < first):
                 first = self.records[i].until_ms
@@ -224,10 +234,11 @@ cdef class Cluster(Pool):
                     "idle": len((<Endpoint>e).idle) + sum([(<H2Client>one).is_idle() for one in (<Endpoint>e).shared]),
                     "shared": len((<Endpoint>e).shared),
                     "streams": sum([(<H2Client>one).load() for one in (<Endpoint>e).shared]),
+                    "draining": not (<Endpoint>e).is_regular(),
                     "healthy": not self.load[(<Endpoint>e).index].out,
                     "failures": (<Endpoint>e).record.at.failures[EF_FAILURE_LOCAL],
                     "ejections": (<Endpoint>e).record.at.ejections,
                 }
-                for e in self.endpoints
+                for e in self.endpoints + self.draining
             ],
         }

@@ -52,7 +52,7 @@ cdef class Outlier:
         cdef Cluster cluster = endpoint.cluster
         cdef ef_ejection how
         cdef uint32_t many = ef_health_fail(endpoint.record.at, kind)
-        if self.after[kind] == 0 or many < self.after[kind] or endpoint.index < 0:
+        if self.after[kind] == 0 or many < self.after[kind] or not endpoint.is_regular():
             return 0
         how.now_ms = cluster.engine.wheel.now
         how.base_ms, how.max_ms, how.sweep_ms = self.base_ms, self.max_ms, self.sweep_ms

@@ -89,18 +89,16 @@ cdef class Pool(Timer):
             return user.on_up_failed(UP_NO_ENDPOINT)
         if user.check is not None or user.panic:
             heed = heeded(<Cluster>self, user.check, user.panic)
-        endpoint = self.pick(user.tried_of(<Cluster>self), heed, user.balance, user.hash_key)
+        endpoint = choose_endpoint(<Cluster>self, user, heed)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
-        if user.slow_start and endpoint.since:
-            endpoint = spared(<Cluster>self, user, heed, endpoint)
         up = self.checkout(user, endpoint)
         if up is not None:
             self.engine.count(G_UPSTREAM_REUSES)
             return self.give(user, up)
         if endpoint.coming is not None and (self.protocol == SPEAKS_H2 or not user.switches) and endpoint.coming.turns.waiting < H2_SOON:
             return endpoint.coming.turns.join(user)
-        if not may_connect(self, user):
+        if not may_connect(self, user) and not make_place(self, user):
             up = self.any_free(user)  # of whichever endpoint: waiting beside an idle connection would be absurd
             if up is not None:
                 self.engine.count(G_UPSTREAM_REUSES)
@@ -281,7 +279,7 @@ cdef class Pool(Timer):
     cdef int on_room(self, H2Client session) except -1:
         """The longest waiting users get what there is; who asks for a tunnel that this one cannot have stays where it stands."""
         cdef UpstreamUser user
-        while self.pending.waiting and session.endpoint.index >= 0 and session.takes(False):
+        while self.pending.waiting and session.endpoint.is_regular() and session.takes(False):
             if self.protocol == SPEAKS_H2 or session.connects:
                 user = self.pending.first()
             else:
@@ -316,7 +314,7 @@ cdef class Pool(Timer):
         """A connection is free again: whose turn it is gets it, else the pool."""
         cdef Endpoint endpoint = up.endpoint
         cdef UpstreamUser user
-        if endpoint.index < 0 or not up.is_open():
+        if not endpoint.is_regular() or not up.is_open() or is_bound_elsewhere(self, endpoint):
             up.stop(False)
             return 0
         if self.lends_to >= 0 and lend_freed(self, up):

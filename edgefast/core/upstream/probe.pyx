@@ -39,7 +39,7 @@ cdef class Probe(UpstreamUser):
         cdef object spec = self.watch.check.spec
         cdef Outbound up
         self.engine.count(G_HEALTH_CHECKS)
-        if self.target is None or self.target.index < 0:
+        if self.target is None or not self.target.is_regular():
             return self.conclude(False, False)
         self.asking, self.begun, self.good = True, False, False
         self.answer = b""

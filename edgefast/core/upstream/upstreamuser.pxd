@@ -22,6 +22,7 @@ cdef class UpstreamUser(Timer):
         uint32_t tried_at   # ... in this version of their cluster
         Balance balance     # by what it gets its endpoint
         uint64_t hash_key   # of BY_KEY (guard/hashpolicy.pyx)
+        Endpoint bound      # the one that its session names, for its first try; None: none does
         Outlier outlier     # which failures are too many; None: no policy says
         Breaker breaker     # how much of a cluster there may be; None: no policy says
         int64_t slow_start  # ms in which a new endpoint comes to its share; 0: at once

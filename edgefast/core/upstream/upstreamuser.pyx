@@ -55,7 +55,7 @@ cdef class UpstreamUser(Timer):
     cdef void note_tried(self) noexcept:
         """Its endpoint has had its try."""
         cdef Endpoint endpoint = self.endpoint
-        if endpoint is None or endpoint.index < 0:
+        if endpoint is None or not endpoint.is_regular():
             return
         if endpoint.index >= 64:  # where nothing can be noted: its key leads elsewhere, and always to the same place
             self.hash_key = self.hash_key * <uint64_t>6364136223846793005 + 1
