@@ -98,7 +98,7 @@ class SessionPersistence(Struct, frozen=True, gc=False):
     absolute: int = 0
     idle: int = 0
     permanent: bool = False  # the cookie says when it ends, which is after `absolute`
-    path: str = "/"  # of cookies, where a pattern has matched the request's path
+    path: str = "/"  # of cookies
 
 
 def name_session(route: str, rule: str | int) -> str:

@@ -52,6 +52,7 @@ from edgefast.why.mistake import advise
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.prerouted import judge_filters
 from edgefast.why.served import Served
+from edgefast.why.session import describe_session, find_session, name_endpoint
 from edgefast.why.stream import explain_stream
 from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
 from edgefast.why.unserved import find_unserved
@@ -162,6 +163,7 @@ def _explain_rule(
     overrides, whose = ((), "") if rule.status else find_overrides(units)
     encoded = None if rule.status else find_compression(units)
     balanced = None if rule.status else find_balancer(units)
+    kept = None if rule.status else find_session(rule, units)
     known = balanced is not None and knows_behind(served, rule, head, ask.now)
     by = balanced[0] if balanced is not None and known else ir.LoadBalancer()
     settings = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
@@ -174,7 +176,9 @@ def _explain_rule(
         rule=describe_rule(served.origin, hit),
         backends=()
         if rule.status
-        else _backends(served, seen, listener, client, hit, settings, by),
+        else _backends(
+            served, seen, listener, client, hit, settings, by, (kept[0] if kept else None, ask.now)
+        ),
         mirrors=tuple(
             f"{one.cluster} ({one.numerator} of {one.denominator})" for one in rule.mirrors
         ),
@@ -198,6 +202,7 @@ def _explain_rule(
             *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
             *(() if rule.status else describe_units(units)),
             *((f"{balanced[1]}: {describe_balancer(balanced[0])}",) if balanced else ()),
+            *((f"{kept[1]}: {describe_session(kept[0])}",) if kept else ()),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,
@@ -212,6 +217,7 @@ def _backends(
     hit: Hit,
     settings: Mapping[str, Setting],
     by: ir.LoadBalancer,
+    kept: tuple[ir.SessionPersistence | None, float],
 ) -> tuple[BackendPart, ...]:
     rule, parts = hit.rule, []
     total = sum(one.weight for one in rule.backends) or 1
@@ -225,7 +231,10 @@ def _backends(
         chosen = ""
         if sent:
             if cluster is not None:
-                chosen = choose_endpoint(by, cluster, head, client.address, listener.http)
+                session, now = kept
+                if session is not None:
+                    chosen = name_endpoint(session, cluster, head, listener.http, now)
+                chosen = chosen or choose_endpoint(by, cluster, head, client.address, listener.http)
             lines = write_head(
                 head, rule, share, hit.prefix_len, client, listener.http, tls=tls, timeout=timeout
             )

@@ -55,6 +55,7 @@ from edgefast.resources.rules import (
     loadbalancer,
     policy,
     routefilter,
+    sessionpersistence,
     traffic,
 )
 from edgefast.resources.rules.rule import Rule
@@ -68,6 +69,7 @@ RULES = [
     for one in (edge, healthcheck, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
     for rule in one.BOOK.rules
 ]
+RULES += [rule for rule in sessionpersistence.BOOK.rules if rule.cel]  # others are the API's
 Document = dict[str, Any]
 
 _A = {"fqdn": {"hostname": "a.example", "port": 1}}

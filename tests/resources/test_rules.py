@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from edgefast.resources.edge.sessionpersistence import TrafficSession
 from edgefast.resources.model.shape import shape_of
 from edgefast.resources.rules import (
     backend,
@@ -14,6 +15,7 @@ from edgefast.resources.rules import (
     loadbalancer,
     policy,
     routefilter,
+    sessionpersistence,
     traffic,
 )
 from edgefast.resources.rules.rule import Rule
@@ -27,6 +29,8 @@ OWN = [
     for one in (edge, healthcheck, jwt, loadbalancer, policy, routefilter, traffic, backend, config)
     for rule in one.BOOK.rules
 ]
+#: Those of them that are said of the API's own kinds, too.
+OWN += [rule for rule in sessionpersistence.BOOK.rules if rule.struct is TrafficSession]
 
 
 def _name(rule: Rule) -> str:

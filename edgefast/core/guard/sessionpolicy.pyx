@@ -1,17 +1,17 @@
-# Sessions: a request that says which endpoint it was served by goes there again (ir.SessionPersistence; GEP-1619).
+# Sessions: a request that says which endpoint it was served by goes there again (ir.SessionPersistence; GEP-1619 as of v1.7).
 #
-# In: a request, once its rule is known. Out: its backend and endpoint as its session says it, else as weights and balance do; the line that
-# tells its client of its session, with the answer of the endpoint. A session is all in its value, which no table holds and every worker
-# of every replica reads alike: a version, what its endpoint is called (upstream/identities.pyx), when it ends, when it ends if it rests.
-# It comes before the weights of a rule, as GEP-1619 says it. Who writes one of his own gets an endpoint of the rule that he could have been
-# given by chance, for as long as that is one: so nothing in it is secret or signed.
-# Must never: send a request elsewhere than to an endpoint of its rule's backends, or look at more than so many values.
+# In: a request, once its backend is chosen: what weights say a session does not change. Out: its endpoint as its session says it, else as
+# balance does; the line that tells its client of its session, with the answer of the endpoint. A session is all in its value, which no table
+# holds and every worker of every replica reads alike: a version, what its endpoint is called (upstream/identities.pyx), when it ends, when it
+# ends if it rests. A value has a few of them, the newest first: clients have one with each backend that weights, or another rule of the name,
+# have led them to. Who writes one of his own gets an endpoint that he could have been given by chance: so nothing in it is secret or signed.
+# Must never: send a request elsewhere than to an endpoint of its backend, or look at more than so many sessions.
 
 cdef enum:
     SESSION_SIZE = 41       # "1", 16 digits of the identity, 12 of each time; lower case
-    SESSION_LOOKS = 8       # values of its name that are looked at: paths within paths have one each
+    SESSION_KEPT = 4        # that one value has at most; "." is between them
+    SESSION_LOOKS = 16      # that a request may bring
     SESSION_SKEW_MS = 60000     # clocks of replicas may differ by so much
-    SESSION_PATH_MOST = 1024    # RFC 6265bis 5.6: longer attributes are ignored
 
 cdef bytes _HEX = b"0123456789abcdef"
 
@@ -39,12 +39,12 @@ cdef void write_digits(uint8_t *text, int n, uint64_t value) noexcept:
         value >>= 4
 
 
-cdef bytes session_value(uint64_t identity, int64_t until, int64_t idle_until):
+cdef bytes write_session(const SessionToken *token):
     cdef uint8_t text[SESSION_SIZE]
     text[0] = c"1"
-    write_digits(text + 1, 16, identity)
-    write_digits(text + 17, 12, <uint64_t>until)
-    write_digits(text + 29, 12, <uint64_t>idle_until)
+    write_digits(text + 1, 16, token.identity)
+    write_digits(text + 17, 12, <uint64_t>token.until)
+    write_digits(text + 29, 12, <uint64_t>token.idle_until)
     return text[:SESSION_SIZE]
 
 
@@ -55,11 +55,12 @@ cdef bint holds_until(int64_t until, int64_t most, int64_t now) noexcept:
     return now < until and (most == 0 or until <= now + most + SESSION_SKEW_MS)
 
 
-cdef Backend choose_backend(Exchange ex, Routed *at, const ef_hit *hit):
-    """The backend of a request; None: all weights are 0."""
-    if ex.rule.traffic is None or ex.rule.traffic.session is None:
-        return ex.rule.choose()
-    return ex.rule.traffic.session.choose(ex, at, hit)
+cdef Backend choose_backend(Exchange ex, Routed *at):
+    """The backend of a request, whose session binds it to an endpoint of that; None: all weights are 0."""
+    cdef Backend backend = ex.rule.choose()
+    if backend is not None and ex.rule.traffic is not None and ex.rule.traffic.session is not None and backend.cluster is not None:
+        ex.rule.traffic.session.read(ex, backend.cluster, at)
+    return backend
 
 
 cdef class SessionPolicy:
@@ -70,122 +71,103 @@ cdef class SessionPolicy:
         self.header = HeaderNames((name,)) if spec.header else None
         self.absolute, self.idle = spec.absolute, spec.idle
         self.permanent = spec.permanent
-        self.regex_path = spec.path.encode()
+        self.path = spec.path.encode()
 
-    cdef Backend choose(self, Exchange ex, Routed *at, const ef_hit *hit):
-        """The backend of the endpoint that the request's session names, which its try is bound to then; else as weights say it."""
+    cdef int read(self, Exchange ex, Cluster cluster, Routed *at) except -1:
+        """Bind the request to the first endpoint of its backend that it names, and that takes requests."""
         cdef NamedSession found = NamedSession.__new__(NamedSession)
-        found.policy = self
-        if self.header is None:
-            found.path = self.path_of(at, hit)
-        ex.session = found
-        if not self.read(ex, at, found):
-            found.identity = 0
-            return ex.rule.choose()
-        return found.backend
-
-    cdef bint read(self, Exchange ex, Routed *at, NamedSession found):
-        """The first of its values that names an endpoint which is there, and takes requests."""
         cdef const ef_head *head = at.head
         cdef const ef_span *span
         cdef CookieLook look
         cdef const uint8_t *value = NULL
         cdef size_t n = 0
         cdef uint16_t i
-        cdef int left = SESSION_LOOKS
+        found.policy = self
+        found.left = SESSION_LOOKS
+        ex.session = found
         if self.header is None:
             begin_cookies(&look, at.base, head)
-            while left and next_cookie(&look, self.name, &value, &n):
-                left -= 1
-                if self.parse(value, n, found) and self.bind(ex, found):
-                    return True
-            return False
+            while found.left and next_cookie(&look, self.name, &value, &n):
+                self.read_value(found, ex, cluster, value, n)
+            return 0
         for i in range(head.n_spans):
             span = &head.spans[i]
             if span.flags & ex.settings.drop_flags or not self.header.has(at.base + span.name_off, span.name_len):
                 continue
-            if self.parse(at.base + span.val_off, span.val_len, found) and self.bind(ex, found):
-                return True
-            left -= 1
-            if left == 0:
-                return False
-        return False
+            self.read_value(found, ex, cluster, at.base + span.val_off, span.val_len)
+            if found.left == 0:
+                return 0
+        return 0
 
-    cdef bint bind(self, Exchange ex, NamedSession found) except -1:
-        """Bind the request to the endpoint, if one of the rule's backends has it, whatever that weighs."""
-        cdef Backend backend
+    cdef int read_value(self, NamedSession found, Exchange ex, Cluster cluster, const uint8_t *value, size_t n) except -1:
+        """Its sessions. A value that is not made of whole ones counts as one that holds nothing."""
+        cdef SessionToken token
         cdef Endpoint endpoint
         cdef uint8_t heed
-        cdef list backends = [ex.rule.only] if ex.rule.only is not None else ex.rule.backends
-        if backends is None:
-            return False
-        for backend in backends:
-            if backend.cluster is None:
-                continue
-            endpoint = named_endpoint(backend.cluster, found.identity)
-            if endpoint is None:
-                continue
-            heed = HEED_EJECTED
-            if ex.check is not None or ex.panic:
-                heed = heeded(backend.cluster, ex.check, ex.panic)
-            if takes_bound(backend.cluster, endpoint, heed):
-                ex.bound = endpoint
-                found.backend = backend
-                return True
-        return False
+        cdef size_t at = 0
+        if (n + 1) % (SESSION_SIZE + 1) or n == 0:
+            found.left -= 1
+            return 0
+        while at < n and found.left:
+            if at and value[at - 1] != c".":
+                return 0
+            found.left -= 1
+            if self.parse(value + at, &token):
+                endpoint = named_endpoint(cluster, token.identity)
+                if endpoint is None:
+                    if found.others is None:
+                        found.others = []
+                    if len(found.others) < SESSION_KEPT - 1:
+                        found.others.append(value[at:at + SESSION_SIZE])
+                elif found.own.identity == 0:
+                    heed = HEED_EJECTED
+                    if ex.check is not None or ex.panic:
+                        heed = heeded(cluster, ex.check, ex.panic)
+                    if takes_bound(cluster, endpoint, heed):
+                        ex.bound = endpoint
+                        found.own = token
+            at += SESSION_SIZE + 1
+        return 0
 
-    cdef bint parse(self, const uint8_t *value, size_t n, NamedSession found) noexcept:
+    cdef bint parse(self, const uint8_t *text, SessionToken *token) noexcept:
         """It is one, and not over."""
         cdef uint64_t until, idle_until
         cdef int64_t now
-        if n != SESSION_SIZE or value[0] != c"1":
+        if text[0] != c"1" or not (
+            read_digits(text + 1, 16, &token.identity) and read_digits(text + 17, 12, &until) and read_digits(text + 29, 12, &idle_until)
+        ):
             return False
-        if not (read_digits(value + 1, 16, &found.identity) and read_digits(value + 17, 12, &until) and read_digits(value + 29, 12, &idle_until)):
+        token.until, token.idle_until = <int64_t>until, <int64_t>idle_until
+        if token.identity == 0:
             return False
-        found.until, found.idle_until = <int64_t>until, <int64_t>idle_until
         if until or idle_until or self.absolute or self.idle:
             now = wall_ms()
-            return holds_until(found.until, self.absolute, now) and holds_until(found.idle_until, self.idle, now)
+            return holds_until(token.until, self.absolute, now) and holds_until(token.idle_until, self.idle, now)
         return True
-
-    cdef bytes path_of(self, Routed *at, const ef_hit *hit):
-        """Path of the cookie: what has matched, as far as that can stand there (GEP-1619, Path)."""
-        cdef size_t n = hit.prefix_len, i
-        if hit.kind == EF_PATH_REGEX:
-            return self.regex_path
-        if n == 0 or at.path[0] != c"/":
-            return b"/"
-        if self.path is not None and <size_t>PyBytes_GET_SIZE(self.path) == n and memcmp(PyBytes_AS_STRING(self.path), at.path, n) == 0:
-            return self.path
-        for i in range(n):
-            if i == SESSION_PATH_MOST or at.path[i] <= 0x20 or at.path[i] >= 0x7f or at.path[i] == c";":
-                n = i
-                while n > 1 and at.path[n - 1] != c"/":
-                    n -= 1
-                break
-        self.path = at.path[:n] if n else b"/"
-        return self.path
-
-    # --- the answer ----------------------------------------------------------------------------------------------------------------------
 
     cdef int tell(self, Exchange ex) except -1:
         """Of an endpoint that answers: the line for its client, where there is something new to tell."""
         cdef NamedSession found = ex.session
-        cdef uint64_t identity = identity_of(ex.endpoint)
-        cdef int64_t now, until = 0, idle_until = 0
-        cdef bytes line
-        if identity == found.identity and self.idle == 0:
+        cdef SessionToken token
+        cdef int64_t now
+        cdef bytes value, line
+        token.identity = identity_of(ex.endpoint)
+        token.until = token.idle_until = 0
+        if token.identity == found.own.identity and self.idle == 0:
             return 0
         if ex.bound is not None and ex.bound is not ex.endpoint:
             return 0  # there was no connection to it: the session stays what it is
         now = wall_ms()
-        if identity == found.identity:
-            until = found.until
+        if token.identity == found.own.identity:
+            token.until = found.own.until
         elif self.absolute:
-            until = now + self.absolute
+            token.until = now + self.absolute
         if self.idle:
-            idle_until = now + self.idle
-        line = self.line(ex, session_value(identity, until, idle_until), until - now)
+            token.idle_until = now + self.idle
+        value = write_session(&token)
+        if found.others is not None:
+            value = b".".join([value, *found.others])
+        line = self.line(ex, value, token.until - now)
         ex.handed = line if ex.handed is None else ex.handed + line
         return 0
 
@@ -195,7 +177,7 @@ cdef class SessionPolicy:
         if self.header is not None:
             return b"%b: %b\r\n" % (self.name, value)
         rest = b"; Path=%b%b; HttpOnly%b; SameSite=Strict\r\n" % (
-            ex.session.path,
+            self.path,
             b"; Max-Age=%d" % max((left + 999) // 1000, 1) if self.permanent else b"",
             b"; Secure" if ex.down.peer.tls else b"",
         )

@@ -29,6 +29,7 @@ from edgefast.resources.rules import (
     policy,
     reference,
     routefilter,
+    sessionpersistence,
     traffic,
 )
 from edgefast.resources.rules.rule import Rule
@@ -49,6 +50,7 @@ _BOOKS = (
     backend.BOOK,
     healthcheck.BOOK,
     loadbalancer.BOOK,
+    sessionpersistence.BOOK,
     config.BOOK,
 )
 

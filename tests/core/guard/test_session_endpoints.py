@@ -55,7 +55,7 @@ async def test_endpoints_that_drain_keep_theirs(world: World) -> None:
     # Gone: another one, and a new session with it.
     world.apply(fleet_of(make_cluster(ports[0], *ports[2:])))
     answer = await get(client, value)
-    assert answer.body != b"1" and told(answer) == write(ports[int(answer.body)])
+    assert answer.body != b"1" and told(answer) == f"{write(ports[int(answer.body)])}.{value}"
 
 
 async def test_the_last_ones_that_drain_serve_all(world: World) -> None:
