@@ -46,9 +46,10 @@ def translate_session(
         return None
     one = _Session(report, path, condition)
     one.check_word(given.type, _TYPES, "type")
-    own = isinstance(given, TrafficSession)
     found = (*check_lifetime(given), *check_release(given))
-    found += tuple(check_own_type(given) if own else check_type(given))
+    found += tuple(
+        check_own_type(given) if isinstance(given, TrafficSession) else check_type(given)
+    )
     refuse_violations(found, report, path, condition)
     header = given.type == "Header"
     name, cookie_path, lifetime = given.session_name or "", "/", "Session"
