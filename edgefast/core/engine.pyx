@@ -347,7 +347,7 @@ cdef class Engine:
         for mirror in list(self.mirrors):
             mirror.stop()
         for cluster in list(self.tables.clusters.values()):
-            for endpoint in cluster.endpoints:
+            for endpoint in cluster.endpoints + cluster.draining:
                 (<Endpoint>endpoint).stop_idle()
         self.resolver.close()
         self.reactor.close()

@@ -119,6 +119,7 @@ cdef class Cluster(Pool):
                 size += 1
             elif endpoint.is_regular():
                 endpoint.stop_idle()
+                endpoint.checked.clear()  # nobody asks it any more
         for endpoint in before.values():
             endpoint.index = -1
             endpoint.stop_idle()

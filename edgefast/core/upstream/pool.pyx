@@ -176,6 +176,8 @@ cdef class Pool(Timer):
     cdef Outbound any_free(self, UpstreamUser user):
         cdef Endpoint endpoint
         cdef Outbound up
+        if user.bound is not None and self.protocol == SPEAKS_H1:
+            return None  # one of its own will come
         for endpoint in self.endpoints:
             if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not self.load[endpoint.index].out & heeded(<Cluster>self, user.check, user.panic):
                 up = self.checkout(user, endpoint)

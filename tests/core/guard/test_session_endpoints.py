@@ -124,6 +124,11 @@ async def test_who_fails_its_check_has_none(world: World) -> None:
     )
     world.apply(fleet_of(going, unit))
     assert (await get(client, write(ports[1]))).body == b"1"
+    # It is asked again when it is one of them again.
+    world.apply(fleet_of(cluster, unit))
+    before, status[1] = world.counters["health_checks_ill"], 503
+    await world.until(lambda: world.counters["health_checks_ill"] > before)
+    assert told(await get(client, write(ports[1]))) == write(ports[0])
 
 
 # --- tries --------------------------------------------------------------------------------------------------------------------------
