@@ -137,14 +137,19 @@ def list_goals() -> Iterator[Goal]:
 
 def list_policy_goals() -> Iterator[Goal]:
     """What policies may add to a request: microseconds, or parts of what others add or of a second request."""
-    for row, limit in (("policy-cidr", 0.3), ("policy-jwt", 3.0), ("policy-hash", 1.0)):
+    for row, limit in (
+        ("policy-cidr", 0.3),
+        ("policy-jwt", 3.0),
+        ("policy-hash", 1.0),
+        ("policy-session", 1.0),
+    ):
         yield Goal(row, "us of CPU added", limit, _metric("added"))
     yield Goal("policy-jwt", "us added / Envoy's with its cache", 1.0, _cpu_ratio("envoy"))
     yield Goal("policy-extauth", "us added / a second request", 1.3, _metric("of_request"))
     for row in ("policy-gzip", "policy-br", "policy-zstd"):
         yield Goal(row, "us added / Envoy's at its level", 1.0, _cpu_ratio("envoy"))
     yield Goal("policy-gzip", "us added / nginx's at its level", 1.0, _cpu_ratio("nginx"))
-    for row in ("policy-cidr", "policy-extauth", "policy-hash"):
+    for row in ("policy-cidr", "policy-extauth", "policy-hash", "policy-session"):
         yield Goal(row, "us added / Envoy's", 1.0, _cpu_ratio("envoy"), must=False)
     yield Goal("policy-cidr", "us added to requests without it", 0.3, _metric("unused"), must=False)
 

@@ -15,6 +15,7 @@ from bench import credentials
 from bench.field import Bench, Entrant, Variant, open_field
 from bench.generator import Load, run_load
 from bench.peers.peer import Running
+from bench.policyobjects import SESSION
 from bench.policyranges import CLIENT
 from bench.process import read_run_seconds
 from bench.scenario import Policy, Scenario
@@ -39,9 +40,11 @@ class Place:
     running: Running
 
 
-def make_load(policy: Policy, way: str) -> Load:
-    """The same requests but for the path."""
+def make_load(policy: Policy, way: str, session: str = "") -> Load:
+    """The same requests but for the path; `session`: what a proxy has told of one."""
     load = Load(suffix=PATHS[way])
+    if policy == "session":
+        return replace(load, header=f"{SESSION}: {session}")
     if policy == "jwt":
         return replace(load, header=f"Authorization: Bearer {_token()}")
     if policy == "hash":
@@ -71,13 +74,16 @@ def measure_policy(bench: Bench, name: str, title: str, policy: Policy) -> Table
         "errors",
     ]
     table = Table(name, title, header)
-    endpoints = ENDPOINTS if policy == "hash" else 1
+    endpoints = ENDPOINTS if policy in ("hash", "session") else 1
     plain = Scenario(endpoints=endpoints)
     variants = [Variant("none", plain), Variant("kept", replace(plain, policy=policy))]
     peers = [one for one in bench.peers if one.policies]
     with open_field(replace(bench, peers=peers), variants) as field:
         places = _list_places(field.entrants, policy, table)
-        loads = {way: make_load(policy, way) for way in PATHS}
+        sessions = {one.peer: _find_session(one.running) for one in places if one.way == "kept"}
+        loads = {
+            (one.peer, one.way): make_load(policy, one.way, sessions[one.peer]) for one in places
+        }
         taken, errors = _take(bench, places, loads)
     for label, reason in field.missing.items():
         table.add_missing(label, reason)
@@ -126,6 +132,11 @@ def _find_fault(running: Running, policy: Policy) -> str | None:
             return f"/get/{way} was answered {status}"
         if policy in ENCODINGS and encoding != (policy if way == "kept" else None):
             return f"/get/{way} has content-encoding {encoding}"
+    if policy == "session":
+        told = _find_session(running)
+        headers[SESSION] = told
+        if not told or _ask(running, "/get/kept", headers, name=SESSION)[1] is not None:
+            return f"/get/kept tells the session {told}, and another one after it"
     if policy == "cidr":
         status, _ = _ask(running, "/get/kept", headers, STRANGER)
         if status != 403:
@@ -133,9 +144,20 @@ def _find_fault(running: Running, policy: Policy) -> str | None:
     return None
 
 
+def _find_session(running: Running) -> str:
+    """What a client is told that has none; "" where there are no sessions."""
+    headers = {"Host": running.setup.scenario.make_route(0).host}
+    return _ask(running, "/get/kept", headers, name=SESSION)[1] or ""
+
+
 def _ask(
-    running: Running, path: str, headers: dict[str, str], source: str = CLIENT
+    running: Running,
+    path: str,
+    headers: dict[str, str],
+    source: str = CLIENT,
+    name: str = "content-encoding",
 ) -> tuple[int, str | None]:
+    """The status, and what the answer has of a header."""
     client = http.client.HTTPConnection(
         CLIENT, running.setup.port, timeout=5, source_address=(source, 0)
     )
@@ -143,7 +165,7 @@ def _ask(
         client.request("GET", path, headers=headers)
         answer = client.getresponse()
         answer.read()
-        return answer.status, answer.getheader("content-encoding")
+        return answer.status, answer.getheader(name)
     except (OSError, http.client.HTTPException):
         return 0, None
     finally:
@@ -154,17 +176,17 @@ Taken = dict[tuple[str, str], list[float]]
 
 
 def _take(
-    bench: Bench, places: Sequence[Place], loads: dict[str, Load]
+    bench: Bench, places: Sequence[Place], loads: dict[tuple[str, str], Load]
 ) -> tuple[Taken, dict[str, int]]:
     """Microseconds of CPU per request, by proxy and way; errors by proxy."""
     taken: Taken = {(one.peer, one.way): [] for one in places}
     errors = dict.fromkeys((one.peer for one in places), 0)
     for one in places:
-        _sample(bench, one, loads[one.way], WARM_SECONDS)
+        _sample(bench, one, loads[one.peer, one.way], WARM_SECONDS)
     for number in range(bench.rounds * PARTS):
         turn = number % max(len(places), 1)
         for one in [*places[turn:], *places[:turn]]:
-            us, wrong = _sample(bench, one, loads[one.way], bench.seconds / PARTS)
+            us, wrong = _sample(bench, one, loads[one.peer, one.way], bench.seconds / PARTS)
             taken[one.peer, one.way].append(us)
             errors[one.peer] += wrong
     return taken, errors

@@ -12,6 +12,7 @@ from bench.scenario import Scenario
 
 _ENCODINGS = {"gzip": "Gzip", "br": "Brotli", "zstd": "Zstd"}
 _HASHED = "x-user-id"
+SESSION = "x-session"
 POLICY = f"Policy {NAMESPACE}/kept "  # as messages name it
 
 
@@ -36,6 +37,9 @@ def _make_spec(policy: str) -> tuple[str, dict[str, Any]]:
         return "BackendTrafficPolicy", {
             "loadBalancer": {"type": "ConsistentHash", "consistentHash": by}
         }
+    if policy == "session":
+        by = {"type": "Header", "header": {"name": SESSION}}
+        return "BackendTrafficPolicy", {"sessionPersistence": by}
     if policy == "cidr":
         rule = {"action": "Allow", "principal": {"clientCIDRs": list_ranges()}}
         return "SecurityPolicy", {"authorization": {"defaultAction": "Deny", "rules": [rule]}}

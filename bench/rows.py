@@ -32,6 +32,7 @@ POLICIES: dict[Policy, str] = {
     "br": "brotli of 16 KiB at level 1",
     "zstd": "zstd of 16 KiB at level 1",
     "hash": "one of 100 endpoints by a header",
+    "session": "the endpoint that a session names, one of 100",
 }
 
 

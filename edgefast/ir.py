@@ -23,6 +23,8 @@ from edgefast.irbackend import LoadBalancer as LoadBalancer
 from edgefast.irbackend import OutlierDetection as OutlierDetection
 from edgefast.irbackend import RetryBudget as RetryBudget
 from edgefast.irbackend import RetryConstraint as RetryConstraint
+from edgefast.irbackend import SessionPersistence as SessionPersistence
+from edgefast.irbackend import name_session as name_session
 from edgefast.ircredential import AccessClaim as AccessClaim
 from edgefast.ircredential import AccessToken as AccessToken
 from edgefast.ircredential import ApiKeyAuth as ApiKeyAuth
@@ -220,6 +222,7 @@ class Rule(Struct, frozen=True, gc=False):
     ceilings: int = 0
     lost: tuple[tuple[str, str], ...] = ()  # units that do not hold here, and by whom; for explain
     direct: DirectResponse | None = None
+    session: SessionPersistence | None = None  # its own, before all that is no override
 
     def units(self) -> tuple[str, ...]:
         """Return the names of all units that the rule and its shares name, each once."""

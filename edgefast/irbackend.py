@@ -6,6 +6,7 @@ Must never: be what decides which backend a request goes to; rules do.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Literal
 
 from edgefast.irtelemetry import Struct
@@ -97,3 +98,23 @@ class LoadBalancer(Struct, frozen=True, gc=False):
         0  # milliseconds in which a new endpoint comes to its share; of the first two; 0: at once
     )
     zones: ZoneAware | None = None  # never of "hash"; None: as the backend's Service says
+
+
+class SessionPersistence(Struct, frozen=True, gc=False):
+    """Clients that stay with the endpoint that served them first (BackendTrafficPolicy, HTTPRoute, GRPCRoute sessionPersistence)."""
+
+    name: str = (
+        ""  # of the cookie or header, that one in lower case; "": `name_session` of the rule
+    )
+    header: bool = False
+    # Milliseconds here; 0: without end.
+    absolute: int = 0
+    idle: int = 0
+    permanent: bool = False  # the cookie says when it ends, which is after `absolute`
+    path: str = "/"  # of cookies
+
+
+def name_session(route: str, rule: str | int) -> str:
+    """Return what sessions of a rule are called where nobody says it: as no other rule's, and the same everywhere."""
+    named = f"{route}\0{rule}".encode()
+    return f"edge-session-{hashlib.blake2s(named, digest_size=8).hexdigest()}"

@@ -16,6 +16,7 @@ from edgefast.irbackend import (
     OutlierDetection,
     RetryBudget,
     RetryConstraint,
+    SessionPersistence,
 )
 from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
 from edgefast.irtelemetry import Struct
@@ -96,6 +97,7 @@ class Traffic(Struct, frozen=True, gc=False):
     override: tuple[ResponseOverride, ...] | None = None  # the first that matches
     compression: Compression | None = None
     load_balancer: LoadBalancer | None = None
+    session: SessionPersistence | None = None
     # Of what a cluster has of all workers of a proxy; 0: none.
     max_connections: int | None = None
     max_endpoint_connections: int | None = None  # of each endpoint

@@ -12,6 +12,7 @@ from bench.policyranges import list_ranges
 _TYPE = "type.googleapis.com/envoy.extensions."
 _RBAC, _JWT = "envoy.filters.http.rbac", "envoy.filters.http.jwt_authn"
 _AUTH, _COMPRESSOR = "envoy.filters.http.ext_authz", "envoy.filters.http.compressor"
+_SESSION = "envoy.filters.http.stateful_session"
 _KEPT = "/get/kept"
 _TOKENS = 100  # of its cache, which is off unless it is asked for
 _LIBRARIES = {
@@ -61,6 +62,11 @@ def list_filters(policy: str) -> list[Object]:
         uri = {"uri": "http://127.0.0.1", "cluster": "auth", "timeout": "10s"}
         service = {"server_uri": uri, "path_prefix": "/auth"}
         return [_typed(_AUTH, "filters.http.ext_authz.v3.ExtAuthz", http_service=service)]
+    if policy == "session":
+        kind = "http.stateful_session.header.v3.HeaderBasedSessionState"
+        state = _typed("envoy.http.stateful_session.header", kind, name="x-session")
+        kind = "filters.http.stateful_session.v3.StatefulSession"
+        return [_typed(_SESSION, kind, session_state=state)]
     if policy in _LIBRARIES:
         kind, fields = _LIBRARIES[policy]
         library = _typed(policy, "compression." + kind, **fields)
@@ -78,6 +84,9 @@ def _off(policy: str) -> Object:
         return {
             _AUTH: {"@type": _TYPE + "filters.http.ext_authz.v3.ExtAuthzPerRoute", "disabled": True}
         }
+    if policy == "session":
+        kind = "filters.http.stateful_session.v3.StatefulSessionPerRoute"
+        return {_SESSION: {"@type": _TYPE + kind, "disabled": True}}
     if policy in _LIBRARIES:
         kind = "filters.http.compressor.v3.CompressorPerRoute"
         return {_COMPRESSOR: {"@type": _TYPE + kind, "disabled": True}}

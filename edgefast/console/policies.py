@@ -17,6 +17,7 @@ from edgefast.why.encoding import describe_compression, find_compression
 from edgefast.why.fault import describe_fault, find_fault
 from edgefast.why.loadbalancer import describe_balancer, find_balancer
 from edgefast.why.override import describe_overrides, find_overrides
+from edgefast.why.session import describe_session, find_session
 from edgefast.why.traffic import LISTENER, Setting, bound_body, own_timeouts, settle_traffic
 from edgefast.why.treated import list_treated
 
@@ -87,6 +88,9 @@ def list_settings(
     balanced = find_balancer(units)
     if balanced is not None:
         yield "endpoints", f"{describe_balancer(balanced[0])}, {balanced[1]}"
+    kept = find_session(rule, units)
+    if kept is not None:
+        yield "sessions", f"{describe_session(kept[0])}, {kept[1]}"
 
 
 def _beside(one: Setting, http: ir.HttpSettings | None) -> str:

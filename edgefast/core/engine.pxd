@@ -60,6 +60,9 @@ cdef class Probe
 cdef class ProbeSession
 cdef class ProbeDial
 cdef class UpstreamUser
+cdef class Identities
+cdef class SessionPolicy
+cdef class NamedSession
 cdef class Line
 cdef class Turns
 cdef class Behind
@@ -143,6 +146,7 @@ include "upstream/retrywindow.pxd"
 include "upstream/check.pxd"
 include "upstream/balance.pxd"
 include "upstream/zone.pxd"
+include "upstream/identities.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
@@ -180,6 +184,7 @@ include "guard/fault.pxd"
 include "guard/override.pxd"
 include "guard/press.pxd"
 include "guard/hashpolicy.pxd"
+include "guard/sessionpolicy.pxd"
 include "guard/traffic.pxd"
 include "guard/protobuf.pxd"
 include "guard/checkanswer.pxd"

@@ -84,7 +84,9 @@ include "guard/listenerfilters.pyx"
 include "guard/fault.pyx"
 include "guard/override.pyx"
 include "guard/press.pyx"
+include "guard/cookies.pyx"
 include "guard/hashpolicy.pyx"
+include "guard/sessionpolicy.pyx"
 include "guard/traffic.pyx"
 # limits that count it
 include "limit/limit.pyx"
@@ -349,7 +351,7 @@ cdef class Engine:
         for mirror in list(self.mirrors):
             mirror.stop()
         for cluster in list(self.tables.clusters.values()):
-            for endpoint in cluster.endpoints:
+            for endpoint in cluster.endpoints + cluster.draining:
                 (<Endpoint>endpoint).stop_idle()
         self.resolver.close()
         self.reactor.close()

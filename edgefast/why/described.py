@@ -22,6 +22,7 @@ from edgefast.why.origin import Origin
 from edgefast.why.override import describe_overrides
 from edgefast.why.proofs import describe_proof, is_proof
 from edgefast.why.served import Served
+from edgefast.why.session import describe_session
 from edgefast.why.traffic import COUNTS, Setting, settle_traffic
 from edgefast.why.trial import describe_match
 from edgefast.why.unserved import Unserved
@@ -127,6 +128,8 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
     said += [describe_backend(one.value) for one in find_backend([unit])]
     if unit.traffic is not None and unit.traffic.load_balancer is not None:
         said.append(describe_balancer(unit.traffic.load_balancer))
+    if unit.traffic is not None and unit.traffic.session is not None:
+        said.append(describe_session(unit.traffic.session))
     return ", ".join(said) or "says nothing"
 
 

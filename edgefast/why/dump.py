@@ -37,7 +37,8 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
         for cluster in engine["clusters"]:
             named = seen.setdefault(cluster["name"], {})
             for one in cluster["endpoints"]:
-                named.setdefault(one["address"], []).append(one)
+                if not one.get("draining"):  # those get what is new
+                    named.setdefault(one["address"], []).append(one)
     endpoints = {
         cluster: tuple(_sum_endpoint(address, found) for address, found in named.items())
         for cluster, named in seen.items()

@@ -52,6 +52,7 @@ from edgefast.why.mistake import advise
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.prerouted import judge_filters
 from edgefast.why.served import Served
+from edgefast.why.session import describe_session, find_session, name_endpoint
 from edgefast.why.stream import explain_stream
 from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
 from edgefast.why.treated import describe_treated
@@ -164,6 +165,7 @@ def _explain_rule(
     overrides, whose = ((), "") if rule.status else find_overrides(units)
     encoded = None if rule.status else find_compression(units)
     balanced = None if rule.status else find_balancer(units)
+    kept = None if rule.status else find_session(rule, units)
     keyed = balanced is not None or any(one.treatment is not None for one in rule.backends)
     by = None
     if not rule.status and keyed and knows_behind(served, rule, head, ask.now):
@@ -178,7 +180,9 @@ def _explain_rule(
         rule=describe_rule(served.origin, hit),
         backends=()
         if rule.status
-        else _backends(served, seen, listener, client, hit, settings, by),
+        else _backends(
+            served, seen, listener, client, hit, settings, by, (kept[0] if kept else None, ask.now)
+        ),
         mirrors=tuple(
             f"{one.cluster} ({one.numerator} of {one.denominator})" for one in rule.mirrors
         ),
@@ -208,6 +212,7 @@ def _explain_rule(
                 balanced[0] if balanced else None,
                 served.live,
             ),
+            *((f"{kept[1]}: {describe_session(kept[0])}",) if kept else ()),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,
@@ -222,6 +227,7 @@ def _backends(
     hit: Hit,
     settings: Mapping[str, Setting],
     by: ir.LoadBalancer | None,
+    kept: tuple[ir.SessionPersistence | None, float],
 ) -> tuple[BackendPart, ...]:
     rule, parts = hit.rule, []
     total = sum(one.weight for one in rule.backends) or 1
@@ -235,8 +241,11 @@ def _backends(
         chosen = ""
         if sent:
             if cluster is not None:
+                session, now = kept
+                if session is not None:
+                    chosen = name_endpoint(session, cluster, head, listener.http, now)
                 way = _way_of(served, share, by)
-                chosen = choose_endpoint(way, cluster, head, client.address, listener.http)
+                chosen = chosen or choose_endpoint(way, cluster, head, client.address, listener.http)
             lines = write_head(
                 head, rule, share, hit.prefix_len, client, listener.http, tls=tls, timeout=timeout
             )

@@ -16,14 +16,15 @@ from edgefast.why.head import Head
 from edgefast.why.served import render_endpoint
 from edgefast.why.zones import describe_zones
 
-__all__ = ["choose_endpoint", "describe_balancer", "find_balancer"]
+__all__ = ["HIDDEN", "choose_endpoint", "describe_balancer", "find_balancer", "read_cookies"]
 
 _WORDS = {
     "least_request": "endpoints by what they have in flight",
     "round_robin": "endpoints in turn",
     "random": "endpoints by chance",
 }
-_HIDDEN = lib.EF_SPAN_HOP | lib.EF_SPAN_NOMINATED
+#: Flags of lines that go no further.
+HIDDEN = lib.EF_SPAN_HOP | lib.EF_SPAN_NOMINATED
 
 
 def find_balancer(units: Sequence[ir.PolicyUnit]) -> tuple[ir.LoadBalancer, str] | None:
@@ -82,13 +83,15 @@ def read_key(one: ir.HashPolicy, head: Head, client: str, http: ir.HttpSettings)
     if one.source:
         return client.encode()
     if one.cookie is not None:
-        return next((value for value in _in_cookies(head, one.cookie.name.encode()) if value), None)
+        return next(
+            (value for value in read_cookies(head, one.cookie.name.encode()) if value), None
+        )
     found = list(_in_headers(one, head, http) if one.headers else _in_params(one, head))
     return b"\0".join(found) if found else None
 
 
 def _in_headers(one: ir.HashPolicy, head: Head, http: ir.HttpSettings) -> Iterator[bytes]:
-    hidden = _HIDDEN | (lib.EF_SPAN_UNDERSCORE if http.underscores == "Drop" else 0)
+    hidden = HIDDEN | (lib.EF_SPAN_UNDERSCORE if http.underscores == "Drop" else 0)
     lines = [line for line in head.lines if not line.flags & hidden]
     if not any(line.name.lower().decode("latin-1") in one.headers for line in lines):
         return
@@ -99,7 +102,8 @@ def _in_headers(one: ir.HashPolicy, head: Head, http: ir.HttpSettings) -> Iterat
         yield b""
 
 
-def _in_cookies(head: Head, name: bytes) -> Iterator[bytes]:
+def read_cookies(head: Head, name: bytes) -> Iterator[bytes]:
+    """Give the values of the cookies of a name, in their order."""
     for line in head.lines:
         for piece in line.value.split(b";") if line.name.lower() == b"cookie" else ():
             key, equals, value = piece.strip(b" \t").partition(b"=")

@@ -25,6 +25,7 @@ from edgefast.why.loadbalancer import find_balancer
 from edgefast.why.override import find_overrides
 from edgefast.why.prerouted import judge_filters, list_filter_units
 from edgefast.why.served import Served
+from edgefast.why.session import find_session
 from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
 from edgefast.why.treated import settle_shares
 
@@ -152,8 +153,10 @@ def _nameless(unit: ir.PolicyUnit) -> ir.PolicyUnit:
 
 
 def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple[str, object], ...]:
+    kept = find_session(rule, served.units(rule.traffic))
+    session: tuple[tuple[str, object], ...] = (("session", kept[0]),) if kept is not None else ()
     if not rule.traffic:
-        return settle_shares(served, rule)
+        return (*session, *settle_shares(served, rule))
     units = served.units(rule.traffic)
     found = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
     fault = find_fault(units)
@@ -170,7 +173,7 @@ def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple
         balanced is not None and balanced[0] != ir.LoadBalancer()
     ):  # which is what is done without it
         more += (("load_balancer", balanced[0]),)
-    more += settle_shares(served, rule)
+    more += (*session, *settle_shares(served, rule))
     return (*((one.field, one.value) for one in found.values()), *more)
 
 

@@ -171,7 +171,7 @@ def _targets(ground: Ground) -> Iterator[Case]:
         filters = [{"type": "ExternalAuth", "externalAuth": auth}]
         yield _route(ground, f"auth-{protocol.lower()}", filters=filters)
     for kind in ("Cookie", "Header"):
-        session = {"sessionName": "s", "type": kind}
+        session = {"sessionName": "a b", "type": kind}
         yield _route(ground, f"session-{kind.lower()}", sessionPersistence=session)
 
 

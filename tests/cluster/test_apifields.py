@@ -86,10 +86,13 @@ def test_filters_of_a_listener(bench: Bench) -> None:
 
 
 def test_fields_of_a_rule_close_it(bench: Bench) -> None:
-    persistent = {"type": "Header", "header": {"name": "x-session"}}
+    persistent = {"type": "Header", "header": {"name": "x-session"}, "absoluteTimeout": "0s"}
     bench.add_route("kept", host="kept.example.com", sessionPersistence=persistent)
     bench.expect(bench.port, 500, host="kept.example.com")
     said = bench.expect_condition("HTTPRoute", "kept", "Accepted", "False", "UnsupportedValue")
-    assert "spec.rules[0].sessionPersistence" in said["message"]
+    assert "spec.rules[0].sessionPersistence.absoluteTimeout" in said["message"]
+    persistent = {**persistent, "absoluteTimeout": "1h"}
+    bench.add_route("kept", host="kept.example.com", sessionPersistence=persistent)
+    bench.expect(bench.port, (200, "one"), host="kept.example.com")
     bench.add_route("kept", host="kept.example.com", retry={"attempts": 0})
     bench.expect(bench.port, (200, "one"), host="kept.example.com")

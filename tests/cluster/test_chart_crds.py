@@ -73,6 +73,7 @@ from edgefast.resources.edge.securitypolicy import (
     OperationPath,
     SecurityPolicySpec,
 )
+from edgefast.resources.edge.sessionpersistence import TrafficSession
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.unserved import UNSERVED
@@ -186,6 +187,7 @@ WRAPS: dict[type, Wrap] = {
     FaultDelay: lambda part: _faulty({"delay": part}),
     FaultAbort: lambda part: _faulty({"abort": part}),
     LoadBalancer: _balanced,
+    TrafficSession: lambda part: _treated(sessionPersistence=part),
     ConsistentHash: _hashed,
     HashCookie: lambda part: _hashed({"type": "Cookie", "cookie": part}),
     ResponseOverride: _overriding,

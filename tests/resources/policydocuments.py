@@ -50,6 +50,7 @@ from edgefast.resources.edge.securitypolicy import (
     OperationPath,
     SecurityPolicySpec,
 )
+from edgefast.resources.edge.sessionpersistence import TrafficSession
 from edgefast.resources.edge.zoneaware import ZoneAware
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
@@ -93,6 +94,14 @@ _COMPRESSORS: list[list[Document]] = [
     [{"type": "Gzip"}],
     [{"type": "Gzip"}, {"type": "Brotli"}],
     [{"type": "Gzip"}, {"type": "Gzip", "minContentLength": 100}],
+]
+_SESSIONS: list[Document] = [
+    *({}, {"cookie": {}}, {"header": {"name": "x-s"}}, {"sessionName": "s"}),
+    *({"cookie": {"lifetimeType": one}} for one in ("Session", "Permanent")),
+    *({"cookieConfig": {"lifetimeType": one}} for one in ("Session", "Permanent")),
+    {"cookie": {}, "sessionName": "s"},
+    {"cookie": {}, "cookieConfig": {}},
+    {"cookieConfig": {}, "header": {"name": "x-s"}},
 ]
 _HASH: Document = {"type": "SourceIP"}
 _PARTS: list[Document] = [
@@ -215,6 +224,12 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         {**near, **weighs}
         for near in ({}, {"preferLocal": {"force": {}}})
         for weighs in ({}, {"weightedZones": [{"zone": "a", "weight": 1}]})
+    ],
+    TrafficSession: [
+        {**kind, **lasts, **part}
+        for kind in ({}, {"type": "Cookie"}, {"type": "Header"})
+        for lasts in ({}, {"absoluteTimeout": "1h"}, {"idleTimeout": "1m"})
+        for part in _SESSIONS
     ],
     SlowStart: [{"window": one} for one in ("0s", "1ms", "1h", "61m")],
     ConsistentHash: [

@@ -56,6 +56,7 @@ from edgefast.resources.rules import (
     policy,
     policytarget,
     routefilter,
+    sessionpersistence,
     traffic,
     zoneaware,
 )
@@ -82,6 +83,7 @@ RULES = [
     )
     for rule in one.BOOK.rules
 ]
+RULES += [rule for rule in sessionpersistence.BOOK.rules if rule.cel]  # others are the API's
 Document = dict[str, Any]
 
 _A = {"fqdn": {"hostname": "a.example", "port": 1}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from edgefast.resources.edge.sessionpersistence import TrafficSession
 from edgefast.resources.model.shape import shape_of
 from edgefast.resources.rules import (
     backend,
@@ -15,6 +16,7 @@ from edgefast.resources.rules import (
     policy,
     policytarget,
     routefilter,
+    sessionpersistence,
     traffic,
     zoneaware,
 )
@@ -41,6 +43,8 @@ OWN = [
     )
     for rule in one.BOOK.rules
 ]
+#: Those of them that are said of the API's own kinds, too.
+OWN += [rule for rule in sessionpersistence.BOOK.rules if rule.struct is TrafficSession]
 
 
 def _name(rule: Rule) -> str:

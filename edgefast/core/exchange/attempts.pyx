@@ -154,6 +154,8 @@ cdef class Attempts(UpstreamUser):
             self.web.begin_answer(base, head)
         elif self.rule.traffic is not None and self.rule.traffic.compression is not None:
             self.press = self.rule.traffic.compression.begin(<Exchange>self, base, head)
+        if self.session is not None:
+            self.session.policy.tell(<Exchange>self)
         self.down.response_head(base, head)
         return 0
 
@@ -296,6 +298,8 @@ cdef class Attempts(UpstreamUser):
         if ex.trace is not None and ex.trace.try_began:
             end_try(ex, status, why, self.engine.reactor.now_us())
         self.up_protocol = None
+        if self.tries > 1 or wait > 0 or why != F_RESET:
+            self.bound = None  # a connection that had ended says nothing of its endpoint, once
         self.flags |= F_RETRIED
         self.engine.count(G_RETRIES)
         if self.rule.row != NULL:

@@ -141,7 +141,7 @@ cdef class Exchange(RequestBody):
             return 0
         if self.body_size and self.announced > self.body_size:
             return self.refuse_body()
-        self.backend = self.rule.choose()
+        self.backend = choose_backend(self, at)
         if self.backend is None:
             return self.answer(500, b"", F_INVALID)
         if self.backend.traffic is not None and self.backend.traffic.treat(self):

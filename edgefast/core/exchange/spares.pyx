@@ -69,6 +69,7 @@ cdef class Spares(Watched):
         ex.up = None
         ex.endpoint = None
         ex.tried_past = None
+        ex.bound = None
         ex.outlier = None
         ex.breaker = None
         ex.check = None
@@ -92,6 +93,7 @@ cdef class Spares(Watched):
         ex.press = None
         ex.accepts = None
         ex.handed = None
+        ex.session = None
         ex.verdict = None
         ex.crowd = None
         ex.listener = None

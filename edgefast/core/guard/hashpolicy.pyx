@@ -73,15 +73,11 @@ cdef class HashPolicy:
 
     cdef bytes in_cookies(self, const uint8_t *base, const ef_head *head):
         """The first that is not empty."""
-        cdef ef_request request
+        cdef CookieLook look
         cdef const uint8_t *value = NULL
         cdef size_t n = 0
-        cdef uint64_t place = 0
-        memset(&request, 0, sizeof(request))
-        request.base, request.spans, request.n_spans = base, <ef_span *>&head.spans[0], head.n_spans
-        while ef_request_cookie(
-            &request, <const uint8_t *>PyBytes_AS_STRING(self.cookie), PyBytes_GET_SIZE(self.cookie), &place, &value, &n
-        ):
+        begin_cookies(&look, base, head)
+        while next_cookie(&look, self.cookie, &value, &n):
             if n:
                 return value[:n]
         return None
@@ -89,5 +85,5 @@ cdef class HashPolicy:
     cdef bytes make_cookie(self, Exchange ex):
         """For a client that has none: any value does, this request is the first that goes where it says."""
         cdef bytes value = b"%016x" % ef_random(ex.engine.random)
-        ex.handed = b"set-cookie: %b=%b%b" % (self.cookie, value, self.handed)
+        ex.handed = cookie_line(self.cookie, value, self.handed)
         return value

@@ -21,6 +21,9 @@ cdef class Traffic:
         Compression compression # None: none
         Balance balance         # of endpoints; BY_KEY: as `hash` says it, where a request has a key
         HashPolicy hash         # None: none
+        object own_session      # ir.SessionPersistence of the rule itself; None: it says nothing
+        tuple named             # the rule: its route, and its name or place there
+        SessionPolicy session   # None: none
         Outlier outlier         # None: as where there is no policy
         Breaker breaker         # None: none
         ZoneRule zones          # None: as a backend's Service says
@@ -34,6 +37,7 @@ cdef class Traffic:
     cdef int64_t settle(self, str leaf, int64_t own) except? -2
     cdef int64_t least(self, str leaf) except? -2
     cdef Breaker learn_breaker(self)
+    cdef SessionPolicy learn_session(self)
     cdef int learn(self) except -1
     cdef bint apply(self, Exchange ex) except -1
     cdef bint treat(self, Exchange ex) except -1

@@ -19,6 +19,9 @@ cdef class Traffic:
         self.engine = engine
         self.policies = [engine.tables.policy(name) for name in spec.traffic]
         self.ceilings = spec.ceilings
+        if isinstance(spec, ir.Rule):  # sessions are kept for it, whichever backend weights choose
+            self.own_session = spec.session
+            self.named = (spec.route, spec.name or spec.index)
         self.calls = own_timeout == 0 and spec.route.startswith("grpcroute/")
         self.own_timeout = -1 if self.calls else own_timeout
         self.default_timeout = 0 if self.calls else default_timeout
@@ -66,10 +69,18 @@ cdef class Traffic:
         )
         return breaker if breaker.bounds() else None
 
+    cdef SessionPolicy learn_session(self):
+        """The rule's own comes before all defaults."""
+        cdef Policy policy
+        for policy in self.policies if self.own_session is None else self.policies[:self.ceilings]:
+            if policy.traffic.session is not None:
+                return SessionPolicy(policy.traffic.session, *self.named)
+        return SessionPolicy(self.own_session, *self.named) if self.own_session is not None else None
+
     cdef int learn(self) except -1:
         cdef Policy policy
         self.closed = None
-        self.fault = self.overrides = self.compression = self.hash = self.outlier = self.breaker = self.check = None
+        self.fault = self.overrides = self.compression = self.hash = self.session = self.outlier = self.breaker = self.check = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:
                 self.closed = policy
@@ -97,6 +108,7 @@ cdef class Traffic:
             self.breaker = self.learn_breaker()
             check = self.first("check")
             self.check = self.engine.checks.of(check) if check is not None else None
+            self.session = self.learn_session() if self.named is not None else None
             self.panic = self.first("panic") or 0
             constraint = self.first("retry_constraint")
             self.window = RetryWindow(constraint) if constraint is not None else None

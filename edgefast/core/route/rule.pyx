@@ -203,7 +203,7 @@ cdef class Rule:
         # All at once: to ask for each costs as much as the rest, and a large table has each rule hit for the first time.
         (
             self.route, self.index, name, _, self.status, _, backends, request_headers, response_headers, redirect, rewrite, mirrors, cors,
-            timeouts, retry, rate_limits, policies, ext_auth, traffic, _, _, direct,
+            timeouts, retry, rate_limits, policies, ext_auth, traffic, _, _, direct, session,
         ) = astuple(spec)
         self.request_timeout = -1
         if timeouts is not None:
@@ -222,7 +222,7 @@ cdef class Rule:
             self.limits = [Limit(engine, spec, one) for one in rate_limits]
         if policies or ext_auth is not None:
             self.guard = Guard(engine, spec)
-        if traffic:
+        if traffic or session is not None:
             self.traffic = Traffic(engine, spec, self.request_timeout, settings.route_timeout)
         if direct is not None:
             self.direct = DirectAnswer(direct)

@@ -36,7 +36,7 @@ cdef class DatagramSession(Watched):
         """Whether the tables would still give it its backend: its listener has the port, and its rule, or the one in its place, the share."""
         cdef StreamRule rule
         cdef StreamShare share
-        if self.listener is not self.owner.port.only or self.endpoint.index < 0:
+        if self.listener is not self.owner.port.only or not self.endpoint.is_regular():
             return False
         rule = self.listener.find(None)
         if rule is not self.rule:

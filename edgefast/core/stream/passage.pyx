@@ -150,7 +150,7 @@ cdef class Passage(Timer):
         if self.tried_at != cluster.version:  # numbers of a set that is no more say nothing of the one that is
             self.tried_at = cluster.version
             self.tried = self.asked = 0
-            if self.endpoint is not None and self.endpoint.index >= 0:
+            if self.endpoint is not None and self.endpoint.is_regular():
                 self.note_asked()
         endpoint = choose_near(cluster, self.tried)
         if endpoint is None:

@@ -24,7 +24,7 @@ cdef class PassageDial(Dial):
         """The PROXY protocol comes first, before TLS, too. A new socket takes that much at once."""
         cdef uint8_t header[STREAM_PROXY_MOST]
         cdef size_t n
-        if self.endpoint.index < 0 or not self.keeps_terms():
+        if not self.endpoint.is_regular() or not self.keeps_terms():
             self.stale = True
             return self.end(END_ABORTED, 0)
         if self.passage is not None and self.passage.share.proxy_protocol:

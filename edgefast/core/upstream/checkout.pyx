@@ -44,6 +44,8 @@ cdef Outbound any_free(Pool pool, UpstreamUser user):
     cdef uint8_t heed = heeded(<Cluster>pool, user.check, user.panic)
     cdef Endpoint endpoint
     cdef Outbound up
+    if user.bound is not None and pool.protocol == SPEAKS_H1:
+        return None  # one of its own will come
     for endpoint in pool.endpoints:
         if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not pool.load[endpoint.index].out & heed:
             up = checkout(pool, user, endpoint)

@@ -6,6 +6,8 @@ cdef class Cluster(Pool):
         object spec         # ir.Cluster
         dict resolved       # hostname -> tuple of addresses; () while unknown
         uint32_t version    # another one when its endpoints are others
+        list draining       # endpoints that go: they get requests of their sessions alone
+        Identities identities   # None: no session has asked since there was another set
         ef_health_record **records  # of each endpoint
         Health health       # where its records are
         list checks         # EndpointCheck, of the table's rules (prober.pyx); the n-th one's bit is HEED_CHECK << n

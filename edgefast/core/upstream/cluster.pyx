@@ -15,6 +15,7 @@ cdef class Cluster(Pool):
         self.log = json_encode(name)
         self.resolved = {}
         self.endpoints = []
+        self.draining = []
         self.record = self.health.hold(b"cluster/" + name.encode())
         self.own = self.record.own
         self.lends_to = -1
@@ -40,7 +41,7 @@ cdef class Cluster(Pool):
         self.tls_h1 = alone
         self.protocol = protocol
         if changes:
-            for endpoint in self.endpoints:  # what was made with the old settings is not used again
+            for endpoint in self.endpoints + self.draining:  # what was made with the old settings is not used again
                 endpoint.stop_idle()
                 endpoint.speaks = SPEAKS_ALPN
         self.tls = context
@@ -69,10 +70,10 @@ cdef class Cluster(Pool):
         cdef uint64_t *ids
         cdef ef_health_record **records
         cdef dict before = {}
-        cdef list now = []
-        cdef list found = []
+        cdef list now = [], found = [], every = self.endpoints + self.draining
         cdef set seen = set()
-        for endpoint in self.endpoints:
+        cdef uint32_t size = 0
+        for endpoint in every:
             before[endpoint.key] = endpoint
         wanted = ()
         if self.spec is not None:
@@ -91,6 +92,12 @@ cdef class Cluster(Pool):
                     found.append((address, item.port, item.weight, item.zone))
         runs = order_by_zone(self.engine, found)
         self.zone = found[0][3] if found else ""
+        size = <uint32_t>len(found)
+        if self.spec is not None and self.spec.endpoints:
+            for item in self.spec.fallback:
+                if item.address and (item.address, item.port) not in seen:
+                    seen.add((item.address, item.port))
+                    found.append((item.address, item.port, 0, item.zone))
         hostnames = {item.hostname for item in wanted if item.hostname}
         for hostname in [name for name in self.resolved if name not in hostnames]:
             del self.resolved[hostname]
@@ -103,7 +110,7 @@ cdef class Cluster(Pool):
             free(ids)
             free(records)
             raise MemoryError
-        for address, port, weight, _ in found:
+        for at, (address, port, weight, _) in enumerate(found):
             endpoint = before.pop((address, port), None)
             if endpoint is None:
                 endpoint = Endpoint(self, address, port)
@@ -115,20 +122,24 @@ cdef class Cluster(Pool):
             ids[len(now)] = endpoint.id
             records[len(now)] = endpoint.record.at
             now.append(endpoint)
+            if <uint32_t>at >= size and endpoint.is_regular():
+                endpoint.stop_idle()
+                endpoint.checked.clear()  # nobody asks it any more
         for endpoint in before.values():
             endpoint.index = -1
             endpoint.stop_idle()
         for i, item in enumerate(now):
             (<Endpoint>item).index = i
-        if now != self.endpoints:
+        if now != every or size != self.size:
             self.version += 1
         free(self.load)
         free(self.ids)
         free(self.records)
         free(self.turns)
         self.load, self.ids, self.records, self.turns = load, ids, records, NULL
-        self.endpoints, self.runs = now, runs
-        self.size = <uint32_t>len(now)
+        self.endpoints, self.draining, self.runs = now[:size], now[size:], runs
+        self.size = size
+        self.identities = None
         self.look()
         return self.serve_pending()
 
@@ -137,11 +148,11 @@ cdef class Cluster(Pool):
         cdef uint32_t i
         cdef uint8_t out
         self.seen = ef_health_version(self.record.at)
-        for i in range(self.size):
+        for i in range(self.size + <uint32_t>PyList_GET_SIZE(self.draining)):
             out = ef_health_is_out(self.records[i], now)  # HEED_EJECTED
             if out and (first == 0 or self.records[i].until_ms < first):
                 first = self.records[i].until_ms
-            if self.checks:
+            if self.checks and i < self.size:
                 out |= self.out_by_checks(<Endpoint>PyList_GET_ITEM(self.endpoints, i), self.load[i].out)
             self.load[i].out = out
         self.back_at = first
@@ -261,12 +272,13 @@ cdef class Cluster(Pool):
                     "idle": len((<Endpoint>e).idle) + sum([(<H2Client>one).is_idle() for one in (<Endpoint>e).shared]),
                     "shared": len((<Endpoint>e).shared),
                     "streams": sum([(<H2Client>one).load() for one in (<Endpoint>e).shared]),
+                    "draining": not (<Endpoint>e).is_regular(),
                     "healthy": not self.load[(<Endpoint>e).index].out,
                     "ejected": bool(self.load[(<Endpoint>e).index].out & HEED_EJECTED),
                     "failures": (<Endpoint>e).record.at.failures[EF_FAILURE_LOCAL],
                     "ejections": (<Endpoint>e).record.at.ejections,
                     "connections": (<Endpoint>e).record.own[EF_SHARE_CONNECTIONS],
                 }
-                for e in self.endpoints
+                for e in self.endpoints + self.draining
             ],
         }

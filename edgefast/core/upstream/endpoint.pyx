@@ -24,6 +24,10 @@ cdef class Endpoint:
         self.record = cluster.health.hold(b"endpoint/%b/%b" % (cluster.name.encode(), self.text))
         self.log = json_encode(text)
 
+    cdef bint is_regular(self) noexcept:
+        """It takes what is new: it is neither removed nor one that drains."""
+        return self.index >= 0 and <uint32_t>self.index < self.cluster.size
+
     cdef int stop_idle(self) except -1:
         """Its connections are not used again; those with requests end with the last one."""
         for up in list(self.idle):

@@ -62,7 +62,7 @@ cdef class Outlier:
         """If there may be one more that is out."""
         cdef Cluster cluster = endpoint.cluster
         cdef ef_ejection how
-        if endpoint.index < 0:
+        if not endpoint.is_regular():
             return 0
         how.now_ms = cluster.engine.wheel.now
         how.base_ms, how.max_ms, how.sweep_ms = self.base_ms, self.max_ms, self.sweep_ms

@@ -103,11 +103,9 @@ cdef class Pool(Timer):
             return user.on_up_failed(UP_NO_ENDPOINT)
         if user.check is not None or user.panic:
             heed = heeded(<Cluster>self, user.check, user.panic)
-        endpoint = choose(<Cluster>self, user, heed)
+        endpoint = choose_endpoint(<Cluster>self, user, heed)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
-        if user.slow_start and endpoint.since:
-            endpoint = spared(<Cluster>self, user, heed, endpoint)
         while endpoint is not None:
             up = checkout(self, user, endpoint)
             if up is not None:
@@ -115,9 +113,9 @@ cdef class Pool(Timer):
                 return self.give(user, up)
             if endpoint.coming is not None and may_join(self, endpoint, user):
                 return endpoint.coming.turns.join(user)
-            if may_connect(self, user, endpoint):
+            if may_connect(self, user, endpoint) or make_place(self, user):
                 return self.dial(user, endpoint)
-            if moved or user.breaker is None or user.breaker.each < 0:
+            if moved or user.breaker is None or user.breaker.each < 0 or user.bound is not None:
                 break
             moved = True
             endpoint = choose_with_room(<Cluster>self, user, heed)
@@ -258,7 +256,7 @@ cdef class Pool(Timer):
     cdef int on_room(self, H2Client session) except -1:
         """The longest waiting users get what there is; who asks for a tunnel that this one cannot have stays where it stands."""
         cdef UpstreamUser user
-        while self.pending.waiting and session.endpoint.index >= 0 and session.takes(False):
+        while self.pending.waiting and session.endpoint.is_regular() and session.takes(False):
             if self.protocol == SPEAKS_H2 or session.connects:
                 user = self.pending.first()
             else:
@@ -295,7 +293,7 @@ cdef class Pool(Timer):
         cdef Endpoint endpoint = up.endpoint
         cdef UpstreamUser user
         cdef int why
-        if endpoint.index < 0 or not up.is_open():
+        if not endpoint.is_regular() or not up.is_open() or is_bound_elsewhere(self, endpoint):
             up.stop(False)
             return 0
         if self.lends_to >= 0 and lend_freed(self, up):

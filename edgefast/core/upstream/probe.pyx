@@ -53,7 +53,7 @@ cdef class Probe(UpstreamUser):
         self.grpc_status = -1
         self.ticket += 1
         self.settings = self.watch.settings if self.engine.prober.probes <= PROBES_KEPT else self.watch.brief
-        if self.target is None or self.target.index < 0:
+        if self.target is None or not self.target.is_regular():
             return self.conclude(False, False)
         if self.watch.check.spec.kind == "tcp":
             self.dial = ProbeDial.__new__(ProbeDial)

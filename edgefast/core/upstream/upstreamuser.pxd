@@ -26,6 +26,7 @@ cdef class UpstreamUser(Timer):
         list tried_past     # those whose index is beyond it; None: none was
         Balance balance     # by what it gets its endpoint
         uint64_t hash_key   # of BY_KEY (guard/hashpolicy.pyx)
+        Endpoint bound      # the one that its session names, for its first try; None: none does
         Outlier outlier     # which failures are too many; None: no policy says
         Breaker breaker     # how much of a cluster there may be; None: no policy says
         RetryWindow window  # how many repeats there may be in an interval; None: no policy says

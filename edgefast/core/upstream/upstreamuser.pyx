@@ -55,7 +55,7 @@ cdef class UpstreamUser(Timer):
     cdef int note_tried(self) except -1:
         """Its endpoint has had its try."""
         cdef Endpoint endpoint = self.endpoint
-        if endpoint is None or endpoint.index < 0:
+        if endpoint is None or not endpoint.is_regular():
             return 0
         if endpoint.index >= 64:
             if self.tried_past is None:

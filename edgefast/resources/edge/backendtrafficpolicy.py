@@ -18,6 +18,7 @@ from edgefast.resources.edge.healthcheck import HealthCheck
 from edgefast.resources.edge.loadbalancer import LoadBalancer
 from edgefast.resources.edge.policytarget import Aim, MergeType, Newer, TargetReferences
 from edgefast.resources.edge.responseoverride import ResponseOverride
+from edgefast.resources.edge.sessionpersistence import TrafficSession
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import Duration, Element, Resource, Size
 from edgefast.resources.model.meta import ObjectMeta
@@ -89,6 +90,10 @@ class BackendTrafficPolicySpec(Element, frozen=True, kw_only=True):
     ] = None
     load_balancer: Annotated[
         LoadBalancer | None, Meta(description="Which endpoint of a backend gets a request.")
+    ] = None
+    session_persistence: Annotated[
+        TrafficSession | None,
+        Meta(description="Clients stay with the endpoint of a backend that served them first."),
     ] = None
     response_override: Annotated[
         Annotated[tuple[ResponseOverride, ...], Meta(max_length=64)] | None,

@@ -20,7 +20,7 @@ ENVOY_GATEWAY = Project(
     version="1.9 (d32f282942)",
     about="Kinds and fields have the same names where the same is done, so that most policies need another group and version. One "
     "thing differs: without `mergeType` a route's policy *inherits* here what policies of its Gateway say, where Envoy Gateway "
-    "replaces it. `mergeType: Replace` is what they do.",
+    "replaces it. `mergeType: Replace` is what they do. `sessionPersistence` of routes is read as it stands.",
     kinds=(
         ForeignKind(
             "SecurityPolicy",

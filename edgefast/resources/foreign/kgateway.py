@@ -19,7 +19,8 @@ KGATEWAY = Project(
     title="kgateway",
     groups=("gateway.kgateway.dev",),
     version="2.x (028d2df5f0)",
-    about="A policy of a route replaces that of its Gateway there, feature by feature, and so it does here.",
+    about="A policy of a route replaces that of its Gateway there, feature by feature, and so it does here. "
+    "`sessionPersistence` of routes is read as it stands.",
     kinds=(
         ForeignKind(
             "TrafficPolicy",

@@ -28,6 +28,7 @@ from edgefast.resources.model.reference import (
     LocalObjectReference,
     ParentReference,
 )
+from edgefast.resources.model.sessionpersistence import SessionPersistence
 
 
 class GRPCMethodMatch(Element, frozen=True, kw_only=True):
@@ -70,6 +71,7 @@ class GRPCRouteRule(Element, frozen=True, kw_only=True):
     matches: Annotated[tuple[GRPCRouteMatch, ...], Meta(max_length=64)] = ()
     filters: Annotated[tuple[GRPCRouteFilter, ...], Meta(max_length=16)] = ()
     backend_refs: Annotated[tuple[GRPCBackendRef, ...], Meta(max_length=16)] = ()
+    session_persistence: SessionPersistence | None = None
 
 
 class GRPCRouteSpec(Element, frozen=True, kw_only=True):

@@ -28,6 +28,7 @@ from edgefast.resources.model.fields import (
 )
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import BackendRef, ParentReference
+from edgefast.resources.model.sessionpersistence import SessionPersistence
 
 
 class HTTPPathMatch(Element, frozen=True, kw_only=True):
@@ -108,6 +109,7 @@ class HTTPRouteRule(Element, frozen=True, kw_only=True):
     backend_refs: Annotated[tuple[HTTPBackendRef, ...], Meta(max_length=16)] = ()
     timeouts: HTTPRouteTimeouts | None = None
     retry: HTTPRouteRetry | None = None
+    session_persistence: SessionPersistence | None = None
 
 
 class HTTPRouteSpec(Element, frozen=True, kw_only=True):

@@ -38,8 +38,6 @@ def _under(place: str, closes: Closes, *names: str) -> dict[str, Closes]:
 UNSERVED: dict[str, dict[str, Closes]] = {
     # An address that is asked to be reachable inside the cluster only would be reachable from everywhere.
     "Gateway": {"spec.addresses[].routability": "object"},
-    "HTTPRoute": {"spec.rules[].sessionPersistence": "rule"},
-    "GRPCRoute": {"spec.rules[].sessionPersistence": "rule"},
     "SecurityPolicy": {
         **_under("spec", "object", "targetRef", "targetSelectors"),
         **_under("spec", "object", "cors", "csrf", "oidc"),

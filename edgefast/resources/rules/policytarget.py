@@ -26,6 +26,7 @@ _OF_REQUESTS = {
     "compressor": "compressor",
     "compression": "compression",
     "response_override": "responseOverride",
+    "session_persistence": "sessionPersistence",
 }
 _TIMES_OF_REQUESTS = {
     "request_timeout": "requestTimeout",
@@ -57,7 +58,7 @@ def check_security_targets(spec: SecurityPolicySpec) -> Iterable[Violation]:
     + " || (has(self.timeout) && has(self.timeout.http) && ("
     + " || ".join(f"has(self.timeout.http.{name})" for name in _TIMES_OF_REQUESTS.values())
     + ")))",
-    message="requestBuffer, faultInjection, compressor, responseOverride, requestTimeout and streamIdleTimeout are not for Services and "
+    message="requestBuffer, faultInjection, compressor, responseOverride, sessionPersistence, requestTimeout and streamIdleTimeout are not for Services and "
     "Backends",
 )
 def check_backend_leaves(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:

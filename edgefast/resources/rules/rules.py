@@ -30,6 +30,7 @@ from edgefast.resources.rules import (
     policytarget,
     reference,
     routefilter,
+    sessionpersistence,
     traffic,
     zoneaware,
 )
@@ -52,6 +53,7 @@ _BOOKS = (
     backend.BOOK,
     healthcheck.BOOK,
     loadbalancer.BOOK,
+    sessionpersistence.BOOK,
     zoneaware.BOOK,
     config.BOOK,
 )

@@ -35,6 +35,7 @@ from edgefast.translate.policy.outcome import (
     shape_policy,
 )
 from edgefast.translate.policy.responseoverride import translate_overrides
+from edgefast.translate.policy.session import translate_session
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
@@ -93,6 +94,9 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
         compression=translate_compression(spec, report),
         fault=fault,
         load_balancer=balancer,
+        session=translate_session(
+            spec.session_persistence, report, "spec.sessionPersistence", "Invalid"
+        ),
         override=override,
         request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),
         idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),

@@ -38,6 +38,7 @@ from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
 from edgefast.translate.match.call import characters_of, translate_call
 from edgefast.translate.match.match import Matched, translate_match
+from edgefast.translate.policy.session import translate_session
 from edgefast.translate.ratelimit.counter import name_route, name_rule
 from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
 from edgefast.translate.report.report import Report
@@ -142,6 +143,8 @@ def translate_rule(
     if http:
         timeouts = _translate_timeouts(http.timeouts, report, f"{path}.timeouts")
         retry = _translate_retry(http.retry, report, f"{path}.retry")
+    where = f"{path}.sessionPersistence"
+    session = translate_session(rule.session_persistence, report, where)
     refuse_unserved(route, report, "the rule answers 500", path=path)
     broken = report.refused[before:]
     shares, clusters = _translate_shares(rule, place, reader, report, path)
@@ -175,6 +178,7 @@ def translate_rule(
             rate_limits=rate_limits,
             ext_auth=filters.ext_auth,
             direct=filters.direct,
+            session=session,
         ),
         matches=tuple(matches),
         broken=False,

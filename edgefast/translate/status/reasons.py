@@ -317,7 +317,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "PartiallyInvalid",
             "True",
             "UnsupportedValue",
-            "As for an HTTPRoute: a rule with `sessionPersistence` answers 500, too.",
+            "As for an HTTPRoute.",
         ),
     ),
     **POLICY_REASONS,

@@ -1,0 +1,116 @@
+"""Session persistence: of a route's rule or a BackendTrafficPolicy -> ir.SessionPersistence.
+
+In: the field. Out: names and times as a proxy has them; every mistake told.
+Source: GEP-1619 as of Gateway API v1.7; RFC 6265 4.1.1 (cookies).
+Must never: let anything into a cookie's line that is not its name or its path.
+"""
+
+from __future__ import annotations
+
+import re
+
+from edgefast import ir
+from edgefast.problem import did_you_mean, supported_text
+from edgefast.reasons.word import Word
+from edgefast.resources.edge.sessionpersistence import TrafficSession
+from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.model.sessionpersistence import SessionPersistence
+from edgefast.resources.rules.sessionpersistence import (
+    check_lifetime,
+    check_own_type,
+    check_release,
+    check_type,
+)
+from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.report.report import Report
+from edgefast.translate.report.violation import refuse_violations
+
+__all__ = ["translate_session"]
+
+_TYPES = ("Cookie", "Header")
+_LIFETIMES = ("Session", "Permanent")
+_COOKIE = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
+_PATH = re.compile(r"/[!-:<-~]{0,1023}")
+#: Headers that say other things, of clients and of backends.
+_OTHERS = frozenset({"cookie", "set-cookie", "authorization", "content-type"})
+
+
+def translate_session(
+    given: SessionPersistence | None,
+    report: Report,
+    path: str,
+    condition: Word = "UnsupportedValue",
+) -> ir.SessionPersistence | None:
+    """Translate it; None: nothing is said. Of what a report refuses nothing is to be used."""
+    if given is None:
+        return None
+    one = _Session(report, path, condition)
+    one.check_word(given.type, _TYPES, "type")
+    found = (*check_lifetime(given), *check_release(given))
+    found += tuple(
+        check_own_type(given) if isinstance(given, TrafficSession) else check_type(given)
+    )
+    refuse_violations(found, report, path, condition)
+    header = given.type == "Header"
+    name, cookie_path, lifetime = given.session_name or "", "/", "Session"
+    where = "sessionName"
+    if given.cookie is not None:
+        name, where = given.cookie.name or "", "cookie.name"
+        cookie_path, lifetime = given.cookie.path, given.cookie.lifetime_type
+        one.check_word(lifetime, _LIFETIMES, "cookie.lifetimeType")
+    elif given.cookie_config is not None:
+        lifetime = given.cookie_config.lifetime_type
+        one.check_word(lifetime, _LIFETIMES, "cookieConfig.lifetimeType")
+    if given.header is not None:
+        name, where = given.header.name, "header.name"
+    one.check_name(name, where, header=header)
+    if not _PATH.fullmatch(cookie_path):
+        one.refuse("cookie.path", f'"{cookie_path}" (expected a path such as /shop, without ;)')
+    idle = given.idle_timeout if isinstance(given, TrafficSession) else None
+    return ir.SessionPersistence(
+        name=name.lower() if header else name,
+        header=header,
+        absolute=one.read_time(given.absolute_timeout, "absoluteTimeout"),
+        idle=one.read_time(idle, "idleTimeout"),
+        permanent=lifetime == "Permanent" and not header,
+        path=cookie_path,
+    )
+
+
+class _Session:
+    def __init__(self, report: Report, path: str, condition: Word) -> None:
+        self.report = report
+        self.path = path
+        self.condition = condition
+
+    def refuse(self, field: str, said: str) -> None:
+        """Refuse what a field says."""
+        self.report.refuse(f"{self.path}.{field}", "Invalid", said, condition=self.condition)
+
+    def check_word(self, word: str, words: tuple[str, ...], field: str) -> None:
+        """Refuse a word that nobody knows."""
+        if word not in words:
+            said, hint = supported_text(word, words), did_you_mean(word, words)
+            where = f"{self.path}.{field}"
+            self.report.refuse(where, "NotSupported", said, hint, condition=self.condition)
+
+    def check_name(self, name: str, field: str, *, header: bool) -> None:
+        """Refuse what is no name; "" is one that is made."""
+        if name and header and (said := check_header_name(name)):
+            self.refuse(field, said)
+        elif name and header and name.lower() in _OTHERS:
+            self.refuse(field, f'"{name}" says something else')
+        elif name and not header and not _COOKIE.fullmatch(name):
+            self.refuse(field, f'"{name}" is not the name of a cookie')
+
+    def read_time(self, given: str | None, field: str) -> int:
+        """Return milliseconds, 0 for what is not said."""
+        if given is None:
+            return 0
+        try:
+            found = parse_duration(given)
+        except ValueError:
+            found = 0
+        if found <= 0:
+            self.refuse(field, f'"{given}" (expected more than 0s, such as 1h30m)')
+        return found
