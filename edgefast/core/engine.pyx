@@ -334,7 +334,6 @@ cdef class Engine:
 
     def _abort_all(self):
         cdef Session session
-        cdef Cluster cluster
         cdef Mirror mirror
         cdef Passage passage
         cdef DatagramSession datagrams
@@ -350,13 +349,10 @@ cdef class Engine:
             datagrams.end(PE_DRAINED)
         for mirror in list(self.mirrors):
             mirror.stop()
-        for cluster in list(self.tables.clusters.values()):
-            for endpoint in cluster.endpoints + cluster.draining:
-                (<Endpoint>endpoint).stop_idle()
+        self.tables.stop_idle()
         self.resolver.close()
         self.reactor.close()
-        self.log.flush()
-        self.spans.flush()
+        self.log_flush()
 
     @property
     def open_connections(self):

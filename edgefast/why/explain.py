@@ -245,7 +245,9 @@ def _backends(
                 if session is not None:
                     chosen = name_endpoint(session, cluster, head, listener.http, now)
                 way = _way_of(served, share, by)
-                chosen = chosen or choose_endpoint(way, cluster, head, client.address, listener.http)
+                chosen = chosen or choose_endpoint(
+                    way, cluster, head, client.address, listener.http
+                )
             lines = write_head(
                 head, rule, share, hit.prefix_len, client, listener.http, tls=tls, timeout=timeout
             )

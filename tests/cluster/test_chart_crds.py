@@ -123,10 +123,6 @@ def _cached(part: Document, protocol: str = "http") -> tuple[str, Document]:
     return _security(extAuth={protocol: {"backendRef": {"name": "a", "port": 80}}, "cache": part})
 
 
-def _faulty(part: Document) -> tuple[str, Document]:
-    return "BackendTrafficPolicy", {"targetRefs": [_TARGET], "faultInjection": part}
-
-
 def _overriding(part: Document) -> tuple[str, Document]:
     return "BackendTrafficPolicy", {"targetRefs": [_TARGET], "responseOverride": [part]}
 
@@ -183,9 +179,9 @@ WRAPS: dict[type, Wrap] = {
     ExtractFrom: lambda part: _security(
         apiKeyAuth={"credentialRefs": [{"name": "keys"}], "extractFrom": [part]}
     ),
-    FaultInjection: _faulty,
-    FaultDelay: lambda part: _faulty({"delay": part}),
-    FaultAbort: lambda part: _faulty({"abort": part}),
+    FaultInjection: lambda part: _treated(faultInjection=part),
+    FaultDelay: lambda part: _treated(faultInjection={"delay": part}),
+    FaultAbort: lambda part: _treated(faultInjection={"abort": part}),
     LoadBalancer: _balanced,
     TrafficSession: lambda part: _treated(sessionPersistence=part),
     ConsistentHash: _hashed,

@@ -24,6 +24,7 @@ cdef class Tables:
         dict treated            # cluster's name -> ir.Cluster.treatments, of those that have any
         uint64_t treated_epoch  # how often that has changed
 
+    cdef int stop_idle(self) except -1
     cdef Cluster cluster(self, str name)
     cdef Cluster living(self, str name)
     cdef Policy policy(self, str name)

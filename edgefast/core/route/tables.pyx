@@ -98,6 +98,14 @@ cdef class Tables:
         self.engine.count_n(G_RESOURCES_REFUSED, len(refused))
         return refused
 
+    cdef int stop_idle(self) except -1:
+        """Nobody uses a connection again."""
+        cdef Cluster cluster
+        for cluster in list(self.clusters.values()):
+            for endpoint in cluster.endpoints + cluster.draining:
+                (<Endpoint>endpoint).stop_idle()
+        return 0
+
     def _change_cluster(self, str op, str name, uint64_t offset, uint64_t length):
         cdef uint64_t hashed = hash_name(name.encode())
         cdef uint64_t old
