@@ -151,5 +151,5 @@ int main(void) {
     test_who_is_gone();
     test_a_random_day();
     test_at_the_same_time();
-    return 0;
+    return FINISH();
 }

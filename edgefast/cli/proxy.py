@@ -103,7 +103,7 @@ def proxy(
         files=CredentialFiles(ca, cert, key, token),
         server_name=server_name,
     )
-    settings = msgspec.structs.replace(settings, ready_when_empty=True, node=node)
+    settings = msgspec.structs.replace(settings, ready_when_empty=True, pod=node)
     check_start(settings)
     try:
         with in_words():

@@ -63,7 +63,7 @@ class ProxySettings(msgspec.Struct, frozen=True, kw_only=True):
     min_drain: float = 10.0
     state_dir: Path | None = None
     zone: str = ""  # this machine's; "": not said
-    node: str = ""  # this proxy's name in its fleet; "": it is alone
+    pod: str = ""  # what this proxy is called in its fleet; "": it is alone
     ready_when_empty: bool = False  # a table without a listener is one to be ready with
     arena_bytes: int = ARENA_BYTES
     stat_rows: int = STAT_ROWS

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from cluster.backendwraps import BACKEND_RULES, BACKEND_WRAPS, hashed, treated
 from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
 from controller.manifests.crds import LOOKS, render_crds
@@ -49,7 +50,6 @@ from edgefast.resources.edge.jwt import (
     LocalJWKS,
     RemoteJWKS,
 )
-from edgefast.resources.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer
 from edgefast.resources.edge.policytarget import PolicyTargetReference
 from edgefast.resources.edge.ratelimitfilter import (
     RateLimitFilterSpec,
@@ -73,11 +73,10 @@ from edgefast.resources.edge.securitypolicy import (
     OperationPath,
     SecurityPolicySpec,
 )
-from edgefast.resources.edge.sessionpersistence import TrafficSession
 from edgefast.resources.kinds import EDGE_GROUP, KINDS
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.unserved import UNSERVED
-from edgefast.resources.rules import edge, jwt, loadbalancer, policy, routefilter, traffic
+from edgefast.resources.rules import edge, jwt, policy, routefilter, traffic
 from edgefast.resources.rules.policytarget import BOOK
 from resources.test_cel import DOCUMENTS
 
@@ -103,10 +102,6 @@ def _selector(part: Document) -> tuple[str, Document]:
 _TARGET = {"group": GATEWAY_GROUP, "kind": "Gateway", "name": "g"}
 
 
-def _treated(**spec: Any) -> tuple[str, Document]:
-    return "BackendTrafficPolicy", {"targetRefs": [_TARGET], **spec}
-
-
 def _security(**spec: Any) -> tuple[str, Document]:
     return "SecurityPolicy", {"targetRefs": [_TARGET], **spec}
 
@@ -127,14 +122,6 @@ def _overriding(part: Document) -> tuple[str, Document]:
     return "BackendTrafficPolicy", {"targetRefs": [_TARGET], "responseOverride": [part]}
 
 
-def _balanced(part: Document) -> tuple[str, Document]:
-    return "BackendTrafficPolicy", {"targetRefs": [_TARGET], "loadBalancer": part}
-
-
-def _hashed(part: Document) -> tuple[str, Document]:
-    return _balanced({"type": "ConsistentHash", "consistentHash": part})
-
-
 def _provider(part: Document) -> tuple[str, Document]:
     return _security(jwt={"providers": [{"name": "a", **part}]})
 
@@ -153,6 +140,7 @@ def _answer(part: Document) -> tuple[str, Document]:
 
 #: Part -> an object around it.
 WRAPS: dict[type, Wrap] = {
+    **BACKEND_WRAPS,
     FleetDeployment: _proxy("deployment"),
     FleetHPA: _proxy("hpa"),
     FleetPDB: _proxy("pdb"),
@@ -169,7 +157,7 @@ WRAPS: dict[type, Wrap] = {
     RateLimitHeaderMatch: lambda part: _selector({"headers": [part]}),
     RateLimitSelector: _selector,
     RateLimitSourceCIDR: lambda part: _selector({"sourceCIDR": part}),
-    PolicyTargetReference: lambda part: _treated(targetRefs=[part]),
+    PolicyTargetReference: lambda part: treated(targetRefs=[part]),
     SecurityPolicySpec: lambda part: ("SecurityPolicy", part),
     BackendTrafficPolicySpec: lambda part: ("BackendTrafficPolicy", part),
     AuthorizationRule: _rule,
@@ -179,13 +167,9 @@ WRAPS: dict[type, Wrap] = {
     ExtractFrom: lambda part: _security(
         apiKeyAuth={"credentialRefs": [{"name": "keys"}], "extractFrom": [part]}
     ),
-    FaultInjection: lambda part: _treated(faultInjection=part),
-    FaultDelay: lambda part: _treated(faultInjection={"delay": part}),
-    FaultAbort: lambda part: _treated(faultInjection={"abort": part}),
-    LoadBalancer: _balanced,
-    TrafficSession: lambda part: _treated(sessionPersistence=part),
-    ConsistentHash: _hashed,
-    HashCookie: lambda part: _hashed({"type": "Cookie", "cookie": part}),
+    FaultInjection: lambda part: treated(faultInjection=part),
+    FaultDelay: lambda part: treated(faultInjection={"delay": part}),
+    FaultAbort: lambda part: treated(faultInjection={"abort": part}),
     ResponseOverride: _overriding,
     StatusCodeMatch: lambda part: _overriding({"match": {"statusCodes": [part]}, "response": {}}),
     StatusCodeRange: lambda part: _overriding(
@@ -207,8 +191,8 @@ WRAPS: dict[type, Wrap] = {
     DirectResponseBody: lambda part: _answer({"body": part}),
     HTTPCookieMatch: lambda part: ("HTTPRouteFilter", {"matches": [{"cookies": [part]}]}),
 }
-RULES = list(BOOK.rules)
-for _one in (edge, jwt, loadbalancer, policy, routefilter, traffic):
+RULES = [*BOOK.rules, *BACKEND_RULES]
+for _one in (edge, jwt, policy, routefilter, traffic):
     RULES += _one.BOOK.rules
 
 
@@ -295,11 +279,11 @@ def test_fields_that_are_not_served_yet_are_kept(apiserver: ApiServer) -> None:
         [
             _cached({"ttl": "1s"}, "http"),
             _cached({"ttl": "1s"}, "grpc"),
-            _treated(
+            treated(
                 timeout={"http": {}},
                 healthCheck={"active": {"type": "HTTP", "http": {"path": "/"}}},
             ),
-            _hashed({"type": "SourceIP"}),
+            hashed({"type": "SourceIP"}),
         ]
     ):
         here = []

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from edgefast.resources.decode.decode import decode_api_object
-from edgefast.resources.kinds import KINDS
+from edgefast.resources.kinds import EXPERIMENTAL_GROUP, KINDS
 from edgefast.resources.limits import MAX_UNSERVED
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.shape import Shape, shape_of
@@ -51,7 +51,9 @@ def _fields_of(shape: Shape, at: str = "") -> Iterator[tuple[str, Shape]]:
 
 
 LISTED = _read_list()
-KINDS_OF_THE_API = [info for info in KINDS.values() if info.group == GATEWAY_GROUP]
+KINDS_OF_THE_API = [
+    info for info in KINDS.values() if info.group in (GATEWAY_GROUP, EXPERIMENTAL_GROUP)
+]
 STRUCTS = {info.kind: dict(_fields_of(shape_of(info.struct))) for info in KINDS_OF_THE_API}
 
 

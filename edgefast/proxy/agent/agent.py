@@ -132,7 +132,7 @@ class Agent:
             self._on_poison,
             self._on_progress,
         )
-        self.own_zone = self._shared.own_zone = OwnZone(self.arena, settings.zone, settings.node)
+        self.own_zone = self._shared.own_zone = OwnZone(self.arena, settings.zone, settings.pod)
         self.ports = Ports(
             self.listeners, store, lambda: self.served, lambda: self._shared.stopping
         )

@@ -292,11 +292,14 @@ async def test_dump_says_what_is_applied(world: World) -> None:
         "endpoints": [
             {
                 "address": f"127.0.0.1:{backend.port}",
+                "zone": "",
                 "active": 0,
                 "idle": 1,
                 "shared": 0,
                 "streams": 0,
+                "draining": False,
                 "healthy": True,
+                "ejected": False,
                 "failures": 0,
                 "ejections": 0,
                 "connections": 1,

@@ -1,0 +1,70 @@
+"""Parts of BackendTrafficPolicies about backends, each in an object that is sound otherwise.
+
+In: documents of a part. Out: a kind and a spec. Must never hold a part that has no rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from edgefast.resources.edge.activehealthcheck import (
+    ActiveHealthCheck,
+    ActiveHealthCheckPayload,
+    HTTPActiveHealthChecker,
+)
+from edgefast.resources.edge.circuitbreaker import RetryBudget
+from edgefast.resources.edge.healthcheck import PassiveHealthCheck
+from edgefast.resources.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
+from edgefast.resources.edge.sessionpersistence import TrafficSession
+from edgefast.resources.edge.zoneaware import ZoneAware
+from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.rules import (
+    backend,
+    healthcheck,
+    loadbalancer,
+    sessionpersistence,
+    zoneaware,
+)
+from edgefast.resources.rules.rule import Rule
+
+Document = dict[str, Any]
+Wrap = Callable[[Document], tuple[str, Document]]
+
+_TARGET = {"group": GATEWAY_GROUP, "kind": "Gateway", "name": "g"}
+
+
+def treated(**spec: Any) -> tuple[str, Document]:
+    """A BackendTrafficPolicy."""
+    return "BackendTrafficPolicy", {"targetRefs": [_TARGET], **spec}
+
+
+def hashed(part: Document) -> tuple[str, Document]:
+    """One of a consistent hash."""
+    return treated(loadBalancer={"type": "ConsistentHash", "consistentHash": part})
+
+
+def _asked(**part: Any) -> tuple[str, Document]:
+    return treated(healthCheck={"active": part})
+
+
+BACKEND_WRAPS: dict[type, Wrap] = {
+    LoadBalancer: lambda part: treated(loadBalancer=part),
+    SlowStart: lambda part: treated(loadBalancer={"type": "LeastRequest", "slowStart": part}),
+    ZoneAware: lambda part: treated(loadBalancer={"type": "Random", "zoneAware": part}),
+    ConsistentHash: hashed,
+    HashCookie: lambda part: hashed({"type": "Cookie", "cookie": part}),
+    TrafficSession: lambda part: treated(sessionPersistence=part),
+    RetryBudget: lambda part: treated(circuitBreaker={"retryBudget": part}),
+    PassiveHealthCheck: lambda part: treated(healthCheck={"passive": part}),
+    ActiveHealthCheck: lambda part: _asked(**part),
+    HTTPActiveHealthChecker: lambda part: _asked(type="HTTP", http=part),
+    ActiveHealthCheckPayload: lambda part: _asked(type="TCP", tcp={"send": part}),
+}
+#: Rules about these parts.
+BACKEND_RULES: list[Rule] = [
+    rule
+    for one in (backend, healthcheck, loadbalancer, sessionpersistence, zoneaware)
+    for rule in one.BOOK.rules
+    if rule.cel
+]
