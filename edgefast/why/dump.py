@@ -74,13 +74,15 @@ def read_live(dump: Mapping[str, Any], limits: Mapping[str, Any] | str) -> Live:
 
 def _sum_endpoint(address: str, found: list[Mapping[str, Any]]) -> EndpointPart:
     ejected = sum(one.get("ejected", not one["healthy"]) for one in found)
+    ill = any(not one["healthy"] and not one.get("ejected", True) for one in found)
     # Each worker counts its own requests: one that failed long ago stays counted where no other came since.
-    failing = all(one.get("failures", 0) or not one["healthy"] for one in found)
+    failing = all(one.get("failures", 0) or one.get("ejected", not one["healthy"]) for one in found)
     return EndpointPart(
         zone=found[0].get("zone", ""),
         address=address,
         healthy=ejected == 0,
         workers=f"{ejected} of {len(found)} workers ejected it" if ejected else "",
+        ill=ill,
         active=sum(one["active"] for one in found),
         failing=failing,
         failures=sum(one.get("failures", 0) for one in found) if failing else 0,

@@ -85,6 +85,7 @@ class EndpointPart(Value, frozen=True, kw_only=True):
     zone: str = ""  # that it is in; "": nobody says
     healthy: bool | None = None  # None: nobody was asked
     workers: str = ""  # "1 of 2 ejected it"
+    ill: bool = False  # it fails a health check: rules with that check leave it out
     failing: bool = False  # no worker is well with it: it is ejected, or the last request failed
     failures: int = 0  # in a row, summed over workers; 0 where a worker's last request did not fail
     active: int | None = None

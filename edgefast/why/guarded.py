@@ -207,6 +207,8 @@ def _say_health(served: Served, names: Sequence[str]) -> Iterator[str]:
         for one in endpoints:
             if one.healthy is False:
                 yield f"{name} endpoint {one.address} ejected: {one.workers}"
+            elif one.ill:
+                yield f"{name} endpoint {one.address} fails a health check"
             elif one.failing:
                 yield f"{name} endpoint {one.address}: its last request failed"
 

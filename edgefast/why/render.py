@@ -135,6 +135,8 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
     endpoints = []
     for endpoint in one.endpoints:
         used = " in use" if endpoint.failures else " healthy"
+        if endpoint.ill:
+            used = " failing a health check, which rules with it heed"
         state = {None: "", True: used, False: f" ejected: {endpoint.workers}"}[endpoint.healthy]
         zone = f" in {endpoint.zone}" if endpoint.zone else ""
         active = f", {endpoint.active} active" if endpoint.active else ""

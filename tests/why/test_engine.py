@@ -109,7 +109,9 @@ def _compare_answer(
         assert line["backend"] in {one.backend for one in said.answers if one.kind == "backend"}
         wanted = [one.head for one in said.backends if one.name == line["backend"]]
         assert any(_is_head(heads[0], one) for one in wanted), f"{about}\n{heads[0]!r}\n{wanted}"
-        chosen = {one.chosen for one in said.backends if one.name == line["backend"]} - {""}
+        chosen = {one.chosen for one in said.backends if one.name == line["backend"]}
+        if "" in chosen:  # a share of it has no key
+            chosen = set()
         assert line["endpoint"] in (chosen or {line["endpoint"]}), about
         return "chosen" if chosen else "backend"
     own = [one for one in said.answers if one.kind != "backend"]
@@ -142,4 +144,4 @@ def test_an_engine_does_what_is_explained() -> None:
 @pytest.mark.parametrize("start", range(0, 1000, 100))
 def test_an_engine_does_what_is_explained_over_many_tables(start: int) -> None:
     seen = run_worlds(Bench, compare_tables, range(1000 + start, 1100 + start), 100)
-    assert seen.pop("chosen") > 5 and all(count > 200 for count in seen.values()), seen
+    assert seen.pop("chosen") > 2 and all(count > 200 for count in seen.values()), seen

@@ -141,11 +141,12 @@ cdef class Exchange(RequestBody):
             return 0
         if self.body_size and self.announced > self.body_size:
             return self.refuse_body()
-        self.backend = choose_backend(self, at)
+        self.backend = self.rule.choose()
         if self.backend is None:
             return self.answer(500, b"", F_INVALID)
         if self.backend.traffic is not None and self.backend.traffic.treat(self):
             return 0
+        read_session(self, at)
         if self.backend.cors is not None and meet_cors(self, at.base, head):
             return 0
         at.prefix_len = hit.prefix_len
@@ -293,7 +294,7 @@ cdef class Exchange(RequestBody):
         self.flags |= flag
         self.status = status
         self.drop_upstream(cut_of(flag))
-        return self.say(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag, self.failure))
+        return self.say(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag, UP_STARVED if self.starved else self.failure))
 
     cdef int say(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""

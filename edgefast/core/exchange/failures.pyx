@@ -21,6 +21,8 @@ cdef bytes failure_text(int status, uint32_t flag, int why):
         return b"too many requests are on their way to this backend\n"
     if flag & F_OVERFLOW and why == UP_SHUT:
         return b"this backend may have no connections\n"
+    if flag & F_OVERFLOW and why == UP_STARVED:
+        return b"too many requests to this backend were repeated lately\n"
     if flag & F_OVERFLOW:
         return b"too many connections and requests wait for this backend\n"
     if flag & F_CONNECT:

@@ -55,12 +55,11 @@ cdef bint holds_until(int64_t until, int64_t most, int64_t now) noexcept:
     return now < until and (most == 0 or until <= now + most + SESSION_SKEW_MS)
 
 
-cdef Backend choose_backend(Exchange ex, Routed *at):
-    """The backend of a request, whose session binds it to an endpoint of that; None: all weights are 0."""
-    cdef Backend backend = ex.rule.choose()
-    if backend is not None and ex.rule.traffic is not None and ex.rule.traffic.session is not None and backend.cluster is not None:
-        ex.rule.traffic.session.read(ex, backend.cluster, at)
-    return backend
+cdef int read_session(Exchange ex, Routed *at) except -1:
+    """Of a request whose backend is chosen, and how it is treated there: who may be bound depends on what is heeded."""
+    if ex.rule.traffic is not None and ex.rule.traffic.session is not None and ex.backend.cluster is not None:
+        return ex.rule.traffic.session.read(ex, ex.backend.cluster, at)
+    return 0
 
 
 cdef class SessionPolicy:

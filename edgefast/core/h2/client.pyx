@@ -213,7 +213,7 @@ cdef class H2Client(H2Frames):
         """What becomes of the room that there is."""
         self.freed = False
         if self.is_idle():
-            if self.draining or self.used_up or self.endpoint.index < 0 or self.engine.closing or not self.is_current():
+            if self.draining or self.used_up or not self.endpoint.is_regular() or self.engine.closing or not self.is_current():
                 return self.terminate(NGHTTP2_NO_ERROR, LOST_RESET)
             if not self.idle_by:
                 self.idle_by = self.engine.wheel.now + self.settings.upstream_idle

@@ -12,7 +12,6 @@ cdef class Cluster(Pool):
         Health health       # where its records are
         list checks         # EndpointCheck, of the table's rules (prober.pyx); the n-th one's bit is HEED_CHECK << n
         ZoneRule zone_rule  # as its Service says; None: nothing
-        str zone            # that its endpoints are in, where `runs` is None
         uint32_t seen       # version of its own record when it was looked at who is out
         uint64_t *ids       # of each endpoint
         int64_t *turns      # places of each (BY_TURN); NULL: nobody has asked since there was another set
@@ -28,7 +27,6 @@ cdef class Cluster(Pool):
 
     cdef int update(self, object spec) except -1
     cdef TlsContext stream_tls(self)
-    cdef str zone_of(self, Endpoint endpoint)
     cdef int rebuild(self) except -1
     cdef int heed_checks(self, list checks) except -1
     cdef uint8_t out_by_checks(self, Endpoint endpoint, uint8_t before) except? 255

@@ -91,7 +91,6 @@ cdef class Cluster(Pool):
                     seen.add((address, item.port))
                     found.append((address, item.port, item.weight, item.zone))
         runs = order_by_zone(self.engine, found)
-        self.zone = found[0][3] if found else ""
         size = <uint32_t>len(found)
         if self.spec is not None and self.spec.endpoints:
             for item in self.spec.fallback:
@@ -110,7 +109,7 @@ cdef class Cluster(Pool):
             free(ids)
             free(records)
             raise MemoryError
-        for at, (address, port, weight, _) in enumerate(found):
+        for at, (address, port, weight, zone) in enumerate(found):
             endpoint = before.pop((address, port), None)
             if endpoint is None:
                 endpoint = Endpoint(self, address, port)
@@ -121,10 +120,11 @@ cdef class Cluster(Pool):
             load[len(now)].weight = weight
             ids[len(now)] = endpoint.id
             records[len(now)] = endpoint.record.at
+            endpoint.zone = zone
             now.append(endpoint)
             if <uint32_t>at >= size and endpoint.is_regular():
                 endpoint.stop_idle()
-                endpoint.checked.clear()  # nobody asks it any more
+                endpoint.checked.clear()  # nobody asks it any more: it stays what it was found to be
         for endpoint in before.values():
             endpoint.index = -1
             endpoint.stop_idle()
@@ -152,7 +152,9 @@ cdef class Cluster(Pool):
             out = ef_health_is_out(self.records[i], now)  # HEED_EJECTED
             if out and (first == 0 or self.records[i].until_ms < first):
                 first = self.records[i].until_ms
-            if self.checks and i < self.size:
+            if i >= self.size:
+                out |= self.load[i].out & ~(HEED_EJECTED | HEED_PASSED)
+            elif self.checks:
                 out |= self.out_by_checks(<Endpoint>PyList_GET_ITEM(self.endpoints, i), self.load[i].out)
             self.load[i].out = out
         self.back_at = first
@@ -171,7 +173,7 @@ cdef class Cluster(Pool):
             endpoint.checked = [known[one] for one in self.checks if one in known and one in checks]
         self.checks = [one for one in self.checks if one in checks]
         self.checks += [one for one in checks if one not in self.checks]
-        for i in range(self.size):
+        for i in range(self.size + <uint32_t>PyList_GET_SIZE(self.draining)):
             self.load[i].out &= HEED_EJECTED  # the bits are others' now
         return self.look()
 
@@ -243,16 +245,6 @@ cdef class Cluster(Pool):
             ef_pick_begin_turns(self.load, self.turns, self.size, self.engine.random)
         return self.turns
 
-    cdef str zone_of(self, Endpoint endpoint):
-        """Where it is, "" where nobody says it."""
-        cdef uint32_t at
-        if self.runs is None:
-            return self.zone
-        for at in range(self.runs.size):
-            if <uint32_t>endpoint.index < self.runs.begin[at + 1]:
-                return self.runs.names[at]
-        return ""
-
     def dump(self):
         self.look()
         return {
@@ -267,7 +259,7 @@ cdef class Cluster(Pool):
             "endpoints": [
                 {
                     "address": (<Endpoint>e).text.decode(),
-                    "zone": self.zone_of(<Endpoint>e),
+                    "zone": (<Endpoint>e).zone,
                     "active": self.load[(<Endpoint>e).index].active,
                     "idle": len((<Endpoint>e).idle) + sum([(<H2Client>one).is_idle() for one in (<Endpoint>e).shared]),
                     "shared": len((<Endpoint>e).shared),

@@ -7,6 +7,7 @@ cdef class Endpoint:
         object key          # (address, port): what makes an endpoint the same after an update
         str host
         int port            # 0: unix socket at `host`
+        str zone            # "": nobody says
         bytes text          # "127.0.0.1:8080"
         uint64_t id         # of `text`: what keys are hashed with
         uint64_t identity   # what sessions call it (identities.pyx); 0: no session has asked yet

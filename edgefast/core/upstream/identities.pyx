@@ -51,7 +51,9 @@ cdef bint takes_bound(Cluster cluster, Endpoint endpoint, uint8_t heed) except -
     """It is still known, and nobody has found it to be out."""
     if cluster.seen != ef_health_version(cluster.record.at):
         cluster.look()
-    return endpoint.index >= 0 and not cluster.load[endpoint.index].out & heed
+    if endpoint.index < 0:
+        return False
+    return not cluster.load[endpoint.index].out & heed or not cluster.load[endpoint.index].out & all_if_none(cluster, heed)
 
 
 cdef Endpoint choose_endpoint(Cluster cluster, UpstreamUser user, uint8_t heed):
@@ -64,19 +66,31 @@ cdef Endpoint choose_endpoint(Cluster cluster, UpstreamUser user, uint8_t heed):
     endpoint = choose(cluster, user, heed)
     if endpoint is not None and user.slow_start and endpoint.since:
         endpoint = spared(cluster, user, heed, endpoint)
+    note_zone(cluster, user.zones, user.balance, endpoint)
     return endpoint
+
+
+cdef inline bint is_full(Pool pool, UpstreamUser user) noexcept:
+    """The endpoint that it is bound to has all the connections that it may have (circuitBreaker.perEndpoint)."""
+    return user.breaker is not None and user.breaker.each >= 0 and not endpoint_has_room(pool, user.bound, user.breaker)
 
 
 cdef bint make_place(Pool pool, UpstreamUser user) except -1:
     """All connections that there may be are there: one of another endpoint that nobody uses ends for the one that the user needs, which is
     counted then."""
     cdef Endpoint endpoint
-    if user.bound is None:
+    if user.bound is None or is_full(pool, user):
         return False
-    for endpoint in pool.endpoints:
-        if endpoint is not user.bound and PyList_GET_SIZE(endpoint.idle):
+    for endpoint in pool.endpoints + (<Cluster>pool).draining:
+        if endpoint is user.bound:
+            continue
+        if PyList_GET_SIZE(endpoint.idle):
             (<Outbound>endpoint.idle[0]).stop(True)
             return may_connect(pool, user, user.bound)
+        for session in endpoint.shared:
+            if (<H2Client>session).is_idle():
+                (<H2Client>session).stop(True)
+                return may_connect(pool, user, user.bound)
     return False
 
 
@@ -86,4 +100,4 @@ cdef bint is_bound_elsewhere(Pool pool, Endpoint endpoint):
     if pool.pending.waiting == 0:
         return False
     user = pool.pending.first()
-    return user.bound is not None and user.bound is not endpoint
+    return user.bound is not None and user.bound is not endpoint and not is_full(pool, user)

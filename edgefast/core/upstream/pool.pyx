@@ -113,9 +113,9 @@ cdef class Pool(Timer):
                 return self.give(user, up)
             if endpoint.coming is not None and may_join(self, endpoint, user):
                 return endpoint.coming.turns.join(user)
-            if may_connect(self, user, endpoint) or make_place(self, user):
+            if may_connect(self, user, endpoint) or (not moved and make_place(self, user)):
                 return self.dial(user, endpoint)
-            if moved or user.breaker is None or user.breaker.each < 0 or user.bound is not None:
+            if moved or user.breaker is None or user.breaker.each < 0:
                 break
             moved = True
             endpoint = choose_with_room(<Cluster>self, user, heed)
@@ -269,9 +269,10 @@ cdef class Pool(Timer):
     cdef int on_dial_failed(self, PoolDial dial, UpFailure why) except -1:
         cdef Endpoint endpoint = dial.endpoint
         cdef UpstreamUser user
-        self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
-        if not is_own_fault(dial.error):
-            endpoint.failed(dial.outlier, False)
+        if (<Cluster>self).health is self.engine.health:  # else it is asked how it is, and nobody is judged by that
+            self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
+            if not is_own_fault(dial.error):
+                endpoint.failed(dial.outlier, False)
         if endpoint.coming is dial:
             endpoint.coming = None
         if dial.turns is None:

@@ -10,6 +10,7 @@ cdef enum UpFailure:
     UP_PROTOCOL = 6     # it does not speak what it has to
     UP_REQUESTS = 7     # of a breaker: as many requests as may be are on their way
     UP_SHUT = 8         # of a breaker: there may be no connection at all
+    UP_STARVED = 10     # of an interval: too many requests were repeats
     UP_OTHERWISE = 9    # of who only wants to know how an endpoint is: not in this way; it may ask anew
 
 

@@ -192,17 +192,27 @@ cdef Endpoint choose_in_zones(Cluster cluster, ZoneRule said, uint64_t tried, ui
                     break
     if endpoint is None:
         endpoint = cluster.pick(tried, heed, balance, key)
-    if endpoint is not None and engine.zones.own:
-        engine.count(G_ZONE_OWN if is_in(endpoint, runs) else G_ZONE_OTHER)
     return endpoint
+
+
+cdef int note_zone(Cluster cluster, ZoneRule said, Balance balance, Endpoint endpoint) except -1:
+    """Where a user's endpoint is, once it is chosen."""
+    cdef ZoneRuns runs = cluster.runs
+    if runs is None or endpoint is None or balance == BY_KEY or (said is None and cluster.zone_rule is None) or not cluster.engine.zones.own:
+        return 0
+    cluster.engine.count(G_ZONE_OWN if is_in(endpoint, runs) else G_ZONE_OTHER)
+    return 0
 
 
 cdef Endpoint choose_near(Cluster cluster, uint64_t tried):
     """For who has no policy: of a Service's own wish, by least load; None: there is no endpoint."""
     if cluster.size == 0:
         return None
+    cdef Endpoint endpoint
     if cluster.runs is not None:
-        return choose_in_zones(cluster, None, tried, HEED_EJECTED, BY_LOAD, 0)
+        endpoint = choose_in_zones(cluster, None, tried, HEED_EJECTED, BY_LOAD, 0)
+        note_zone(cluster, None, BY_LOAD, endpoint)
+        return endpoint
     return cluster.pick(tried, HEED_EJECTED, BY_LOAD, 0)
 
 

@@ -71,15 +71,23 @@ def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
     """Policies are attached to what requests of HTTP go through; of those at a Service policytarget.py knows more."""
     if BACKEND_TARGETS.get(one.kind) == one.group:
         return
-    if one.group != GATEWAY_GROUP:
-        said = supported_text(one.group, (GATEWAY_GROUP,))
-        yield Violation(("group",), "NotSupported", said, did_you_mean(one.group, (GATEWAY_GROUP,)))
+    if one.kind in BACKEND_TARGETS:
+        wanted = BACKEND_TARGETS[one.kind]
+        said = f'"{one.group}" is not the group of a {one.kind}, which is "{wanted}"'
+        yield Violation(("group",), "NotSupported", said)
+        return
+    if one.group not in (GATEWAY_GROUP, *BACKEND_TARGETS.values()) or one.kind in TARGET_KINDS:
+        if one.group != GATEWAY_GROUP:
+            said = supported_text(one.group, (GATEWAY_GROUP,))
+            meant = did_you_mean(one.group, (GATEWAY_GROUP,))
+            yield Violation(("group",), "NotSupported", said, meant)
     if one.kind not in TARGET_KINDS:
-        said = supported_text(one.kind, TARGET_KINDS)
+        kinds = (*TARGET_KINDS, *BACKEND_TARGETS)
+        said = supported_text(one.kind, kinds)
         if one.kind in LATER_KINDS:
             yield Violation(("kind",), "NotSupported", f"{said}; it is not available yet")
         else:
-            yield Violation(("kind",), "NotSupported", said, did_you_mean(one.kind, TARGET_KINDS))
+            yield Violation(("kind",), "NotSupported", said, did_you_mean(one.kind, kinds))
 
 
 @BOOK.on(

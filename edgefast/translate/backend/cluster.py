@@ -278,7 +278,9 @@ def _collect(
     ]
     for at, endpoint in enumerate(one.endpoints if numbers else ()):
         conditions = endpoint.conditions
-        usable = conditions.ready is not False
+        usable = conditions.ready is True or (
+            conditions.ready is None and conditions.terminating is not True
+        )
         serving = usable if conditions.serving is None else conditions.serving
         if not usable and not (serving and conditions.terminating):
             continue
