@@ -1,6 +1,7 @@
 #include "window.h"
 
-_Static_assert((int)EF_WINDOW_TURN > (int)EF_SHARE_RETRIES, "what is counted has a place of its own");
+/* Of clusters' records; EF_SHARE_LOST, which has the same place, is of endpoints' alone. */
+_Static_assert((int)EF_WINDOW_TURN > (int)EF_SHARE_LEAVING, "what is counted of a cluster has a place of its own");
 _Static_assert((int)EF_WINDOW_END <= (int)EF_SHARE_HELD, "a share has room for it");
 
 static uint32_t get(const uint32_t *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }

@@ -80,6 +80,7 @@ def _sum_endpoint(address: str, found: list[Mapping[str, Any]]) -> EndpointPart:
     return EndpointPart(
         zone=found[0].get("zone", ""),
         address=address,
+        draining=all(one.get("draining", False) for one in found),
         healthy=ejected == 0,
         workers=f"{ejected} of {len(found)} workers ejected it" if ejected else "",
         ill=ill,

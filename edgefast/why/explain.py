@@ -238,12 +238,13 @@ def _backends(
         endpoints, fallback = served.endpoints(share.cluster) if share.cluster else ((), False)
         sent = share.cluster and not (share.redirect or rule.redirect or rule.direct)
         lines: tuple[str, ...] = ()
-        chosen = ""
+        chosen, by_session = "", False
         if sent:
             if cluster is not None:
                 session, now = kept
                 if session is not None:
                     chosen = name_endpoint(session, cluster, head, listener.http, now)
+                    by_session = bool(chosen)
                 way = _way_of(served, share, by)
                 chosen = chosen or choose_endpoint(
                     way, cluster, head, client.address, listener.http
@@ -265,6 +266,7 @@ def _backends(
                 tls=cluster.tls.sni if cluster is not None and cluster.tls is not None else "",
                 endpoints=endpoints,
                 chosen=chosen,
+                by_session=by_session,
                 head=lines,
                 treated=describe_treated(served, share),
                 place=served.origin.backend(rule, at),

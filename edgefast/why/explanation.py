@@ -85,6 +85,7 @@ class EndpointPart(Value, frozen=True, kw_only=True):
     zone: str = ""  # that it is in; "": nobody says
     healthy: bool | None = None  # None: nobody was asked
     workers: str = ""  # "1 of 2 ejected it"
+    draining: bool = False  # it gets requests of its sessions alone
     ill: bool = False  # it fails a health check: rules with that check leave it out
     failing: bool = False  # no worker is well with it: it is ejected, or the last request failed
     failures: int = 0  # in a row, summed over workers; 0 where a worker's last request did not fail
@@ -103,6 +104,7 @@ class BackendPart(Value, frozen=True, kw_only=True):
     tls: str = ""  # the name that the backend's certificate must have
     endpoints: tuple[EndpointPart, ...] = ()
     chosen: str = ""  # of them, while all are well: the one that the request's key finds; "": none, or it is not known
+    by_session: bool = False  # the request's session names that one
     head: tuple[str, ...] = ()  # the request head as this backend would see it
     treated: tuple[
         str, ...

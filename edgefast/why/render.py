@@ -138,6 +138,8 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
         if endpoint.ill:
             used = " failing a health check, which rules with it heed"
         state = {None: "", True: used, False: f" ejected: {endpoint.workers}"}[endpoint.healthy]
+        if endpoint.draining:
+            state = f"{state} draining, for its sessions alone"
         zone = f" in {endpoint.zone}" if endpoint.zone else ""
         active = f", {endpoint.active} active" if endpoint.active else ""
         count = endpoint.failures
@@ -148,7 +150,8 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
     if one.name:
         yield _row("", f"{kind} {', '.join(endpoints) or 'none'}")
     if one.chosen:
-        yield _row("", f"its key finds {one.chosen}, while all are well")
+        whose = "session names" if one.by_session else "key finds"
+        yield _row("", f"its {whose} {one.chosen}, while all are well")
     yield from _rows("  treated", one.treated)
     if one.tls:
         yield _row("", f"TLS, for {one.tls}")

@@ -92,8 +92,14 @@ class Served:
         if self.live is not None and cluster in self.live.endpoints:
             return self.live.endpoints[cluster], fallback
         known = (found.endpoints or found.fallback) if found is not None else ()
-        return tuple(
-            EndpointPart(address=render_endpoint(one), zone=one.zone) for one in known
+        going = found.fallback if found is not None and found.endpoints else ()
+        return (
+            *(EndpointPart(address=render_endpoint(one), zone=one.zone) for one in known),
+            *(
+                EndpointPart(address=render_endpoint(one), zone=one.zone, draining=True)
+                for one in going
+                if one.address
+            ),
         ), fallback
 
 

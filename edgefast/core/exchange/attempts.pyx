@@ -105,7 +105,7 @@ cdef class Attempts(UpstreamUser):
         # nothing was sent: any method may go to another endpoint, each at most once
         if self.tries < 4 and self.has_untried(self.backend.cluster) and in_budget(self):
             return self.retry(0, 0, F_CONNECT)
-        if self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and in_budget(self):
+        if not self.starved and self.rule.has_retry and self.tries <= <uint32_t>self.rule.attempts and in_budget(self):
             return self.retry(backoff(self, self.rule.backoff), 0, F_CONNECT)
         if self.grpc and grpc_repeats(self, GRPC_UNAVAILABLE):
             return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_CONNECT)

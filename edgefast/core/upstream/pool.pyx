@@ -163,7 +163,8 @@ cdef class Pool(Timer):
     cdef PoolDial make_dial(self, UpstreamUser user, Endpoint endpoint, bint alone):
         """It is counted already (may_connect). `alone`: it is to be HTTP/1.1, and one user's."""
         cdef PoolDial dial = PoolDial.__new__(PoolDial)
-        self.engine.count(G_UPSTREAM_CONNECTS)
+        if (<Cluster>self).health is self.engine.health:
+            self.engine.count(G_UPSTREAM_CONNECTS)
         dial.pool = self
         dial.endpoint = endpoint
         dial.outlier = user.outlier
