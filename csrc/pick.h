@@ -21,7 +21,8 @@ int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, u
  * endpoints are told apart by wherever they stand: the same in every process. A key moves only when its endpoint goes, or to one that
  * comes; past its endpoint it goes where it would go without it. Weighted: as many keys per weight (weight 0 comes last).
  * Returns the index, -1 when n == 0. Cost: one pass over the array; three times as much where weights differ. */
-int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint8_t heed, uint64_t key);
+int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint8_t heed,
+                   uint64_t key);
 /* What requests and endpoints are hashed to for it: the same in every process, on every machine, in every release. */
 uint64_t ef_pick_key(const uint8_t *data, size_t len);
 /* Smooth weighted round robin over the same eligible endpoints: in `turns` each one's place, which others' eligibility does not

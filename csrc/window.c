@@ -25,7 +25,9 @@ static uint64_t weigh(uint32_t turn, const uint32_t *pair, uint32_t now, uint32_
     return turn + 1 == now ? (uint64_t)get(&pair[0]) * left : 0;
 }
 
-static uint32_t left_of(uint64_t now_ms, uint32_t interval_ms) { return interval_ms - (uint32_t)(now_ms % interval_ms); }
+static uint32_t left_of(uint64_t now_ms, uint32_t interval_ms) {
+    return interval_ms - (uint32_t)(now_ms % interval_ms);
+}
 
 static int allows(const ef_health_record *record, uint32_t seats, const ef_window *how, uint64_t now_ms) {
     const uint32_t now = turn_of(now_ms, how->interval_ms), left = left_of(now_ms, how->interval_ms);

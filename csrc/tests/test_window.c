@@ -98,16 +98,21 @@ static void test_a_random_day(void) {
             tries[n_tries++] = now;
             repeats[n_repeats++] = now;
             uint32_t wide = 0, lately = 0;
-            for (uint32_t k = n_tries; k && tries[k - 1] + 2000 > now; k--) wide++;
-            for (uint32_t k = n_repeats; k && repeats[k - 1] + 500 > now; k--) lately++;
+            for (uint32_t k = n_tries; k && tries[k - 1] + 2000 > now; k--)
+                wide++;
+            for (uint32_t k = n_repeats; k && repeats[k - 1] + 500 > now; k--)
+                lately++;
             uint32_t near = 0;
-            for (uint32_t k = n_repeats; k && repeats[k - 1] / 1000 == now / 1000; k--) near++;
+            for (uint32_t k = n_repeats; k && repeats[k - 1] / 1000 == now / 1000; k--)
+                near++;
             CHECK(near * 4 <= wide + 4 || lately <= 4 + 2);
         } else {
             refused++;
             uint32_t near = 0, wide = 0;
-            for (uint32_t k = n_tries; k && tries[k - 1] / 1000 == now / 1000; k--) near++;
-            for (uint32_t k = n_repeats; k && repeats[k - 1] + 2000 > now; k--) wide++;
+            for (uint32_t k = n_tries; k && tries[k - 1] / 1000 == now / 1000; k--)
+                near++;
+            for (uint32_t k = n_repeats; k && repeats[k - 1] + 2000 > now; k--)
+                wide++;
             CHECK((wide + 1) * 4 > near);
         }
     }

@@ -12,7 +12,8 @@ typedef struct ef_ec_key ef_ec_key; /* a public key of P-384 or P-521 */
 
 #define EF_APR1_SALT 64 /* bytes of a salt at most; whoever writes such hashes takes 8 */
 
-ef_ec_key *ef_ec_key_new(const uint8_t *spki, size_t n); /* DER of its SubjectPublicKeyInfo; NULL: it is none of these */
+ef_ec_key *ef_ec_key_new(const uint8_t *spki,
+                         size_t n); /* DER of its SubjectPublicKeyInfo; NULL: it is none of these */
 void ef_ec_key_free(ef_ec_key *key);
 /* 1: the key's owner signed these bytes (ES384 or ES512, RFC 7518 3.4: both halves as long as the curve); else 0. */
 int ef_ec_signed(const ef_ec_key *key, const uint8_t *signature, size_t n, const uint8_t *data, size_t size);
