@@ -91,7 +91,7 @@ def test_a_proxy_of_a_fleet_finds_its_zone_in_its_table() -> None:
         await until(lambda: agent.ready, "its table")
         assert await zones(port) == {"b"}
 
-    play(talk, node="edge-1", workers=1)
+    play(talk, pod="edge-1", workers=1)
 
 
 @pytest.mark.parametrize("node", ["edge-3", "edge-9", ""])
@@ -109,7 +109,7 @@ def test_who_is_in_no_zone_says_so_and_serves(node: str) -> None:
         await agent.publish(table(port, endpoints, None))
         assert reasons(agent) == []
 
-    play(talk, node=node, workers=1)
+    play(talk, pod=node, workers=1)
 
 
 def test_what_it_is_told_at_its_start_comes_first() -> None:
@@ -118,7 +118,7 @@ def test_what_it_is_told_at_its_start_comes_first() -> None:
         assert agent.own_zone.zone == "a" and not agent.problems
         assert await zones(port) == {"a"}
 
-    play(talk, node="edge-1", zone="a")
+    play(talk, pod="edge-1", zone="a")
 
 
 def test_a_record_that_cannot_be_read_is_refused_and_the_one_before_holds() -> None:
@@ -131,4 +131,4 @@ def test_a_record_that_cannot_be_read_is_refused_and_the_one_before_holds() -> N
         assert published.refused == 1 and agent.own_zone.zone == "b"
         assert await zones(port) == {"b"}
 
-    play(talk, node="edge-1", workers=1)
+    play(talk, pod="edge-1", workers=1)
