@@ -233,7 +233,10 @@ def test_with_a_credential_that_may_read_no_secret(
     first, _ = apps
     rules = [
         {"apiGroups": [group], "resources": ["*"], "verbs": ["get", "list"]}
-        for group in ("gateway.networking.k8s.io", "gateway.edge.io", "discovery.k8s.io")
+        for group in (
+            *("gateway.networking.k8s.io", "gateway.networking.x-k8s.io"),
+            *("gateway.edge.io", "discovery.k8s.io"),
+        )
     ]
     rules.append(
         {
