@@ -34,7 +34,8 @@ def _pair(kind: str, namespace: str, account: str, groups: list[str]) -> list[di
 def test_a_namespace_that_is_listed_and_not_there(apiserver: ApiServer) -> None:
     own, other = apiserver.namespace("own"), f"later-{secrets.token_hex(4)}"
     account = f"{own}/reader"
-    groups = ["", "discovery.k8s.io", "gateway.networking.k8s.io", "gateway.edge.io"]
+    groups = ["", "discovery.k8s.io", "gateway.networking.k8s.io", "gateway.networking.x-k8s.io"]
+    groups.append("gateway.edge.io")
     cluster = _pair("ClusterRole", "", account, ["gateway.networking.k8s.io"])
     cluster[0]["rules"] = [
         {

@@ -82,6 +82,7 @@ RULES: dict[str, list[str]] = {
         "gatewayclasses", "gateways", "grpcroutes", "httproutes", "listenersets", "referencegrants",
         "backendtlspolicies", "tcproutes", "tlsroutes", "udproutes",
     ],
+    "gateway.networking.x-k8s.io": ["xbackendtrafficpolicies"],
     "gateway.edge.io": [
         "edgeproxies", "ratelimitfilters", "backends", "securitypolicies", "backendtrafficpolicies",
         "httproutefilters",
