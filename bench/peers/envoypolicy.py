@@ -64,7 +64,8 @@ def list_filters(policy: str) -> list[Object]:
         return [_typed(_AUTH, "filters.http.ext_authz.v3.ExtAuthz", http_service=service)]
     if policy == "session":
         kind = "http.stateful_session.header.v3.HeaderBasedSessionState"
-        state = _typed("envoy.http.stateful_session.header", kind, name="x-session")
+        state = _typed("envoy.http.stateful_session.header", kind)
+        state["typed_config"]["name"] = "x-session"
         kind = "filters.http.stateful_session.v3.StatefulSession"
         return [_typed(_SESSION, kind, session_state=state)]
     if policy in _LIBRARIES:
