@@ -49,7 +49,7 @@ typedef struct ef_share {
 typedef struct ef_health_record {
     uint64_t key;        /* 0: free */
     uint64_t until_ms;   /* out until then */
-    uint64_t ejected_ms; /* when it was ejected last */
+    uint64_t ejected_ms; /* when it was ejected last; of a check: when it was found well again */
     uint32_t ejections;  /* so often; old ones are forgiven */
     uint32_t
         version; /* of a cluster: another one when any of its endpoints is in or out; of a free one: the next free one */

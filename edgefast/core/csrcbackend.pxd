@@ -25,6 +25,7 @@ cdef extern from "health.h" nogil:
 
     ctypedef struct ef_health_record:
         uint64_t until_ms
+        uint64_t ejected_ms
         uint32_t ejections
         uint32_t wanted
         uint32_t *failures

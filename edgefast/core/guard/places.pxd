@@ -17,6 +17,7 @@ cdef class Places:
         list params             # names
         bint several            # the credentials that were found last differ
 
+    cdef bint lone(self, const Carrier *at, const uint8_t **value, size_t *n) except -1
     cdef bytes find(self, const Carrier *at, Exchange covered)
     cdef bytes in_headers(self, const Carrier *at, Exchange covered, bytes found)
     cdef bytes in_cookies(self, const Carrier *at, Exchange covered, bytes found)

@@ -13,6 +13,21 @@ cdef int cover(Exchange ex, const uint8_t *base, const uint8_t *value, size_t n)
     return 0
 
 
+cdef bint stands_behind(bytes prefix, const uint8_t **value, size_t *n) noexcept:
+    """Leave the prefix of a credential out, and spaces around what is left; False: it has another one."""
+    cdef size_t skip = PyBytes_GET_SIZE(prefix)
+    if n[0] < skip or strncasecmp(<const char *>value[0], PyBytes_AS_STRING(prefix), skip) != 0:
+        return False
+    value[0] += skip
+    n[0] -= skip
+    while n[0] and value[0][0] == c" ":
+        value[0] += 1
+        n[0] -= 1
+    while n[0] and value[0][n[0] - 1] == c" ":
+        n[0] -= 1
+    return True
+
+
 cdef class Places:
     def __init__(self, spec):
         self.headers = [
@@ -23,7 +38,7 @@ cdef class Places:
 
     cdef bytes find(self, const Carrier *at, Exchange covered):
         """None: there is none. All places are looked at; `several` says that they differ. `covered`: whose log shows none of them from here
-        on; None: that is done."""
+        on, which is all that is done; None: that is done."""
         self.several = False
         cdef bytes found = self.in_headers(at, covered, None)
         if self.cookies:
@@ -42,10 +57,9 @@ cdef class Places:
         cdef const uint8_t *value
         cdef HeaderNames names
         cdef bytes prefix
-        cdef size_t n, skip
+        cdef size_t n
         cdef uint32_t i
         for _, names, prefix in self.headers:
-            skip = PyBytes_GET_SIZE(prefix)
             for i in range(at.n_spans):
                 span = &at.spans[i]
                 if span.flags & at.drop_flags or not names.has(at.base + span.name_off, span.name_len):
@@ -54,12 +68,28 @@ cdef class Places:
                 n = span.val_len
                 if covered is not None:
                     cover(covered, at.base, value, n)
-                if skip:
-                    if n < skip or strncasecmp(<const char *>value, PyBytes_AS_STRING(prefix), skip) != 0:
-                        continue
-                    value += skip
-                    n -= skip
-                found = self.take(found, value[:n].strip(b" "))
+                elif stands_behind(prefix, &value, &n):
+                    found = self.take(found, value[:n])
+        return found
+
+    cdef bint lone(self, const Carrier *at, const uint8_t **value, size_t *n) except -1:
+        """Where it lies, when a header line has it and nothing else can; False: `find` it."""
+        cdef const ef_span *span
+        cdef HeaderNames names
+        cdef bytes prefix
+        cdef bint found = False
+        cdef uint32_t i
+        if self.cookies or (self.params and at.query != NULL):
+            return False
+        for _, names, prefix in self.headers:
+            for i in range(at.n_spans):
+                span = &at.spans[i]
+                if span.flags & at.drop_flags or not names.has(at.base + span.name_off, span.name_len):
+                    continue
+                if found:
+                    return False
+                value[0], n[0] = at.base + span.val_off, span.val_len
+                found = stands_behind(prefix, value, n)
         return found
 
     cdef bytes in_cookies(self, const Carrier *at, Exchange covered, bytes found):
@@ -75,7 +105,8 @@ cdef class Places:
             while ef_request_cookie(&request, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), &place, &value, &n):
                 if covered is not None:
                     cover(covered, at.base, value, n)
-                found = self.take(found, value[:n].strip(b'"'))
+                else:
+                    found = self.take(found, value[:n].strip(b'"'))
         return found
 
     cdef bytes in_params(self, const Carrier *at, Exchange covered, bytes found):
@@ -88,7 +119,8 @@ cdef class Places:
                 if covered is not None:
                     covered.secret_query = True
                     cover(covered, at.base, at.query + begin + PyBytes_GET_SIZE(one) - n, n)
-                found = self.take(found, unquote_to_bytes(value))
+                else:
+                    found = self.take(found, unquote_to_bytes(value))
             begin += PyBytes_GET_SIZE(one) + 1
         return found
 

@@ -29,6 +29,9 @@ cdef class ApiKeys(Proof):
 cdef class Tokens(Proof):
     cdef:
         list groups             # (Places, Verifier), in the order of their providers
+        uint64_t shelf          # in `cache`, of the only one of them
+        TokenCache cache
+        object clock
         bint optional
         bint fail_open
         frozenset names         # of the providers

@@ -17,8 +17,8 @@ from itertools import count
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
+from edgefast.core.engine import TokenCache
 from edgefast.core.guard.remotekeys import RemoteSet, RemoteSets
-from edgefast.core.guard.tokencache import TokenCache
 from edgefast.core.guard.tokenqueue import QUEUE, Lane, TokenQueue
 from edgefast.tokens.compact import Malformed, read_token
 from edgefast.tokens.outcome import Outcome

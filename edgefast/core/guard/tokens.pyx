@@ -13,7 +13,10 @@ cdef class Tokens(Proof):
     def __init__(self, Engine engine, spec):
         """spec: ir.Jwt. Raises ValueError for keys that are none."""
         from edgefast.core.guard.verifier import make_verifiers
-        self.groups = [(Places(one.places), one) for one in make_verifiers(engine.desk(), spec)]
+        desk = engine.desk()
+        self.groups = [(Places(one.places), one) for one in make_verifiers(desk, spec)]
+        self.shelf = self.groups[0][1].shelf if len(self.groups) == 1 else 0
+        self.cache, self.clock = desk.cache, desk.clock
         self.optional = spec.optional
         self.fail_open = spec.fail_open
         self.names = frozenset([one.name for one in spec.providers])
@@ -22,18 +25,19 @@ cdef class Tokens(Proof):
         self.challenge = _NO_TOKEN
 
     cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *:
-        cdef Places places
+        cdef KnownToken known
         cdef Carrier carrier
-        cdef bytes token
-        if PyList_GET_SIZE(self.groups) != 1:
+        cdef const uint8_t *token = NULL
+        cdef size_t n = 0
+        if self.shelf == 0:
             return False
-        places, verifier = <tuple>PyList_GET_ITEM(self.groups, 0)
         carrier = carried_by(at, ex)
-        token = places.find(&carrier, None)
-        outcome = verifier.look(token) if token is not None and not places.several else None
-        if outcome is None or outcome.status or outcome.lines:
+        if not (<Places>PyTuple_GET_ITEM(<tuple>PyList_GET_ITEM(self.groups, 0), 0)).lone(&carrier, &token, &n):
             return False
-        self.note(ex, outcome, policy)
+        known = self.cache.look(self.shelf, token, n, self.clock())
+        if known is None or not known.plain:
+            return False
+        self.note(ex, known.outcome, policy)
         return True
 
     cdef int note(self, Exchange ex, outcome, Policy policy) except -1:

@@ -29,6 +29,6 @@ cdef class Cluster(Pool):
     cdef TlsContext stream_tls(self)
     cdef int rebuild(self) except -1
     cdef int heed_checks(self, list checks) except -1
-    cdef uint8_t out_by_checks(self, Endpoint endpoint, uint8_t before) except? 255
+    cdef uint8_t out_by_checks(self, Endpoint endpoint) except? 255
     cdef uint8_t bit_of(self, EndpointCheck check) noexcept
     cdef int64_t *places(self) except NULL

@@ -155,7 +155,7 @@ cdef class Cluster(Pool):
             if i >= self.size:
                 out |= self.load[i].out & ~(HEED_EJECTED | HEED_PASSED)
             elif self.checks:
-                out |= self.out_by_checks(<Endpoint>PyList_GET_ITEM(self.endpoints, i), self.load[i].out)
+                out |= self.out_by_checks(<Endpoint>PyList_GET_ITEM(self.endpoints, i))
             self.load[i].out = out
         self.back_at = first
         if self.runs is not None:
@@ -177,8 +177,8 @@ cdef class Cluster(Pool):
             self.load[i].out &= HEED_EJECTED  # the bits are others' now
         return self.look()
 
-    cdef uint8_t out_by_checks(self, Endpoint endpoint, uint8_t before) except? 255:
-        """The bits of those by which it is out. `before`: what they were; who is well again, begins anew (slow start)."""
+    cdef uint8_t out_by_checks(self, Endpoint endpoint) except? 255:
+        """The bits of those by which it is out. Who is well again, begins anew (slow start)."""
         cdef HealthRecord record
         cdef uint8_t out = 0, bit = HEED_CHECK
         cdef uint64_t state
@@ -191,8 +191,7 @@ cdef class Cluster(Pool):
             record = <HealthRecord>PyList_GET_ITEM(endpoint.checked, n)
             state = record.at.until_ms
             if state == WELL:
-                if before & bit:
-                    endpoint.since = self.engine.wheel.now
+                endpoint.since = max(endpoint.since, record.at.ejected_ms)
             elif state != TRUSTED and (record.segment != NULL or self.health.segment == NULL or self.engine.prober.asks):
                 out |= bit
             bit <<= 1

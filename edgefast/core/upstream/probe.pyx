@@ -209,7 +209,10 @@ cdef class Probe(UpstreamUser):
     cdef int put(self, Wellness state) except -1:
         """For all workers to see."""
         cdef str address = self.about.text.decode(), name = self.watch.cluster.name
-        cdef bint known = self.record.at.until_ms == ILL or self.record.at.until_ms == WELL
+        cdef uint64_t before = self.record.at.until_ms
+        cdef bint known = before == ILL or before == WELL
+        if state == WELL and before != TRUSTED:
+            self.record.at.ejected_ms = self.engine.wheel.now  # it was out: also for who did not look meanwhile
         ef_health_put(self.watch.cluster.record.at, self.record.at, state)
         if state == ILL:
             self.engine.count(G_HEALTH_CHECKS_ILL)

@@ -26,7 +26,7 @@ from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Fact
+from edgefast.translate.facts.facts import Fact, Reader
 from edgefast.translate.facts.policyshape import CLOSED, Family, Merge, PolicyShape, Target, Unit
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
@@ -39,6 +39,7 @@ __all__ = [
     "UnitOutcome",
     "check_whole",
     "close_policy",
+    "make_traffic_outcome",
     "note_version",
     "shape_policy",
 ]
@@ -159,3 +160,37 @@ def shape_policy(policy: OwnPolicy, family: Family, units: tuple[Unit, ...]) -> 
 def close_policy(shape: PolicyShape, why: str) -> UnitOutcome:
     """Return the one unit of a closed policy."""
     return UnitOutcome(ir.PolicyUnit(name=shape.unit(CLOSED), status=500, reason=why))
+
+
+def make_traffic_outcome(
+    policy: OwnPolicy,
+    targets: tuple[Aims, Aims],
+    traffic: tuple[Family, ir.Traffic | None],
+    closed: str,
+    reader: Reader,
+    report: Report,
+) -> OwnOutcome:
+    """Return what a policy of backends comes to.
+
+    `targets`: all, and those that no targetRef says; of `traffic` None is a policy that says nothing; `closed`: why all of it is, or "".
+    """
+    family, made = traffic
+    shape = shape_policy(
+        policy, family, (CLOSED,) if closed else () if made is None else ("traffic",)
+    )
+    units: tuple[UnitOutcome, ...] = ()
+    if closed:
+        units = (close_policy(shape, closed),)
+    elif made is not None:
+        units = (UnitOutcome(ir.PolicyUnit(name=shape.unit("traffic"), traffic=made)),)
+    return OwnOutcome(
+        policy=policy,
+        shape=shape,
+        targets=targets[0],
+        aimed=targets[1],
+        units=note_version(policy, units),
+        reads=reader.noted(),
+        refused=tuple(report.refused),
+        unresolved=tuple(report.unresolved),
+        problems=report.problems,
+    )

@@ -13,15 +13,11 @@ from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficP
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.duration import parse_duration
 from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.policyshape import CLOSED
 from edgefast.translate.policy.outcome import (
     Aims,
     OwnOutcome,
-    UnitOutcome,
     check_whole,
-    close_policy,
-    note_version,
-    shape_policy,
+    make_traffic_outcome,
 )
 from edgefast.translate.report.report import Report
 
@@ -39,22 +35,9 @@ def translate_constraint(policy: XBackendTrafficPolicy, aimed: Aims, reader: Rea
     made = _translate(policy, report)
     if len(report.refused) > before and not closed:
         closed = report.refused[before].text()
-    shape = shape_policy(policy, "xtraffic", (CLOSED,) if closed else ("traffic",) if made else ())
-    unit = UnitOutcome(
-        ir.PolicyUnit(name=shape.unit("traffic"), traffic=ir.Traffic(retry_constraint=made))
-    )
-    return OwnOutcome(
-        policy=policy,
-        shape=shape,
-        targets=targets,
-        aimed=aimed,
-        units=note_version(
-            policy, (close_policy(shape, closed),) if closed else (unit,) if made else ()
-        ),
-        reads=reader.noted(),
-        refused=tuple(report.refused),
-        unresolved=tuple(report.unresolved),
-        problems=report.problems,
+    said = ir.Traffic(retry_constraint=made) if made else None
+    return make_traffic_outcome(
+        policy, (targets, aimed), ("xtraffic", said), closed, reader, report
     )
 
 

@@ -19,7 +19,6 @@ from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
 from edgefast.resources.rules.policytarget import check_backend_leaves
 from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.policyshape import CLOSED
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
@@ -28,11 +27,8 @@ from edgefast.translate.policy.loadbalancer import translate_load_balancer
 from edgefast.translate.policy.outcome import (
     Aims,
     OwnOutcome,
-    UnitOutcome,
     check_whole,
-    close_policy,
-    note_version,
-    shape_policy,
+    make_traffic_outcome,
 )
 from edgefast.translate.policy.responseoverride import translate_overrides
 from edgefast.translate.policy.session import translate_session
@@ -52,22 +48,8 @@ def translate_traffic(policy: BackendTrafficPolicy, aimed: Aims, reader: Reader)
     wrong = (*report.refused[before:], *report.unresolved)
     if wrong and not closed:
         closed = wrong[0].text()
-    said = made != ir.Traffic()
-    shape = shape_policy(policy, "traffic", (CLOSED,) if closed else ("traffic",) if said else ())
-    unit = UnitOutcome(ir.PolicyUnit(name=shape.unit("traffic"), traffic=made))
-    return OwnOutcome(
-        policy=policy,
-        shape=shape,
-        targets=targets,
-        aimed=aimed,
-        units=note_version(
-            policy, (close_policy(shape, closed),) if closed else (unit,) if said else ()
-        ),
-        reads=reader.noted(),
-        refused=tuple(report.refused),
-        unresolved=tuple(report.unresolved),
-        problems=report.problems,
-    )
+    said = made if made != ir.Traffic() else None
+    return make_traffic_outcome(policy, (targets, aimed), ("traffic", said), closed, reader, report)
 
 
 def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> ir.Traffic:

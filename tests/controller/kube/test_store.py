@@ -13,6 +13,7 @@ from controller.kube.depth import DEPTH, MARK
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
 from edgefast.problem import ObjectRef
+from edgefast.resources.kinds import EXPERIMENTAL_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
 
@@ -67,6 +68,22 @@ def test_what_nobody_reads_changes_nothing() -> None:
     told.put("HTTPRoute", {**new, "metadata": {**new["metadata"], "resourceVersion": "3"}})
     assert told.statuses == ["r", "r"]  # the same status
     assert told.store.counts["HTTPRoute"] == 1
+
+
+def test_statuses_of_experimental_kinds_are_seen() -> None:
+    told = Told()
+    policy = {
+        "apiVersion": f"{EXPERIMENTAL_GROUP}/v1alpha1",
+        "kind": "XBackendTrafficPolicy",
+        "metadata": {"name": "x", "namespace": "ns", "resourceVersion": "7", "uid": "u"},
+        "spec": {"targetRefs": [{"group": "", "kind": "Service", "name": "a"}]},
+        "status": {"ancestors": []},
+    }
+    told.put("XBackendTrafficPolicy", policy)
+    ref = ObjectRef("XBackendTrafficPolicy", "ns", "x", EXPERIMENTAL_GROUP)
+    present = told.store.present(ref)
+    assert present is not None and told.statuses == ["x"]
+    assert (present.resource_version, json.loads(present.status)) == ("7", {"ancestors": []})
 
 
 def test_of_services_and_their_endpoints_only_what_is_read_is_kept() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from core.guard.desks import Desk, remote
 from edgefast import keyset
-from edgefast.core.guard.tokencache import BYTES, TOKENS, TokenCache, cost_of
+from edgefast.core.engine import TOKEN_BYTES, TOKENS, TokenCache, cost_of_token
 from edgefast.tokens.outcome import Outcome
 from edgefast.tokens.trust import TrustedKey
 from tokens.issuer import NOW, jwk, key_set, provider, token
@@ -69,16 +69,29 @@ def test_as_many_as_may_be_the_least_used_goes_first() -> None:
     assert (len(cache), cache.size) == (0, 0)
 
 
+def test_two_of_one_end_are_two() -> None:
+    """A place is found by a token's end: another token with the same one takes it, and is never taken for it."""
+    cache = TokenCache()
+    one, other = b"a" * 100 + b"z" * 16, b"b" * 100 + b"z" * 16
+    cache.keep(1, one, good(), NOW)
+    assert cache.find(1, other, NOW) is None
+    assert cache.find(1, one[1:], NOW) is None
+    cache.keep(1, other, good(), NOW)
+    assert cache.find(1, other, NOW) is not None
+    assert cache.find(1, one, NOW) is None
+    assert (len(cache), cache.size) == (1, cost_of_token(other, good()))
+
+
 def test_as_many_bytes_as_may_be() -> None:
     cache = TokenCache()
     for number in range(2000):
-        cache.keep(1, b"%5d" % number + b"x" * 9000, good(claims={"a": "x" * 7000}), NOW)
-        assert cache.size <= BYTES
+        cache.keep(1, b"x" * 9000 + b"%5d" % number, good(claims={"a": "x" * 7000}), NOW)
+        assert cache.size <= TOKEN_BYTES
     assert 400 < len(cache) < 600
-    cache.keep(1, b"large", good(claims={"a": "x" * BYTES}), NOW)
+    cache.keep(1, b"large", good(claims={"a": "x" * TOKEN_BYTES}), NOW)
     assert cache.find(1, b"large", NOW) is None
     again = cache.size
-    cache.keep(1, b" 1999" + b"x" * 9000, good(claims={"a": "x" * 7000}), NOW)
+    cache.keep(1, b"x" * 9000 + b" 1999", good(claims={"a": "x" * 7000}), NOW)
     assert cache.size == again
 
 
@@ -101,7 +114,7 @@ def test_costs_are_what_is_held(claims: dict[str, Any]) -> None:
         held = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    cost = cost_of(b"", Outcome("", "p", read))
+    cost = cost_of_token(b"", Outcome("", "p", read))
     assert 0.9 * held < cost < 2.5 * held + 2048
     assert cost > sys.getsizeof(read)
 

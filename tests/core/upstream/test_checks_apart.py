@@ -130,6 +130,23 @@ async def test_who_comes_later_has_to_answer_first(world: World) -> None:
     assert await names(world, port) == {b"first"}
 
 
+async def test_who_is_well_again_starts_slowly(world: World) -> None:
+    """Also where nobody had looked while it was ill."""
+    status = 500
+    one = await world.backend(answers("one", lambda: status))
+    two = await world.backend(answers("two", lambda: 200))
+    check = ir.HealthCheck(kind="http", path=CHECK, interval=20, unhealthy=1)
+    balancer = ir.LoadBalancer(type="round_robin", slow_start=3_600_000)
+    unit = ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(check=check, load_balancer=balancer))
+    port = await world.serve(fleet_of(unit, one.port, two.port))
+    await world.until(lambda: failed(world) == 1)
+    asked, status = one.count, 200
+    await world.until(lambda: one.count >= asked + 3)
+    client = await world.client(port)
+    bodies = [(await client.get()).body for _ in range(100)]
+    assert bodies.count(b"one") <= 20
+
+
 async def test_an_edit_keeps_what_is_known(world: World) -> None:
     silent: list[Call] = []
     ill = False
