@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64encode
-from collections.abc import Callable
 from hashlib import md5, sha1
 
-__all__ = ["is_quick", "verify"]
+__all__ = ["is_apr1", "is_quick", "verify"]
 
 _APR1 = b"$apr1$"
 _LETTERS = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -24,19 +23,19 @@ def is_quick(kept: bytes) -> bool:
     return kept.startswith(b"{SHA}")
 
 
-def verify(
-    kept: bytes, password: bytes, digest_apr1: Callable[[bytes, bytes], bytes] | None = None
-) -> bool:
-    """Tell whether a password is that of a hash, in the time that a wrong one takes; of a hash of no known kind none is.
+def is_apr1(kept: bytes) -> bool:
+    """Tell whether a hash is Apache's own."""
+    return kept.startswith(_APR1)
 
-    `digest_apr1`: of a password and a salt, in place of what is here. It raises ValueError for a salt that nobody writes.
-    """
+
+def verify(kept: bytes, password: bytes) -> bool:
+    """Tell whether a password is that of a hash, in the time that a wrong one takes; of a hash of no known kind none is."""
     if kept.startswith(b"{SHA}"):
         return hmac.compare_digest(b64encode(sha1(password).digest()), kept[5:])
-    if kept.startswith(_APR1):
+    if is_apr1(kept):
         salt = kept[len(_APR1) :].partition(b"$")[0]
         try:
-            digest = (digest_apr1 or _digest_apr1)(password, salt)
+            digest = _digest_apr1(password, salt)
         except ValueError:
             return False
         return hmac.compare_digest(_write_apr1(salt, digest), kept)

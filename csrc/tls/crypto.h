@@ -17,7 +17,7 @@ ef_ec_key *ef_ec_key_new(const uint8_t *spki,
 void ef_ec_key_free(ef_ec_key *key);
 /* 1: the key's owner signed these bytes (ES384 or ES512, RFC 7518 3.4: both halves as long as the curve); else 0. */
 int ef_ec_signed(const ef_ec_key *key, const uint8_t *signature, size_t n, const uint8_t *data, size_t size);
-/* Apache's apr_md5_encode before it is written in letters. 0: there it is; else the salt is too long. */
-int ef_apr1(const uint8_t *password, size_t n, const uint8_t *salt, size_t salt_n, uint8_t digest[16]);
+/* 1: it is the password of a hash "$apr1$salt$letters" (Apache's apr_md5_encode); else 0, in the same time if that is one. */
+int ef_apr1_fits(const uint8_t *password, size_t n, const uint8_t *kept, size_t kept_n);
 
 #endif

@@ -176,7 +176,7 @@ cdef class Engine:
         self.address_bounds = AddressBounds()
         self.auth_cache = AuthCache()
         self.shown = ShownBodies()
-        self.passwords = PasswordThread(loop, verify_password)
+        self.passwords = PasswordThread(loop, verify, Hasher)
         self.token_desk = token_desk
         self.gathered = Gathered(self)
         self.spares = Spares.__new__(Spares)

@@ -1,4 +1,5 @@
-"""Passwords: the thread of a worker on which slow hashes are made.
+"""Passwords: the threads of a worker on which slow hashes are made: bcrypt on one of Python's, $apr1$, which is a thousand times as quick, on one
+that never holds the interpreter (csrc/tls/hasher.h). A thread of the least priority that held it would hold up everybody.
 
 In: hashes, passwords. Out: whether they fit, by a call on the loop. Bounds: QUEUE jobs wait, of one client SHARE of them, so that nobody's wrong guesses keep others out; KNOWN pairs that were
 right are known by a keyed digest and wait for nothing. Must never: keep a password after its job, or tell one that is wrong sooner.
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from edgefast.htpasswd import verify
+from edgefast.htpasswd import is_apr1, verify
 
 __all__ = ["KNOWN", "QUEUE", "SHARE", "Passwords"]
 
@@ -30,6 +31,14 @@ class Asker(Protocol):
 
     def settle_proof(self, job: Job, user: bytes) -> None:
         """The password is this user's, b"": nobody's."""
+
+
+class Hasher(Protocol):
+    """A thread that tries $apr1$; answers come in the order of their questions."""
+
+    def fileno(self) -> int: ...
+    def submit(self, kept: bytes, password: bytes) -> None: ...
+    def take(self) -> list[bool]: ...
 
 
 class Job:
@@ -50,11 +59,19 @@ class Job:
 
 
 class Passwords:
-    """The slow hashes of one worker. `loop` runs in the thread that calls all but `_run`."""
+    """The slow hashes of one worker. `loop` runs in the thread that calls all but `_run`; `make_hasher` None: one thread makes all hashes."""
 
-    def __init__(self, loop: Any, check: Callable[[bytes, bytes], bool] = verify) -> None:
+    def __init__(
+        self,
+        loop: Any,
+        check: Callable[[bytes, bytes], bool] = verify,
+        make_hasher: Callable[[], Hasher] | None = None,
+    ) -> None:
         self._loop = loop
         self._check = check
+        self._make_hasher = make_hasher
+        self._hasher: Hasher | None = None
+        self._hashing: deque[Job] = deque()
         self._secret = os.urandom(32)
         self._known: dict[bytes, None] = {}
         self._jobs: deque[Job] = deque()
@@ -81,6 +98,9 @@ class Passwords:
         job = Job(kept, password, client, asker, user, proof)
         self.count += 1
         self._waiting[client] += 1
+        if self._make_hasher is not None and is_apr1(kept):
+            self._hash(job, self._make_hasher)
+            return job
         self._jobs.append(job)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="passwords", daemon=True)
@@ -88,13 +108,31 @@ class Passwords:
         self._wake.release()
         return job
 
+    def _hash(self, job: Job, make: Callable[[], Hasher]) -> None:
+        if self._hasher is None:
+            self._hasher = make()
+            self._loop.add_reader(self._hasher.fileno(), self._on_hashed)
+        self._hasher.submit(job.kept, job.password)
+        job.password = b""
+        self._hashing.append(job)
+
+    def _on_hashed(self) -> None:
+        if self._hasher is not None:
+            for right in self._hasher.take():
+                job = self._hashing.popleft()
+                job.right = right and bool(job.user)
+                self._loop.call_soon(self._land, job)
+
     def forget(self, job: Job) -> None:
         """Nobody waits for a job any more; its place is free when the thread has come to it."""
         job.asker = None
 
     def close(self) -> None:
-        """Let the thread end; nobody waits any more."""
+        """Let the threads end; nobody waits any more."""
         self._closed = True
+        if self._hasher is not None:
+            self._loop.remove_reader(self._hasher.fileno())
+            self._hasher = None
         self._wake.release()
 
     def _run(self) -> None:

@@ -36,20 +36,36 @@ def is_signed(str alg, key, bytes signature, bytes signed):
     return good == 1
 
 
-def digest_apr1(bytes password, bytes salt):
-    """What $apr1$ makes of a password (edgefast/htpasswd.py). Raises ValueError for a salt that nobody writes."""
-    cdef uint8_t digest[16]
-    cdef const uint8_t *secret = <const uint8_t *>PyBytes_AS_STRING(password)
-    cdef const uint8_t *grain = <const uint8_t *>PyBytes_AS_STRING(salt)
-    cdef size_t n = PyBytes_GET_SIZE(password), size = PyBytes_GET_SIZE(salt)
-    cdef int refused
-    with nogil:
-        refused = ef_apr1(secret, n, grain, size, digest)
-    if refused:
-        raise ValueError("no salt")
-    return digest[:16]
+cdef class Hasher:
+    """A thread that tries passwords of $apr1$ (csrc/tls/hasher.h): it never holds the interpreter."""
 
+    def __init__(self):
+        """Raises OSError when there can be none."""
+        self.thread = ef_hasher_new()
+        if self.thread == NULL:
+            raise OSError(errno, os.strerror(errno))
 
-def verify_password(bytes kept, bytes password):
-    """Tell whether a password is that of a hash (edgefast.htpasswd.verify)."""
-    return verify(kept, password, digest_apr1)
+    def __dealloc__(self):
+        ef_hasher_free(self.thread)
+
+    def fileno(self):
+        """Return the descriptor that is readable when there is something to take."""
+        return ef_hasher_fd(self.thread)
+
+    def submit(self, bytes kept not None, bytes password not None):
+        """Have a password tried. Raises RuntimeError when 64 are not taken back yet."""
+        if ef_hasher_submit(
+            self.thread, <const uint8_t *>PyBytes_AS_STRING(password), PyBytes_GET_SIZE(password),
+            <const uint8_t *>PyBytes_AS_STRING(kept), PyBytes_GET_SIZE(kept),
+        ) < 0:
+            raise RuntimeError("too many passwords, or no memory")
+
+    def take(self):
+        """Return what came of the oldest ones, in their order: whether each was the password of its hash."""
+        cdef list found = []
+        cdef int fits
+        while True:
+            fits = ef_hasher_take(self.thread)
+            if fits < 0:
+                return found
+            found.append(fits == 1)

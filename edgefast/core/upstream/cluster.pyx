@@ -191,7 +191,7 @@ cdef class Cluster(Pool):
             record = <HealthRecord>PyList_GET_ITEM(endpoint.checked, n)
             state = record.at.until_ms
             if state == WELL:
-                endpoint.since = max(endpoint.since, record.at.ejected_ms)
+                endpoint.since = max(endpoint.since, <int64_t>record.at.ejected_ms)
             elif state != TRUSTED and (record.segment != NULL or self.health.segment == NULL or self.engine.prober.asks):
                 out |= bit
             bit <<= 1

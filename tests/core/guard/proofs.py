@@ -16,7 +16,7 @@ from core.backend import Call, make_response
 from core.client import Client
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.world import World
-from edgefast import ir
+from edgefast import htpasswd, ir
 from origin.message import Message
 
 KEYS = "security/ns/p#apiKeyAuth"
@@ -45,6 +45,13 @@ def sha(password: str) -> str:
 def slow(password: str) -> str:
     """bcrypt at its least cost."""
     return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
+
+
+def apr1(password: str) -> str:
+    """Apache's own."""
+    salt = b"saltsalt"
+    digest = htpasswd._digest_apr1(password.encode(), salt)
+    return htpasswd._write_apr1(salt, digest).decode()
 
 
 def make_passwords(forward: str = "", **users: str) -> ir.PolicyUnit:

@@ -9,7 +9,7 @@ import pytest
 from core.client import make_request
 from core.fleets import encode
 from core.guard.passwords_held import Held
-from core.guard.proofs import PASSWORDS, basic, make_passwords, prove, sha, slow
+from core.guard.proofs import PASSWORDS, apr1, basic, make_passwords, prove, sha, slow
 from core.world import World
 from edgefast import ir
 from edgefast.core.guard.passwords import QUEUE, SHARE
@@ -19,7 +19,7 @@ CELLS = "security/ns/p\tbasicAuth"
 TRUST = {"client_address": ir.ClientAddress(trusted_hops=1)}
 
 
-@pytest.mark.parametrize("make", [sha, slow])
+@pytest.mark.parametrize("make", [sha, slow, apr1])
 async def test_passwords(world: World, make: Any) -> None:
     unit = make_passwords("x-user", alice=make("wonder:land"), bob=make("b"))
     route = await prove(world, unit)
@@ -103,6 +103,23 @@ async def test_a_full_queue_refuses(world: World) -> None:
     held.let(1)
     assert (await crowd[-1].ask(make_request(headers=[basic("bob", "b")]))).status == 200
     assert world.counters.policy(CELLS) == {"allowed": 1, "denied": QUEUE, "error": 1}
+
+
+async def test_many_guesses_at_a_hash_that_holds_nobody_up(world: World) -> None:
+    """More than are tried at a time, of clients that stay and of clients that leave."""
+    route = await prove(world, make_passwords(bob=apr1("b")), **TRUST)
+    crowd = [await route.client() for _ in range(2 * QUEUE)]
+    for number, client in enumerate(crowd):
+        sent = [basic("bob", "guess"), ("x-forwarded-for", f"10.0.{number}.1")]
+        await client.send(make_request(headers=sent))
+        if number % 3 == 0:
+            client.reset()
+    answers = [(await one.response()).status for at, one in enumerate(crowd) if at % 3]
+    assert set(answers) <= {401, 503} and answers.count(401) > 0
+    client = await route.client()
+    assert (await client.ask(make_request(headers=[basic("bob", "b")]))).status == 200
+    assert len(route.seen) == 1
+    await world.until(lambda: world.engine.active == 0)
 
 
 async def test_who_leaves_is_not_hashed_for(world: World) -> None:

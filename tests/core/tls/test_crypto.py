@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import select
 
 import pytest
 
 from edgefast import htpasswd
-from edgefast.core.engine import digest_apr1, is_signed, verify_password
+from edgefast.core.engine import Hasher, is_signed
 from edgefast.keyset import Key, decode_base64url, parse_key_set
 from edgefast.tokens import signature
 from tokens.issuer import jwk, token
@@ -59,14 +60,66 @@ def test_keys_of_other_kinds_verify_nothing() -> None:
             is_signed("ES384", key._replace(spki=spki), proof, signed)
 
 
+def tried(hasher: Hasher, count: int) -> list[bool]:
+    """What comes of so many."""
+    found: list[bool] = []
+    while len(found) < count:
+        assert select.select([hasher.fileno()], [], [], 20)[0]
+        found += hasher.take()
+    return found
+
+
+def make_apr1(password: bytes, salt: bytes) -> bytes:
+    return htpasswd._write_apr1(salt, htpasswd._digest_apr1(password, salt))
+
+
 def test_apr1() -> None:
     rng = random.Random(1)
+    letters = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    hasher = Hasher()
+    assert hasher.take() == []
     for size in [*range(20), 31, 32, 33, 100, 1000]:
-        password, salt = rng.randbytes(size), rng.randbytes(rng.randrange(65))
-        assert digest_apr1(password, salt) == htpasswd._digest_apr1(password, salt)
-    for digest in (digest_apr1, htpasswd._digest_apr1):
-        with pytest.raises(ValueError, match="no salt"):
-            digest(b"x", bytes(65))
-    kept = htpasswd._write_apr1(b"salt", digest_apr1(b"opensesame", b"salt"))
-    assert verify_password(kept, b"opensesame") and not verify_password(kept, b"opensesam")
-    assert not verify_password(b"$apr1$" + b"s" * 65 + b"$x", b"opensesame")
+        password, salt = rng.randbytes(size), bytes(rng.choices(letters, k=rng.randrange(65)))
+        kept = make_apr1(password, salt)
+        other = bytes([password[0] ^ 1]) + password[1:] if size else b"x"
+        at = rng.randrange(len(kept))
+        asked = [
+            (kept, password),
+            (kept, other),
+            (kept[:at] + bytes([kept[at] ^ 1]) + kept[at + 1 :], password),
+            (kept[:-1], password),
+            (kept + b".", password),
+        ]
+        for one in asked:
+            hasher.submit(*one)
+        assert tried(hasher, len(asked)) == [htpasswd.verify(*one) for one in asked]
+        assert [htpasswd.verify(*one) for one in asked] == [True] + [False] * 4
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [b"", b"$apr1", b"$apr1$", b"$apr1$salt", b"$apr1$salt$", b"$apr1$" + b"s" * 65 + b"$x"],
+)
+def test_what_is_no_hash_fits_nothing(kept: bytes) -> None:
+    hasher = Hasher()
+    hasher.submit(kept, b"opensesame")
+    assert tried(hasher, 1) == [False]
+    assert not htpasswd.verify(kept, b"opensesame")
+    salt = b"s" * 65  # a byte too long
+    assert not htpasswd.verify(make_apr1(b"opensesame", salt[1:])[:6] + salt, b"opensesame")
+
+
+def test_as_many_as_may_be() -> None:
+    """Answers come in the order of their questions; who ends meanwhile leaves nothing behind."""
+    right = make_apr1(b"right", b"salt")
+    hasher = Hasher()
+    for turn in range(3):
+        words = [b"right" if number % (turn + 2) == 0 else b"wrong" for number in range(64)]
+        for word in words:
+            hasher.submit(right, word)
+        with pytest.raises(RuntimeError):
+            hasher.submit(right, b"right")
+        assert tried(hasher, 64) == [word == b"right" for word in words]
+    for _ in range(64):
+        hasher.submit(right, b"right")
+    del hasher
