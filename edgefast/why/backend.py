@@ -19,6 +19,7 @@ __all__ = [
     "describe_units",
     "find_backend",
     "find_panic",
+    "tell_losers",
 ]
 
 #: Counts of ir.Traffic in words.
@@ -52,9 +53,28 @@ def find_backend(units: Sequence[ir.PolicyUnit]) -> Iterator[BackendSetting]:
 
 def describe_units(units: Sequence[ir.PolicyUnit]) -> tuple[str, ...]:
     """Return what is in force, each with whose it is."""
-    found = tuple(f"{one.unit}: {describe_backend(one.value)}" for one in find_backend(units))
+    found = tuple(
+        f"{one.unit}: {describe_backend(one.value)}{tell_losers(units, one.field, one.unit)}"
+        for one in find_backend(units)
+    )
     panic = find_panic(units)
-    return found if panic is None else (*found, f"{panic[1]}: {describe_panic(panic[0])}")
+    if panic is None:
+        return found
+    percent, whose = panic
+    said = f"{whose}: {describe_panic(percent)}{tell_losers(units, 'panic', whose)}"
+    return (*found, said)
+
+
+def tell_losers(units: Sequence[ir.PolicyUnit], field: str, *holders: str) -> str:
+    """Return whose word on a leaf of ir.Traffic does not hold, as the end of a line that says whose does."""
+    lost = [
+        one.name
+        for one in units
+        if one.name not in holders
+        and one.traffic is not None
+        and getattr(one.traffic, field) is not None
+    ]
+    return f", not as {' and '.join(lost)} says" if lost else ""
 
 
 def find_panic(units: Sequence[ir.PolicyUnit]) -> tuple[int, str] | None:

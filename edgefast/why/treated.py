@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgefast import ir
-from edgefast.why.backend import COUNTED, describe_units, find_backend, find_panic
+from edgefast.why.backend import COUNTED, describe_units, find_backend, find_panic, tell_losers
 from edgefast.why.explanation import Answer
 from edgefast.why.guarded import answer_broken
 from edgefast.why.loadbalancer import describe_balancer, find_balancer
@@ -70,11 +70,13 @@ def list_treated(units: Sequence[ir.PolicyUnit], said: ir.Treatment) -> Iterator
     else:
         for one in settle_treated(units, said.ceilings).values():
             cut = f", cut by {one.cut_by}" if one.cut_by else ""
-            yield f"{one.unit}: {_write(one)}{cut}"
+            lost = tell_losers(units[said.ceilings :], one.field, one.unit, one.cut_by)
+            yield f"{one.unit}: {_write(one)}{cut}{lost}"
         yield from describe_units(units)
         balanced = find_balancer(units)
         if balanced is not None:
-            yield f"{balanced[1]}: {describe_balancer(balanced[0])}"
+            lost = tell_losers(units, "load_balancer", balanced[1])
+            yield f"{balanced[1]}: {describe_balancer(balanced[0])}{lost}"
     yield from (f"{name} does not hold: lost to {by}" for name, by in said.lost)
 
 
