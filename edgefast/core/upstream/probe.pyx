@@ -34,7 +34,7 @@ cdef class Probe(UpstreamUser):
         if not self.asking:
             return self.engine.prober.enter(self)
         self.let_go()
-        return self.conclude(False, False)
+        return self.fail(f"no answer within {self.watch.check.spec.timeout} ms")
 
     # --- the question ------------------------------------------------------------------------------------------------
 
@@ -50,11 +50,13 @@ cdef class Probe(UpstreamUser):
         self.good = self.fatal = False
         self.answer = bytearray()
         self.taken = 0
+        self.status = 0
+        self.why = None
         self.grpc_status = -1
         self.ticket += 1
         self.settings = self.watch.settings if self.engine.prober.probes <= PROBES_KEPT else self.watch.brief
         if self.target is None or not self.target.is_regular():
-            return self.conclude(False, False)
+            return self.fail("its address is gone")
         if self.watch.check.spec.kind == "tcp":
             self.dial = ProbeDial.__new__(ProbeDial)
             return self.dial.ask(self)
@@ -84,7 +86,7 @@ cdef class Probe(UpstreamUser):
             if up.protocol is not HTTP_2:
                 self.watch.asked.done(self.target)
                 up.stop(True)
-                return self.conclude(False, True)
+                return self.fail("it speaks HTTP/1.1, and a call of gRPC needs HTTP/2: appProtocol of its port, or TLS", True)
             service = spec.service.encode()
             if service:  # field 1, a string
                 message = b"\x0a%b%b" % (pb_length(len(service)), service)
@@ -121,11 +123,12 @@ cdef class Probe(UpstreamUser):
         self.up = None
         if not self.asking:
             return 0
-        return self.ask_anew() if why == UP_OTHERWISE else self.conclude(False, False)
+        return self.ask_anew() if why == UP_OTHERWISE else self.fail("no connection")
 
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
         cdef object spec = self.watch.check.spec
         cdef uint16_t i
+        self.status = head.response_status
         if spec.kind == "grpc":
             self.good = head.response_status == 200 and head.grpc == EF_GRPC
             for i in range(head.n_spans):
@@ -174,7 +177,7 @@ cdef class Probe(UpstreamUser):
             return 0
         if why == LOST_RESET and up is not None and not up.got_bytes and (up.served or (up.unprocessed and up.protocol is HTTP_2)):
             return self.ask_anew()
-        return self.conclude(False, False)
+        return self.fail("its connection ended before its answer")
 
     cdef bint is_well(self) except -1:
         """By an answer that is here."""
@@ -182,6 +185,14 @@ cdef class Probe(UpstreamUser):
         if spec.kind == "grpc":
             return self.good and self.grpc_status == GRPC_OK and is_serving(bytes(self.answer))
         return self.good and (not spec.expects or spec.expects in self.answer)
+
+    cdef str tell_answer(self):
+        """Of one that is not well."""
+        if self.watch.check.spec.kind != "grpc":
+            return "what it answered is not as expected" if self.good else f"it answered {self.status}"
+        if self.grpc_status < 0:
+            return f"it answered {self.status} without a grpc-status"
+        return f"it answered {self.status} and grpc-status {self.grpc_status}, not SERVING"
 
     # --- what follows ------------------------------------------------------------------------------------------------
 
@@ -194,6 +205,11 @@ cdef class Probe(UpstreamUser):
         finally:
             self.rest()
         return 0
+
+    cdef int fail(self, str why, bint fatal=False) except -1:
+        """Without an answer, or by what nobody asked for."""
+        self.why = why
+        return self.conclude(False, fatal)
 
     cdef int note(self, bint good, bint fatal) except -1:
         cdef object spec = self.watch.check.spec
@@ -216,7 +232,8 @@ cdef class Probe(UpstreamUser):
         ef_health_put(self.watch.cluster.record.at, self.record.at, state)
         if state == ILL:
             self.engine.count(G_HEALTH_CHECKS_ILL)
-            return self.engine.prober.tell(f"{address} of {name} fails its health check: it gets no requests of rules with it")
+            why = self.why or self.tell_answer()
+            return self.engine.prober.tell(f"{address} of {name} fails its health check ({why}): it gets no requests of rules with it")
         return self.engine.prober.tell(f"{address} of {name} is well by its health check again") if known else 0
 
     cdef int rest(self) except -1:

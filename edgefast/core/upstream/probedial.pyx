@@ -48,7 +48,7 @@ cdef class ProbeDial(Dial):
             self.cluster.engine.handshakes.sessions.forget(self.speaks.backend)
         if probe is None or not probe.asking:
             return 0
-        return probe.ask_anew() if is_own_fault(error) else probe.conclude(False, False)
+        return probe.ask_anew() if is_own_fault(error) else probe.fail("no connection")
 
 
 cdef class ProbeSession(Session):
@@ -80,7 +80,9 @@ cdef class ProbeSession(Session):
         """It is known."""
         cdef Probe probe = self.probe
         self.leave()
-        return probe.conclude(good, False) if probe is not None and probe.asking else 0
+        if probe is None or not probe.asking:
+            return 0
+        return probe.conclude(True, False) if good else probe.fail("what it says is not as expected")
 
     cdef int on_lost(self) except -1:
         return self.finish(False)

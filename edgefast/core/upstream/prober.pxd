@@ -64,7 +64,9 @@ cdef class Probe(UpstreamUser):
         Out head
         Out none            # it has no trailers
         bytearray answer    # its body, as far as that matters
+        unsigned status     # of its answer; 0: there is none
         int grpc_status
+        str why             # it is not well, for the log; None: by its answer
         int64_t next_at     # ms
 
     cdef int start(self) except -1
@@ -79,6 +81,8 @@ cdef class Probe(UpstreamUser):
     cdef int open(self, Watch watch, Endpoint about, Endpoint target) except -1
     cdef int write_head(self, size_t n) except -1
     cdef bint is_well(self) except -1
+    cdef str tell_answer(self)
+    cdef int fail(self, str why, bint fatal=*) except -1
 
 
 cdef class ProbeSession(Session):

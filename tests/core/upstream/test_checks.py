@@ -263,6 +263,29 @@ async def test_calls_of_grpc(
     assert (world.counters["health_checks_failed"] == 0) == well
 
 
+@pytest.mark.parametrize(
+    ("parts", "status", "why"),
+    [
+        ({}, 500, "it answered 500"),
+        ({"expects": b"other"}, 200, "what it answered is not as expected"),
+        ({"kind": "grpc"}, 200, "it speaks HTTP/1.1, and a call of gRPC needs HTTP/2"),
+        ({"kind": "tcp", "sends": b"x", "expects": b"y"}, 200, "what it says is not as expected"),
+        ({}, 0, "no connection"),
+    ],
+)
+async def test_the_log_says_why(
+    world: World, caplog: pytest.LogCaptureFixture, parts: dict[str, Any], status: int, why: str
+) -> None:
+    if status:
+        port = (await world.backend(answers("one", lambda: status))).port
+    else:
+        port = world.refusing_port()
+    await world.serve(fleet_of(checking(**parts), port))
+    await world.until(lambda: failed(world) == 1)
+    (said,) = [one for one in caplog.messages if "health check" in one]
+    assert said.startswith(f"127.0.0.1:{port} of {CLUSTER} fails its health check ({why}")
+
+
 async def test_requests_over_http2(world: World) -> None:
     backend = await h2_backend(world, lambda ask: ask.reply(b"ok"))
     await world.serve(fleet_of(checking(expects=b"ok"), backend.port, protocol="h2"))
