@@ -269,7 +269,11 @@ async def test_calls_of_grpc(
         ({}, 500, "it answered 500"),
         ({"expects": b"other"}, 200, "what it answered is not as expected"),
         ({"kind": "grpc"}, 200, "it speaks HTTP/1.1, and a call of gRPC needs HTTP/2"),
-        ({"kind": "tcp", "sends": b"x", "expects": b"y"}, 200, "what it says is not as expected"),
+        (
+            {"kind": "tcp", "sends": b"x", "expects": b"y", "timeout": 100},
+            200,
+            "what is expected did not come within 100 ms",
+        ),
         ({}, 0, "no connection"),
     ],
 )
