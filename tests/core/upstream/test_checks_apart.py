@@ -50,7 +50,7 @@ async def test_what_is_counted_of_requests_knows_no_check(world: World) -> None:
 
 
 async def test_more_endpoints_than_connections_may_be(world: World) -> None:
-    backends = [await world.backend(answers(f"b{at}", lambda: 500)) for at in range(12)]
+    backends = [await world.backend(answers(f"b{at}", 500)) for at in range(12)]
     await world.serve(fleet_of(checking(), *(one.port for one in backends), max_connections=2))
     await world.until(lambda: failed(world) == 12)
 
@@ -68,7 +68,7 @@ async def test_requests_that_have_all_connections(world: World) -> None:
 
 
 async def test_bounds_of_a_rule_know_no_check(workers: Workers) -> None:
-    backends = [await workers.backend(answers("x", lambda: 200)) for _ in range(3)]
+    backends = [await workers.backend(answers("x")) for _ in range(3)]
     traffic = ir.Traffic(
         check=ir.HealthCheck(kind="http", path=CHECK, interval=100),
         max_connections=1,
@@ -122,8 +122,8 @@ async def test_a_new_check_begins_with_all_that_are_there(world: World) -> None:
 
 
 async def test_who_comes_later_has_to_answer_first(world: World) -> None:
-    late = await world.backend(answers("late", lambda: 500))
-    first = await world.backend(answers("first", lambda: 200))
+    late = await world.backend(answers("late", 500))
+    first = await world.backend(answers("first"))
     port = await world.serve(fleet_of(checking(), first.port))
     await world.until(lambda: world.counters["health_checks"] >= 1)
     world.apply(fleet_of(checking(), first.port, late.port))
@@ -140,7 +140,7 @@ async def test_an_edit_keeps_what_is_known(world: World) -> None:
             return None
         return make_response(b"bad", 500 if ill and call.path == CHECK else 200)
 
-    bad, good = await world.backend(answer), await world.backend(answers("good", lambda: 200))
+    bad, good = await world.backend(answer), await world.backend(answers("good"))
     port = await world.serve(fleet_of(checking(), bad.port, good.port))
     await world.until(lambda: world.counters["health_checks"] >= 2)
     ill = True
@@ -181,8 +181,8 @@ async def test_what_says_nothing_of_an_endpoint(world: World) -> None:
 
 async def test_a_dump_without_any_check(workers: Workers) -> None:
     """When the policy goes, its records and its verdicts do."""
-    bad = await workers.backend(answers("bad", lambda: 500))
-    good = await workers.backend(answers("good", lambda: 200))
+    bad = await workers.backend(answers("bad", 500))
+    good = await workers.backend(answers("good"))
     plain = make_fleet(make_listener(), make_host(make_rule()), make_cluster(bad.port, good.port))
     first, _ = await workers.serve_both(plain)
     await names(workers, first, count=4)
@@ -205,7 +205,7 @@ async def test_a_dump_without_any_check(workers: Workers) -> None:
 
 async def test_mirrors_know_no_check(world: World) -> None:
     """A copy goes past an endpoint that is ejected."""
-    main = await world.backend(answers("main", lambda: 200))
+    main = await world.backend(answers("main"))
     copied, dead = await world.backend(say("x")), world.refusing_port()
     copy = "service/ns/copy/80"
     rule = make_rule(traffic=(TRAFFIC,), mirrors=(ir.Mirror(cluster=copy),))
