@@ -18,6 +18,7 @@ from core.world import World
 from edgefast import ir
 
 CHECK = "/healthz"
+OTHER = "service/ns/other/80"
 
 
 def checking(**parts: Any) -> ir.PolicyUnit:
@@ -207,14 +208,19 @@ async def test_another_worker_goes_on(workers: Workers) -> None:
 
 
 async def test_nobody_is_asked_when_nobody_wants_to_know(world: World) -> None:
-    backend = await world.backend(answers("one"))
-    await world.serve(fleet_of(checking(), backend.port))
-    await world.until(lambda: world.counters["health_checks"] >= 2)
-    world.apply(make_fleet(make_listener(), make_host(make_rule()), make_cluster(backend.port)))
-    await world.settle()
-    before = world.counters["health_checks"]
-    await names(world, await world.listen())
-    assert world.counters["health_checks"] == before
+    """For as long as another one, of a cluster that still has the check, is asked several times."""
+    gone, stays = await world.backend(answers("gone")), await world.backend(answers("stays"))
+    other = make_cluster(stays.port, name=OTHER, treatments=((0, (TRAFFIC,)),))
+    treated = make_cluster(gone.port, treatments=((0, (TRAFFIC,)),))
+    host = make_host(make_rule(traffic=(TRAFFIC,)), ("/other", make_rule(OTHER)))
+    world.apply(make_fleet(make_listener(), host, treated, other, checking()))
+    await world.until(lambda: gone.count >= 2 and stays.count >= 2)
+    world.apply(make_fleet(make_listener(), host, make_cluster(gone.port), other, checking()))
+    after = stays.count
+    await world.until(lambda: stays.count >= after + 2)  # what was under way has ended
+    before, after = gone.count, stays.count
+    await world.until(lambda: stays.count >= after + 4)
+    assert gone.count == before
 
 
 async def h2_backend(world: World, act: Callable[[Ask], None]) -> H2Backend:

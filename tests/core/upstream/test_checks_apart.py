@@ -122,12 +122,25 @@ async def test_a_new_check_begins_with_all_that_are_there(world: World) -> None:
 
 
 async def test_who_comes_later_has_to_answer_first(world: World) -> None:
-    late = await world.backend(answers("late", 500))
-    first = await world.backend(answers("first"))
-    port = await world.serve(fleet_of(checking(), first.port))
+    """However long it takes."""
+    held: list[Call] = []
+
+    def answer(call: Call) -> bytes | None:
+        if call.path == CHECK and not held:
+            held.append(call)
+            return None
+        return make_response(b"late")
+
+    late, first = await world.backend(answer), await world.backend(answers("first"))
+    unit = checking(timeout=30_000)
+    port = await world.serve(fleet_of(unit, first.port))
     await world.until(lambda: world.counters["health_checks"] >= 1)
-    world.apply(fleet_of(checking(), first.port, late.port))
+    world.apply(fleet_of(unit, first.port, late.port))
+    await world.until(lambda: bool(held))
     assert await names(world, port) == {b"first"}
+    held[0].reply(b"ok")
+    await world.until(lambda: world.cluster(CLUSTER)["endpoints"][1]["healthy"])
+    assert await names(world, port) == {b"first", b"late"}
 
 
 async def test_an_edit_keeps_what_is_known(world: World) -> None:
@@ -264,6 +277,9 @@ async def test_certificates_are_verified(secure: World, kind: str) -> None:
     await secure.serve(fleet_of(checking(kind=kind, path=path), backend.port, tls=wrong))
     await secure.until(lambda: failed(secure) == 1)
     secure.apply(fleet_of(checking(kind=kind, path=path), backend.port, tls=right))
+    assert not secure.cluster(CLUSTER)["endpoints"][0][
+        "healthy"
+    ]  # it stays what it was found to be
     await secure.until(lambda: secure.cluster(CLUSTER)["endpoints"][0]["healthy"])
 
 
