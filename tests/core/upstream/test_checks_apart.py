@@ -242,7 +242,9 @@ async def test_mirrors_know_no_check(world: World) -> None:
 
 
 @pytest.mark.parametrize(("count", "made"), [(6, 6), (7, 6)])
-async def test_many_checks_of_one_backend(world: World, count: int, made: int) -> None:
+async def test_many_checks_of_one_backend(
+    world: World, caplog: pytest.LogCaptureFixture, count: int, made: int
+) -> None:
     """What there is no room for is not made, and said."""
     seen: set[str] = set()
 
@@ -267,6 +269,7 @@ async def test_many_checks_of_one_backend(world: World, count: int, made: int) -
     client = await world.client(port)
     assert all([(await client.get(f"/r{at}")).status == 200 for at in range(count)])
     assert len([one for one in seen if one.startswith("/check")]) == made
+    assert (f"has {count} health checks" in caplog.text) == (count > made)
 
 
 @pytest.mark.parametrize("kind", ["http", "tcp"])
