@@ -35,7 +35,7 @@ from edgefast.translate.policy.outcome import (
     shape_policy,
 )
 from edgefast.translate.policy.responseoverride import translate_overrides
-from edgefast.translate.policy.session import translate_session
+from edgefast.translate.backend.session import translate_session
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
