@@ -16,6 +16,7 @@ import msgspec
 
 from controller.kube.authorship import AUTHOR, Word, find_word
 from controller.kube.depth import DEPTH, MARK, cut_deep, decode_json
+from controller.kube.pods import Table
 from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
@@ -25,7 +26,7 @@ from edgefast.resources.decode.decode import (
     decode_api_object,
     keep_api_object,
 )
-from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo, Object
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo, Object
 from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL, Endpoint, EndpointSlice
 from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
 from edgefast.resources.kubernetes.service import Service, ServiceSpec
@@ -43,6 +44,7 @@ _INFO: dict[str, KindInfo] = {info.kind: info for info in KINDS.values()}
 #: `kubectl apply` keeps a copy of the whole object here; nobody reads it.
 _TOO_DEEP = Violation((), "TooLong", f"nested deeper than {DEPTH} levels")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_WITH_STATUS = (GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP)
 
 _Name = tuple[str, str, str]  # kind, namespace, name
 
@@ -108,7 +110,7 @@ class Store:
             self._forgive(name)
         present = self._current(source, name)
         same = present is not None and present == obj
-        if _INFO[kind].group in (GATEWAY_GROUP, EDGE_GROUP):
+        if _INFO[kind].group in _WITH_STATUS:
             # Of what stays as it was nothing new is kept.
             self._note_status(name, present if same and present is not None else obj, item)
         if same:
@@ -142,6 +144,11 @@ class Store:
             removed = [_ref(*name) for name, obj in self._pending.items() if obj is None]
             self._pending = {}
             self._snapshot = self._snapshot.replace(changed, removed)
+        return self._snapshot
+
+    def take_pods(self, pods: Table) -> Snapshot:
+        """Put the Pods that are selected beside the objects, and return all."""
+        self._snapshot = msgspec.structs.replace(self.snapshot(), pods=pods)
         return self._snapshot
 
     def present(self, ref: ObjectRef) -> Present | None:

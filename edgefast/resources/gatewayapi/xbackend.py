@@ -73,9 +73,7 @@ class ExternalHostname(Element, frozen=True, kw_only=True):
 class EndpointSelector(Element, frozen=True, kw_only=True):
     """Pods that have all of these labels."""
 
-    match_labels: Annotated[
-        dict[QualifiedName, LabelValue], Meta(min_length=1, max_length=64)
-    ]
+    match_labels: Annotated[dict[QualifiedName, LabelValue], Meta(min_length=1, max_length=64)]
 
     @property
     def text(self) -> str:

@@ -116,7 +116,11 @@ def check_merge_type(spec: SecurityPolicySpec | BackendTrafficPolicySpec) -> Ite
     wrong = [ref.kind for ref in spec.target_refs if (ref.kind in kinds) != replaces]
     if not wrong:
         return ()
-    lower = "HTTPRoute, GRPCRoute, Service, Backend and XBackend" if below else "HTTPRoute and GRPCRoute"
+    lower = (
+        "HTTPRoute, GRPCRoute, Service, Backend and XBackend"
+        if below
+        else "HTTPRoute and GRPCRoute"
+    )
     where = lower if replaces else "Gateway and ListenerSet"
     said = f"{spec.merge_type} with a target of kind {wrong[0]} (it is for {where})"
     return (Violation(("mergeType",), "Forbidden", said),)

@@ -96,7 +96,9 @@ def _translate_tls(
     authority = read_authorities(tls.ca_certificate_refs, namespace, path, reader, keyring, report)
     shown = None
     if tls.client_certificate_ref is not None:
-        shown = read_certificate(tls.client_certificate_ref, "Backend", namespace, reader, keyring, report)
+        shown = read_certificate(
+            tls.client_certificate_ref, "Backend", namespace, reader, keyring, report
+        )
     refuse_violations(check_tls_hostname(backend.spec), report, "spec")
     refuse_violations(check_server_name(tls), report, "spec.tls")
     secrets = [one for one in (authority, shown) if one is not None]

@@ -47,9 +47,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fal
     def state(self) -> ClusterState:
         """What routes may know of it."""
         there = bool(self.cluster.endpoints or self.cluster.fallback)
-        return ClusterState(
-            self.cluster.name, there, self.broken, self.mismatch, self.session
-        )
+        return ClusterState(self.cluster.name, there, self.broken, self.mismatch, self.session)
 
 
 class Clusters:

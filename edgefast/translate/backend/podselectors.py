@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.sortedmap import SortedMap
 from edgefast.translate.match.precedence import age_order
 
 __all__ = ["MOST", "Selectors", "index_selectors"]
@@ -36,5 +35,5 @@ def index_selectors(snapshot: Snapshot) -> Selectors:
 
 
 def _by_age(snapshot: Snapshot) -> list[Key]:
-    table: SortedMap[Key, object] = snapshot.x_backends
-    return sorted(table, key=lambda key: age_order(snapshot.x_backends[key].metadata))
+    table = snapshot.x_backends
+    return sorted(table, key=lambda key: age_order(table[key].metadata))

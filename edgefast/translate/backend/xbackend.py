@@ -43,7 +43,9 @@ def resolve_xbackend(
     named = f"XBackend {target[0]}/{target[1]}"
     if backend is None:
         missing = "XBackend" in reader.settings.missing
-        hint = "the API server has no kind XBackend: install its CRD (experimental)" if missing else ""
+        hint = (
+            "the API server has no kind XBackend: install its CRD (experimental)" if missing else ""
+        )
         report.unresolve(f"{path}.name", "BackendNotFound", f"{named} not found", hint)
         return None
     port = backend.spec.port.value

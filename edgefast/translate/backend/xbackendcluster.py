@@ -182,9 +182,7 @@ def _translate_tls(
     refs, where = validation.ca_certificate_refs, f"{path}.caCertificateRefs"
     authority = read_authorities(refs, namespace, where, reader, keyring, report)
     names = tuple(
-        read_names(
-            validation.subject_alt_names, f"{path}.subjectAltNames", report, "NotSupported"
-        )
+        read_names(validation.subject_alt_names, f"{path}.subjectAltNames", report, "NotSupported")
     )
     shown = None
     if tls.client_certificate_ref is not None:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from edgefast import ir
 
-
 #: Kinds of clusters, and what they are made of.
 KIND_OF_CLUSTER = {"service": "Service", "backend": "Backend", "xbackend": "XBackend"}
 

@@ -71,7 +71,9 @@ def _find_served(
         if outcome.hosts or outcome.streams:
             ref = ref_of_key(key)
             served.add((ref.kind, (ref.namespace, ref.name)))
-            served.update((KIND_OF_CLUSTER[one.kind], (one.namespace, one.name)) for one in outcome.clusters)
+            served.update(
+                (KIND_OF_CLUSTER[one.kind], (one.namespace, one.name)) for one in outcome.clusters
+            )
     return served
 
 

@@ -31,6 +31,7 @@ from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.rules.filter import check_filter_list
 from edgefast.resources.rules.httproute import check_redirect, check_timeouts
 from edgefast.translate.backend.backend import resolve_backend
+from edgefast.translate.backend.session import translate_session
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
@@ -38,7 +39,6 @@ from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
 from edgefast.translate.match.call import characters_of, translate_call
 from edgefast.translate.match.match import Matched, translate_match
-from edgefast.translate.backend.session import translate_session
 from edgefast.translate.ratelimit.counter import name_route, name_rule
 from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
 from edgefast.translate.report.report import Report
@@ -237,9 +237,7 @@ def _translate_share(
         return ir.BackendRef(weight=ref.weight, reason=reason), []
     session = reader.cluster(cluster).session
     if not ref.filters:
-        share = ir.BackendRef(
-            cluster=reader.name_of(cluster), weight=ref.weight, session=session
-        )
+        share = ir.BackendRef(cluster=reader.name_of(cluster), weight=ref.weight, session=session)
         return share, [cluster]
     refuse_violations(check_filter_list(ref), report, path, "IncompatibleFilters")
     place = msgspec.structs.replace(place, limits=False)
