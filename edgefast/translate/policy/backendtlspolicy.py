@@ -208,7 +208,8 @@ def _resolve_targets(
         path, namespace = f"spec.targetRefs[{at}]", policy.metadata.namespace
         if (ref.group, ref.kind) != ("", "Service"):
             said = wrong_kind_text(ref.group, ref.kind, "Service")
-            report.refuse(path, "TargetNotFound", said)
+            hint = "an XBackend has its own, spec.tls" if ref.kind == "XBackend" else ""
+            report.refuse(path, "TargetNotFound", said, hint)
             continue
         service = reader.service(namespace, ref.name)
         if service is None:
