@@ -113,6 +113,7 @@ def test_a_kind_of_kubernetes_is_there_at_once_or_not(version: str) -> None:
             found = await discovery.look()
             assert found.apis["ClusterTrustBundle"].version == version and not found.missing
             server.without("clustertrustbundles")
+            server.without("xbackends")
             server.without("xbackendtrafficpolicies")  # nor is there the experimental channel
             assert "ClusterTrustBundle" in (await discovery.look()).apis  # not sure yet
             await asyncio.sleep(QUICK.gone_after)
