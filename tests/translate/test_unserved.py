@@ -75,6 +75,8 @@ HTTPRoute:
     - matches: [{path: {value: /BackendTrafficPolicy}}]
       name: treated
       backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
+    - matches: [{path: {value: /XBackend}}]
+      backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: outside}]
 GRPCRoute:
   apiVersion: gateway.networking.k8s.io/v1
   metadata: {name: web, namespace: default}
@@ -122,6 +124,10 @@ RateLimitFilter:
   apiVersion: gateway.edge.io/v1alpha1
   metadata: {name: limits, namespace: default}
   spec: {type: Global, global: {rules: [{limit: {requests: 1, unit: Hour}}]}}
+XBackend:
+  apiVersion: gateway.networking.x-k8s.io/v1alpha1
+  metadata: {name: outside, namespace: default}
+  spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: a.example.com}}
 XBackendTrafficPolicy:
   apiVersion: gateway.networking.x-k8s.io/v1alpha1
   metadata: {name: budget, namespace: default}
@@ -199,6 +205,7 @@ RULES = {
     "SecurityPolicy": 6,
     "BackendTrafficPolicy": 7,
     "XBackendTrafficPolicy": 7,
+    "XBackend": 8,
 }
 NEW = "notYetKnown"
 SETTINGS = Settings(enable_backend=True, standalone=True)
