@@ -104,6 +104,8 @@ def _is_allowed(kind: str, reader: Reader) -> bool:
 
 def _meant_kind(ref: BackendObjectReference) -> str:
     """Return the hint at the kind that is meant; a kind of another project's group is no slip of ours."""
+    if ref.kind == "XBackend":
+        return f"its group is {EXPERIMENTAL_GROUP}"
     known = ("", EDGE_GROUP, EXPERIMENTAL_GROUP)
     return did_you_mean(ref.kind, KINDS) if ref.group in known else ""
 
