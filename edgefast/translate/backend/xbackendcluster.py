@@ -76,7 +76,9 @@ def translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> XBa
     if spec.external_hostname is not None:
         host = spec.external_hostname
         refuse_violations(check_external_hostname(host), report, "spec.externalHostname")
-        ready = (ir.Endpoint(hostname=host.hostname, port=spec.port.value),)
+        # In a cluster the resolver would try a short name as a Service's, of any namespace: what is written is the whole name.
+        end = "" if reader.settings.standalone else "."
+        ready = (ir.Endpoint(hostname=f"{host.hostname}{end}", port=spec.port.value),)
     elif spec.endpoint_selector is not None:
         ready, leaving = _select(backend, spec.endpoint_selector, reader, report)
     tls: ir.UpstreamTls | None = None
