@@ -134,6 +134,7 @@ def test_a_kind_of_kubernetes_is_there_at_once_or_not(clock: Clock, version: str
             found = await discovery.look()
             assert found.apis["ClusterTrustBundle"].version == version and not found.missing
             server.without("clustertrustbundles")
+            server.without("xbackends")
             server.without("xbackendtrafficpolicies")  # nor is there the experimental channel
             assert "ClusterTrustBundle" in (await discovery.look()).apis  # not sure yet
             clock.pass_by(PACE.gone_after)
