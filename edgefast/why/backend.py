@@ -1,6 +1,7 @@
 """How backends are treated for a rule, in words: what is left out because it fails, which repeats there may be.
 
 In: a rule's traffic units in their order: overrides, the highest first, then the most specific one. Out: what is in force, whose it is.
+Must never: show what a check says to an endpoint, or what has to come of it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from edgefast import ir
+from edgefast.credential import show_query
 
 __all__ = [
     "COUNTED",
@@ -129,7 +131,7 @@ def describe_backend(
 
 def _describe_check(one: ir.HealthCheck) -> str:
     what = {
-        "http": f"{one.method} {one.path}",
+        "http": f"{one.method} {show_query(one.path)}",
         "tcp": "a connection",
         "grpc": f"a call of grpc.health.v1.Health/Check for {one.service or 'all of it'}",
     }[one.kind]
@@ -140,10 +142,11 @@ def _describe_check(one: ir.HealthCheck) -> str:
     if one.counted:
         said.append(f"{', '.join(map(str, one.counted))} count as one failure")
     if one.sends:
-        said.append(
-            f"says {one.sends!r}" if one.kind == "tcp" else f"with a body of {len(one.sends)} bytes"
-        )
-    said += [f"{one.expects!r} has to come"] if one.expects else []
+        how = "says" if one.kind == "tcp" else "with a body of"
+        said.append(f"{how} {len(one.sends)} bytes")
+    said += (
+        [f"an answer with the given {len(one.expects)} bytes has to come"] if one.expects else []
+    )
     good = f" ({', '.join(said)})" if said else ""
     first = f", the first time within {one.jitter} ms" if one.jitter else ""
     return (

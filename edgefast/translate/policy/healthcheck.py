@@ -14,6 +14,7 @@ import re
 import msgspec
 
 from edgefast import ir
+from edgefast.credential import show_query
 from edgefast.problem import supported_text
 from edgefast.resources.edge.activehealthcheck import (
     ActiveHealthCheck,
@@ -91,7 +92,7 @@ def _of_http(
         return common
     # Of what goes into a head nothing is taken that a schema would have refused.
     if not re.fullmatch(_PATH, http.path):
-        said = f'"{http.path}" (expected a path that begins with /)'
+        said = f'"{show_query(http.path)}" (expected a path that begins with /)'
         report.refuse(f"{path}.path", "Invalid", said, condition="Invalid")
     host = http.hostname
     if host is not None and (len(host) > 253 or not re.fullmatch(_NAME, host)):
