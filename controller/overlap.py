@@ -188,9 +188,7 @@ def _join(
             continue
         own = [host for host in heir.virtual_hosts if host.listener == one.name]
         used = {name for host in own for rule in host.rules for name in clusters_of(rule)}
-        named = {
-            name for host in own for rule in host.rules for name in (*rule.policies, *rule.traffic)
-        }
+        named = {name for host in own for rule in host.rules for name in rule.units()}
         asked = [unit for unit in heir.policies if unit.name in named.union(one.filters)]
         used |= {name for unit in asked for name in _asked_by(unit)}
         passed = [route for route in heir.stream_routes if route.listener == one.name]

@@ -69,6 +69,11 @@ def hide(value: str) -> str:
     return f"<{len(value)} characters, not shown>"
 
 
+def hide_bytes(value: bytes) -> bytes:
+    """Return what stands for bytes; for none of them none."""
+    return b"<%d bytes, not shown>" % len(value) if value else b""
+
+
 def show(name: str, value: str) -> str:
     """Return a value, or what stands for it."""
     return hide(value) if is_hidden(name, value) else value

@@ -233,6 +233,11 @@ class Rule(Struct, frozen=True, gc=False):
             return (*self.policies, *self.traffic)
         return tuple(dict.fromkeys((*self.policies, *self.traffic, *chain(*treated))))
 
+    def each_treated(self) -> bool:
+        """Tell whether all that gets requests has a treatment of its own: what `traffic` says of backends is then in force nowhere."""
+        shares = [one for one in self.backends if one.cluster and one.weight]
+        return bool(shares) and all(one.treatment is not None for one in shares)
+
 
 class Entry(Struct, frozen=True, gc=False):
     """One match of one rule inside a virtual host."""

@@ -11,15 +11,14 @@ from collections.abc import Iterator
 from edgefast import ir
 from edgefast.console.state import State
 from edgefast.table.rowlabel import label_policy
-from edgefast.why.backend import describe_backend, describe_panic, find_backend, find_panic
+from edgefast.why.backend import find_backend
 from edgefast.why.described import describe_unit, write_setting
 from edgefast.why.encoding import describe_compression, find_compression
 from edgefast.why.fault import describe_fault, find_fault
-from edgefast.why.loadbalancer import describe_balancer, find_balancer
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.session import describe_session, find_session
-from edgefast.why.traffic import LISTENER, Setting, bound_body, own_timeouts, settle_traffic
-from edgefast.why.treated import list_treated
+from edgefast.why.traffic import LISTENER, Setting
+from edgefast.why.treated import list_treated, settle_rule, units_at_backends
 
 _WORDS = ("let in", "refused", "failed", "known")
 #: Settings of a listener that those of policies stand in place of, or may not pass.
@@ -27,12 +26,6 @@ _OF_LISTENER = {
     "body_size": "body_size",
     "request_timeout": "route_timeout",
     "idle_timeout": "stream_idle_timeout",
-}
-_OF_BACKEND = {
-    "check": "health",
-    "outlier": "failing endpoints",
-    "retry_budget": "repeats",
-    "retry_constraint": "repeats in an interval",
 }
 _MISSING = "is not in the table: answers 500"
 
@@ -65,8 +58,7 @@ def list_settings(
         if unit is None or unit.status:
             yield name, describe_unit(unit) if unit is not None else _MISSING
             return
-    settled = settle_traffic(units, rule.ceilings, own_timeouts(rule))
-    for one in (bound_body(http, settled) if http is not None else settled).values():
+    for one in settle_rule(rule, units, http).values():
         if one.unit or one.cut_by:
             label, value = write_setting(one.field, one.value)
             whose = f"{one.unit or 'the route'}, cut by {one.cut_by}" if one.cut_by else one.unit
@@ -80,14 +72,8 @@ def list_settings(
     encoded = find_compression(units)
     if encoded is not None:
         yield "encodings", f"{describe_compression(encoded[0])}, {encoded[1]}"
-    for part in find_backend(units):
-        yield _OF_BACKEND[part.field], f"{describe_backend(part.value)}, {part.unit}"
-    panic = find_panic(units)
-    if panic is not None:
-        yield "panic", f"{describe_panic(panic[0])}, {panic[1]}"
-    balanced = find_balancer(units)
-    if balanced is not None:
-        yield "endpoints", f"{describe_balancer(balanced[0])}, {balanced[1]}"
+    for part in find_backend(units_at_backends(rule, units)):
+        yield part.leaf.label, f"{part.text()}, {part.unit}"
     kept = find_session(rule, units)
     if kept is not None:
         yield "sessions", f"{describe_session(kept[0])}, {kept[1]}"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from edgefast import ir
-from edgefast.credential import show, show_query, show_token
+from edgefast.credential import hide_bytes, show, show_query, show_token
 from edgefast.table.blob import Blob, decode_blob
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -30,7 +30,9 @@ def hide_rule(rule: ir.Rule) -> ir.Rule:
 
 
 def hide_policy(unit: ir.PolicyUnit) -> ir.PolicyUnit:
-    """Return a unit of a policy: values of headers that its rules compare, keys, passwords, the query of what a service is asked."""
+    """Return a unit of a policy: values of headers that its rules compare, keys, passwords, the query of what a service or an endpoint is
+    asked, what is said to an endpoint and what has to come of it.
+    """
     access = unit.authorization
     if access is not None:
         access = _replace(access, rules=tuple(map(_hide_access, access.rules)))
@@ -40,7 +42,21 @@ def hide_policy(unit: ir.PolicyUnit) -> ir.PolicyUnit:
         api_key=_hide_keys(unit.api_key),
         basic=_hide_users(unit.basic),
         ext_auth=_hide_question(unit.ext_auth),
+        traffic=_hide_check(unit.traffic),
     )
+
+
+def _hide_check(traffic: ir.Traffic | None) -> ir.Traffic | None:
+    """Passwords of protocols that begin with one are in what a check says."""
+    if traffic is None or traffic.check is None:
+        return traffic
+    check = _replace(
+        traffic.check,
+        path=show_query(traffic.check.path),
+        sends=hide_bytes(traffic.check.sends),
+        expects=hide_bytes(traffic.check.expects),
+    )
+    return _replace(traffic, check=check)
 
 
 def _hide_keys(keys: ir.ApiKeyAuth | None) -> ir.ApiKeyAuth | None:

@@ -1,24 +1,29 @@
-"""How backends are treated for a rule, in words: what is left out because it fails, which repeats there may be.
+"""How backends are treated for a rule, in words: what is left out because it fails, which repeats there may be, which endpoint is chosen.
 
 In: a rule's traffic units in their order: overrides, the highest first, then the most specific one. Out: what is in force, whose it is.
+All who tell of backends go through the one table of leaves. Must never: show what a check says to an endpoint, or what has to come of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from edgefast import ir
+from edgefast.credential import show_query
+from edgefast.why.loadbalancer import describe_balancer
 
 __all__ = [
+    "BACKEND_FIELDS",
     "COUNTED",
+    "LEAVES",
     "BackendSetting",
-    "describe_backend",
-    "describe_panic",
+    "Leaf",
     "describe_units",
     "find_backend",
-    "find_panic",
+    "settle_backend",
     "tell_losers",
 ]
 
@@ -31,38 +36,54 @@ COUNTED = {
     "max_requests": "parallel requests",
     "max_retries": "repeats",
 }
+#: Numbers of ir.Traffic that are about backends.
+BACKEND_FIELDS = ("send_timeout", *COUNTED)
+
+
+class Leaf(msgspec.Struct, frozen=True):
+    """One leaf of ir.Traffic that is about backends and no number: the first unit that says it has it."""
+
+    field: str
+    label: str  # in a list
+    describe: Callable[[Any], str]
+    plain: object = None  # what is done where nobody says it
 
 
 class BackendSetting(msgspec.Struct, frozen=True):
-    """One leaf that is no number."""
+    """What is in force of one."""
 
-    field: str  # of ir.Traffic
-    value: ir.OutlierDetection | ir.RetryBudget | ir.RetryConstraint | ir.HealthCheck
+    leaf: Leaf
+    value: Any
     unit: str  # whose it is
+
+    def text(self) -> str:
+        """Return what it does."""
+        return self.leaf.describe(self.value)
 
 
 def find_backend(units: Sequence[ir.PolicyUnit]) -> Iterator[BackendSetting]:
     """Give what is in force."""
-    for field in ("check", "outlier", "retry_budget", "retry_constraint"):
+    for leaf in LEAVES:
         for unit in units:
-            found = getattr(unit.traffic, field) if unit.traffic is not None else None
+            found = getattr(unit.traffic, leaf.field) if unit.traffic is not None else None
             if found is not None:
-                yield BackendSetting(field, found, unit.name)
+                yield BackendSetting(leaf, found, unit.name)
                 break
+
+
+def settle_backend(units: Sequence[ir.PolicyUnit]) -> Iterator[tuple[str, object]]:
+    """Give what is in force and makes a difference, in a form that two tables can be compared by."""
+    for one in find_backend(units):
+        if one.value != one.leaf.plain:
+            yield one.leaf.field, one.value
 
 
 def describe_units(units: Sequence[ir.PolicyUnit]) -> tuple[str, ...]:
     """Return what is in force, each with whose it is."""
-    found = tuple(
-        f"{one.unit}: {describe_backend(one.value)}{tell_losers(units, one.field, one.unit)}"
+    return tuple(
+        f"{one.unit}: {one.text()}{tell_losers(units, one.leaf.field, one.unit)}"
         for one in find_backend(units)
     )
-    panic = find_panic(units)
-    if panic is None:
-        return found
-    percent, whose = panic
-    said = f"{whose}: {describe_panic(percent)}{tell_losers(units, 'panic', whose)}"
-    return (*found, said)
 
 
 def tell_losers(units: Sequence[ir.PolicyUnit], field: str, *holders: str) -> str:
@@ -77,33 +98,23 @@ def tell_losers(units: Sequence[ir.PolicyUnit], field: str, *holders: str) -> st
     return f", not as {' and '.join(lost)} says" if lost else ""
 
 
-def find_panic(units: Sequence[ir.PolicyUnit]) -> tuple[int, str] | None:
-    """Return the percentage below which all endpoints are used, and whose it is."""
-    for unit in units:
-        if unit.traffic is not None and unit.traffic.panic is not None:
-            return unit.traffic.panic, unit.name
-    return None
-
-
-def describe_panic(percent: int) -> str:
-    """Return what it does."""
+def _describe_panic(percent: int) -> str:
     if not percent:
         return "endpoints that are out are used when all of them are"
     return f"all endpoints are used when less than {percent} percent of them are not out"
 
 
-def describe_backend(
-    one: ir.OutlierDetection | ir.RetryBudget | ir.RetryConstraint | ir.HealthCheck,
-) -> str:
-    """Return what it does."""
-    if isinstance(one, ir.HealthCheck):
-        return _describe_check(one)
-    if isinstance(one, ir.RetryConstraint):
-        least = f"{one.count} in {one.count_interval} ms at least"
-        return f"{one.percent} percent of what a backend gets in {one.interval} ms may be repeats, {least}; past it 503"
-    if isinstance(one, ir.RetryBudget):
-        share = f"{one.numerator * 100 / one.denominator:g} percent"
-        return f"{share} of a backend's requests may be repeats, {one.least} at least"
+def _describe_constraint(one: ir.RetryConstraint) -> str:
+    least = f"{one.count} in {one.count_interval} ms at least"
+    return f"{one.percent} percent of what a backend gets in {one.interval} ms may be repeats, {least}; past it 503"
+
+
+def _describe_budget(one: ir.RetryBudget) -> str:
+    share = f"{one.numerator * 100 / one.denominator:g} percent"
+    return f"{share} of a backend's requests may be repeats, {one.least} at least"
+
+
+def _describe_outlier(one: ir.OutlierDetection) -> str:
     also = " or failed connections" if one.local is None else ""
     rows = [
         f"{count} {what}"
@@ -129,7 +140,7 @@ def describe_backend(
 
 def _describe_check(one: ir.HealthCheck) -> str:
     what = {
-        "http": f"{one.method} {one.path}",
+        "http": f"{one.method} {show_query(one.path)}",
         "tcp": "a connection",
         "grpc": f"a call of grpc.health.v1.Health/Check for {one.service or 'all of it'}",
     }[one.kind]
@@ -140,13 +151,25 @@ def _describe_check(one: ir.HealthCheck) -> str:
     if one.counted:
         said.append(f"{', '.join(map(str, one.counted))} count as one failure")
     if one.sends:
-        said.append(
-            f"says {one.sends!r}" if one.kind == "tcp" else f"with a body of {len(one.sends)} bytes"
-        )
-    said += [f"{one.expects!r} has to come"] if one.expects else []
+        how = "says" if one.kind == "tcp" else "with a body of"
+        said.append(f"{how} {len(one.sends)} bytes")
+    said += (
+        [f"an answer with the given {len(one.expects)} bytes has to come"] if one.expects else []
+    )
     good = f" ({', '.join(said)})" if said else ""
     first = f", the first time within {one.jitter} ms" if one.jitter else ""
     return (
         f"each endpoint is asked every {one.interval} ms{first}{where}, and has {one.timeout} ms: {what}{good}; out after {one.unhealthy} "
         f"in a row that are not good, in again after {one.healthy} that are"
     )
+
+
+#: In the order in which they are told; the numbers are in BACKEND_FIELDS.
+LEAVES = (
+    Leaf("check", "health", _describe_check),
+    Leaf("outlier", "failing endpoints", _describe_outlier),
+    Leaf("retry_budget", "repeats", _describe_budget),
+    Leaf("retry_constraint", "repeats in an interval", _describe_constraint),
+    Leaf("panic", "panic", _describe_panic, plain=0),
+    Leaf("load_balancer", "endpoints", describe_balancer, plain=ir.LoadBalancer()),
+)

@@ -13,11 +13,10 @@ from edgefast import ir
 from edgefast.credential import show
 from edgefast.table import Hit
 from edgefast.translate.match.hostname import narrower
-from edgefast.why.backend import COUNTED, describe_backend, describe_panic, find_backend
+from edgefast.why.backend import COUNTED, find_backend
 from edgefast.why.encoding import describe_compression
 from edgefast.why.explanation import RulePart, SettingPart
 from edgefast.why.fault import describe_fault
-from edgefast.why.loadbalancer import describe_balancer
 from edgefast.why.origin import Origin
 from edgefast.why.override import describe_overrides
 from edgefast.why.proofs import describe_proof, is_proof
@@ -123,11 +122,7 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
         said.append(describe_overrides(unit.traffic.override))
     if unit.traffic is not None and unit.traffic.compression is not None:
         said.append(describe_compression(unit.traffic.compression))
-    if unit.traffic is not None and unit.traffic.panic is not None:
-        said.append(describe_panic(unit.traffic.panic))
-    said += [describe_backend(one.value) for one in find_backend([unit])]
-    if unit.traffic is not None and unit.traffic.load_balancer is not None:
-        said.append(describe_balancer(unit.traffic.load_balancer))
+    said += [one.text() for one in find_backend([unit])]
     if unit.traffic is not None and unit.traffic.session is not None:
         said.append(describe_session(unit.traffic.session))
     return ", ".join(said) or "says nothing"

@@ -47,15 +47,15 @@ from edgefast.why.forwarded import hide_head, to_http2, write_head
 from edgefast.why.grpcstatus import name_statuses, note_call
 from edgefast.why.guarded import Guarded, judge_units, knows_behind, see_behind
 from edgefast.why.head import Head, Refusal, scan_head
-from edgefast.why.loadbalancer import choose_endpoint, describe_balancer, find_balancer
+from edgefast.why.loadbalancer import choose_endpoint, find_balancer
 from edgefast.why.mistake import advise
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.prerouted import judge_filters
 from edgefast.why.served import Served
 from edgefast.why.session import find_own_session, find_session, name_endpoint, tell_sessions
 from edgefast.why.stream import explain_stream
-from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
-from edgefast.why.treated import describe_treated
+from edgefast.why.traffic import Setting
+from edgefast.why.treated import describe_treated, settle_rule, units_at_backends
 from edgefast.why.unserved import find_unserved
 from edgefast.why.zones import list_zones
 
@@ -164,13 +164,14 @@ def _explain_rule(
     fault = None if rule.status else find_fault(units)
     overrides, whose = ((), "") if rule.status else find_overrides(units)
     encoded = None if rule.status else find_compression(units)
-    balanced = None if rule.status else find_balancer(units)
+    of_backends = () if rule.status else units_at_backends(rule, units)
+    balanced = find_balancer(of_backends)
     kept = None if rule.status else find_session(rule, units)
     keyed = balanced is not None or any(one.treatment is not None for one in rule.backends)
     by = None
     if not rule.status and keyed and knows_behind(served, rule, head, ask.now):
         by = balanced[0] if balanced is not None else ir.LoadBalancer()
-    settings = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
+    settings = settle_rule(rule, units, http)
     hostname = hit.virtual_host.rpartition("/")[2]
     return Explanation(
         request=_asked(ask, head, client),
@@ -204,8 +205,7 @@ def _explain_rule(
             *((f"{fault.unit}: {describe_fault(fault.fault)} on purpose",) if fault else ()),
             *((f"{whose}: {describe_overrides(overrides)}",) if overrides else ()),
             *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
-            *(() if rule.status else describe_units(units)),
-            *((f"{balanced[1]}: {describe_balancer(balanced[0])}",) if balanced else ()),
+            *describe_units(of_backends),
             *list_zones(
                 rule,
                 [served.clusters.get(one.cluster) for one in rule.backends],

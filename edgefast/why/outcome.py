@@ -12,7 +12,7 @@ from edgefast import ir
 from edgefast.table.match import Call, find_listener
 from edgefast.why import answer as answers
 from edgefast.why.ask import Ask
-from edgefast.why.backend import find_backend, find_panic
+from edgefast.why.backend import settle_backend
 from edgefast.why.changes import Side
 from edgefast.why.client import drop_untrusted, find_client
 from edgefast.why.counted import judge_limits
@@ -21,13 +21,11 @@ from edgefast.why.explanation import Answer
 from edgefast.why.fault import find_fault
 from edgefast.why.guarded import Guarded, count_asked, judge_units, see_behind
 from edgefast.why.head import Refusal, scan_head
-from edgefast.why.loadbalancer import find_balancer
 from edgefast.why.override import find_overrides
 from edgefast.why.prerouted import judge_filters, list_filter_units
 from edgefast.why.served import Served
 from edgefast.why.session import find_own_session, find_session
-from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
-from edgefast.why.treated import settle_shares
+from edgefast.why.treated import settle_rule, settle_shares, units_at_backends
 
 #: Checks whose answers a request gets before, or without, what policies say of it.
 _BEFORE_POLICIES = frozenset(
@@ -161,21 +159,14 @@ def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple
         session += ((f"{share.cluster} session", own),) if own is not None else ()
     if not rule.traffic:
         return (*session, *settle_shares(served, rule))
-    found = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
+    found = settle_rule(rule, units, http)
     fault = find_fault(units)
     more: tuple[tuple[str, object], ...] = (("fault", fault.fault),) if fault is not None else ()
     overrides = find_overrides(units)[0]
     more += (("override", overrides),) if overrides else ()
     encoded = find_compression(units)
     more += (("compression", encoded[0]),) if encoded is not None else ()
-    more += tuple((one.field, one.value) for one in find_backend(units))
-    panic = find_panic(units)
-    more += (("panic", panic[0]),) if panic is not None and panic[0] else ()
-    balanced = find_balancer(units)
-    if (
-        balanced is not None and balanced[0] != ir.LoadBalancer()
-    ):  # which is what is done without it
-        more += (("load_balancer", balanced[0]),)
+    more += tuple(settle_backend(units_at_backends(rule, units)))
     more += (*session, *settle_shares(served, rule))
     return (*((one.field, one.value) for one in found.values()), *more)
 

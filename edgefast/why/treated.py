@@ -10,25 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgefast import ir
-from edgefast.why.backend import COUNTED, describe_units, find_backend, find_panic, tell_losers
+from edgefast.why.backend import (
+    BACKEND_FIELDS,
+    COUNTED,
+    describe_units,
+    settle_backend,
+    tell_losers,
+)
 from edgefast.why.explanation import Answer
 from edgefast.why.guarded import answer_broken
-from edgefast.why.loadbalancer import describe_balancer, find_balancer
 from edgefast.why.served import Served
-from edgefast.why.traffic import COUNTS, Setting, settle_traffic
+from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
 
 __all__ = [
-    "BACKEND_FIELDS",
     "answer_treated",
     "describe_treated",
     "list_treated",
+    "settle_rule",
     "settle_shares",
     "settle_treated",
     "treating",
+    "units_at_backends",
 ]
-
-#: Numbers of ir.Traffic that are about backends.
-BACKEND_FIELDS = ("send_timeout", *COUNTS)
 
 
 def treating(
@@ -46,6 +49,21 @@ def answer_treated(served: Served, share: ir.BackendRef | None) -> Answer | None
     units = served.units(share.treatment.traffic)
     broken = next((one for one in units if one.status or one.traffic is None), None)
     return answer_broken(broken) if broken is not None else None
+
+
+def units_at_backends(rule: ir.Rule, units: Sequence[ir.PolicyUnit]) -> Sequence[ir.PolicyUnit]:
+    """Return those of a rule's units that say how its backends are treated: none, where each has a treatment of its own."""
+    return () if rule.each_treated() else units
+
+
+def settle_rule(
+    rule: ir.Rule, units: Sequence[ir.PolicyUnit], http: ir.HttpSettings | None
+) -> dict[str, Setting]:
+    """Return the numbers that are in force for a rule, below a listener's own if these are known."""
+    found = settle_traffic(units, rule.ceilings, own_timeouts(rule))
+    if rule.each_treated():
+        found = {field: one for field, one in found.items() if field not in BACKEND_FIELDS}
+    return bound_body(http, found) if http is not None else found
 
 
 def settle_treated(units: Sequence[ir.PolicyUnit], ceilings: int) -> dict[str, Setting]:
@@ -73,14 +91,12 @@ def list_treated(units: Sequence[ir.PolicyUnit], said: ir.Treatment) -> Iterator
             lost = tell_losers(units[said.ceilings :], one.field, one.unit, one.cut_by)
             yield f"{one.unit}: {_write(one)}{cut}{lost}"
         yield from describe_units(units)
-        balanced = find_balancer(units)
-        if balanced is not None:
-            lost = tell_losers(units, "load_balancer", balanced[1])
-            yield f"{balanced[1]}: {describe_balancer(balanced[0])}{lost}"
     yield from (f"{name} does not hold: lost to {by}" for name, by in said.lost)
 
 
 def _write(one: Setting) -> str:
+    if one.field == "max_connection_requests" and not one.value:
+        return f"{COUNTED[one.field]} any number"
     if one.field in COUNTED:
         return f"{COUNTED[one.field]} {one.value} at most"
     return (
@@ -100,10 +116,6 @@ def settle_shares(served: Served, rule: ir.Rule) -> tuple[tuple[str, object], ..
         at: list[tuple[str, object]] = [
             (one.field, one.value) for one in settle_treated(units, ceilings).values()
         ]
-        at += [(one.field, one.value) for one in find_backend(units)]
-        panic, balanced = find_panic(units), find_balancer(units)
-        at += [("panic", panic[0])] if panic is not None and panic[0] else []
-        if balanced is not None and balanced[0] != ir.LoadBalancer():
-            at.append(("load_balancer", balanced[0]))
+        at += settle_backend(units)
         found += [(f"{share.cluster} {field}", value) for field, value in at]
     return tuple(found)

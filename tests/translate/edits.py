@@ -5,16 +5,53 @@ Out: a strategy of objects that are put and of references to what is taken away.
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from edgefast.problem import ObjectRef
-from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.decode.decode import decode_api_object
+from edgefast.resources.kinds import Object
 from edgefast.translate import Settings
+from edgefast.translate.facts.policyshape import GROUP_OF
 from tests.translate import world
+from tests.translate.policy.hierarchy import EDGE, EXPERIMENTAL, policy_object, random_policy
 from tests.translate.policy.hierarchy import base as hierarchy
-from tests.translate.policy.hierarchy import policy_object, random_policy
 
 PLAIN = Settings()
+_SERVICES = tuple({"group": "", "kind": "Service", "name": name} for name in ("web", "api"))
+_FRONT = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
+#: What a policy says of backends, and of requests besides.
+_TREATED: tuple[dict[str, Any], ...] = (
+    {"healthCheck": {"active": {"type": "TCP", "tcp": {}}}},
+    {"healthCheck": {"active": {"type": "TCP", "interval": "7s"}}},
+    {"loadBalancer": {"type": "LeastRequest", "zoneAware": {"preferLocal": {}}}},
+    {"circuitBreaker": {"maxConnections": 5}},
+    {"circuitBreaker": {"maxConnections": 5}, "requestBuffer": {"limit": "1Ki"}},
+    {"retryConstraint": {"budget": {"percent": 3}}},
+)
+
+
+def treats(name: str, target: dict[str, str], said: dict[str, Any], merge: str) -> Object:
+    """Return a policy of backends, of the standard's kind or ours."""
+    own = "retryConstraint" not in said
+    kind = "BackendTrafficPolicy" if own else "XBackendTrafficPolicy"
+    raw = {
+        "apiVersion": EDGE if own else EXPERIMENTAL,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"targetRefs": [target], **({"mergeType": merge} if own else {}), **said},
+    }
+    return decode_api_object(raw, kind)
+
+
+def near_service(name: str, distribution: str) -> Object:
+    """Return a Service whose requests stay in their zone."""
+    spec = {"ports": [{"port": 80}], "trafficDistribution": distribution}
+    metadata = {"name": name, "namespace": "default"}
+    raw = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+    return world.make(raw)
+
 
 #: Edits that hit everything that outcomes read; names are few so that they collide.
 EDITS = st.one_of(
@@ -103,6 +140,16 @@ EDITS = st.one_of(
         ),
         st.sampled_from(["1s", "2s", "wrong"]),
     ),
+    st.builds(
+        treats,
+        st.sampled_from(["p0", "p1", "p2"]),
+        st.sampled_from([*_SERVICES, *_SERVICES, _FRONT]),
+        st.sampled_from(_TREATED),
+        st.sampled_from(["Inherit", "Replace"]),
+    ),
+    st.builds(
+        near_service, st.sampled_from(["web", "api"]), st.sampled_from(["PreferSameZone", "Other"])
+    ),
     st.builds(world.service, st.just("auth")),
     st.builds(
         world.gateway,
@@ -117,8 +164,8 @@ EDITS = st.one_of(
     st.sampled_from(
         [
             *(
-                ObjectRef(kind, "default", name, EDGE_GROUP)
-                for kind in ("SecurityPolicy", "BackendTrafficPolicy")
+                ObjectRef(kind, "default", name, group)
+                for kind, group in GROUP_OF.items()
                 for name in ("p0", "p1", "p2")
             ),
             ObjectRef("Service", "default", "auth"),

@@ -14,6 +14,7 @@ from edgefast.providers.files import FileSource
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, Work, translate
+from edgefast.translate.facts.policyshape import KIND_OF
 from edgefast.translate.translation import Memo
 from tests.translate import world
 from tests.translate.edits import EDITS
@@ -41,10 +42,9 @@ def _remembered(memo: Memo) -> dict[str, object]:
         for key, one in own.outcomes.items()
     }
     found["attached"] = [dict(one.items()) for one in (own.attached, own.units)]
-    found["own readers"] = (list(own.readers), own.closed, own.aimed)
+    found["own readers"] = (list(own.readers), own.closed, own.behind, own.aimed)
     found["judged"] = [
-        dict(one.items())
-        for one in (judged.of("SecurityPolicy"), judged.of("BackendTrafficPolicy"), judged.told)
+        dict(one.items()) for one in (*(judged.of(kind) for kind in KIND_OF.values()), judged.told)
     ]
     found["filters"] = {
         name: (one.gateway, one.units, one.reads, one.clusters, one.problems)
@@ -53,9 +53,9 @@ def _remembered(memo: Memo) -> dict[str, object]:
     found["own uses"] = dict(memo.uses.counts.items())
     for fleet, shelf in memo.shelves.by_fleet.items():
         held = (shelf.hosts, shelf.clusters, shelf.uses, shelf.secrets)
-        held += (shelf.policies, shelf.asked, shelf.policy_uses)
-        found[f"shelf {fleet}"] = [dict(one.items()) for one in held] + [shelf.limited]
-        found[f"filters {fleet}"] = shelf.filters
+        held += (shelf.policies, shelf.asked, shelf.policy_uses, shelf.treated)
+        found[f"shelf {fleet}"] = [dict(one.items()) for one in held]
+        found[f"counted {fleet}"] = (shelf.limited, shelf.filters, shelf.checking, shelf.zoned)
     return found
 
 

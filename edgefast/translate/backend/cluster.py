@@ -309,9 +309,10 @@ def _collect(
         serving = usable if conditions.serving is None else conditions.serving
         if not usable and not (serving and conditions.terminating):
             continue
-        address = _canonical(endpoint.addresses[0], one.address_type)
+        written = endpoint.addresses[0] if endpoint.addresses else ""
+        address = _canonical(written, one.address_type)
         if not address:
-            said = f'"{endpoint.addresses[0]}" is not an {one.address_type} address'
+            said = f'"{written}" is not an {one.address_type} address'
             report.refuse(f"endpoints[{at}].addresses[0]", "Invalid", said)
             continue
         zone = zone_of(endpoint, hinted=hinted)

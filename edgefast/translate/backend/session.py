@@ -31,8 +31,15 @@ _TYPES = ("Cookie", "Header")
 _LIFETIMES = ("Session", "Permanent")
 _COOKIE = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
 _PATH = re.compile(r"/[!-:<-~]{0,1023}")
-#: Headers that say other things, of clients and of backends.
-_OTHERS = frozenset({"cookie", "set-cookie", "authorization", "content-type"})
+#: Headers that HTTP, CORS, gRPC and proxies give a meaning, of requests and of answers.
+_OTHERS = re.compile(
+    r"(?:accept|access-control|content|grpc|if|proxy|ratelimit|sec|x-forwarded)-.+|accept|age|allow|alt-svc|authorization|"
+    r"cache-control|cdn-loop|clear-site-data|cookie2?|date|dnt|early-data|etag|expires|forwarded|from|http2-settings|"
+    r"last-modified|link|location|max-forwards|nel|origin|pragma|prefer|preference-applied|priority|range|referer|"
+    r"referrer-policy|refresh|report-to|reporting-endpoints|retry-after|server|server-timing|set-cookie2?|"
+    r"strict-transport-security|traceparent|tracestate|user-agent|vary|via|warning|www-authenticate|"
+    r"x-content-type-options|x-frame-options|x-real-ip|x-request-id|x-requested-with"
+)
 
 
 def translate_session(
@@ -99,7 +106,7 @@ class _Session:
         """Refuse what is no name; "" is one that is made."""
         if name and header and (said := check_header_name(name)):
             self.refuse(field, said)
-        elif name and header and name.lower() in _OTHERS:
+        elif name and header and _OTHERS.fullmatch(name.lower()):
             self.refuse(field, f'"{name}" says something else')
         elif name and not header and not _COOKIE.fullmatch(name):
             self.refuse(field, f'"{name}" is not the name of a cookie')

@@ -15,8 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.edge.policytarget import BACKEND_TARGETS
 from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
+from edgefast.resources.rules.policytarget import list_request_leaves
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, SortedMap
 from edgefast.translate.facts.facts import Fact, World
@@ -165,7 +167,8 @@ def _judge(
                 nowhere.append(target)
     refused = [*outcome.refused, *found]
     used = {at: _find_uses(outcome.shape, at, uses) for at in sorted(effects)}
-    lost = {at: _find_lost(outcome.shape, effects[at], used[at]) for at in used}
+    ahead = _says_ahead(outcome)
+    lost = {at: _find_lost(outcome.shape, effects[at], used[at], ahead=ahead) for at in used}
     found += _tell_uncovered(ref, outcome, used.values())
     accepted = _accepted(outcome, refused, len(lost))
     ancestors = [
@@ -235,15 +238,26 @@ def _find_uses(shape: PolicyShape, gateway: Key, uses: OwnUses) -> dict[Unit, Ow
     return {unit: uses.of(shape.unit(unit), gateway) for unit in shape.units}
 
 
+def _says_ahead(outcome: OwnOutcome) -> bool:
+    """Tell whether a policy says anything of requests before they have a backend; one that is closed answers them."""
+    policy = outcome.policy
+    return any(one.unit.status for one in outcome.units) or (
+        isinstance(policy, BackendTrafficPolicy) and any(list_request_leaves(policy.spec))
+    )
+
+
 def _find_lost(
-    shape: PolicyShape, effects: Iterable[Effect], used: Mapping[Unit, OwnUse]
+    shape: PolicyShape, effects: Iterable[Effect], used: Mapping[Unit, OwnUse], *, ahead: bool
 ) -> dict[Unit, tuple[str, ...]]:
-    """Return the units that hold nowhere below a Gateway, and the policies by which they are beaten: without routes, what listeners say."""
+    """Return the units that hold nowhere below a Gateway, and the policies by which they are beaten: without routes, what listeners say.
+
+    `ahead`: they say something of requests before these have a backend.
+    """
     places = tuple(effects)
     found: dict[Unit, tuple[str, ...]] = {}
     for unit, use in used.items():
         name = shape.unit(unit)
-        if use.holds or use.refused:
+        if use.holds or use.refused or (use.before and ahead):
             continue
         if use.lost:
             found[unit] = tuple(dict.fromkeys(map(owner_of_unit, use.lost)))

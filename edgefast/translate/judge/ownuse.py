@@ -21,7 +21,7 @@ from edgefast.translate.route.outcome import RouteOutcome, RoutePart, StreamPart
 
 __all__ = ["OwnUse", "OwnUses", "count_uses"]
 
-_Way = Literal["holds", "lost", "refused", "unsaid"]
+_Way = Literal["holds", "before", "lost", "refused", "unsaid"]
 #: Unit, Gateway, how, and the unit by which it is beaten or the route that it cannot hold for.
 _Use = tuple[str, Key, _Way, str]
 
@@ -33,6 +33,9 @@ class OwnUse(msgspec.Struct, frozen=True, gc=False):
     lost: tuple[str, ...] = ()  # by whom
     refused: tuple[str, ...] = ()  # routes of layer 4 that are closed because of it
     unsaid: tuple[str, ...] = ()  # those for which it says nothing
+    before: bool = (
+        False  # of requests before they have a backend; all backends are treated without it
+    )
 
 
 class OwnUses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -48,9 +51,8 @@ class OwnUses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             if use[:2] != (unit, gateway):
                 break
             found.setdefault(use[2], []).append(use[3])
-        return OwnUse(
-            "holds" in found, *(tuple(found.get(way, ())) for way in ("lost", "refused", "unsaid"))
-        )
+        lost, refused, unsaid = (tuple(found.get(way, ())) for way in ("lost", "refused", "unsaid"))
+        return OwnUse("holds" in found, lost, refused, unsaid, "before" in found)
 
     def gateways_of(self, unit: str) -> Iterator[Key]:
         """Give the Gateways below which anything becomes of a unit."""
@@ -113,8 +115,10 @@ def _uses_in(part: RoutePart | StreamPart) -> Iterator[tuple[str, _Way, str]]:
         return
     for rule in part.rules:
         if not rule.status:
-            yield from ((unit, "holds", "") for unit in rule.units())
+            treated = [one.treatment for one in rule.backends if one.treatment is not None]
+            ahead = {*rule.traffic} if rule.each_treated() else set()
+            ahead.difference_update(*(one.traffic for one in treated))
+            for unit in rule.units():
+                yield unit, "before" if unit in ahead else "holds", ""
             yield from ((unit, "lost", by) for unit, by in rule.lost)
-            for share in rule.backends:
-                lost = share.treatment.lost if share.treatment is not None else ()
-                yield from ((unit, "lost", by) for unit, by in lost)
+            yield from ((unit, "lost", by) for one in treated for unit, by in one.lost)

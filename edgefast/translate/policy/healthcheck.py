@@ -14,6 +14,7 @@ import re
 import msgspec
 
 from edgefast import ir
+from edgefast.credential import show_query
 from edgefast.problem import supported_text
 from edgefast.resources.edge.activehealthcheck import (
     ActiveHealthCheck,
@@ -74,7 +75,7 @@ def _translate(one: ActiveHealthCheck, report: Report, path: str) -> ir.HealthCh
         jitter=_read_jitter(one.initial_jitter, report, f"{path}.initialJitter"),
         unhealthy=_read_threshold(one.unhealthy_threshold, report, f"{path}.unhealthyThreshold"),
         healthy=_read_threshold(one.healthy_threshold, report, f"{path}.healthyThreshold"),
-        port=one.overrides.port if one.overrides is not None else 0,
+        port=_read_port(one, report, f"{path}.overrides.port"),
         service=(one.grpc.service or "") if one.grpc is not None else "",
     )
     if one.type == "HTTP":
@@ -91,7 +92,7 @@ def _of_http(
         return common
     # Of what goes into a head nothing is taken that a schema would have refused.
     if not re.fullmatch(_PATH, http.path):
-        said = f'"{http.path}" (expected a path that begins with /)'
+        said = f'"{show_query(http.path)}" (expected a path that begins with /)'
         report.refuse(f"{path}.path", "Invalid", said, condition="Invalid")
     host = http.hostname
     if host is not None and (len(host) > 253 or not re.fullmatch(_NAME, host)):
@@ -147,6 +148,17 @@ def _read_threshold(given: int, report: Report, path: str) -> int:
         report.refuse(path, "Invalid", f"{given} (expected 1 to 100)", condition="Invalid")
         return 1
     return given
+
+
+def _read_port(one: ActiveHealthCheck, report: Report, path: str) -> int:
+    """0 is the endpoint's own."""
+    if one.overrides is None:
+        return 0
+    if not 1 <= one.overrides.port <= 65535:
+        said = f"{one.overrides.port} (expected 1 to 65535)"
+        report.refuse(path, "Invalid", said, condition="Invalid")
+        return 0
+    return one.overrides.port
 
 
 def _read_payload(one: ActiveHealthCheckPayload | None, report: Report, path: str) -> bytes:

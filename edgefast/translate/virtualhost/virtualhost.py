@@ -127,14 +127,14 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
     units: dict[str, None] = {}
     treatments: dict[Treatment, None] = {}
     for rule in rules:
-        if rule.policies or rule.traffic:
-            units.update(dict.fromkeys((*rule.policies, *rule.traffic)))
+        named = rule.policies or rule.traffic
         for share in rule.backends:
             said = share.treatment or rule
+            named = named or said.traffic
             if said.traffic and share.cluster:
                 treatments[share.cluster, said.ceilings, said.traffic] = None
-                if said is not rule:
-                    units.update(dict.fromkeys(said.traffic))
+        if named:  # most rules have none
+            units.update(dict.fromkeys(rule.units()))
     host = ir.VirtualHost(
         listener=place[0],
         hostname=place[1],

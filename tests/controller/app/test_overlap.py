@@ -282,8 +282,9 @@ def test_nothing_of_others_in_the_next_fleet_comes_along() -> None:
     assert {one.listener for one in fleet.virtual_hosts} == {"default/stays/http", LISTENER}
 
 
-def policy(name: str, kind: str, **spec: Any) -> Object:
-    target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": name}
+def policy(name: str, kind: str, *, of: str = "Gateway", **spec: Any) -> Object:
+    group = "" if of == "Service" else "gateway.networking.k8s.io"
+    target = {"group": group, "kind": of, "name": name}
     return world.make(
         {
             "apiVersion": "gateway.edge.io/v1alpha1",
@@ -295,7 +296,7 @@ def policy(name: str, kind: str, **spec: Any) -> Object:
 
 
 def test_policies_of_both_go_on() -> None:
-    """A rule whose unit is not in the table answers 500: those of who stays are there, and those of who has left, with whom they ask."""
+    """A rule whose unit is not in the table answers 500: those of who stays are there, and those of who has left and of its backends, with whom they ask."""
     service = {"backendRefs": [{"name": "auth", "port": 80}]}
     near = {"type": "LeastRequest", "zoneAware": {"preferLocal": {}}}
     cluster = Cluster(
@@ -304,18 +305,14 @@ def test_policies_of_both_go_on() -> None:
         world.endpoints("auth", "10.0.0.3"),
         policy("stays", "BackendTrafficPolicy", loadBalancer=near),
         policy("leaves", "SecurityPolicy", extAuth={"http": service}),
+        policy("shop", "BackendTrafficPolicy", of="Service", circuitBreaker={"maxConnections": 5}),
     )
     cluster.see(cluster.run(), "merged")
     outcome = cluster.apply(gateway("leaves", "edge"))
     fleet = fleet_of(outcome, "merged")
     assert {host.listener for host in fleet.virtual_hosts} == {"default/stays/http", LISTENER}
-    named = {
-        name
-        for host in fleet.virtual_hosts
-        for rule in host.rules
-        for name in (*rule.policies, *rule.traffic)
-    }
-    assert len(named) == 2 and named == {one.name for one in fleet.policies}
+    named = {name for host in fleet.virtual_hosts for rule in host.rules for name in rule.units()}
+    assert len(named) == 3 and named == {one.name for one in fleet.policies}
     assert "service/default/auth/80" in {one.name for one in fleet.clusters}
     assert fleet.proxies is not None
     table = outcome.shards[fleet.name].resources

@@ -224,3 +224,42 @@ def test_in_files_a_mistake_closes_the_shares_and_an_edit_of_a_good_one_what_onl
     }
     write(policy("other", **random), policy("web", **random))  # two of one name
     assert read()["web"] and all("#closed" in one[0] for one in read()["web"])
+
+
+@pytest.mark.parametrize(
+    ("said", "away", "reason"),
+    [
+        ({"circuitBreaker": {"maxConnections": 5}}, 0, "Overridden"),
+        ({"circuitBreaker": {"maxConnections": 5}}, 1, "Programmed"),
+        ({"requestBuffer": {"limit": "1Ki"}}, 0, "Programmed"),
+    ],
+    ids=["of backends", "of another backend", "of requests"],
+)
+def test_what_is_said_of_backends_alone_is_lost_where_all_of_them_replace_it(
+    said: dict[str, Any], away: int, reason: str
+) -> None:
+    """The rule names it still, because an edit may make it say something of requests."""
+
+    def traffic(name: str, target: dict[str, str], **spec: Any) -> Object:
+        raw = {
+            "apiVersion": EDGE,
+            "kind": "BackendTrafficPolicy",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"targetRefs": [target], **spec},
+        }
+        return decode_api_object(raw, "BackendTrafficPolicy")
+
+    front = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
+    service = {"group": "", "kind": "Service", "name": "other"}
+    shares = [{"name": "other", "port": 80}, {"name": "web", "port": 80, "weight": away}]
+    backends = [world.service("other"), world.endpoints("other", "10.0.0.5")]
+    there = world.many(1).replace([*backends, world.route(0, backendRefs=shares)])
+    replacing = traffic("s", service, mergeType="Replace", circuitBreaker={"maxPendingRequests": 5})
+    above = traffic("g", front, circuitBreaker={"maxConnections": 5})
+    before = step(there.replace([above, replacing]), translate(there, PLAIN))
+    after = step(there.replace([traffic("g", front, **said), replacing]), before)
+    assert after.work.routes == 0
+    (entry,) = after.statuses.backend_traffic_policies["default", "g"].ancestors
+    assert [one.reason for one in entry.conditions if one.type == "Programmed"] == [reason]
+    warned = {one.reason for one in after.problems if one.object.name == "g"}
+    assert warned == ({reason} if reason == "Overridden" else set())
