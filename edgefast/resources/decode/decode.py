@@ -177,7 +177,7 @@ def _place_closed(closed: Closing, file: str, marks: DocumentMarks) -> Loaded:
 def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPolicy]:
     for document, found in result.found:
         named = found.meant or found.ref
-        if (found.targets or found.fields or found.lost) and named is not None:
+        if (found.targets or found.fields or found.meant) and named is not None:
             marks = DocumentMarks(result.lines, document, found.prefix, base)
             placed = ((one, Source(file, marks.line_of(one.path))) for one in found.targets)
             source = Source(file, marks.line_of(()))
@@ -278,7 +278,8 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
         else:
             obj = cast("Object", msgspec.convert(raw, struct))
         # What the decoder notes is never a document's.
-        return msgspec.structs.replace(obj, unserved=()) if obj.unserved else obj
+        obj = msgspec.structs.replace(obj, unserved=()) if obj.unserved else obj
+        return cast("Object", aim_policy(obj, None)) if is_own_policy(kind) else obj
     except msgspec.ValidationError:
         walk = Walk(kind, lenient=True, redact=kind == "Secret")
         value = msgspec.json.decode(raw) if isinstance(raw, bytes | msgspec.Raw) else raw

@@ -73,6 +73,16 @@ def put(store: Store, obj: dict[str, Any]) -> None:
         ({"targetRef": target("r2", namespace="other")}, {"default/r2"}),
         ({"targetRefs": [{"kind": 5}]}, {f"default/r{at}" for at in range(3)}),
         ({}, {f"default/r{at}" for at in range(3)}),
+        # Of what is all but a target the one that was meant; the mistake is the whole policy's.
+        ({"targetRefs": [target("r0") | {"group": None}], "authorization": DENY}, {"default/r0"}),
+        ({"targetRefs": [target("r0", "HttpRoute")], "authorization": DENY}, {"default/r0"}),
+        (
+            {
+                "targetRefs": [target("r1"), target("r2") | {"group": f"{GROUP}/v1"}],
+                "authorization": DENY,
+            },
+            {"default/r1", "default/r2"},
+        ),
     ],
 )
 def test_of_an_api_server_what_cannot_be_read_closes_its_targets(
