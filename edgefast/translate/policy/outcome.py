@@ -42,6 +42,7 @@ __all__ = [
     "make_traffic_outcome",
     "note_version",
     "shape_policy",
+    "warn_empty",
 ]
 
 OwnPolicy = SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
@@ -166,6 +167,12 @@ def shape_policy(policy: OwnPolicy, family: Family, units: tuple[Unit, ...]) -> 
     return PolicyShape(age=age_order(policy.metadata), family=family, units=units, merge=merge)
 
 
+def warn_empty(policy: OwnPolicy, *, said: bool, report: Report) -> None:
+    """Tell of a policy that says nothing: what was to be said may be a field that is null. One that replaces what is above says that."""
+    if not said and policy.spec.merge_type != "Replace":
+        report.warn("spec", "Required", "the policy says nothing: none of its features is set")
+
+
 def close_policy(shape: PolicyShape, why: str) -> UnitOutcome:
     """Return the one unit of a closed policy."""
     return UnitOutcome(ir.PolicyUnit(name=shape.unit(CLOSED), status=500, reason=why))
@@ -184,6 +191,7 @@ def make_traffic_outcome(
     `targets`: all, and those that no targetRef says; of `traffic` None is a policy that says nothing; `closed`: why all of it is, or "".
     """
     family, made = traffic
+    warn_empty(policy, said=bool(closed) or made is not None, report=report)
     shape = shape_policy(
         policy, family, (CLOSED,) if closed else () if made is None else ("traffic",)
     )

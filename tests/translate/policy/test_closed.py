@@ -287,6 +287,32 @@ def test_a_part_of_what_has_no_parts_is_the_whole(tmp_path: Path) -> None:
     assert "500 is answered for Service default/web" in told.message and "foo" not in told.message
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "told"),
+    [
+        ("SecurityPolicy", {"jwt": None}, True),
+        ("SecurityPolicy", {"authorization": None, "extAuth": None}, True),
+        ("BackendTrafficPolicy", {"timeout": None}, True),
+        ("XBackendTrafficPolicy", {"retryConstraint": None}, True),
+        ("SecurityPolicy", {"authorization": None, "mergeType": "Replace"}, False),
+        ("SecurityPolicy", {"jwt": None, "authorization": DENY}, False),
+        ("XBackendTrafficPolicy", {"retryConstraint": {}}, False),
+    ],
+)
+def test_a_policy_that_says_nothing_is_told_of(
+    kind: str, spec: dict[str, Any], told: bool, tmp_path: Path
+) -> None:
+    aim, policy = target("r0"), raw() | {"kind": kind}
+    if kind.startswith("X"):
+        aim = {"group": "", "kind": "Service", "name": "web"}
+        policy["apiVersion"] = "gateway.networking.x-k8s.io/v1alpha1"
+    file = tmp_path / "all.yaml"
+    file.write_text(site(policy | {"spec": {"targetRefs": [aim], **spec}}))
+    made = translate(FileSource([file]).read().snapshot, Settings())
+    said = [one.severity for one in made.problems if "says nothing" in one.message]
+    assert said == (["warning"] if told else [])
+
+
 def tcp(name: str = "t", gateway: str = "l4") -> Any:
     return world.make({
         "apiVersion": f"{GROUP}/v1alpha2", "kind": "TCPRoute",
