@@ -159,6 +159,8 @@ class BackendRef(Struct, frozen=True, gc=False):
     mirrors: tuple[Mirror, ...] = ()
     cors: Cors | None = None
     treatment: Treatment | None = None  # None: as the rule's
+    # What the backend says of its clients (XBackend sessionPersistence), before all that is no Override; named always.
+    session: SessionPersistence | None = None
 
 
 class Timeouts(Struct, frozen=True, gc=False):

@@ -101,7 +101,7 @@ class LoadBalancer(Struct, frozen=True, gc=False):
 
 
 class SessionPersistence(Struct, frozen=True, gc=False):
-    """Clients that stay with the endpoint that served them first (BackendTrafficPolicy, HTTPRoute, GRPCRoute sessionPersistence)."""
+    """Clients that stay with the endpoint that served them first (XBackend, BackendTrafficPolicy, HTTPRoute, GRPCRoute sessionPersistence)."""
 
     name: str = (
         ""  # of the cookie or header, that one in lower case; "": `name_session` of the rule
@@ -115,6 +115,6 @@ class SessionPersistence(Struct, frozen=True, gc=False):
 
 
 def name_session(route: str, rule: str | int) -> str:
-    """Return what sessions of a rule are called where nobody says it: as no other rule's, and the same everywhere."""
+    """Return what sessions of a rule, or of an XBackend, are called where nobody says it: as no other rule's, and the same everywhere."""
     named = f"{route}\0{rule}".encode()
     return f"edge-session-{hashlib.blake2s(named, digest_size=8).hexdigest()}"

@@ -1,6 +1,6 @@
 """Backends for the examples: one small HTTP/1.1 server for every loopback endpoint that the given files name.
 
-In: files with EndpointSlices and Backends; the Service's (or Backend's) name becomes the server's name. Out: JSON that
+In: files with EndpointSlices, Backends and XBackends; the Service's (or Backend's) name becomes the server's name. Out: JSON that
 tells what the backend received, so that a `curl` through the gateway shows what the gateway did. With `--run -- command`
 the command runs beside the servers and its exit status is ours. It is for trying and testing: loopback only, TLS where a port's name is
 `tls`, datagrams where its protocol is UDP (origin_layer4.py).
@@ -79,6 +79,12 @@ def find_places(documents: Iterator[Any]) -> Iterator[Place]:
                             yield Place(name, "127.0.0.1", port)
                         case {"unix": {"path": path}}:
                             yield Place(name, path)
+            case {
+                "kind": "XBackend",
+                "metadata": {"name": name},
+                "spec": {"externalHostname": {"hostname": "localhost"}, "port": {"number": port}},
+            }:
+                yield Place(name, "127.0.0.1", port)
 
 
 def _find_under(port: dict[str, Any]) -> Literal["tcp", "tls", "udp"]:

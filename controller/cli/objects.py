@@ -21,7 +21,8 @@ from controller.kube.discovery import Discovery, Served
 from controller.kube.errors import ApiError
 from controller.kube.fetch import Reference
 from controller.kube.pace import Pace
-from controller.kube.references import referenced
+from controller.kube.pods import Selection, Table, list_pods
+from controller.kube.references import referenced, selected
 from controller.kube.reflector import Item, Target
 from controller.kube.scope import BUILT_IN, Scope
 from controller.kube.store import Source, Store
@@ -29,6 +30,7 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.sortedmap import EMPTY
 from edgefast.translate.settings import Settings
 
 __all__ = ["Reader"]
@@ -73,6 +75,8 @@ class Reader:
         self._asked: set[Reference] = set()
         self._stand_ins: dict[Reference, Object] = {}
         self._unread: dict[Reference, str] = {}
+        self._selected: tuple[frozenset[Selection], Table] = (frozenset(), EMPTY)
+        self._unfollowed: dict[Selection, ApiError] = {}
 
     async def read(self, config: EdgeGateway, namespace: str) -> Snapshot:
         """Read all objects; `namespace` is the controller's."""
@@ -104,7 +108,16 @@ class Reader:
                     tasks.create_task(self._get(reference, settings, turns))
         read = self._store.snapshot()
         found = [read.get(ObjectRef(*one)) or self._stand_ins.get(one) for one in wanted]
-        return snapshot.replace(changed=[one for one in found if one is not None])
+        whole = snapshot.replace(changed=[one for one in found if one is not None])
+        pods = await self._select(selected(snapshot, settings))
+        return msgspec.structs.replace(whole, pods=pods)
+
+    async def _select(self, selections: frozenset[Selection]) -> Table:
+        """Return the Pods that XBackends select."""
+        if selections != self._selected[0]:
+            pods, self._unfollowed = await list_pods(self._kube, selections)
+            self._selected = (selections, pods)
+        return self._selected[1]
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -121,6 +134,9 @@ class Reader:
         return tuple(
             f"{kind} {f'{namespace}/' if namespace else ''}{name} cannot be read ({why}): it is taken for sound"
             for (kind, namespace, name), why in sorted(self._unread.items())
+        ) + tuple(
+            f"Pods of namespace {namespace} with {labels} cannot be read ({error.reason}): there seem to be none"
+            for (namespace, labels), error in sorted(self._unfollowed.items())
         )
 
     def _api_of(self, kind: str) -> Api | None:

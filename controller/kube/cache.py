@@ -28,6 +28,7 @@ from controller.kube.discovery import OPTIONAL, Discovery, Served
 from controller.kube.errors import ApiError
 from controller.kube.fetch import Fetch, Reference
 from controller.kube.pace import Backoff, Pace
+from controller.kube.pods import Pods, Selection
 from controller.kube.reflector import Item, Reflector, Target
 from controller.kube.scope import BUILT_IN, REFERENCED_KINDS, Scope
 from controller.kube.store import Present, Source, Store
@@ -87,6 +88,7 @@ class Cache:
             lambda kind: self.served.get(kind) or APIS["v1", kind],
         )
         self._fetched = Source(released=True)
+        self._pods = Pods(kube, self._tell_change, self._pace)
         self._discovery = Discovery(kube, self._pace)
         self._served: Served | None = None
         self._followed: dict[Target, _Followed] = {}
@@ -99,6 +101,7 @@ class Cache:
         """Follow the cluster until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._fetch.run())
+            group.create_task(self._pods.run())
             group.create_task(self._follow(group))
 
     # --- for those who use it -------------------------------------------------------------------
@@ -114,7 +117,10 @@ class Cache:
 
     def snapshot(self) -> Snapshot:
         """Return all objects; identical objects and tables where nothing has changed."""
-        return self._store.snapshot()
+        found, pods = self._store.snapshot(), self._pods.table()
+        if pods is not found.pods:
+            found = self._store.take_pods(pods)
+        return found
 
     def want(self, references: Set[Reference]) -> bool:
         """Name the Secrets, ConfigMaps and ClusterTrustBundles to read, by (kind, namespace, name); others are forgotten.
@@ -123,6 +129,15 @@ class Cache:
         will be called, then ask for the snapshot again.
         """
         return self._fetch.want(references)
+
+    def select(self, selections: Set[Selection]) -> bool:
+        """Name the Pods to follow, by namespace and labels; returns as `want` does."""
+        return self._pods.want(selections)
+
+    @property
+    def selections(self) -> frozenset[Selection]:
+        """The Pods that are followed."""
+        return self._pods.selections
 
     def present(self, ref: ObjectRef) -> Present | None:
         """Return version and status of an object of the gateway groups as last seen, None when it is not there."""
@@ -189,6 +204,7 @@ class Cache:
             f"{kind} {where}/{name}": said
             for (kind, where, name), said in self._fetch.problems.items()
         }
+        found |= self._pods.problems
         if self._discovery_problem:
             found["discovery"] = self._discovery_problem
         return found
@@ -207,6 +223,8 @@ class Cache:
         for target, one in self._followed.items():
             for cause, count in one.reflector.restarts.items():
                 total[target.api.kind, cause] += count
+        for cause, count in self._pods.restarts.items():
+            total["Pod", cause] += count
         return total
 
     # --- what to follow -------------------------------------------------------------------------

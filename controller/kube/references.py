@@ -1,9 +1,9 @@
 """References: which Secrets, ConfigMaps and ClusterTrustBundles must be read, because something of ours refers to them.
 
 In: a snapshot and the settings. Out: their names. Referring are Gateways of our classes in watched namespaces
-(listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, HTTPRouteFilters
+(listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, XBackends, HTTPRouteFilters
 (bodies of answers), SecurityPolicies (keys of clients, passwords, key sets), BackendTrafficPolicies (bodies of answers), and rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
-read either. Pure. Must never: follow a reference of somebody else's Gateway.
+read either. And which Pods must be followed, because an XBackend selects them. Pure. Must never: follow a reference of somebody else's Gateway.
 """
 
 from __future__ import annotations
@@ -11,21 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from controller.kube.fetch import Reference
+from controller.kube.pods import Selection
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.listener import Listener
+from edgefast.resources.gatewayapi.xbackend import XBackend
 from edgefast.resources.model.reference import (
     LocalObjectReference,
     ObjectReference,
     SecretObjectReference,
 )
 from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.backend.podselectors import index_selectors
 from edgefast.translate.facts.authority import CLUSTER_KIND, authority_of
 from edgefast.translate.facts.reference import Grants, index_grants, is_granted
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.settings import Settings
 
-__all__ = ["READ", "referenced"]
+__all__ = ["READ", "referenced", "selected"]
 
 #: Tables of a snapshot that are looked at.
 READ = (
@@ -35,6 +38,7 @@ READ = (
     "reference_grants",
     "backend_tls_policies",
     "backends",
+    "x_backends",
     "http_route_filters",
     "security_policies",
     "backend_traffic_policies",
@@ -83,7 +87,29 @@ def referenced(snapshot: Snapshot, settings: Settings) -> frozenset[Reference]:
                 ref = tls.client_certificate_ref
                 if ref is not None and ref.namespace in (None, namespace):
                     found.update(_named(ref.group, ref.kind, namespace, ref.name))
+    if settings.enable_x_backend:
+        for (namespace, _), target in snapshot.x_backends.items():
+            found.update(_of_x_backend(target, namespace))
     return frozenset(found)
+
+
+def selected(snapshot: Snapshot, settings: Settings) -> frozenset[Selection]:
+    """Return (namespace, labels) of the Pods that translation would look at: so many of a namespace as it follows."""
+    if not settings.enable_x_backend:
+        return frozenset()
+    by_namespace = index_selectors(snapshot)
+    return frozenset((one, text) for one, texts in by_namespace.items() for text in texts)
+
+
+def _of_x_backend(target: XBackend, namespace: str) -> Iterator[Reference]:
+    tls = target.spec.tls
+    if tls is None:
+        return
+    if tls.validation is not None:
+        yield from _local(tls.validation.ca_certificate_refs, namespace)
+    ref = tls.client_certificate_ref
+    if ref is not None and ref.namespace in (None, namespace):
+        yield from _named(ref.group, ref.kind, namespace, ref.name)
 
 
 def _is_ours(gateway: Gateway, namespace: str, snapshot: Snapshot, settings: Settings) -> bool:

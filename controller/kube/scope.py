@@ -32,18 +32,21 @@ class Scope(msgspec.Struct, frozen=True):
 
     own: str
     namespaces: tuple[str, ...] = ()
+    x_backends: bool = False  # extensionApis.enableXBackend; without it nobody may read them
 
     @staticmethod
     def of(config: EdgeGateway, own: str) -> Scope:
         """Derive the scope from the configuration."""
         watch = config.provider.cluster.watch
         listed = watch.namespaces if watch is not None and watch.type == "Namespaces" else ()
-        return Scope(own, tuple(sorted({*listed, own})) if listed else ())
+        spaces = tuple(sorted({*listed, own})) if listed else ()
+        return Scope(own, spaces, config.extension_apis.enable_x_backend)
 
     def targets(self, apis: Iterable[Api]) -> frozenset[Target]:
         """Return everything that has to be reflected of these kinds."""
         return frozenset(
             Target(api, namespace, metadata_only=api.kind in REFERENCED_KINDS)
             for api in apis
+            if self.x_backends or api.kind != "XBackend"
             for namespace in (self.namespaces if api.namespaced and self.namespaces else (None,))
         )

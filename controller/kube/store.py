@@ -16,6 +16,7 @@ import msgspec
 
 from controller.kube.authorship import AUTHOR, Word, find_word
 from controller.kube.depth import DEPTH, MARK, cut_deep, decode_json
+from controller.kube.pods import Table
 from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
 from edgefast.problem import ObjectRef
@@ -143,6 +144,11 @@ class Store:
             removed = [_ref(*name) for name, obj in self._pending.items() if obj is None]
             self._pending = {}
             self._snapshot = self._snapshot.replace(changed, removed)
+        return self._snapshot
+
+    def take_pods(self, pods: Table) -> Snapshot:
+        """Put the Pods that are selected beside the objects, and return all."""
+        self._snapshot = msgspec.structs.replace(self.snapshot(), pods=pods)
         return self._snapshot
 
     def present(self, ref: ObjectRef) -> Present | None:

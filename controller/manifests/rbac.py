@@ -164,6 +164,26 @@ WATCH: Final = Group(
     ),
 )
 
+X_BACKENDS: Final = Group(
+    "xbackends",
+    "as watch, with extensionApis.enableXBackend alone",
+    (
+        Grant(
+            (_EXPERIMENTAL,),
+            ("xbackends",),
+            _READ,
+            "Backends of the experimental channel; get reads one again when its status was changed meanwhile.",
+        ),
+        Grant((_EXPERIMENTAL,), ("xbackends/status",), ("patch",), "Their conditions."),
+        Grant(
+            ("",),
+            ("pods",),
+            _FOLLOW,
+            "Endpoints of those of type EndpointSelector; only Pods with the labels that one asks for are listed and watched.",
+        ),
+    ),
+)
+
 INFRA: Final = Group(
     "infra",
     "the controller's namespace; with deploy.type GatewayNamespace cluster-wide (ClusterRole "
@@ -273,4 +293,4 @@ CERTGEN: Final = Group(
     ),
 )
 
-GROUPS: Final = (CLUSTER, WATCH, INFRA, TOKENS, OWN, CLIENTS, CERTGEN)
+GROUPS: Final = (CLUSTER, WATCH, X_BACKENDS, INFRA, TOKENS, OWN, CLIENTS, CERTGEN)

@@ -4,6 +4,7 @@ In: `Install`. Out: objects. Which groups of `rbac.py` stand where follows from 
 
     watch      absent or NamespaceSelector     Namespaces
     WATCH      ClusterRole                     Role in each listed namespace and in the controller's
+    X_BACKENDS as WATCH, with extensionApis.enableXBackend
     INFRA      with deploy.type GatewayNamespace as WATCH, else a Role in the controller's namespace
 
 Source: spec section 5 (permissions for Gateway Namespace mode).
@@ -13,7 +14,7 @@ Must never: bind anybody but the controller's own ServiceAccount.
 from __future__ import annotations
 
 from controller.manifests.objects import Install, Manifest, metadata
-from controller.manifests.rbac import CLIENTS, CLUSTER, INFRA, OWN, TOKENS, WATCH, Group
+from controller.manifests.rbac import CLIENTS, CLUSTER, INFRA, OWN, TOKENS, WATCH, X_BACKENDS, Group
 
 _API = "rbac.authorization.k8s.io"
 
@@ -25,10 +26,12 @@ def render_roles(install: Install) -> list[Manifest]:
     spaces = watched(install)
     everywhere: dict[str, tuple[Group, ...]] = {"cluster": (CLUSTER,)}
     each: dict[str, tuple[Group, ...]] = {}
+    config = install.values.config.edge_gateway
+    watch = (WATCH, X_BACKENDS) if config.extension_apis.enable_x_backend else (WATCH,)
     if spaces:
-        each["watch"] = (WATCH,)
+        each["watch"] = watch
     else:
-        everywhere["watch"] = (WATCH,)
+        everywhere["watch"] = watch
     if own and spaces:
         each["infra-manager"] = (INFRA,)
         everywhere["token-reviewer"] = (TOKENS,)

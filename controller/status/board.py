@@ -43,6 +43,7 @@ _TABLES = {
     "BackendTLSPolicy": "backend_tls_policies",
     "SecurityPolicy": "security_policies",
     "BackendTrafficPolicy": "backend_traffic_policies",
+    "XBackend": "x_backends",
     "XBackendTrafficPolicy": "x_backend_traffic_policies",
 }
 #: Kinds with entries that say whether they are programmed.

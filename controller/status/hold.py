@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from controller.status.progress import Reach
-from controller.status.shape import SHAPES, Json, Shape, is_bad, reference_key
+from controller.status.shape import Json, Shape, is_bad, reference_key, shape_for
 from edgefast.reasons.named import BEHIND, BY_PROXIES
 from edgefast.translate.status.condition import cut_message
 
@@ -45,7 +45,7 @@ def hold_status(
     kind: str, namespace: str, name: str, present: Json, wanted: Json, gates: Gates, controller: str
 ) -> Json:
     """Return what of `wanted` may be said now."""
-    shape = SHAPES[kind]
+    shape = shape_for(kind, wanted)
     if shape.entries:
         return _hold_entries(shape, namespace, present, wanted, gates, controller)
     if kind == "Gateway":

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from controller.status.shape import MAX_CONDITIONS, SHAPES, Json, Shape, reference_key
+from controller.status.shape import MAX_CONDITIONS, Json, Shape, reference_key, shape_for
 from edgefast.reasons.named import MORE, lead_on
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.status.condition import MESSAGE_LIMIT, cut_message
@@ -40,7 +40,7 @@ def merge_status(
     status is not shared by entry it is left as it is. `now` is RFC 3339 text. `is_stale` tells of entries of other names that
     are ours to take out, by entry, its reference and the namespace.
     """
-    shape = SHAPES[kind]
+    shape = shape_for(kind, wanted, present)
     if shape.entries:
         new = _merge_entries(shape, namespace, present, wanted, controller, now, is_stale)
     elif wanted is None:

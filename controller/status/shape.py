@@ -82,7 +82,29 @@ SHAPES: dict[str, Shape] = {
             ("XBackendTrafficPolicy", EXPERIMENTAL_GROUP),
         )
     },
+    "XBackend": Shape(
+        group=EXPERIMENTAL_GROUP,
+        version="v1alpha1",
+        entries="ancestors",
+        entry_ref="ancestorRef",
+        max_entries=32,
+    ),
 }
+#: The same, as CRDs of v1.6 have it.
+_OLDER = {
+    "XBackend": msgspec.structs.replace(
+        SHAPES["XBackend"], entries="parents", entry_ref="parentRef"
+    )
+}
+
+
+def shape_for(kind: str, *statuses: Json | None) -> Shape:
+    """Return the shape of statuses of a kind: the wanted one's, else that of what is there."""
+    older = _OLDER.get(kind)
+    for one in statuses if older is not None else ():
+        if one and (one.get("ancestors") or one.get("parents")):
+            return older if older is not None and one.get("parents") else SHAPES[kind]
+    return SHAPES[kind]
 
 
 def is_bad(condition: Json) -> bool:

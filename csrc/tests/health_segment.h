@@ -3,8 +3,10 @@
 #define EF_TESTS_HEALTH_SEGMENT_H
 #include "../health.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "check.h"
 
@@ -31,6 +33,25 @@ static inline uint64_t next(uint64_t *x) {
     *x ^= *x >> 7;
     *x ^= *x << 17;
     return *x;
+}
+
+/* Processes, one for each seat, wait until all of them have come so far. */
+static inline void meet(uint32_t *at, uint32_t seat, uint32_t when) {
+    __atomic_store_n(&at[seat], when, __ATOMIC_SEQ_CST);
+    for (uint32_t other = 0; other < SEATS; other++)
+        while (__atomic_load_n(&at[other], __ATOMIC_SEQ_CST) < when)
+            sched_yield();
+}
+
+/* Wait for the processes of all seats, each of which has come to its end or was killed by the signal that it should be: a sanitizer's find
+ * is no end. */
+static inline void reap(const pid_t *workers, const int *killed) {
+    for (uint32_t seat = 0; seat < SEATS; seat++) {
+        int status = 0;
+        CHECK(workers[seat] > 0 && waitpid(workers[seat], &status, 0) == workers[seat]);
+        const int by = killed ? killed[seat] : 0;
+        CHECK(by ? WIFSIGNALED(status) && WTERMSIG(status) == by : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
 }
 
 enum { ENDPOINTS = 8 };

@@ -26,7 +26,6 @@
 #include "../health.c"
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "health_segment.h"
@@ -68,8 +67,7 @@ static void test_shares(void) {
         }
         _exit(0);
     }
-    for (uint32_t seat = 0; seat < SEATS; seat++)
-        CHECK(workers[seat] > 0 && waitpid(workers[seat], NULL, 0) == workers[seat]);
+    reap(workers, (const int[SEATS]){SIGKILL});
     CHECK(f->taken > 100);
     CHECK(f->most_in > 0 && f->most_in <= MOST);
     CHECK(ef_share_sum(record, SEATS, EF_SHARE_REQUESTS) > 0);
@@ -83,13 +81,6 @@ static void test_shares(void) {
     CHECK(!ef_share_take(record, SEATS, 1, EF_SHARE_PENDING, 0));
     munmap(f, sizeof *f);
     drop_health(s, 4);
-}
-
-static void meet(uint32_t *at, uint32_t seat, uint32_t when) {
-    __atomic_store_n(&at[seat], when, __ATOMIC_SEQ_CST);
-    for (uint32_t other = 0; other < SEATS; other++)
-        while (__atomic_load_n(&at[other], __ATOMIC_SEQ_CST) < when)
-            sched_yield();
 }
 
 /* All come for the last one at once, again and again: one of them has it, each time. */
@@ -111,8 +102,7 @@ static void test_the_last_one(void) {
         }
         _exit(0);
     }
-    for (uint32_t seat = 0; seat < SEATS; seat++)
-        CHECK(workers[seat] > 0 && waitpid(workers[seat], NULL, 0) == workers[seat]);
+    reap(workers, NULL);
     CHECK_EQUAL(at[SEATS], ROUNDS);
     munmap(at, sizeof *at * (SEATS + 1));
     drop_health(s, 4);
@@ -150,8 +140,7 @@ static void test_what_is_wanted(void) {
             if (ef_health_leave(record)) __atomic_add_fetch(left, 1, __ATOMIC_SEQ_CST);
         _exit(0);
     }
-    for (uint32_t seat = 0; seat < SEATS; seat++)
-        CHECK(workers[seat] > 0 && waitpid(workers[seat], NULL, 0) == workers[seat]);
+    reap(workers, NULL);
     CHECK_EQUAL(*left, ROUNDS);
     CHECK(!ef_health_leave(record));
     munmap(left, sizeof *left);
@@ -182,8 +171,7 @@ static void test_ejections_at_once(void) {
         }
         _exit(0);
     }
-    for (uint32_t seat = 0; seat < SEATS; seat++)
-        CHECK(workers[seat] > 0 && waitpid(workers[seat], NULL, 0) == workers[seat]);
+    reap(workers, NULL);
     CHECK_EQUAL(above[0], 0);
     CHECK(ef_health_version(cluster) > 100);
     munmap(above, sizeof *above * 2);

@@ -1,10 +1,7 @@
-/* test_window.c - repeats of an interval: against a plain count of all that happened, of one worker and of several at a time. */
+/* test_window.c - repeats of an interval: against a plain count of all that happened. */
 #include "../window.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "health_segment.h"
@@ -122,39 +119,10 @@ static void test_a_random_day(void) {
     drop_health(s, 8);
 }
 
-/* Processes that come at the same time: together they have no more than one alone would. */
-static void test_at_the_same_time(void) {
-    ef_health *s = make_health(8);
-    ef_health_record *r = one_of(s);
-    const ef_window how = {.percent = 10, .interval_ms = 10000, .floor = 0, .floor_ms = 1000};
-    uint32_t *had = shared(SEATS * sizeof *had);
-    for (uint32_t seat = 0; seat < SEATS; seat++)
-        for (uint32_t i = 0; i < 250; i++)
-            ef_window_count(r, seat, &how, 30000);
-    for (uint32_t seat = 0; seat < SEATS; seat++) {
-        if (fork() == 0) {
-            for (uint32_t i = 0; i < 2000; i++)
-                had[seat] += (uint32_t)ef_window_take(r, SEATS, seat, &how, 30000);
-            _exit(0);
-        }
-    }
-    for (uint32_t seat = 0; seat < SEATS; seat++) {
-        int status = 0;
-        CHECK(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    }
-    uint32_t all = 0;
-    for (uint32_t seat = 0; seat < SEATS; seat++)
-        all += had[seat];
-    CHECK(all <= 100 && all > 90);
-    munmap(had, SEATS * sizeof *had);
-    drop_health(s, 8);
-}
-
 int main(void) {
     test_a_part_of_all();
     test_so_many_at_least();
     test_who_is_gone();
     test_a_random_day();
-    test_at_the_same_time();
     return FINISH();
 }

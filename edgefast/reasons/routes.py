@@ -65,7 +65,7 @@ ROUTES = (
     ),
     Page(
         word="InvalidKind",
-        means="A reference is to a kind that cannot stand there, or that is not enabled (`extensionApis.enableBackend`). "
+        means="A reference is to a kind that cannot stand there, or that is not enabled (`extensionApis.enableBackend`, `enableXBackend`). "
         + _500,
         fix=(
             'The core group is written `""`, and kinds without their plural.',

@@ -24,6 +24,7 @@ from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
 from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
+from edgefast.resources.gatewayapi.xbackend import XBackend
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kubernetes.clustertrustbundle import (
     CERTIFICATES_GROUP,
@@ -64,6 +65,7 @@ Object = (
     | Backend
     | SecurityPolicy
     | BackendTrafficPolicy
+    | XBackend
     | XBackendTrafficPolicy
     | HTTPRouteFilter
 )
@@ -133,6 +135,7 @@ _ALL = (
     _kind(EDGE_GROUP, SecurityPolicy, "securitypolicies", "v1alpha1"),
     _kind(EDGE_GROUP, BackendTrafficPolicy, "backendtrafficpolicies", "v1alpha1"),
     _kind(EDGE_GROUP, HTTPRouteFilter, "httproutefilters", "v1alpha1"),
+    _kind(EXPERIMENTAL_GROUP, XBackend, "xbackends", "v1alpha1"),
     _kind(EXPERIMENTAL_GROUP, XBackendTrafficPolicy, "xbackendtrafficpolicies", "v1alpha1"),
 )
 

@@ -29,6 +29,7 @@ from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
 from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
+from edgefast.resources.gatewayapi.xbackend import XBackend
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kinds import Object, info_of
 from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
@@ -36,6 +37,7 @@ from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.namespace import Namespace, implicit_namespace, label_namespace
 from edgefast.resources.kubernetes.secret import Secret
+from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
@@ -65,6 +67,7 @@ _TABLES: dict[str, str] = {
     "Backend": "backends",
     "SecurityPolicy": "security_policies",
     "BackendTrafficPolicy": "backend_traffic_policies",
+    "XBackend": "x_backends",
     "XBackendTrafficPolicy": "x_backend_traffic_policies",
     "HTTPRouteFilter": "http_route_filters",
 }
@@ -94,10 +97,13 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     backends: SortedMap[Key, Backend] = EMPTY
     security_policies: SortedMap[Key, SecurityPolicy] = EMPTY
     backend_traffic_policies: SortedMap[Key, BackendTrafficPolicy] = EMPTY
+    x_backends: SortedMap[Key, XBackend] = EMPTY
     x_backend_traffic_policies: SortedMap[Key, XBackendTrafficPolicy] = EMPTY
     http_route_filters: SortedMap[Key, HTTPRouteFilter] = EMPTY
     #: EndpointSlices by (namespace, Service), each tuple sorted by name.
     slices_by_service: SortedMap[Key, tuple[EndpointSlice, ...]] = EMPTY
+    #: Pods by (namespace, selector of an XBackend), each tuple sorted; the controller's cache writes it, no document does.
+    pods: SortedMap[Key, tuple[SelectedPod, ...]] = EMPTY
     #: (kind, namespace, name) -> where it came from; only objects from files are in it.
     loaded: SortedMap[tuple[str, str, str], Loaded] = EMPTY
     #: (kind, namespace, name) -> what is known of an object of a file that a mistake keeps out of here.

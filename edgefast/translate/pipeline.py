@@ -19,6 +19,7 @@ from edgefast.problem import Problem
 from edgefast.resources.snapshot import Snapshot
 from edgefast.sortedmap import EMPTY
 from edgefast.translate.backend.cluster import Clusters
+from edgefast.translate.backend.podselectors import index_selectors
 from edgefast.translate.facts.change import (
     changed_attached,
     changed_gateways,
@@ -48,6 +49,7 @@ from edgefast.translate.judge.ownstatus import find_asked, judge_own_policies
 from edgefast.translate.judge.ownuse import OwnUses, count_uses
 from edgefast.translate.judge.policystatus import judge_policies
 from edgefast.translate.judge.statuses import RouteStatuses, judge_all, judge_routes
+from edgefast.translate.judge.xbackendstatus import XBackendStatuses, judge_x_backends
 from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, translate_policies
 from edgefast.translate.policy.inherited import inherit_policies
 from edgefast.translate.policy.own import OwnChange, OwnPolicies, translate_own_policies
@@ -74,7 +76,11 @@ def translate(
         grants = before.grants
     else:
         grants = index_grants(snapshot)
-    world = World(snapshot=snapshot, settings=settings, grants=grants)
+    if before and before.snapshot.x_backends is snapshot.x_backends:
+        selectors = before.selectors
+    else:
+        selectors = index_selectors(snapshot)
+    world = World(snapshot=snapshot, settings=settings, grants=grants, selectors=selectors)
 
     # What the outside of a fleet looks like: classes, Gateways, listeners, conflicts.
     keyring = Keyring(snapshot, memo.keyring if memo else None)
@@ -190,12 +196,16 @@ def translate(
             lambda one: {*sums.users_of(one), *asked.get(one, ()), *filters.users_of(one)},
             settings,
         )
+    x_backends = judge_x_backends(
+        clusters, sums, own, judged, filters, world, memo.x_backends if memo else XBackendStatuses()
+    )
     statuses = judge_all(
         classes,
         gateways,
         route_statuses,
         policy_statuses,
         judged,
+        x_backends,
         sums,
         settings,
         own.attached,
@@ -246,6 +256,7 @@ def translate(
             filters=filters,
             judged=judged,
             uses=uses,
+            x_backends=x_backends,
             users=users,
             routes=routes.outcomes,
             route_readers=routes.readers,

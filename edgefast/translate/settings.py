@@ -45,6 +45,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = "edge-gateway-system"  # where fleets live in Controller Namespace mode
     gateway_namespace_mode: bool = False  # provider.*.deploy.type GatewayNamespace
     enable_backend: bool = True  # extensionApis.enableBackend; always on in standalone
+    enable_x_backend: bool = True  # extensionApis.enableXBackend; the same
     rate_limit: GatewayRateLimit = GatewayRateLimit()  # rateLimit: the store of counters
     watch_namespaces: tuple[str, ...] = ()  # provider.*.watch.namespaces; () is all
     watch_selector: LabelSelector | None = None  # provider.*.watch.namespaceSelector
@@ -89,6 +90,7 @@ def settings_from(
         namespace=namespace,
         gateway_namespace_mode=not standalone and cluster.deploy.type == "GatewayNamespace",
         enable_backend=standalone or config.extension_apis.enable_backend,
+        enable_x_backend=standalone or config.extension_apis.enable_x_backend,
         rate_limit=config.rate_limit or GatewayRateLimit(),
         watch_namespaces=watch.namespaces if watch and watch.type == "Namespaces" else (),
         watch_selector=(
@@ -118,10 +120,11 @@ def check_config(loaded: LoadedConfig) -> Iterator[Problem]:
         if _given(loaded, path) is not None:
             said = "is read by a controller only, `edgefast run` does without"
             yield loaded.problem(path, "NotSupported", said, "warning")
-    path = ("extensionApis", "enableBackend")
-    if _given(loaded, path) is False:
-        said = "Backends are always allowed in files"
-        yield loaded.problem(path, "NotSupported", said, "warning")
+    for name, kind in (("enableBackend", "Backend"), ("enableXBackend", "XBackend")):
+        path = ("extensionApis", name)
+        if _given(loaded, path) is False:
+            said = f"{kind}s are always allowed in files"
+            yield loaded.problem(path, "NotSupported", said, "warning")
 
 
 def _given(loaded: LoadedConfig, path: Path) -> object:

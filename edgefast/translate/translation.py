@@ -28,6 +28,7 @@ from edgefast.translate.fleet.shelf import Shelves
 from edgefast.translate.judge.ownstatus import OwnStatuses
 from edgefast.translate.judge.ownuse import OwnUses
 from edgefast.translate.judge.statuses import RouteStatuses
+from edgefast.translate.judge.xbackendstatus import XBackendStatuses
 from edgefast.translate.policy.backendtlspolicy import Policies
 from edgefast.translate.policy.own import OwnPolicies
 from edgefast.translate.ratelimit.limitstore import LimitStore
@@ -62,6 +63,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     filters: ListenerFilters
     judged: OwnStatuses
     uses: OwnUses
+    x_backends: XBackendStatuses
     users: tuple[object, ...]  # what statuses of BackendTLSPolicies are judged by
     routes: SortedMap[Key, RouteOutcome]
     route_readers: Readers[Key]

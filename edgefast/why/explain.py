@@ -52,7 +52,7 @@ from edgefast.why.mistake import advise
 from edgefast.why.override import describe_overrides, find_overrides
 from edgefast.why.prerouted import judge_filters
 from edgefast.why.served import Served
-from edgefast.why.session import describe_session, find_session, name_endpoint
+from edgefast.why.session import find_own_session, find_session, name_endpoint, tell_sessions
 from edgefast.why.stream import explain_stream
 from edgefast.why.traffic import Setting, bound_body, own_timeouts, settle_traffic
 from edgefast.why.treated import describe_treated
@@ -212,7 +212,7 @@ def _explain_rule(
                 balanced[0] if balanced else None,
                 served.live,
             ),
-            *((f"{kept[1]}: {describe_session(kept[0])}",) if kept else ()),
+            *(() if rule.status else tell_sessions(rule, units, kept)),
             *(note_call(http.grpc, web=bool(head.web)) if head.grpc else ()),
         ),
         table=served.version,
@@ -242,6 +242,7 @@ def _backends(
         if sent:
             if cluster is not None:
                 session, now = kept
+                session = find_own_session(share, rule, served.units(rule.traffic)) or session
                 if session is not None:
                     chosen = name_endpoint(session, cluster, head, listener.http, now)
                     by_session = bool(chosen)

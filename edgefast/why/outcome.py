@@ -25,7 +25,7 @@ from edgefast.why.loadbalancer import find_balancer
 from edgefast.why.override import find_overrides
 from edgefast.why.prerouted import judge_filters, list_filter_units
 from edgefast.why.served import Served
-from edgefast.why.session import find_session
+from edgefast.why.session import find_own_session, find_session
 from edgefast.why.traffic import bound_body, own_timeouts, settle_traffic
 from edgefast.why.treated import settle_shares
 
@@ -153,11 +153,14 @@ def _nameless(unit: ir.PolicyUnit) -> ir.PolicyUnit:
 
 
 def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple[str, object], ...]:
-    kept = find_session(rule, served.units(rule.traffic))
+    units = served.units(rule.traffic)
+    kept = find_session(rule, units)
     session: tuple[tuple[str, object], ...] = (("session", kept[0]),) if kept is not None else ()
+    for share in rule.backends:
+        own = find_own_session(share, rule, units)
+        session += ((f"{share.cluster} session", own),) if own is not None else ()
     if not rule.traffic:
         return (*session, *settle_shares(served, rule))
-    units = served.units(rule.traffic)
     found = bound_body(http, settle_traffic(units, rule.ceilings, own_timeouts(rule)))
     fault = find_fault(units)
     more: tuple[tuple[str, object], ...] = (("fault", fault.fault),) if fault is not None else ()

@@ -17,7 +17,13 @@ from edgefast.why.head import Head
 from edgefast.why.loadbalancer import HIDDEN, read_cookies
 from edgefast.why.served import render_endpoint
 
-__all__ = ["describe_session", "find_session", "name_endpoint"]
+__all__ = [
+    "describe_session",
+    "find_own_session",
+    "find_session",
+    "name_endpoint",
+    "tell_sessions",
+]
 
 #: Values of a session's own name that are looked at, in all their parts; enums of sessionpolicy.pyx.
 _SIZE, _LOOKS, _SKEW = 41, 16, 60_000
@@ -33,6 +39,28 @@ def find_session(
         if unit.traffic is not None and unit.traffic.session is not None:
             return _named(unit.traffic.session, rule), unit.name
     return None if own is None else (_named(own, rule), "the route")
+
+
+def find_own_session(
+    share: ir.BackendRef, rule: ir.Rule, units: Sequence[ir.PolicyUnit]
+) -> ir.SessionPersistence | None:
+    """Return what a backend says itself, where no Override says anything; None: the rule's is in force."""
+    heard = (one.traffic for one in units[: rule.ceilings])
+    bound = any(one is not None and one.session is not None for one in heard)
+    return None if bound else share.session
+
+
+def tell_sessions(
+    rule: ir.Rule, units: Sequence[ir.PolicyUnit], kept: tuple[ir.SessionPersistence, str] | None
+) -> Iterator[str]:
+    """Give what keeps clients with their endpoints, and whose each is."""
+    own = {one.cluster: find_own_session(one, rule, units) for one in rule.backends if one.cluster}
+    if kept is not None and (not own or None in own.values()):
+        yield f"{kept[1]}: {describe_session(kept[0])}"
+    for cluster, session in own.items():
+        if session is not None:
+            owner = "/".join(cluster.split("/")[1:3])
+            yield f"XBackend {owner.partition('@')[0]}: {describe_session(session)}"
 
 
 def _named(one: ir.SessionPersistence, rule: ir.Rule) -> ir.SessionPersistence:

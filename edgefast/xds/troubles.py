@@ -22,7 +22,7 @@ __all__ = ["Trouble", "decode_troubles", "encode_troubles", "find_troubles"]
 #: Reasons of problems that are no refusals, and that nobody but a proxy can know.
 _REASONS = ("EndpointsNotFound", "EvictingStore", "NotCounted")
 #: What those are about. A Gateway or a route is not among them: other fleets may serve it, too.
-_KINDS = ("Backend", "EdgeGateway", "RateLimitFilter", "Service")
+_KINDS = ("Backend", "EdgeGateway", "RateLimitFilter", "Service", "XBackend")
 #: Characters of what Kubernetes names, and of a path.
 _NAME = 253
 _Name = Annotated[str, msgspec.Meta(max_length=_NAME)]

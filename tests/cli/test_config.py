@@ -36,6 +36,10 @@ def check(tmp_path: Path, config: str) -> Outcome:
             "config.yaml:3 EdgeGateway extensionApis.enableBackend: NotSupported Backends are always allowed",
         ),
         (
+            "extensionApis: {enableXBackend: false}",
+            "config.yaml:3 EdgeGateway extensionApis.enableXBackend: NotSupported XBackends are always",
+        ),
+        (
             "leaderElection:\n  disable: true",
             "config.yaml:4 EdgeGateway leaderElection.disable: NotSupported is read by",
         ),

@@ -9,7 +9,7 @@ from cluster.world.apiserver import ApiServer
 from controller.kube.cache import Cache
 from controller.kube.client import Kube
 from controller.kube.pace import Pace
-from controller.kube.references import referenced
+from controller.kube.references import referenced, selected
 from controller.kube.scope import Scope
 from edgefast.problem import ObjectRef
 from edgefast.translate.settings import Settings
@@ -74,7 +74,7 @@ stringData: {password: x}
 class Following:
     """A running cache and what it told."""
 
-    def __init__(self, cache: Cache, namespace: str) -> None:
+    def __init__(self, cache: Cache, namespace: str, x_backends: bool) -> None:
         self.cache = cache
         self.changes = 0
         self.statuses: list[ObjectRef] = []
@@ -82,6 +82,7 @@ class Following:
             standalone=False,
             namespace=namespace,
             controller_name=f"gateway.edge.io/{namespace}",
+            enable_x_backend=x_backends,
         )
         cache.on_change = self._on_change
         cache.on_status = self.statuses.append
@@ -91,17 +92,24 @@ class Following:
         self.changes += 1
 
     def settled(self) -> bool:
-        return self.cache.want(referenced(self.cache.snapshot(), self.settings))
+        snapshot = self.cache.snapshot()
+        read = self.cache.want(referenced(snapshot, self.settings))
+        return self.cache.select(selected(snapshot, self.settings)) and read
 
 
 @contextlib.asynccontextmanager
 async def following(
-    server: ApiServer, namespace: str, *listed: str, account: str = "", pace: Pace = QUICK
+    server: ApiServer,
+    namespace: str,
+    *listed: str,
+    account: str = "",
+    pace: Pace = QUICK,
+    x_backends: bool = False,
 ) -> AsyncIterator[Following]:
     kubeconfig = server.kubeconfig_for(account) if account else server.kubeconfig
     async with await Kube.open(kubeconfig) as kube:
-        cache = Cache(kube, Scope(namespace, listed), pace=pace)
-        found = Following(cache, namespace)
+        cache = Cache(kube, Scope(namespace, listed, x_backends), pace=pace)
+        found = Following(cache, namespace, x_backends)
         async with running(cache.run()):
             yield found
 

@@ -175,22 +175,22 @@ def test_a_change_of_what_a_policy_says_is_tried() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "rows"),
+    ("traffic", "rows"),
     [
         (
-            {"load_balancer": ir.LoadBalancer(type="round_robin", slow_start=30_000)},
+            ir.Traffic(load_balancer=ir.LoadBalancer(type="round_robin", slow_start=30_000)),
             {"endpoints": "turn"},
         ),
         (
-            {
-                "load_balancer": ir.LoadBalancer(
+            ir.Traffic(
+                load_balancer=ir.LoadBalancer(
                     type="hash", hash=ir.HashPolicy(headers=("x-user", "x-room"))
                 )
-            },
+            ),
             {"endpoints": "x-user"},
         ),
         (
-            {"max_endpoint_connections": 3, "max_connections": 9, "max_connection_requests": 100},
+            ir.Traffic(max_endpoint_connections=3, max_connections=9, max_connection_requests=100),
             {
                 "connections of an endpoint": "3 at most",
                 "connections": "9 at most",
@@ -198,14 +198,14 @@ def test_a_change_of_what_a_policy_says_is_tried() -> None:
             },
         ),
         (
-            {"max_connection_requests": 0, "max_endpoint_connections": 0},
+            ir.Traffic(max_connection_requests=0, max_endpoint_connections=0),
             {
                 "requests of a connection": "any number",
                 "connections of an endpoint": "0 at most",
             },
         ),
         (
-            {"outlier": ir.OutlierDetection(server=0, failures=85, local=0), "panic": 30},
+            ir.Traffic(outlier=ir.OutlierDetection(server=0, failures=85, local=0), panic=30),
             {
                 "failing endpoints": "85 percent of the answers in 3000 ms that fail",
                 "panic": "30 percent",
@@ -213,10 +213,8 @@ def test_a_change_of_what_a_policy_says_is_tried() -> None:
         ),
     ],
 )
-def test_how_endpoints_are_chosen_and_bounded(
-    said: dict[str, object], rows: dict[str, str]
-) -> None:
-    unit = ir.PolicyUnit(name=SIZE.name, traffic=ir.Traffic(**said))  # type: ignore[arg-type]
+def test_how_endpoints_are_chosen_and_bounded(traffic: ir.Traffic, rows: dict[str, str]) -> None:
+    unit = ir.PolicyUnit(name=SIZE.name, traffic=traffic)
     told = dict(sections(make(unit, traffic=(SIZE.name,)))["Settings of policies"].lines)
     assert told.keys() == rows.keys()
     for label, text in rows.items():

@@ -46,44 +46,13 @@ from edgefast.resources.edge.ratelimitfilter import (
     RateLimitSourceCIDR,
 )
 from edgefast.resources.model.shape import Shape, shape_of
-from edgefast.resources.rules import (
-    backend,
-    config,
-    edge,
-    healthcheck,
-    jwt,
-    loadbalancer,
-    policy,
-    policytarget,
-    routefilter,
-    sessionpersistence,
-    traffic,
-    zoneaware,
-)
 from edgefast.resources.rules.rule import Rule
 from edgefast.resources.schema.schema import plain_default
+from resources.ownrules import OWN, name_rule
 from resources.policydocuments import POLICY_DOCUMENTS
 
 pytestmark = pytest.mark.pure
 
-RULES = [
-    rule
-    for one in (
-        edge,
-        healthcheck,
-        jwt,
-        loadbalancer,
-        policy,
-        policytarget,
-        routefilter,
-        traffic,
-        zoneaware,
-        backend,
-        config,
-    )
-    for rule in one.BOOK.rules
-]
-RULES += [rule for rule in sessionpersistence.BOOK.rules if rule.cel]  # others are the API's
 Document = dict[str, Any]
 
 _A = {"fqdn": {"hostname": "a.example", "port": 1}}
@@ -254,10 +223,6 @@ _LIBRARY = {
 }
 
 
-def _name(rule: Rule) -> str:
-    return f"{rule.struct.__name__}-{rule.check.__name__}"
-
-
 def _default(shape: Shape, document: Any) -> Any:
     """Fill in the schema's defaults, as an API server does before it asks the rules."""
     if shape.kind == "list" and shape.item is not None:
@@ -280,7 +245,7 @@ def _cel_allows(program: Any, document: Document) -> bool:
         return False
 
 
-@pytest.mark.parametrize("rule", RULES, ids=_name)
+@pytest.mark.parametrize("rule", OWN, ids=name_rule)
 def test_a_rule_and_its_cel_agree(rule: Rule) -> None:
     assert rule.message
     environment = celpy.Environment()
@@ -295,4 +260,4 @@ def test_a_rule_and_its_cel_agree(rule: Rule) -> None:
 
 
 def test_no_document_is_without_a_rule() -> None:
-    assert set(DOCUMENTS) == {rule.struct for rule in RULES}
+    assert set(DOCUMENTS) == {rule.struct for rule in OWN}

@@ -16,6 +16,7 @@ import yaml
 
 from edgefast.resources.decode.decode import decode_api_object, decode_documents
 from edgefast.resources.kinds import Object
+from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation
@@ -31,6 +32,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base: tuple[str, ...] = ("gateway", "web")
     settings: Settings = Settings()
     show: tuple[str, ...] = ()  # "infra", or kinds of base objects whose status matters
+    pods: dict[str, tuple[SelectedPod, ...]] = {}  # by "namespace labels"
     unsound: bool = False  # objects go in that the strict decoder refuses, as an API server might
 
 
@@ -58,9 +60,14 @@ def read_input(path: Path) -> Input:
         assert not decoded.problems, [problem.line() for problem in decoded.problems]
         objects = list(decoded.objects)
     own = {_key(one): one for one in objects}
+    snapshot = Snapshot.of([*own.values(), *base.values()])
+    pods = snapshot.pods.edit()
+    for name, some in case.pods.items():
+        namespace, _, labels = name.partition(" ")
+        pods[namespace, labels] = some
     return Input(
         case=case,
-        snapshot=Snapshot.of([*own.values(), *base.values()]),
+        snapshot=msgspec.structs.replace(snapshot, pods=pods.done()),
         base=frozenset(base.keys() - own.keys()),
     )
 

@@ -55,26 +55,21 @@ HTTPRoute:
   spec:
     parentRefs: [{name: gw, sectionName: http}, {name: set, kind: ListenerSet}]
     rules:
-    - matches: [{path: {value: /own}}]
-      backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
-    - matches: [{path: {value: /BackendTLSPolicy}}]
-      backendRefs: [{name: web, port: 80}]
-    - matches: [{path: {value: /Backend}}]
-      backendRefs: [{group: gateway.edge.io, kind: Backend, name: origin}]
-    - matches: [{path: {value: /ReferenceGrant}}]
-      backendRefs: [{name: far, namespace: other, port: 80}]
+    - {matches: [{path: {value: /own}}], backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]}
+    - {matches: [{path: {value: /BackendTLSPolicy}}], backendRefs: [{name: web, port: 80}]}
+    - {matches: [{path: {value: /Backend}}], backendRefs: [{group: gateway.edge.io, kind: Backend, name: origin}]}
+    - {matches: [{path: {value: /ReferenceGrant}}], backendRefs: [{name: far, namespace: other, port: 80}]}
     - matches: [{path: {value: /RateLimitFilter}}]
       filters: [{type: ExtensionRef, extensionRef: {group: gateway.edge.io, kind: RateLimitFilter, name: limits}}]
       backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
     - matches: [{path: {value: /HTTPRouteFilter}}]
       filters: [{type: ExtensionRef, extensionRef: {group: gateway.edge.io, kind: HTTPRouteFilter, name: moved}}]
       backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
-    - matches: [{path: {value: /SecurityPolicy}}]
-      name: guarded
-      backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
+    - {matches: [{path: {value: /SecurityPolicy}}], name: guarded, backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]}
     - matches: [{path: {value: /BackendTrafficPolicy}}]
       name: treated
       backendRefs: [{group: gateway.edge.io, kind: Backend, name: plain}]
+    - {matches: [{path: {value: /XBackend}}], backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: outside}]}
 GRPCRoute:
   apiVersion: gateway.networking.k8s.io/v1
   metadata: {name: web, namespace: default}
@@ -122,6 +117,9 @@ RateLimitFilter:
   apiVersion: gateway.edge.io/v1alpha1
   metadata: {name: limits, namespace: default}
   spec: {type: Global, global: {rules: [{limit: {requests: 1, unit: Hour}}]}}
+XBackend:
+  {apiVersion: gateway.networking.x-k8s.io/v1alpha1, metadata: {name: outside, namespace: default},
+    spec: {type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: a.example.com}}}
 XBackendTrafficPolicy:
   apiVersion: gateway.networking.x-k8s.io/v1alpha1
   metadata: {name: budget, namespace: default}
@@ -199,6 +197,7 @@ RULES = {
     "SecurityPolicy": 6,
     "BackendTrafficPolicy": 7,
     "XBackendTrafficPolicy": 7,
+    "XBackend": 8,
 }
 NEW = "notYetKnown"
 SETTINGS = Settings(enable_backend=True, standalone=True)

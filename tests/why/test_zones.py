@@ -81,8 +81,11 @@ def test_a_proxy_that_is_asked_says_where_it_is() -> None:
         served = Served(fleet, live=Live({}))
         said = explain(served, Ask(port=PORT, host="a.test")).notes[-1]
         assert said == "this proxy is in no zone that is known"
-    plain = Served(fleet_of(), live=Live({}, zone="a"))
-    assert explain(plain, Ask(port=PORT, host="a.test")).notes == ()
+    # Where nobody asks, and where zones have weights, it is all the same.
+    weights = fleet_of(ir.LoadBalancer(zones=ir.ZoneAware(weights=(("a", 1),))))
+    for fleet in (fleet_of(), weights):
+        said = explain(Served(fleet, live=Live({}, zone="a")), Ask(port=PORT, host="a.test"))
+        assert not [one for one in said.notes if "this proxy" in one]
 
 
 def test_a_policy_that_says_something_else_is_another_outcome() -> None:
@@ -107,3 +110,9 @@ def test_tables_are_compared() -> None:
     (told,) = changes(fleet_of(None, WISH), fleet_of(None, WISH, endpoints=moved))
     assert told == f"{CLUSTER}: endpoints are in other zones"
     assert changes(fleet_of(), fleet_of(endpoints=moved)) == []  # nobody asks
+    # Policies' wishes are not in clusters: that somebody has one is seen by the record of the fleet.
+    asked = msgspec.structs.replace(fleet_of(), proxies=ir.Proxies())
+    assert changes(asked, fleet_of(endpoints=moved)) == [told]
+    # Who comes or goes has not moved.
+    assert changes(fleet_of(None, WISH), fleet_of(None, WISH, endpoints=ENDPOINTS[:2])) == []
+    assert changes(fleet_of(None, WISH, endpoints=ENDPOINTS[1:]), fleet_of(None, WISH)) == []

@@ -57,9 +57,13 @@ cdef bint holds_until(int64_t until, int64_t most, int64_t now) noexcept:
 
 cdef int read_session(Exchange ex, Routed *at) except -1:
     """Of a request whose backend is chosen, and how it is treated there: who may be bound depends on what is heeded."""
-    if ex.rule.traffic is not None and ex.rule.traffic.session is not None and ex.backend.cluster is not None:
-        return ex.rule.traffic.session.read(ex, ex.backend.cluster, at)
-    return 0
+    cdef SessionPolicy kept
+    if ex.backend.cluster is None:
+        return 0
+    kept = ex.rule.traffic.session if ex.rule.traffic is not None else None
+    if ex.backend.session is not None and (kept is None or not ex.rule.traffic.session_bound):
+        kept = ex.backend.session
+    return kept.read(ex, ex.backend.cluster, at) if kept is not None else 0
 
 
 cdef class SessionPolicy:

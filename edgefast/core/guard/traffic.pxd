@@ -24,6 +24,7 @@ cdef class Traffic:
         object own_session      # ir.SessionPersistence of the rule itself; None: it says nothing
         tuple named             # the rule: its route, and its name or place there
         SessionPolicy session   # None: none
+        bint session_bound      # an Override says it: before what a backend says of its clients
         Outlier outlier         # None: as where there is no policy
         Breaker breaker         # None: none
         ZoneRule zones          # None: as a backend's Service says

@@ -70,8 +70,10 @@ cdef class Traffic:
         return breaker if breaker.bounds() else None
 
     cdef SessionPolicy learn_session(self):
-        """The rule's own comes before all defaults."""
+        """The rule's own comes before all defaults; a backend's own before that, and after what an Override says."""
         cdef Policy policy
+        for policy in self.policies[:self.ceilings]:
+            self.session_bound = self.session_bound or policy.traffic.session is not None
         for policy in self.policies if self.own_session is None else self.policies[:self.ceilings]:
             if policy.traffic.session is not None:
                 return SessionPolicy(policy.traffic.session, *self.named)
@@ -80,6 +82,7 @@ cdef class Traffic:
     cdef int learn(self) except -1:
         cdef Policy policy
         self.closed = None
+        self.session_bound = False
         self.fault = self.overrides = self.compression = self.hash = self.session = self.outlier = self.breaker = self.check = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:

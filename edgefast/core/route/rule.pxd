@@ -85,6 +85,7 @@ cdef class Backend:
         list mirrors
         Cors cors
         Traffic traffic         # None: as the rule's
+        SessionPolicy session   # None: it says nothing of its clients
 
 
 # ir.DirectResponse, ready to be said.

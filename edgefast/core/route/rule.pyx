@@ -283,9 +283,9 @@ cdef Backend resolve_backend(Engine engine, rule, item, bint plain):
     cdef Backend backend
     cdef str cluster
     if plain and item is not None:
-        cluster, _, _, _, request_headers, response_headers, rewrite, redirect, mirrors, cors, treatment = astuple(item)
+        cluster, _, _, _, request_headers, response_headers, rewrite, redirect, mirrors, cors, treatment, session = astuple(item)
         plain = bool(cluster) and not (
-            request_headers or response_headers or redirect or rewrite or mirrors or cors or treatment is not None
+            request_headers or response_headers or redirect or rewrite or mirrors or cors or treatment is not None or session is not None
         )
     else:
         plain = False
@@ -316,6 +316,8 @@ cdef Backend resolve_backend(Engine engine, rule, item, bint plain):
     backend.cors = Cors(cors) if cors is not None else None
     if item is not None and item.treatment is not None:
         backend.traffic = Traffic(engine, item.treatment, -1, 0)
+    if item is not None and item.session is not None:
+        backend.session = SessionPolicy(item.session, rule.route, rule.name or rule.index)
     backend.mirrors = [MirrorTarget(engine.tables.cluster(m.cluster), m) for m in mirrors] or None
     if plain:
         engine.tables.plain_backends[cluster] = backend

@@ -34,7 +34,8 @@ cdef class Probe(UpstreamUser):
         if not self.asking:
             return self.engine.prober.enter(self)
         self.let_go()
-        return self.fail(f"no answer within {self.watch.check.spec.timeout} ms")
+        what = "what is expected did not come" if self.watch.check.spec.expects else "no answer"
+        return self.fail(f"{what} within {self.watch.check.spec.timeout} ms")
 
     # --- the question ------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from edgefast.proxy.tables.ledger import Ledger
 __all__ = ["Unresolved", "describe_unresolved"]
 
 _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Cluster)
-_KINDS = {"service": "Service", "backend": "Backend"}
+_KINDS = {"service": "Service", "backend": "Backend", "xbackend": "XBackend"}
 
 
 class Unresolved:

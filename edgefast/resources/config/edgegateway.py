@@ -101,6 +101,13 @@ class ExtensionApis(Element, frozen=True, kw_only=True):
     enable_backend: Annotated[
         bool, Meta(description="Allows routes to refer to Backends in a cluster.")
     ] = False
+    enable_x_backend: Annotated[
+        bool,
+        Meta(
+            description="Allows routes to refer to XBackends (Gateway API, experimental) in a cluster. The controller then follows the "
+            "Pods that they select."
+        ),
+    ] = False
 
 
 class GatewayLogging(Element, frozen=True, kw_only=True):

@@ -251,7 +251,11 @@ class Walk:
                 return self._report(path, "NotSupported", f"(supported: {', '.join(words)})")
             shown = raw[:MAX_SHOWN_VALUE]
             hint = did_you_mean(shown, words)
-            if "TCP" in words and shown.lower().startswith(("http", "grpc", "ws")):
+            if (
+                "TCP" in words
+                and "HTTP" not in words
+                and shown.lower().startswith(("http", "grpc", "ws"))
+            ):
                 hint = f"write appProtocol: {shown.lower()}"
             return self._report(path, "NotSupported", supported_text(shown, words), hint)
         if shape.max_length is not None and len(raw) > shape.max_length:

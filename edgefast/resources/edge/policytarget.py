@@ -23,7 +23,11 @@ TARGET_KINDS = ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
 ROUTE_TARGETS = ("HTTPRoute", "GRPCRoute")
 
 #: What requests are sent to, and its group: a BackendTrafficPolicy may be attached to it as well.
-BACKEND_TARGETS = {"Service": "", "Backend": "gateway.edge.io"}
+BACKEND_TARGETS = {
+    "Service": "",
+    "Backend": "gateway.edge.io",
+    "XBackend": "gateway.networking.x-k8s.io",
+}
 
 #: What each kind of policy may be attached to; the standard's is for backends alone.
 TARGETS_OF: dict[str, tuple[str, ...]] = {
@@ -58,8 +62,8 @@ class PolicyTargetReference(Element, frozen=True, kw_only=True):
     kind: Annotated[
         Kind,
         Meta(
-            description="Gateway, ListenerSet, HTTPRoute or GRPCRoute; of a BackendTrafficPolicy also Service, and Backend of "
-            "gateway.edge.io."
+            description="Gateway, ListenerSet, HTTPRoute or GRPCRoute; of a BackendTrafficPolicy also Service, Backend of "
+            "gateway.edge.io, and XBackend of gateway.networking.x-k8s.io."
         ),
     ]
     name: Annotated[ObjectName, Meta(description="Its name, in the policy's own namespace.")]

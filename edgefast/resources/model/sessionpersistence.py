@@ -1,7 +1,7 @@
 """Session persistence: clients that stay with the endpoint that served them first.
 
-In: rules of HTTPRoutes and GRPCRoutes, BackendTrafficPolicies. Out: Structs. `cookie` and `header` are the fields of Gateway API v1.7,
-`sessionName` and `cookieConfig` those of v1.6.
+In: rules of HTTPRoutes and GRPCRoutes, BackendTrafficPolicies, XBackends. Out: Structs. `cookie` and `header` are the fields of Gateway API
+v1.7, `sessionName` and `cookieConfig` those of v1.6, whose XBackend has no sessions.
 Source: Gateway API v1.6 and v1.7 `shared_types.go`, GEP-1619.
 Must never: be how a client is known; whoever has a cookie may give it to others.
 """
@@ -56,8 +56,8 @@ class CookieConfig(Element, frozen=True, kw_only=True):
     lifetime_type: LifetimeType = "Session"
 
 
-class SessionPersistence(Element, frozen=True, kw_only=True):
-    """Clients stay with the endpoint that served them first."""
+class Session(Element, frozen=True, kw_only=True):
+    """Clients stay with the endpoint that served them first, as v1.7 says it."""
 
     type: Annotated[
         Literal["Cookie", "Header"],
@@ -68,6 +68,11 @@ class SessionPersistence(Element, frozen=True, kw_only=True):
     ] = None
     cookie: Annotated[SessionCookie | None, Meta(description="With type Cookie only.")] = None
     header: Annotated[SessionHeader | None, Meta(description="With type Header only.")] = None
+
+
+class SessionPersistence(Session, frozen=True, kw_only=True):
+    """The same, as v1.6 says it, too."""
+
     session_name: Annotated[
         Annotated[str, Meta(max_length=128)] | None,
         Meta(description="The name as v1.6 says it; in place of cookie and header."),

@@ -104,6 +104,7 @@ PLACES: dict[str, tuple[tuple[str, Closes], ...]] = {
     "Backend": _WHOLE,
     "SecurityPolicy": _WHOLE,
     "BackendTrafficPolicy": _WHOLE,
+    "XBackend": _WHOLE,
     "XBackendTrafficPolicy": _WHOLE,
     "HTTPRouteFilter": _WHOLE,
     "EdgeProxy": (

@@ -69,8 +69,8 @@ _LITERAL = (
         f" || (self.group == '{group}' && self.kind == '{kind}')"
         for kind, group in BACKEND_TARGETS.items()
     ),
-    message="a target must be a Gateway, ListenerSet, HTTPRoute or GRPCRoute of the Gateway API, a Service, or a Backend of "
-    "gateway.edge.io",
+    message="a target must be a Gateway, ListenerSet, HTTPRoute or GRPCRoute of the Gateway API, a Service, a Backend of "
+    "gateway.edge.io, or an XBackend of gateway.networking.x-k8s.io",
 )
 def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
     """Policies are attached to what requests of HTTP go through; of those at a Service policytarget.py knows more."""
@@ -120,7 +120,11 @@ def check_merge_type(spec: SecurityPolicySpec | BackendTrafficPolicySpec) -> Ite
     wrong = [ref.kind for ref in spec.target_refs if (ref.kind in kinds) != replaces]
     if not wrong:
         return ()
-    lower = "HTTPRoute, GRPCRoute, Service and Backend" if below else "HTTPRoute and GRPCRoute"
+    lower = (
+        "HTTPRoute, GRPCRoute, Service, Backend and XBackend"
+        if below
+        else "HTTPRoute and GRPCRoute"
+    )
     where = lower if replaces else "Gateway and ListenerSet"
     said = f"{spec.merge_type} with a target of kind {wrong[0]} (it is for {where})"
     return (Violation(("mergeType",), "Forbidden", said),)

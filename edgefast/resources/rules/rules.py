@@ -32,6 +32,7 @@ from edgefast.resources.rules import (
     routefilter,
     sessionpersistence,
     traffic,
+    xbackend,
     zoneaware,
 )
 from edgefast.resources.rules.rule import Rule
@@ -54,6 +55,7 @@ _BOOKS = (
     healthcheck.BOOK,
     loadbalancer.BOOK,
     sessionpersistence.BOOK,
+    xbackend.BOOK,
     zoneaware.BOOK,
     config.BOOK,
 )

@@ -1,6 +1,6 @@
 """Rules about session persistence, each with its CEL twin for the CRD.
 
-In: parts of routes and BackendTrafficPolicies. Out: violations.
+In: parts of routes, BackendTrafficPolicies and XBackends. Out: violations.
 Source: CEL of Gateway API v1.6 and v1.7 SessionPersistence; what no release has is one release's fields beside the other's.
 Must never: refuse what the API accepts and only this product lacks; that goes to the status.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edgefast.resources.edge.sessionpersistence import TrafficSession
-from edgefast.resources.model.sessionpersistence import SessionPersistence
+from edgefast.resources.model.sessionpersistence import Session, SessionPersistence
 from edgefast.resources.rules.rule import RuleBook, Violation
 
 BOOK = RuleBook()
@@ -27,6 +27,7 @@ _OF_TYPE = (
 _ONE_RELEASE = "(!has(self.sessionName) && !has(self.cookieConfig)) || (!has(self.cookie) && !has(self.header))"
 
 
+@BOOK.on(Session, "cookie", "absolute_timeout")
 @BOOK.on(SessionPersistence, *_READS_LASTS)
 @BOOK.on(
     TrafficSession,
@@ -34,16 +35,18 @@ _ONE_RELEASE = "(!has(self.sessionName) && !has(self.cookieConfig)) || (!has(sel
     cel=_LASTS,
     message="absoluteTimeout must be set with lifetimeType Permanent",
 )
-def check_lifetime(one: SessionPersistence) -> Iterable[Violation]:
+def check_lifetime(one: Session) -> Iterable[Violation]:
     """A cookie that outlasts its client's session has to end."""
-    said = (part.lifetime_type for part in (one.cookie, one.cookie_config) if part is not None)
+    older = one.cookie_config if isinstance(one, SessionPersistence) else None
+    said = (part.lifetime_type for part in (one.cookie, older) if part is not None)
     if "Permanent" in said and one.absolute_timeout is None:
         return (Violation(("absoluteTimeout",), "Required", "with lifetimeType Permanent"),)
     return ()
 
 
+@BOOK.on(Session, "type", "cookie", "header")
 @BOOK.on(SessionPersistence, "type", "cookie", "header")
-def check_type(one: SessionPersistence) -> Iterable[Violation]:
+def check_type(one: Session) -> Iterable[Violation]:
     """What is said is what is served."""
     if one.cookie is not None and one.type == "Header":
         yield Violation(("cookie",), "Forbidden", "with type Header")

@@ -13,16 +13,19 @@ from typing import Literal
 
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.resources.edge.backend import Backend
-from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.resources.kubernetes.service import Service, ServicePort
 from edgefast.resources.model.reference import BackendObjectReference
+from edgefast.translate.backend.xbackend import resolve_xbackend
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyview import policy_for
 from edgefast.translate.facts.reference import core_hint, refusal_text
 from edgefast.translate.report.report import Report
 
-KINDS = ("Service", "Backend")
+KINDS = ("Service", "Backend", "XBackend")
+#: Kinds that have to be allowed in a cluster, and by what.
+_ALLOWED = {"Backend": "enableBackend", "XBackend": "enableXBackend"}
 #: What is spoken to a backend: HTTP as its port wishes, HTTP/2 alone, a stream that may be put into TLS, one that the client has
 #: put into TLS, datagrams.
 Spoken = Literal["http", "h2", "stream", "raw", "udp"]
@@ -73,12 +76,12 @@ def resolve_backend(
         report.unresolve(
             f"{path}.kind",
             "InvalidKind",
-            supported_text(named, KINDS if reader.settings.enable_backend else KINDS[:1]),
+            supported_text(named, [one for one in KINDS if _is_allowed(one, reader)]),
             core_hint(ref.group) or _meant_kind(ref),
         )
         return None
-    if kind == "Backend" and not reader.settings.enable_backend:
-        said = "Backend is not enabled (extensionApis.enableBackend)"
+    if not _is_allowed(kind, reader):
+        said = f"{kind} is not enabled (extensionApis.{_ALLOWED[kind]})"
         report.unresolve(f"{path}.kind", "InvalidKind", said)
         return None
     target = (ref.namespace or namespace, ref.name)
@@ -88,17 +91,30 @@ def resolve_backend(
         return None
     if kind == "Service":
         return _resolve_service(ref, target, certificate, reader, report, path, spoken=spoken)
+    if kind == "XBackend":
+        return resolve_xbackend(ref, target, reader, report, path, spoken=spoken)
     return _resolve_own(ref, target, certificate, reader, report, path, spoken=spoken)
+
+
+def _is_allowed(kind: str, reader: Reader) -> bool:
+    if kind == "XBackend":
+        return reader.settings.enable_x_backend
+    return kind != "Backend" or reader.settings.enable_backend
 
 
 def _meant_kind(ref: BackendObjectReference) -> str:
     """Return the hint at the kind that is meant; a kind of another project's group is no slip of ours."""
-    return did_you_mean(ref.kind, KINDS) if ref.group in ("", EDGE_GROUP) else ""
+    if ref.kind == "XBackend":
+        return f"its group is {EXPERIMENTAL_GROUP}"
+    known = ("", EDGE_GROUP, EXPERIMENTAL_GROUP)
+    return did_you_mean(ref.kind, KINDS) if ref.group in known else ""
 
 
 def _kind_of(ref: BackendObjectReference) -> str:
     if (ref.group, ref.kind) == ("", "Service"):
         return "Service"
+    if (ref.group, ref.kind) == (EXPERIMENTAL_GROUP, "XBackend"):
+        return "XBackend"
     return "Backend" if (ref.group, ref.kind) == (EDGE_GROUP, "Backend") else ""
 
 

@@ -22,21 +22,15 @@ from edgefast.resources.rules.edge import (
     check_server_name,
     check_tls_hostname,
 )
+from edgefast.translate.backend.peer import read_authorities, read_certificate
 from edgefast.translate.backend.zones import read_zone
 from edgefast.translate.edgeproxy.stream import PROXY_PROTOCOLS
-from edgefast.translate.facts.authority import (
-    CLUSTER_KIND,
-    authority_of,
-    read_authority,
-    wrong_authority,
-)
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.reference import refusal_text, wrong_kind_text
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
-from edgefast.translate.tls.keyring import Keyring, join_bundles
+from edgefast.translate.tls.keyring import Keyring
 
 
 class BackendOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -97,25 +91,16 @@ def _translate_endpoint(one: BackendEndpoint, report: Report, path: str) -> ir.E
 def _translate_tls(
     backend: Backend, tls: BackendTLS, reader: Reader, keyring: Keyring, report: Report
 ) -> tuple[ir.UpstreamTls | None, tuple[ir.Secret, ...]]:
-    namespace, bundles, secrets = backend.metadata.namespace, [], []
-    for at, ref in enumerate(tls.ca_certificate_refs):
-        path = f"spec.tls.caCertificateRefs[{at}]"
-        missing = reader.settings.missing
-        kind = authority_of(ref.group, ref.kind, missing)
-        if not kind:
-            said = wrong_authority(ref.group, ref.kind, missing)
-            report.refuse(path, "InvalidKind", said)
-            continue
-        read_authority(reader, kind, namespace, ref.name)
-        found = keyring.bundle(kind, "" if kind == CLUSTER_KIND else namespace, ref.name)
-        if isinstance(found, str):
-            report.refuse(path, "InvalidCACertificateRef", found)
-        else:
-            bundles.append(found)
-    shown = _translate_certificate(backend, tls, reader, keyring, report)
+    namespace = backend.metadata.namespace
+    path = "spec.tls.caCertificateRefs"
+    authority = read_authorities(tls.ca_certificate_refs, namespace, path, reader, keyring, report)
+    shown = None
+    if tls.client_certificate_ref is not None:
+        shown = read_certificate(
+            tls.client_certificate_ref, "Backend", namespace, reader, keyring, report
+        )
     refuse_violations(check_tls_hostname(backend.spec), report, "spec")
     refuse_violations(check_server_name(tls), report, "spec.tls")
-    authority = join_bundles(bundles)
     secrets = [one for one in (authority, shown) if one is not None]
     if report.refused:
         return None, ()
@@ -125,26 +110,3 @@ def _translate_tls(
         sni=sni, ca=authority.name if authority else "", certificate=shown.name if shown else ""
     )
     return upstream, tuple(secrets)
-
-
-def _translate_certificate(
-    backend: Backend, tls: BackendTLS, reader: Reader, keyring: Keyring, report: Report
-) -> ir.Secret | None:
-    ref, path = tls.client_certificate_ref, "spec.tls.clientCertificateRef"
-    if ref is None:
-        return None
-    own = backend.metadata.namespace
-    target = (ref.namespace or own, ref.name)
-    if (ref.group, ref.kind) != ("", "Secret"):
-        report.refuse(path, "InvalidKind", wrong_kind_text(ref.group, ref.kind, "Secret"))
-        return None
-    if target[0] != own:
-        said = refusal_text("Backend", own, "Secret", *target)
-        report.refuse(path, "RefNotPermitted", f"{said}; put the Secret beside the Backend")
-        return None
-    reader.secret(*target)
-    found = keyring.certificate(*target)
-    if isinstance(found, str):
-        report.refuse(path, "InvalidClientCertificateRef", found)
-        return None
-    return found.secret

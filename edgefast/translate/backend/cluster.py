@@ -1,6 +1,6 @@
 """Clusters: the endpoints behind a reference, and TLS towards them.
 
-In: a `ClusterRef` with its Service, EndpointSlices and policy, or its Backend. Out: ir.Cluster.
+In: a `ClusterRef` with its Service, EndpointSlices and policy, or its Backend or XBackend. Out: ir.Cluster.
 Ready endpoints are used; serving but terminating ones only while no other is left. The port is found
 by the name of the Service's port, so headless and manual slices work alike.
 Source: Kubernetes EndpointSlice v1 (conditions), Gateway API HTTPRoute (Services).
@@ -22,6 +22,7 @@ from edgefast.resources.kubernetes.service import ServicePort
 from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend.backend import find_port, transport_of
 from edgefast.translate.backend.backendcluster import translate_backend
+from edgefast.translate.backend.xbackendcluster import translate_xbackend
 from edgefast.translate.backend.zones import is_hinted, wish_of, zone_of
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
 from edgefast.translate.facts.facts import CLUSTER_OF, Fact, Reader, World
@@ -37,6 +38,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fal
     cluster: ir.Cluster
     broken: str = ""  # why requests must fail
     mismatch: str = ""  # why none of the endpoints that there are is on its port
+    session: ir.SessionPersistence | None = None  # what an XBackend says of its clients
     reads: tuple[Fact, ...] = ()  # but for those that its name says
     secrets: tuple[ir.Secret, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -45,7 +47,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fal
     def state(self) -> ClusterState:
         """What routes may know of it."""
         there = bool(self.cluster.endpoints or self.cluster.fallback)
-        return ClusterState(self.cluster.name, there, self.broken, self.mismatch)
+        return ClusterState(self.cluster.name, there, self.broken, self.mismatch, self.session)
 
 
 class Clusters:
@@ -184,9 +186,7 @@ def _note(ref: ClusterRef, reader: Reader) -> tuple[Fact, ...]:
 
 def translate_cluster(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
     """Translate the cluster of a reference that was resolved; one that is gone is empty."""
-    make: Callable[[ClusterRef, Reader, Keyring], ClusterOutcome]
-    make = _translate_service if ref.kind == "service" else _translate_backend
-    return make(ref, reader, keyring)
+    return _MAKERS[ref.kind](ref, reader, keyring)
 
 
 def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
@@ -244,6 +244,31 @@ def _translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
         secrets=secrets,
         problems=made.problems,
     )
+
+
+def _translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
+    made = translate_xbackend(ref, reader, keyring)
+    return ClusterOutcome(
+        cluster=ir.Cluster(
+            name=ref.id,
+            endpoints=made.endpoints,
+            fallback=made.fallback,
+            tls=made.tls,
+            protocol=made.protocol,
+        ),
+        broken=made.broken,
+        session=made.session,
+        reads=_note(ref, reader),
+        secrets=made.secrets,
+        problems=made.problems,
+    )
+
+
+_MAKERS: dict[str, Callable[[ClusterRef, Reader, Keyring], ClusterOutcome]] = {
+    "service": _translate_service,
+    "backend": _translate_backend,
+    "xbackend": _translate_xbackend,
+}
 
 
 def _protocol_of(

@@ -27,6 +27,8 @@ def changed_objects(old: World, new: World) -> set[Fact]:
     changed.update(_diff("Service", before.services, after.services))
     changed.update(_diff("Slices", before.slices_by_service, after.slices_by_service))
     changed.update(_diff("Backend", before.backends, after.backends))
+    changed.update(_diff("XBackend", before.x_backends, after.x_backends))
+    changed.update(_diff("Pods", before.pods, after.pods))
     changed.update(_diff("RateLimitFilter", before.rate_limit_filters, after.rate_limit_filters))
     changed.update(_diff("HTTPRouteFilter", before.http_route_filters, after.http_route_filters))
     changed.update(_diff("Secret", before.secrets, after.secrets))
@@ -37,6 +39,8 @@ def changed_objects(old: World, new: World) -> set[Fact]:
     changed.update(_diff("Namespace", before.namespaces, after.namespaces))
     for fact in _diff_plain(old.grants, new.grants):
         changed.add(("Grants", "", fact))
+    for namespace in _diff_plain(old.selectors, new.selectors):
+        changed.add(("Selectors", "", namespace))
     return changed
 
 

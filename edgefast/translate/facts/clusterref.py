@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from edgefast import ir
+
+#: Kinds of clusters, and what they are made of.
+KIND_OF_CLUSTER = {"service": "Service", "backend": "Backend", "xbackend": "XBackend"}
+
 
 class ClusterRef(NamedTuple):
     """Names a cluster; `certificate` is the Gateway's client certificate, "namespace/secret" or ""."""
 
-    kind: str  # "service" or "backend"
+    kind: str  # "service", "backend" or "xbackend"
     namespace: str
     name: str
     port: int  # 0: all endpoints of a Backend
@@ -20,6 +25,11 @@ class ClusterRef(NamedTuple):
     #: "h2": HTTP/2 and nothing else; "": what its TLS agrees on, HTTP/1.1 without, or a stream; "raw": a stream whose TLS is
     #: the client's, although the backend has TLS of its own; "udp": datagrams.
     protocol: str = ""
+
+    @property
+    def told(self) -> str:
+        """What it is made of, in words: "Service namespace/name"."""
+        return f"{KIND_OF_CLUSTER[self.kind]} {self.namespace}/{self.name}"
 
     @property
     def id(self) -> str:
@@ -37,3 +47,4 @@ class ClusterState(NamedTuple):
     available: bool  # it has an endpoint to send to
     broken: str  # why requests must fail, "" when it works
     mismatch: str = ""  # why none of the endpoints that there are is on its port
+    session: ir.SessionPersistence | None = None  # what it says itself of its clients

@@ -17,17 +17,19 @@ from edgefast.resources.edge.backend import Backend
 from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.gatewayapi.xbackend import XBackend
 from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
 from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.namespace import NAME_LABEL
 from edgefast.resources.kubernetes.secret import Secret
+from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.sortedmap import EMPTY, SortedMap
 from edgefast.translate.facts.alike import alike
-from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
+from edgefast.translate.facts.clusterref import KIND_OF_CLUSTER, ClusterRef, ClusterState
 from edgefast.translate.facts.policyshape import Level, Target
 from edgefast.translate.facts.policyview import PolicyView
 from edgefast.translate.facts.reference import Grants, is_granted
@@ -43,9 +45,9 @@ CLUSTER_OF = {
     "ServicePolicies": "service",
     "Backend": "backend",
     "BackendPolicies": "backend",
+    "XBackend": "xbackend",
+    "XBackendPolicies": "xbackend",
 }
-#: Kinds of clusters, and what they are made of.
-KIND_OF_CLUSTER = {"service": "Service", "backend": "Backend"}
 
 
 _LIMIT_STORE = ("LimitStore", "", "")
@@ -61,7 +63,8 @@ def implied_by(ref: ClusterRef) -> tuple[Fact, ...]:
             ("Policy", namespace, name),
             ("ServicePolicies", namespace, name),
         )
-    return (("Backend", namespace, name), ("BackendPolicies", namespace, name))
+    of = KIND_OF_CLUSTER[kind]
+    return ((of, namespace, name), (f"{of}Policies", namespace, name))
 
 
 def is_read(changed: Set[Fact], reads: Iterable[Fact]) -> bool:
@@ -111,6 +114,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     snapshot: Snapshot
     settings: Settings
     grants: Grants
+    selectors: Mapping[str, frozenset[str]] = {}  # that Pods are followed by, by namespace
     gateways: Mapping[Key, GatewayView | None] = {}  # None: it exists, but is not ours
     policies: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
     attached: SortedMap[Target, Level] = EMPTY  # SecurityPolicies and BackendTrafficPolicies
@@ -161,6 +165,21 @@ class Reader:
         """Return a Backend."""
         self.reads.add(("Backend", namespace, name))
         return self._world.snapshot.backends.get((namespace, name))
+
+    def x_backend(self, namespace: str, name: str) -> XBackend | None:
+        """Return an XBackend."""
+        self.reads.add(("XBackend", namespace, name))
+        return self._world.snapshot.x_backends.get((namespace, name))
+
+    def follows(self, namespace: str, selector: str) -> bool:
+        """Tell whether the Pods of a selector are followed: a namespace may have so many."""
+        self.reads.add(("Selectors", "", namespace))
+        return selector in self._world.selectors.get(namespace, ())
+
+    def pods(self, namespace: str, selector: str) -> tuple[SelectedPod, ...]:
+        """Return the Pods that a selector has."""
+        self.reads.add(("Pods", namespace, selector))
+        return self._world.snapshot.pods.get((namespace, selector), ())
 
     def rate_limit_filter(self, namespace: str, name: str) -> RateLimitFilter | None:
         """Return a RateLimitFilter."""

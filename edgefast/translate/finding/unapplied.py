@@ -14,10 +14,11 @@ from edgefast.resources.foreign.counterparts import hint_at
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target, pod_labels
 from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.kinds import EDGE_GROUP, KINDS, Object
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, Object
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.routename import ref_of_key
 from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.facts.clusterref import KIND_OF_CLUSTER
 from edgefast.translate.finding.foreignfilter import find_foreign_filters
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.route.outcome import RouteOutcome
@@ -36,6 +37,7 @@ _TABLES: dict[tuple[str, str], Callable[[Snapshot], Mapping[Key, Object]]] = {
     (GATEWAY_GROUP, "ListenerSet"): lambda snapshot: snapshot.listener_sets,
     ("", "Service"): lambda snapshot: snapshot.services,
     (EDGE_GROUP, "Backend"): lambda snapshot: snapshot.backends,
+    (EXPERIMENTAL_GROUP, "XBackend"): lambda snapshot: snapshot.x_backends,
 }
 
 
@@ -69,8 +71,9 @@ def _find_served(
         if outcome.hosts or outcome.streams:
             ref = ref_of_key(key)
             served.add((ref.kind, (ref.namespace, ref.name)))
-            kinds = {"service": "Service", "backend": "Backend"}
-            served.update((kinds[one.kind], (one.namespace, one.name)) for one in outcome.clusters)
+            served.update(
+                (KIND_OF_CLUSTER[one.kind], (one.namespace, one.name)) for one in outcome.clusters
+            )
     return served
 
 

@@ -38,6 +38,8 @@ ASIDE = frozenset(
         "http_route_filters",
         "rate_limit_filters",
         "backends",
+        "x_backends",
+        "pods",
     }
 )
 _TABLES = tuple(name for name in Snapshot.__struct_fields__ if name not in ASIDE)

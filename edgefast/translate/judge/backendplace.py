@@ -1,4 +1,4 @@
-"""Backend targets of policies: the Services and Backends that they name, and the Gateways below which they hold.
+"""Backend targets of policies: the Services, Backends and XBackends that they name, and the Gateways below which they hold.
 
 In: one target, the Gateways whose rules send to it and have units of the policy. Out: a `Place`, as owntarget.py gives for what is above.
 Source: GEP-713: a policy's ancestors are Gateways; a sectionName that does not exist attaches nowhere.
@@ -31,7 +31,8 @@ def find_backend_place(
         known = service is not None
         ports = tuple(one.name for one in service.spec.ports if one.name) if service else ()
     else:
-        known = (namespace, name) in snapshot.backends
+        table = snapshot.backends if kind == "Backend" else snapshot.x_backends
+        known = (namespace, name) in table
     if not known:
         return Place(missing=tell_lack(policy, path, named), attached=False)
     if section and section not in ports:

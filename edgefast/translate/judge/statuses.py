@@ -22,6 +22,7 @@ from edgefast.translate.judge.affected import Attached
 from edgefast.translate.judge.gatewaystatus import Filtered, index_fleets, judge_gateway
 from edgefast.translate.judge.listenersetstatus import judge_listener_set
 from edgefast.translate.judge.ownstatus import OwnStatuses
+from edgefast.translate.judge.xbackendstatus import XBackendStatuses
 from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.routesums import RouteSums
 from edgefast.translate.settings import Settings
@@ -52,6 +53,7 @@ def judge_all(
     routes: RouteStatuses,
     policies: dict[Key, PolicyStatus],
     own: OwnStatuses,
+    x_backends: XBackendStatuses,
     sums: RouteSums,
     settings: Settings,
     attached: Attached,
@@ -84,6 +86,7 @@ def judge_all(
         backend_tls_policies=policies,
         security_policies=own.of("SecurityPolicy"),
         backend_traffic_policies=own.of("BackendTrafficPolicy"),
+        x_backends=x_backends.statuses,
         x_backend_traffic_policies=own.of("XBackendTrafficPolicy"),
     )
 

@@ -9,17 +9,18 @@ Must never: fall back to plain HTTP, or to a policy that lost.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem, supported_text
-from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy, SubjectAltName
+from edgefast.problem import Problem
+from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.rules.hostname import check_own_hostname
 from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.translate.backend.peer import read_names
 from edgefast.translate.facts.authority import (
     CLUSTER_KIND,
     authority_of,
@@ -36,8 +37,6 @@ from edgefast.translate.report.violation import refuse_violations
 from edgefast.translate.tls.keyring import Keyring, join_bundles
 
 Target = tuple[str, str, str]  # namespace, Service, port name or ""
-
-_NAME_TYPES: tuple[str, ...] = ("Hostname", "URI")
 
 
 class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
@@ -164,7 +163,8 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     authority = _resolve_authorities(policy, reader, keyring, report)
     named = check_own_hostname(policy.spec.validation)
     refuse_violations(named, report, "spec.validation", "Invalid")
-    names = tuple(_translate_names(policy.spec.validation.subject_alt_names, report))
+    where = "spec.validation.subjectAltNames"
+    names = tuple(read_names(policy.spec.validation.subject_alt_names, where, report))
     fate = "requests to its targets are answered 500"
     refuse_unserved(policy, report, fate, reason="Invalid", condition="Invalid")
     for key in sorted(policy.spec.options):
@@ -208,7 +208,8 @@ def _resolve_targets(
         path, namespace = f"spec.targetRefs[{at}]", policy.metadata.namespace
         if (ref.group, ref.kind) != ("", "Service"):
             said = wrong_kind_text(ref.group, ref.kind, "Service")
-            report.refuse(path, "TargetNotFound", said)
+            hint = "an XBackend has its own, spec.tls" if ref.kind == "XBackend" else ""
+            report.refuse(path, "TargetNotFound", said, hint)
             continue
         service = reader.service(namespace, ref.name)
         if service is None:
@@ -259,16 +260,3 @@ def _resolve_authorities(
         if validation.ca_certificate_refs:
             report.follow(problem)  # of each reference, which has been told of already
     return join_bundles(bundles)
-
-
-def _translate_names(
-    names: Iterable[SubjectAltName], report: Report
-) -> Iterable[tuple[ir.NameType, str]]:
-    for at, name in enumerate(names):
-        if name.type not in _NAME_TYPES:
-            path = f"spec.validation.subjectAltNames[{at}].type"
-            report.refuse(path, "Invalid", supported_text(name.type, _NAME_TYPES))
-        elif name.type == "Hostname":
-            yield "Hostname", name.hostname or ""
-        else:
-            yield "URI", name.uri or ""

@@ -56,6 +56,7 @@ _TARGETS: dict[str, Callable[[Snapshot], Mapping[Key, Object]]] = {
     "GRPCRoute": lambda snapshot: snapshot.grpc_routes,
     "Service": lambda snapshot: snapshot.services,
     "Backend": lambda snapshot: snapshot.backends,
+    "XBackend": lambda snapshot: snapshot.x_backends,
 }
 _PARTS = {
     "Gateway": "listener",

@@ -18,6 +18,7 @@ from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.size import parse_size
 from edgefast.resources.rules.policytarget import check_backend_leaves
+from edgefast.translate.backend.session import translate_session
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
@@ -31,7 +32,6 @@ from edgefast.translate.policy.outcome import (
     make_traffic_outcome,
 )
 from edgefast.translate.policy.responseoverride import translate_overrides
-from edgefast.translate.policy.session import translate_session
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

@@ -72,6 +72,7 @@ class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False
     streams: tuple[tuple[str, str, StreamPart], ...] = ()  # listener, hostname, part
     clusters: tuple[ClusterRef, ...] = ()  # all it looked at or sends to
     users: tuple[tuple[Key, Key], ...] = ()  # (Gateway, Service) pairs, for policies' ancestors
+    x_users: tuple[tuple[Key, Key], ...] = ()  # (XBackend, Gateway) pairs, for their statuses
     problems: tuple[Problem, ...] = ()
     rival: RouteOutcome | None = (
         None  # what it would be, if none of the other kind were before it (rivals.py)
@@ -170,17 +171,20 @@ def settle(
         hosts=tuple((*place, part) for place, part in (hosts or {}).items()),
         streams=tuple((*place, part) for place, part in (streams or {}).items()),
         clusters=tuple(sorted(reader.clusters.union(*used))),
-        users=_users_of(attachments, reader),
+        users=_users_of("Service", attachments, reader),
+        x_users=_users_of("XBackend", attachments, reader),
         problems=tuple(problems),
     )
 
 
 def _users_of(
-    attachments: list[tuple[Attachment, Report]], reader: Reader
+    kind: str, attachments: list[tuple[Attachment, Report]], reader: Reader
 ) -> tuple[tuple[Key, Key], ...]:
-    """Return (Service, Gateway) for each Service that a Gateway that took the route uses because of it."""
-    services = [(one[1], one[2]) for one in reader.reads if one[0] == "Service"]
+    """Return (Service, Gateway) for each Service, or XBackend, that a Gateway that took the route uses because of it."""
+    used = [(one[1], one[2]) for one in reader.reads if one[0] == kind]
+    if not used:
+        return ()
     gateways = {
         alike((one.gateway.namespace, one.gateway.name)) for one, _ in attachments if one.listeners
     }
-    return tuple(sorted((service, gateway) for gateway in gateways for service in services))
+    return tuple(sorted((one, gateway) for gateway in gateways for one in used))

@@ -1,4 +1,4 @@
-"""Sums over all routes: statuses that routes alone decide, attachedRoutes, users of Services, problems.
+"""Sums over all routes: statuses that routes alone decide, attachedRoutes, users of Services and XBackends, problems.
 
 In: the sums of the previous translation and (old, new) pairs of route outcomes. Out: the next sums, for the price of the
 pairs. Must never: differ from the sums that all present outcomes give when they are taken from nothing.
@@ -27,6 +27,7 @@ class RouteSums(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     statuses: SortedMap[Key, RouteStatus] = EMPTY  # as far as each route alone decides
     attached: SortedMap[str, int] = EMPTY  # routes by listener
     users: SortedMap[tuple[Key, Key], int] = EMPTY  # routes by (Service, Gateway)
+    x_users: SortedMap[tuple[Key, Key], int] = EMPTY  # routes by (XBackend, Gateway)
     problems: SortedMap[Key, tuple[Problem, ...]] = EMPTY  # of routes that have any
 
     def every_problem(self) -> Iterator[Problem]:
@@ -36,10 +37,18 @@ class RouteSums(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     def users_of(self, service: Key) -> Iterator[Key]:
         """Give the Gateways that use a Service, in order."""
-        for used, gateway in self.users.starting_at((service, ("", ""))):
-            if used != service:
-                return
-            yield gateway
+        return _gateways_of(self.users, service)
+
+    def x_users_of(self, backend: Key) -> Iterator[Key]:
+        """Give the Gateways that use an XBackend, in order."""
+        return _gateways_of(self.x_users, backend)
+
+
+def _gateways_of(users: SortedMap[tuple[Key, Key], int], one: Key) -> Iterator[Key]:
+    for used, gateway in users.starting_at((one, ("", ""))):
+        if used != one:
+            return
+        yield gateway
 
 
 def sum_routes(
@@ -48,6 +57,7 @@ def sum_routes(
     """Return the sums after (old, new) pairs of outcomes; None means absent."""
     statuses, problems = previous.statuses.edit(), previous.problems.edit()
     attached, users = previous.attached.edit(), previous.users.edit()
+    x_users = previous.x_users.edit()
     for old, new in changes:
         one = new or old
         assert one is not None
@@ -65,10 +75,12 @@ def sum_routes(
             problems.pop(key, None)
         _count(attached, old.counted if old else (), new.counted if new else ())
         _count(users, old.users if old else (), new.users if new else ())
+        _count(x_users, old.x_users if old else (), new.x_users if new else ())
     return RouteSums(
         statuses=statuses.done(),
         attached=attached.done(),
         users=users.done(),
+        x_users=x_users.done(),
         problems=problems.done(),
     )
 

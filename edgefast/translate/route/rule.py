@@ -31,6 +31,7 @@ from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.rules.filter import check_filter_list
 from edgefast.resources.rules.httproute import check_redirect, check_timeouts
 from edgefast.translate.backend.backend import resolve_backend
+from edgefast.translate.backend.session import translate_session
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
@@ -38,7 +39,6 @@ from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
 from edgefast.translate.match.call import characters_of, translate_call
 from edgefast.translate.match.match import Matched, translate_match
-from edgefast.translate.policy.session import translate_session
 from edgefast.translate.ratelimit.counter import name_route, name_rule
 from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
 from edgefast.translate.report.report import Report
@@ -210,8 +210,7 @@ def _translate_shares(
         share, used = _translate_share(ref, place, reader, report, f"{path}.backendRefs[{at}]")
         state = reader.cluster(used[0]) if used else None
         if state is not None and not state.available:
-            named = f"{used[0].kind.capitalize()} {used[0].namespace}/{used[0].name}"
-            said = f"{named} has no endpoints"
+            said = f"{used[0].told} has no endpoints"
             where = f"{path}.backendRefs[{at}]"
             report.miss(where, "EndpointsNotFound", said, mistake=state.mismatch)
             empty = empty or ref.weight > 0
@@ -236,8 +235,10 @@ def _translate_share(
     if cluster is None:
         reason = report.unresolved[unresolved].text()
         return ir.BackendRef(weight=ref.weight, reason=reason), []
+    session = reader.cluster(cluster).session
     if not ref.filters:
-        return ir.BackendRef(cluster=reader.name_of(cluster), weight=ref.weight), [cluster]
+        share = ir.BackendRef(cluster=reader.name_of(cluster), weight=ref.weight, session=session)
+        return share, [cluster]
     refuse_violations(check_filter_list(ref), report, path, "IncompatibleFilters")
     place = msgspec.structs.replace(place, limits=False)
     filters = translate_filters(ref.filters, place, reader, report, f"{path}.filters")
@@ -252,6 +253,7 @@ def _translate_share(
         redirect=filters.redirect,
         mirrors=tuple(filters.mirrors),
         cors=filters.cors,
+        session=session,
     )
     return share, [cluster, *filters.clusters]
 

@@ -177,7 +177,7 @@ def _translate_share(
         return ir.StreamBackend(weight=ref.weight, reason=reason), ()
     state = reader.cluster(cluster)
     if not state.available:
-        said = f"{cluster.kind.capitalize()} {cluster.namespace}/{cluster.name} has no endpoints"
+        said = f"{cluster.told} has no endpoints"
         report.miss(path, "EndpointsNotFound", said, mistake=state.mismatch)
     proxied = way.proxy_protocol
     if (ref.group, ref.kind) == (EDGE_GROUP, "Backend"):

@@ -129,6 +129,17 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
         Reason("Programmed", "False", "Invalid", "Requests to its targets are answered 500."),
         Reason("Programmed", "False", "Overridden", "An older policy has its targets.", ours=True),
     ),
+    "XBackend": (
+        Reason("Accepted", "True", "Accepted", "Requests can be sent to it."),
+        Reason(
+            "Accepted",
+            "False",
+            "Invalid",
+            "It has a mistake, refers to what is not there or may not be used, or selects Pods by more labels than are followed. Requests "
+            "to it are answered 500.",
+            ours=True,
+        ),
+    ),
     "BackendTrafficPolicy": (
         Reason("Accepted", "True", "Accepted", "As of a SecurityPolicy, and so are the others."),
         Reason("Accepted", "False", "Conflicted", "An older policy of the kind has the target."),

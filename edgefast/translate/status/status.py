@@ -23,6 +23,7 @@ Key = tuple[str, str]
 _GROUPS = {
     "SecurityPolicy": EDGE_GROUP,
     "BackendTrafficPolicy": EDGE_GROUP,
+    "XBackend": EXPERIMENTAL_GROUP,
     "XBackendTrafficPolicy": EXPERIMENTAL_GROUP,
 }
 
@@ -135,6 +136,7 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     backend_tls_policies: dict[Key, PolicyStatus] = {}
     security_policies: Mapping[Key, PolicyStatus] = {}
     backend_traffic_policies: Mapping[Key, PolicyStatus] = {}
+    x_backends: Mapping[Key, PolicyStatus | RouteStatus] = {}  # with ancestors, or as v1.6 has them
     x_backend_traffic_policies: Mapping[Key, PolicyStatus] = {}
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}
@@ -165,6 +167,7 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
             ("BackendTLSPolicy", dict(self.backend_tls_policies)),
             ("SecurityPolicy", dict(self.security_policies)),
             ("BackendTrafficPolicy", dict(self.backend_traffic_policies)),
+            ("XBackend", dict(self.x_backends)),
             ("XBackendTrafficPolicy", dict(self.x_backend_traffic_policies)),
         )
         for kind, table in tables:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from aiohttp import web
 
+from controller.kube import discovery as module
 from controller.kube.discovery import OPTIONAL, Discovery
 from controller.kube.errors import ApiError
 from controller.kube.pace import Pace
@@ -17,13 +16,33 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 from .script import failure, scripted
 from .waiting import run
 
-QUICK = Pace(absent_after=0.02, gone_after=0.05)
+PACE = Pace()
 ALL = {
     (info.group, version): {one.plural for one in KINDS.values() if version in one.versions}
     for info in KINDS.values()
     for version in info.versions
     if info.group in (GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP, CERTIFICATES_GROUP)
 }
+
+
+class Clock:
+    """The clock of discoveries; it goes on when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def pass_by(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(module, "time", made)
+    return made
 
 
 class Server:
@@ -58,20 +77,20 @@ class Server:
             plurals.discard(plural)
 
 
-def test_the_newest_version_is_taken() -> None:
+def test_the_newest_version_is_taken(clock: Clock) -> None:
     server = Server()
 
     async def test() -> None:
         async with scripted(server.serve) as kube:
-            found = await Discovery(kube, QUICK).look()
+            found = await Discovery(kube, PACE).look()
             assert found.apis["HTTPRoute"].version == "v1" and not found.missing
             assert found.apis["EdgeProxy"].version == "v1alpha1"
             assert found.apis["ClusterTrustBundle"].version == "v1"
             assert found.bundle_version == "v1.6.3"
             del server.served[GATEWAY_GROUP, "v1"]
-            discovery = Discovery(kube, QUICK)
+            discovery = Discovery(kube, PACE)
             await discovery.look()
-            await asyncio.sleep(QUICK.absent_after)
+            clock.pass_by(PACE.absent_after)
             found = await discovery.look()
             assert found.apis["HTTPRoute"].version == "v1beta1"
             assert found.apis["BackendTLSPolicy"].version == "v1alpha3"
@@ -80,16 +99,18 @@ def test_the_newest_version_is_taken() -> None:
     run(test())
 
 
-def test_a_kind_never_seen_is_missing_when_two_looks_agree() -> None:
+def test_a_kind_never_seen_is_missing_when_two_looks_agree(clock: Clock) -> None:
     server = Server()
     server.without("backends")
 
     async def test() -> None:
         async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, QUICK)
+            discovery = Discovery(kube, PACE)
             first = await discovery.look()
             assert first.undecided == {"Backend"} and not first.missing
-            await asyncio.sleep(QUICK.absent_after)
+            clock.pass_by(PACE.absent_after - 0.25)
+            assert (await discovery.look()).undecided == {"Backend"}
+            clock.pass_by(0.25)
             second = await discovery.look()
             assert second.missing == {"Backend"} and not second.undecided
             server.served[EDGE_GROUP, "v1alpha1"].add("backends")
@@ -100,7 +121,7 @@ def test_a_kind_never_seen_is_missing_when_two_looks_agree() -> None:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_a_kind_of_kubernetes_is_there_at_once_or_not(version: str) -> None:
+def test_a_kind_of_kubernetes_is_there_at_once_or_not(clock: Clock, version: str) -> None:
     """API servers without it have its group: certificates.k8s.io/v1 has CertificateSigningRequests."""
     server = Server()
     for one in ("v1", "v1beta1"):
@@ -109,51 +130,55 @@ def test_a_kind_of_kubernetes_is_there_at_once_or_not(version: str) -> None:
 
     async def test() -> None:
         async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, QUICK)
+            discovery = Discovery(kube, PACE)
             found = await discovery.look()
             assert found.apis["ClusterTrustBundle"].version == version and not found.missing
             server.without("clustertrustbundles")
+            server.without("xbackends")
             server.without("xbackendtrafficpolicies")  # nor is there the experimental channel
             assert "ClusterTrustBundle" in (await discovery.look()).apis  # not sure yet
-            await asyncio.sleep(QUICK.gone_after)
+            clock.pass_by(PACE.gone_after)
             assert (await discovery.look()).missing == OPTIONAL
-            found = await Discovery(kube, QUICK).look()
+            found = await Discovery(kube, PACE).look()
             assert found.missing == OPTIONAL and not found.undecided
 
     run(test())
 
 
-def test_a_server_that_is_starting_is_not_believed() -> None:
+def test_a_server_that_is_starting_is_not_believed(clock: Clock) -> None:
     server = Server()
     server.served.clear()
     server.ready = 500
 
     async def test() -> None:
         async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, QUICK)
+            discovery = Discovery(kube, PACE)
             for _ in range(3):
+                clock.pass_by(PACE.absent_after)
                 found = await discovery.look()
                 assert "Gateway" in found.undecided and not found.missing
-                await asyncio.sleep(QUICK.absent_after)
             server.ready = 403  # it does not tell: then two looks have to do
-            await discovery.look()
-            await asyncio.sleep(QUICK.absent_after)
+            clock.pass_by(PACE.absent_after - 0.25)
+            assert "Gateway" in (await discovery.look()).undecided
+            clock.pass_by(0.25)
             assert "Gateway" in (await discovery.look()).missing
 
     run(test())
 
 
-def test_a_kind_once_seen_is_gone_after_a_while_only() -> None:
+def test_a_kind_once_seen_is_gone_after_a_while_only(clock: Clock) -> None:
     server = Server()
 
     async def test() -> None:
         async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, QUICK)
+            discovery = Discovery(kube, PACE)
             await discovery.look()
             server.without("gateways")
             found = await discovery.look()
             assert "Gateway" in found.apis and not found.missing
-            await asyncio.sleep(QUICK.gone_after)
+            clock.pass_by(PACE.gone_after - 0.25)
+            assert "Gateway" in (await discovery.look()).apis
+            clock.pass_by(0.25)
             found = await discovery.look()
             assert found.missing == {"Gateway"} and "Gateway" not in found.apis
 
@@ -165,7 +190,7 @@ def test_the_release_is_unknown_without_permission_and_stays_in_an_outage() -> N
 
     async def test() -> None:
         async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, QUICK)
+            discovery = Discovery(kube, PACE)
             assert (await discovery.look()).bundle_version == "v1.6.3"
             server.crd = 500
             assert (await discovery.look()).bundle_version == "v1.6.3"
@@ -187,7 +212,7 @@ def test_no_answer_is_no_discovery() -> None:
     async def test() -> None:
         async with scripted(serve) as kube:
             with pytest.raises(ApiError):
-                await Discovery(kube, QUICK).look()
+                await Discovery(kube, PACE).look()
 
     run(test())
 
@@ -203,7 +228,7 @@ def test_an_upgrade_of_the_kinds_is_seen_without_looking_at_them_all() -> None:
 
     async def test() -> None:
         async with scripted(serve) as kube:
-            discovery = Discovery(kube, QUICK)
+            discovery = Discovery(kube, PACE)
             await discovery.look()
             asked.clear()
             server.notes = {"gateway.networking.k8s.io/bundle-version": "v1.7.0"}

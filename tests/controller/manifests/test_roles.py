@@ -111,6 +111,26 @@ def test_listed_namespaces_have_roles_and_nothing_else_is_read(mode: dict[str, A
     }
 
 
+@pytest.mark.parametrize("mode", [provider(), provider(LISTED), provider(LABELLED)])
+def test_x_backends_and_pods_are_read_where_they_are_allowed(mode: dict[str, Any]) -> None:
+    wanted = {
+        ("", "pods", "list"),
+        ("", "pods", "watch"),
+        ("gateway.networking.x-k8s.io", "xbackends/status", "patch"),
+        *(("gateway.networking.x-k8s.io", "xbackends", verb) for verb in READING),
+    }
+
+    def granted(*settings: str) -> dict[str, Allowed]:
+        roles = of(render(mode, *settings), "Role", "ClusterRole")
+        return {name: _allowed(role) & wanted for name, role in roles.items()}
+
+    assert not any(granted().values())
+    assert not any(granted("config.edgeGateway.extensionApis.enableBackend=true").values())
+    on = granted("config.edgeGateway.extensionApis.enableXBackend=true")
+    assert {name.rpartition("-")[2] for name, found in on.items() if found} == {"watch"}
+    assert all(found in (set(), wanted) for found in on.values())
+
+
 def test_a_selector_needs_the_cluster_wide_role() -> None:
     manifests = render(provider(LABELLED, GATEWAY_NAMESPACE))
     assert "gateway-chart-cluster-infra-manager" in of(manifests, "ClusterRole")

@@ -60,6 +60,18 @@ def policy(zone_aware: dict[str, Any] | None) -> Object:
     )
 
 
+def wishing(name: str) -> Object:
+    """A Service that wants endpoints of the client's zone."""
+    return world.make(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"ports": [{"port": 80}], "trafficDistribution": "PreferClose"},
+        }
+    )
+
+
 def test_the_table_of_a_fleet_says_where_its_proxies_are() -> None:
     async def scenario(made: Room) -> None:
         await made.wait_for(1)
@@ -90,16 +102,14 @@ def test_what_services_want_counts_as_well() -> None:
     async def scenario(made: Room) -> None:
         await made.wait_for(1)
         await made.change(pods(p1="a"))
-        service = world.service("web")
-        spec = msgspec.structs.replace(service.spec, traffic_distribution="PreferClose")  # type: ignore[union-attr, type-var]
-        wished = await made.change(msgspec.structs.replace(service, spec=spec))  # type: ignore[call-arg]
+        wished = await made.change(wishing("web"))
         (fleet,) = wished.shards
         assert KEY in wished.shards[fleet].resources
-        back = await made.change(service)
+        back = await made.change(world.service("web"))
         assert KEY not in back.shards[fleet].resources
         # Of a Service that nobody uses nothing follows.
-        other = msgspec.structs.replace(world.service("other"), spec=spec)  # type: ignore[call-arg]
-        assert KEY not in (await made.change(other)).shards[fleet].resources
+        other = await made.change(wishing("other"))
+        assert KEY not in other.shards[fleet].resources
 
     run(many(2), scenario)
 

@@ -222,3 +222,23 @@ def test_what_the_server_fills_in_for_a_listener_set_is_ours() -> None:
     wanted = {"conditions": [condition("Accepted"), condition("Programmed")]}
     made = merge("ListenerSet", {"conditions": pending}, wanted)
     assert [one["status"] for one in made["conditions"]] == ["True", "True"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "ref"), [("ancestors", "ancestorRef"), ("parents", "parentRef")]
+)
+def test_an_xbackend_in_the_words_of_its_crds(entries: str, ref: str) -> None:
+    """Of v1.7, and of v1.6; what others wrote stays, and ours goes again."""
+    gateway = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
+    condition = {"type": "Accepted", "status": "True", "reason": "Accepted", "message": "m"}
+    ours = {ref: {"name": "gw"}, "controllerName": "a/b", "conditions": [condition]}
+    other = {ref: gateway, "controllerName": "c/d", "conditions": []}
+    written = merge_status(
+        "XBackend", "ns", {entries: [other]}, {entries: [ours]}, controller="a/b", now="t"
+    )
+    assert written is not None and written.keys() == {entries}
+    assert [one["controllerName"] for one in written[entries]] == ["c/d", "a/b"]
+    again = merge_status("XBackend", "ns", written, {entries: [ours]}, controller="a/b", now="u")
+    assert again is None
+    left = merge_status("XBackend", "ns", written, None, controller="a/b", now="u")
+    assert left == {entries: [other]}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.backend import make_response
-from core.client import make_request
+from core.backend import Call, make_response
+from core.client import Client
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.world import World
 from edgefast import ir
@@ -15,11 +15,13 @@ BOUND = "traffic/ns/bound"
 TRIED = ir.Retry(codes=(500,), attempts=3, backoff=1)
 
 
-async def serve(world: World, *units: ir.PolicyUnit, status: int = 500, retry: ir.Retry | None = TRIED):  # type: ignore[no-untyped-def]  # fmt: skip
+async def serve(
+    world: World, *units: ir.PolicyUnit, status: int = 500, retry: ir.Retry | None = TRIED
+) -> tuple[Client, list[Call]]:
     """A client of a rule that repeats, of a backend that fails, and what the backend was asked."""
-    asked: list[object] = []
+    asked: list[Call] = []
 
-    def answer(call: object) -> bytes:
+    def answer(call: Call) -> bytes:
         asked.append(call)
         return make_response(status=status)
 
@@ -40,8 +42,8 @@ def budget(percent: int, interval: int = 3_600_000, count: int = 1, count_interv
     return ir.PolicyUnit(name=BUDGET, traffic=ir.Traffic(retry_constraint=said))
 
 
-async def ask(client: object, requests: int) -> list[int]:
-    return [(await client.ask(make_request("/"))).status for _ in range(requests)]  # type: ignore[attr-defined]
+async def ask(client: Client, requests: int) -> list[int]:
+    return [(await client.get()).status for _ in range(requests)]
 
 
 async def test_a_floor_holds_whatever_there_was_and_past_it_the_answer_is_503(world: World) -> None:

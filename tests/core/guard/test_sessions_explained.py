@@ -83,12 +83,9 @@ async def test_whose_it_is(world: World) -> None:
         rule = make_rule(traffic=(TRAFFIC, OTHER), ceilings=ceilings, session=session)
         served = Served(make_fleet(make_host(rule), make_cluster(1), *units))
         assert said in explain(served, Ask(port=PORT, host="test")).notes
-        (kept,) = (
-            value
-            for name, value in find_outcome(served, Ask(port=PORT, host="test")).settings
-            if name == "session"
-        )
-        assert said.endswith(describe_session(kept))  # type: ignore[arg-type]
+        kept = dict(find_outcome(served, Ask(port=PORT, host="test")).settings)["session"]
+        assert isinstance(kept, ir.SessionPersistence)
+        assert said.endswith(describe_session(kept))
     assert describe_unit(units[1]) == "clients stay with their endpoint by header x-sid"
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
-from core.client import make_request
+from core.backend import Answer, Call
+from core.client import Client, make_request
 from core.fleets import encode, make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.guard.policies import TRAFFIC, traffic
 from core.world import World
@@ -19,12 +21,12 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 ONE, TWO = "service/ns/one/80", "service/ns/two/80"
 
 
-async def serve(world: World, *units: ir.PolicyUnit, shares: tuple[ir.BackendRef, ...], **rule: object):  # type: ignore[no-untyped-def]  # fmt: skip
+async def serve(
+    world: World, *units: ir.PolicyUnit, shares: tuple[ir.BackendRef, ...], **rule: Any
+) -> tuple[Client, list[list[Call]]]:
     """A client of one rule with these shares, of two clusters."""
-    backends, told = [], []
-    for at in range(2):
-        told.append([])
-        backends.append(await world.backend(_noting(told[at])))
+    told: list[list[Call]] = [[], []]
+    backends = [await world.backend(_noting(calls)) for calls in told]
     clusters = [
         make_cluster(one.port, name=name) for one, name in zip(backends, (ONE, TWO), strict=True)
     ]
@@ -33,8 +35,8 @@ async def serve(world: World, *units: ir.PolicyUnit, shares: tuple[ir.BackendRef
     return await world.client(await world.serve(fleet)), told
 
 
-def _noting(calls: list[object]):  # type: ignore[no-untyped-def]
-    def answer(call: object) -> bytes:
+def _noting(calls: list[Call]) -> Answer:
+    def answer(call: Call) -> bytes:
         calls.append(call)
         return OK
 
@@ -45,10 +47,8 @@ def share(cluster: str, *names: str, ceilings: int = 0) -> ir.BackendRef:
     return ir.BackendRef(cluster=cluster, treatment=ir.Treatment(traffic=names, ceilings=ceilings))
 
 
-async def count(client: object, requests: int = 20, path: str = "/") -> Counter[int]:
-    return Counter(
-        [(await client.ask(make_request(path))).status for _ in range(requests)]  # type: ignore[attr-defined]
-    )
+async def count(client: Client, requests: int = 20) -> Counter[int]:
+    return Counter([(await client.get()).status for _ in range(requests)])
 
 
 async def test_a_bound_of_one_backend_is_not_that_of_the_other(world: World) -> None:
@@ -113,7 +113,7 @@ async def test_a_closed_backend_closes_its_share_alone(world: World, known: bool
 
 async def test_a_key_is_asked_for_where_the_backend_says_so(world: World) -> None:
     keyed = ir.LoadBalancer(type="hash", hash=ir.HashPolicy(headers=("x-user",)))
-    told: list[list[object]] = [[], [], []]
+    told: list[list[Call]] = [[], [], []]
     backends = [await world.backend(_noting(one)) for one in told]
     endpoints = tuple(ir.Endpoint("127.0.0.1", one.port) for one in backends)
     clusters = [ir.Cluster(name=name, endpoints=endpoints) for name in (ONE, TWO)]

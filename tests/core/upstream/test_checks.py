@@ -18,6 +18,7 @@ from core.world import World
 from edgefast import ir
 
 CHECK = "/healthz"
+OTHER = "service/ns/other/80"
 
 
 def checking(**parts: Any) -> ir.PolicyUnit:
@@ -32,12 +33,12 @@ def fleet_of(unit: ir.PolicyUnit, *ports: int, **cluster: Any) -> ir.Fleet:
     return make_fleet(make_listener(), host, treated, unit)
 
 
-def answers(name: str, status: Callable[[], int]) -> Callable[[Call], bytes]:
+def answers(name: str, status: int | Callable[[], int] = 200) -> Callable[[Call], bytes]:
     """A backend that answers requests with its name, and checks with a status."""
 
     def answer(call: Call) -> bytes:
         if call.path == CHECK:
-            return b"HTTP/1.1 %d X\r\ncontent-length: 2\r\n\r\nok" % status()
+            return make_response(b"ok", status if isinstance(status, int) else status())
         return make_response(name.encode())
 
     return answer
@@ -55,7 +56,7 @@ def failed(world: World) -> int:
 async def test_who_fails_gets_no_requests_until_it_is_well(world: World) -> None:
     status = 200
     one = await world.backend(answers("one", lambda: status))
-    two = await world.backend(answers("two", lambda: 200))
+    two = await world.backend(answers("two"))
     port = await world.serve(fleet_of(checking(), one.port, two.port))
     await world.until(lambda: world.counters["health_checks"] >= 2)
     await world.settle()
@@ -105,7 +106,7 @@ async def test_what_counts(world: World, parts: dict[str, Any], status: int, man
     def answer(call: Call) -> bytes:
         nonlocal asked
         asked += now != 200
-        return b"HTTP/1.1 %d X\r\ncontent-length: 2\r\n\r\nok" % now
+        return make_response(b"ok", now)
 
     backend = await world.backend(answer)
     await world.serve(fleet_of(checking(**parts), backend.port))
@@ -121,7 +122,7 @@ async def test_what_counts(world: World, parts: dict[str, Any], status: int, man
 
 
 async def test_a_body_that_is_not_as_expected(world: World) -> None:
-    backend = await world.backend(answers("one", lambda: 200))
+    backend = await world.backend(answers("one"))
     await world.serve(fleet_of(checking(expects=b"never"), backend.port))
     await world.until(lambda: failed(world) == 1)
     assert backend.count == 1  # the first one says it all
@@ -147,17 +148,14 @@ async def test_one_that_does_not_answer_in_time(world: World) -> None:
 
 
 async def test_all_that_are_ill_are_used(world: World) -> None:
-    backends = [await world.backend(answers(f"b{at}", lambda: 500)) for at in range(3)]
+    backends = [await world.backend(answers(f"b{at}", 500)) for at in range(3)]
     port = await world.serve(fleet_of(checking(), *(one.port for one in backends)))
     await world.until(lambda: failed(world) == 3)
     assert await names(world, port) == {b"b0", b"b1", b"b2"}
 
 
 async def test_a_threshold_of_panic(world: World) -> None:
-    backends = [
-        await world.backend(answers(f"b{at}", lambda at=at: 200 if at else 500))  # type: ignore[misc]
-        for at in range(4)
-    ]
+    backends = [await world.backend(answers(f"b{at}", 200 if at else 500)) for at in range(4)]
     for panic, met in ((80, 4), (75, 3)):
         check = ir.HealthCheck(kind="http", path=CHECK, interval=100)
         unit = ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(check=check, panic=panic))
@@ -180,7 +178,7 @@ async def test_a_connection_is_a_check(world: World) -> None:
 
 
 async def test_another_port_is_asked(world: World) -> None:
-    asked = await world.backend(answers("asked", lambda: 500))
+    asked = await world.backend(answers("asked", 500))
     good = await world.backend(say("serves"))
     port = await world.serve(fleet_of(checking(port=asked.port), good.port))
     await world.until(lambda: failed(world) == 1)
@@ -191,7 +189,7 @@ async def test_another_port_is_asked(world: World) -> None:
 async def test_one_worker_asks_for_all(workers: Workers) -> None:
     status = 200
     one = await workers.backend(answers("one", lambda: status))
-    two = await workers.backend(answers("two", lambda: 200))
+    two = await workers.backend(answers("two"))
     fleet = fleet_of(checking(), one.port, two.port)
     first, second = await workers.serve_both(fleet)
     await workers.until(lambda: workers.counters["health_checks"] >= 4)
@@ -202,7 +200,7 @@ async def test_one_worker_asks_for_all(workers: Workers) -> None:
 
 
 async def test_another_worker_goes_on(workers: Workers) -> None:
-    backend = await workers.backend(answers("one", lambda: 200))
+    backend = await workers.backend(answers("one"))
     await workers.serve_both(fleet_of(checking(), backend.port))
     await workers.until(lambda: workers.counters["health_checks"] >= 2)
     workers.engine.close(0)
@@ -210,14 +208,19 @@ async def test_another_worker_goes_on(workers: Workers) -> None:
 
 
 async def test_nobody_is_asked_when_nobody_wants_to_know(world: World) -> None:
-    backend = await world.backend(answers("one", lambda: 200))
-    await world.serve(fleet_of(checking(), backend.port))
-    await world.until(lambda: world.counters["health_checks"] >= 2)
-    world.apply(make_fleet(make_listener(), make_host(make_rule()), make_cluster(backend.port)))
-    await world.settle()
-    before = world.counters["health_checks"]
-    await names(world, await world.listen())
-    assert world.counters["health_checks"] == before
+    """For as long as another one, of a cluster that still has the check, is asked several times."""
+    gone, stays = await world.backend(answers("gone")), await world.backend(answers("stays"))
+    other = make_cluster(stays.port, name=OTHER, treatments=((0, (TRAFFIC,)),))
+    treated = make_cluster(gone.port, treatments=((0, (TRAFFIC,)),))
+    host = make_host(make_rule(traffic=(TRAFFIC,)), ("/other", make_rule(OTHER)))
+    world.apply(make_fleet(make_listener(), host, treated, other, checking()))
+    await world.until(lambda: gone.count >= 2 and stays.count >= 2)
+    world.apply(make_fleet(make_listener(), host, make_cluster(gone.port), other, checking()))
+    after = stays.count
+    await world.until(lambda: stays.count >= after + 2)  # what was under way has ended
+    before, after = gone.count, stays.count
+    await world.until(lambda: stays.count >= after + 4)
+    assert gone.count == before
 
 
 async def h2_backend(world: World, act: Callable[[Ask], None]) -> H2Backend:
@@ -269,7 +272,11 @@ async def test_calls_of_grpc(
         ({}, 500, "it answered 500"),
         ({"expects": b"other"}, 200, "what it answered is not as expected"),
         ({"kind": "grpc"}, 200, "it speaks HTTP/1.1, and a call of gRPC needs HTTP/2"),
-        ({"kind": "tcp", "sends": b"x", "expects": b"y"}, 200, "what it says is not as expected"),
+        (
+            {"kind": "tcp", "sends": b"x", "expects": b"y", "timeout": 100},
+            200,
+            "what is expected did not come within 100 ms",
+        ),
         ({}, 0, "no connection"),
     ],
 )

@@ -50,7 +50,7 @@ async def test_what_is_counted_of_requests_knows_no_check(world: World) -> None:
 
 
 async def test_more_endpoints_than_connections_may_be(world: World) -> None:
-    backends = [await world.backend(answers(f"b{at}", lambda: 500)) for at in range(12)]
+    backends = [await world.backend(answers(f"b{at}", 500)) for at in range(12)]
     await world.serve(fleet_of(checking(), *(one.port for one in backends), max_connections=2))
     await world.until(lambda: failed(world) == 12)
 
@@ -68,7 +68,7 @@ async def test_requests_that_have_all_connections(world: World) -> None:
 
 
 async def test_bounds_of_a_rule_know_no_check(workers: Workers) -> None:
-    backends = [await workers.backend(answers("x", lambda: 200)) for _ in range(3)]
+    backends = [await workers.backend(answers("x")) for _ in range(3)]
     traffic = ir.Traffic(
         check=ir.HealthCheck(kind="http", path=CHECK, interval=100),
         max_connections=1,
@@ -122,12 +122,25 @@ async def test_a_new_check_begins_with_all_that_are_there(world: World) -> None:
 
 
 async def test_who_comes_later_has_to_answer_first(world: World) -> None:
-    late = await world.backend(answers("late", lambda: 500))
-    first = await world.backend(answers("first", lambda: 200))
-    port = await world.serve(fleet_of(checking(), first.port))
+    """However long it takes."""
+    held: list[Call] = []
+
+    def answer(call: Call) -> bytes | None:
+        if call.path == CHECK and not held:
+            held.append(call)
+            return None
+        return make_response(b"late")
+
+    late, first = await world.backend(answer), await world.backend(answers("first"))
+    unit = checking(timeout=30_000)
+    port = await world.serve(fleet_of(unit, first.port))
     await world.until(lambda: world.counters["health_checks"] >= 1)
-    world.apply(fleet_of(checking(), first.port, late.port))
+    world.apply(fleet_of(unit, first.port, late.port))
+    await world.until(lambda: bool(held))
     assert await names(world, port) == {b"first"}
+    held[0].reply(b"ok")
+    await world.until(lambda: world.cluster(CLUSTER)["endpoints"][1]["healthy"])
+    assert await names(world, port) == {b"first", b"late"}
 
 
 async def test_who_is_well_again_starts_slowly(world: World) -> None:
@@ -157,7 +170,7 @@ async def test_an_edit_keeps_what_is_known(world: World) -> None:
             return None
         return make_response(b"bad", 500 if ill and call.path == CHECK else 200)
 
-    bad, good = await world.backend(answer), await world.backend(answers("good", lambda: 200))
+    bad, good = await world.backend(answer), await world.backend(answers("good"))
     port = await world.serve(fleet_of(checking(), bad.port, good.port))
     await world.until(lambda: world.counters["health_checks"] >= 2)
     ill = True
@@ -198,8 +211,8 @@ async def test_what_says_nothing_of_an_endpoint(world: World) -> None:
 
 async def test_a_dump_without_any_check(workers: Workers) -> None:
     """When the policy goes, its records and its verdicts do."""
-    bad = await workers.backend(answers("bad", lambda: 500))
-    good = await workers.backend(answers("good", lambda: 200))
+    bad = await workers.backend(answers("bad", 500))
+    good = await workers.backend(answers("good"))
     plain = make_fleet(make_listener(), make_host(make_rule()), make_cluster(bad.port, good.port))
     first, _ = await workers.serve_both(plain)
     await names(workers, first, count=4)
@@ -222,7 +235,7 @@ async def test_a_dump_without_any_check(workers: Workers) -> None:
 
 async def test_mirrors_know_no_check(world: World) -> None:
     """A copy goes past an endpoint that is ejected."""
-    main = await world.backend(answers("main", lambda: 200))
+    main = await world.backend(answers("main"))
     copied, dead = await world.backend(say("x")), world.refusing_port()
     copy = "service/ns/copy/80"
     rule = make_rule(traffic=(TRAFFIC,), mirrors=(ir.Mirror(cluster=copy),))
@@ -246,7 +259,9 @@ async def test_mirrors_know_no_check(world: World) -> None:
 
 
 @pytest.mark.parametrize(("count", "made"), [(6, 6), (7, 6)])
-async def test_many_checks_of_one_backend(world: World, count: int, made: int) -> None:
+async def test_many_checks_of_one_backend(
+    world: World, caplog: pytest.LogCaptureFixture, count: int, made: int
+) -> None:
     """What there is no room for is not made, and said."""
     seen: set[str] = set()
 
@@ -271,6 +286,7 @@ async def test_many_checks_of_one_backend(world: World, count: int, made: int) -
     client = await world.client(port)
     assert all([(await client.get(f"/r{at}")).status == 200 for at in range(count)])
     assert len([one for one in seen if one.startswith("/check")]) == made
+    assert (f"has {count} health checks" in caplog.text) == (count > made)
 
 
 @pytest.mark.parametrize("kind", ["http", "tcp"])
@@ -281,6 +297,9 @@ async def test_certificates_are_verified(secure: World, kind: str) -> None:
     await secure.serve(fleet_of(checking(kind=kind, path=path), backend.port, tls=wrong))
     await secure.until(lambda: failed(secure) == 1)
     secure.apply(fleet_of(checking(kind=kind, path=path), backend.port, tls=right))
+    assert not secure.cluster(CLUSTER)["endpoints"][0][
+        "healthy"
+    ]  # it stays what it was found to be
     await secure.until(lambda: secure.cluster(CLUSTER)["endpoints"][0]["healthy"])
 
 

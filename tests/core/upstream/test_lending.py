@@ -34,6 +34,11 @@ async def begin(world: World, backend: H2Backend, port: int, path: str = "/") ->
     return client, await backend.ask()
 
 
+async def rest(world: World, count: int) -> None:
+    """Wait until a worker has so many idle connections."""
+    await world.until(lambda: world.cluster(CLUSTER)["endpoints"][0]["idle"] == count)
+
+
 async def test_as_many_are_left_as_are_wanted(workers: Workers) -> None:
     """Two workers have two idle ones each; a third needs one."""
     backend = await workers.backend()
@@ -49,7 +54,7 @@ async def test_as_many_are_left_as_are_wanted(workers: Workers) -> None:
         for client in held:
             assert (await client.response()).status == 200
         for each in (workers, workers.other):
-            await each.until(lambda each=each: each.cluster(CLUSTER)["endpoints"][0]["idle"] == 2)  # type: ignore[misc]
+            await rest(each, 2)
         client = await third.client(await third.serve(fleet))
         await client.send(make_request("/"))
         await third.until(lambda: third.asked)

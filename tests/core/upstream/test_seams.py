@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 
-from core.backend import make_response, say
+from core.backend import Answer, make_response, say
 from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_rule
 from core.guard.policies import TRAFFIC
@@ -25,19 +26,48 @@ def unit(name: str = TRAFFIC, **said: Any) -> ir.PolicyUnit:
     return ir.PolicyUnit(name=name, traffic=ir.Traffic(**said))
 
 
-def pending(world: World) -> int:
-    return int(world.cluster(CLUSTER)["pending"])
+def check_at(path: str) -> ir.HealthCheck:
+    """One that finds out at once."""
+    return ir.HealthCheck(kind="http", path=path, interval=50, unhealthy=1)
+
+
+CHECK = check_at("/healthz")
+
+
+async def ill_at(world: World, path: str, count: int, *ill: int) -> list[int]:
+    """Ports of backends that answer with their number, these with 500 at this path."""
+
+    def answer(at: int) -> Answer:
+        return lambda call: make_response(
+            b"%d" % at, 500 if at in ill and call.path == path else 200
+        )
+
+    return [(await world.backend(answer(at))).port for at in range(count)]
+
+
+async def h2_numbered(world: World, count: int) -> list[int]:
+    """Ports of backends of HTTP/2 that answer with their number."""
+    backends = [
+        await H2Backend(lambda ask, at=at: ask.reply(b"%d" % at)).start() for at in range(count)
+    ]
+    for one in backends:
+        world.keep(one)
+    return [one.port for one in backends]
+
+
+def treated(ports: list[int]) -> ir.Cluster:
+    return make_cluster(*ports, treatments=((0, (TRAFFIC,)),))
+
+
+def fleet_of(cluster: ir.Cluster, *units: ir.PolicyUnit) -> ir.Fleet:
+    return make_fleet(make_host(make_rule(traffic=(TRAFFIC,))), cluster, *units)
 
 
 async def test_a_full_endpoint_of_a_session(world: World) -> None:
     """It is served elsewhere for once, on what is idle there; its session stays."""
     backends = await numbered(world, 2)
     ports = [one.port for one in backends]
-    fleet = make_fleet(
-        make_host(make_rule(traffic=(TRAFFIC,))),
-        make_cluster(*ports),
-        unit(session=BY_COOKIE, max_endpoint_connections=1),
-    )
+    fleet = fleet_of(make_cluster(*ports), unit(session=BY_COOKIE, max_endpoint_connections=1))
     port = await world.serve(fleet)
     a, b, c = [await world.client(port) for _ in range(3)]
     backends[0].answer = None
@@ -52,45 +82,25 @@ async def test_a_full_endpoint_of_a_session(world: World) -> None:
     await a.response()
 
 
-async def test_sessions_while_all_are_ill(world: World) -> None:
-    """When all are out nobody is: a session stays."""
-    backends = [
-        await world.backend(
-            lambda call, at=at: make_response(b"%d" % at, 500 if call.path == "/healthz" else 200)
-        )
-        for at in range(4)
-    ]
-    ports = [one.port for one in backends]
-    check = ir.HealthCheck(kind="http", path="/healthz", interval=50, unhealthy=1)
-    u = unit(session=BY_COOKIE, check=check)
-    cluster = make_cluster(*ports, treatments=((0, (TRAFFIC,)),))
-    client = await world.client(
-        await world.serve(make_fleet(make_host(make_rule(traffic=(TRAFFIC,))), cluster, u))
-    )
+@pytest.mark.parametrize("panic", [None, 50])
+async def test_sessions_while_all_are_ill(world: World, panic: int | None) -> None:
+    """When all are out nobody is, whether a threshold says so or not: a session stays."""
+    ports = await ill_at(world, "/healthz", 4, 0, 1, 2, 3)
+    fleet = fleet_of(treated(ports), unit(session=BY_COOKIE, check=CHECK, panic=panic))
+    client = await world.client(await world.serve(fleet))
     await world.until(lambda: world.counters["health_checks_ill"] >= 4)
-    await world.settle()
-    got = [(await get(client, write(ports[2]))).body for _ in range(10)]
-    assert set(got) == {b"2"}, got
+    for port, body in zip(ports, (b"0", b"1", b"2", b"3"), strict=True):
+        assert (await get(client, write(port))).body == body
 
 
 async def test_sessions_where_panic(world: World) -> None:
-    backends = [
-        await world.backend(
-            lambda call, at=at: make_response(b"%d" % at, 500 if call.path == "/healthz" else 200)
-        )
-        for at in range(4)
-    ]
-    ports = [one.port for one in backends]
-    check = ir.HealthCheck(kind="http", path="/healthz", interval=50, unhealthy=1)
-    u = unit(session=BY_COOKIE, check=check, panic=50)
-    cluster = make_cluster(*ports, treatments=((0, (TRAFFIC,)),))
-    client = await world.client(
-        await world.serve(make_fleet(make_host(make_rule(traffic=(TRAFFIC,))), cluster, u))
-    )
-    await world.until(lambda: world.counters["health_checks_ill"] >= 4)
-    await world.settle()
-    got = [(await get(client, write(ports[2]))).body for _ in range(10)]
-    assert set(got) == {b"2"}, got
+    """So many are out that all are used: the session of one that is ill stays, and does not where fewer are asked for."""
+    ports = await ill_at(world, "/healthz", 4, 2, 3)
+    for panic, body in ((60, {b"2"}), (50, {b"0", b"1"})):
+        fleet = fleet_of(treated(ports), unit(session=BY_COOKIE, check=CHECK, panic=panic))
+        client = await world.client(await world.serve(fleet))
+        await world.until(lambda: world.counters["health_checks_ill"] >= 2)
+        assert {(await get(client, write(ports[2]))).body for _ in range(20)} == body
 
 
 BACK = "traffic/ns/back"
@@ -98,26 +108,15 @@ BACK = "traffic/ns/back"
 
 async def test_session_read_with_shares_check(world: World) -> None:
     """Check at the Service alone: a value whose first endpoint is ill and second is well."""
-    ill = [False] * 4
-    backends = [
-        await world.backend(
-            lambda call, at=at: make_response(
-                b"%d" % at, 500 if call.path == "/healthz" and ill[at] else 200
-            )
-        )
-        for at in range(4)
-    ]
-    ports = [one.port for one in backends]
-    check = ir.HealthCheck(kind="http", path="/healthz", interval=50, unhealthy=1)
+    ports = await ill_at(world, "/healthz", 4, 1)
     cluster = make_cluster(*ports, treatments=((0, (TRAFFIC, BACK)),))
     share = ir.BackendRef(cluster=CLUSTER, treatment=ir.Treatment(traffic=(TRAFFIC, BACK)))
     fleet = make_fleet(
         make_host(make_rule(share, traffic=(TRAFFIC,))),
         cluster,
         keeping(BY_COOKIE),
-        unit(BACK, check=check),
+        unit(BACK, check=CHECK),
     )
-    ill[1] = True
     client = await world.client(await world.serve(fleet))
     await world.until(
         lambda: world.counters["health_checks_ill"] >= 1 and world.counters["health_checks"] >= 4
@@ -129,17 +128,7 @@ async def test_session_read_with_shares_check(world: World) -> None:
 
 async def test_session_lost_by_rules_check_that_share_has_not(world: World) -> None:
     """The rule's unit is overridden at the share (another check): the session of a well endpoint stays."""
-    backends = [
-        await world.backend(
-            lambda call, at=at: make_response(
-                b"%d" % at, 500 if call.path == "/bad" and at == 2 else 200
-            )
-        )
-        for at in range(4)
-    ]
-    ports = [one.port for one in backends]
-    bad = ir.HealthCheck(kind="http", path="/bad", interval=50, unhealthy=1)
-    good = ir.HealthCheck(kind="http", path="/good", interval=50, unhealthy=1)
+    ports = await ill_at(world, "/bad", 4, 2)
     # /free uses the cluster by the rule's own check, so it is made
     cluster = make_cluster(*ports, treatments=((0, (TRAFFIC,)), (1, (BACK, TRAFFIC))))
     share = ir.BackendRef(
@@ -148,8 +137,8 @@ async def test_session_lost_by_rules_check_that_share_has_not(world: World) -> N
     fleet = make_fleet(
         make_host(make_rule(share, traffic=(TRAFFIC,)), ("/free", make_rule(traffic=(TRAFFIC,)))),
         cluster,
-        unit(session=BY_COOKIE, check=bad),
-        unit(BACK, check=good),
+        unit(session=BY_COOKIE, check=check_at("/bad")),
+        unit(BACK, check=check_at("/good")),
     )
     client = await world.client(await world.serve(fleet))
     await world.until(
@@ -161,19 +150,12 @@ async def test_session_lost_by_rules_check_that_share_has_not(world: World) -> N
 
 
 async def test_h2_draining_holds_no_place(world: World) -> None:
-    backends = [H2Backend(lambda ask, at=at: ask.reply(b"%d" % at)) for at in range(2)]
-    for one in backends:
-        world.keep(await one.start())
-    ports = [one.port for one in backends]
+    ports = await h2_numbered(world, 2)
     cluster = msgspec.structs.replace(
         make_cluster(ports[0], protocol="h2", max_connections=1),
         fallback=make_cluster(ports[1]).endpoints,
     )
-    client = await world.client(
-        await world.serve(
-            make_fleet(make_host(make_rule(traffic=(TRAFFIC,))), cluster, keeping(BY_COOKIE))
-        )
-    )
+    client = await world.client(await world.serve(fleet_of(cluster, keeping(BY_COOKIE))))
     for _ in range(3):
         assert (await get(client, write(ports[1]))).body == b"1"
         answer = await asyncio.wait_for(get(client), 3)
@@ -181,41 +163,24 @@ async def test_h2_draining_holds_no_place(world: World) -> None:
 
 
 async def test_h2_bound_makes_place(world: World) -> None:
-    backends = [H2Backend(lambda ask, at=at: ask.reply(b"%d" % at)) for at in range(2)]
-    for one in backends:
-        world.keep(await one.start())
-    ports = [one.port for one in backends]
+    ports = await h2_numbered(world, 2)
     cluster = make_cluster(*ports, protocol="h2", max_connections=1)
-    client = await world.client(
-        await world.serve(
-            make_fleet(make_host(make_rule(traffic=(TRAFFIC,))), cluster, keeping(BY_COOKIE))
-        )
-    )
-    got = []
+    client = await world.client(await world.serve(fleet_of(cluster, keeping(BY_COOKIE))))
     for at in (0, 1, 0, 1):
-        got.append((await get(client, write(ports[at]))).body)
-    assert got == [b"0", b"1", b"0", b"1"], got
+        assert (await get(client, write(ports[at]))).body == b"%d" % at
 
 
 async def test_ill_then_draining(world: World) -> None:
-    backends = [
-        await world.backend(lambda call, at=at: make_response(b"%d" % at, 500 if at == 1 else 200))
-        for at in range(2)
-    ]
-    ports = [one.port for one in backends]
-    check = ir.HealthCheck(kind="http", path="/healthz", interval=50, unhealthy=1)
-    u = unit(session=BY_COOKIE, check=check)
-    cluster = make_cluster(*ports, treatments=((0, (TRAFFIC,)),))
-    client = await world.client(
-        await world.serve(make_fleet(make_host(make_rule(traffic=(TRAFFIC,))), cluster, u))
-    )
+    ports = await ill_at(world, "/healthz", 2, 1)
+    cluster, u = treated(ports), unit(session=BY_COOKIE, check=CHECK)
+    client = await world.client(await world.serve(fleet_of(cluster, u)))
     await world.until(lambda: world.counters["health_checks_ill"] >= 1)
     await world.settle()
     assert (await get(client, write(ports[1]))).body == b"0"
     going = msgspec.structs.replace(
         cluster, endpoints=cluster.endpoints[:1], fallback=cluster.endpoints[1:]
     )
-    world.apply(make_fleet(make_host(make_rule(traffic=(TRAFFIC,))), going, u))
+    world.apply(fleet_of(going, u))
     answer = await get(client, write(ports[1]))
     assert (answer.status, answer.body) == (200, b"0")
 
@@ -226,30 +191,20 @@ async def test_zone_counts_once(world: World) -> None:
     backends = [await world.backend(say("x")) for _ in range(3)]
     ports = [one.port for one in backends]
 
-    def fl(n: int) -> ir.Fleet:
-        made = make_cluster(*ports[:n])
-        made = msgspec.structs.replace(
-            made,
-            endpoints=tuple(
-                msgspec.structs.replace(e, zone=z)
-                for e, z in zip(made.endpoints, "bba", strict=False)
-            ),
-        )
-        return make_fleet(
-            make_host(make_rule(traffic=(TRAFFIC,))),
-            made,
-            unit(
-                load_balancer=ir.LoadBalancer(
-                    type="least_request",
-                    zones=ir.ZoneAware(min_endpoints=1, force=1),
-                    slow_start=60000,
-                )
-            ),
-        )
+    balancer = ir.LoadBalancer(
+        type="least_request", zones=ir.ZoneAware(min_endpoints=1, force=1), slow_start=60_000
+    )
 
-    client = await world.client(await world.serve(fl(2)))
+    def fleet(count: int) -> ir.Fleet:
+        endpoints = tuple(
+            ir.Endpoint(address="127.0.0.1", port=port, zone=zone)
+            for port, zone in zip(ports[:count], "bba"[:count], strict=True)
+        )
+        return fleet_of(ir.Cluster(name=CLUSTER, endpoints=endpoints), unit(load_balancer=balancer))
+
+    client = await world.client(await world.serve(fleet(2)))
     await client.get()
-    world.apply(fl(3))
+    world.apply(fleet(3))
     before = world.counters["zone_own"] + world.counters["zone_other"]
     for _ in range(20):
         await client.get()

@@ -10,7 +10,7 @@ from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.routename import key_of, kind_of, plain_key
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.facts.policyshape import Level, PolicyShape
+from edgefast.translate.facts.policyshape import Family, Level, Merge, PolicyShape, Unit
 from edgefast.translate.policy.merge import Effective, merge_levels
 from tests.translate.policy.hierarchy import (
     CLUSTERS,
@@ -94,9 +94,9 @@ def test_rules_are_what_a_naive_evaluator_says(seed: int, count: int) -> None:
 
 
 def shape(
-    name: str, *units: str, merge: str = "Inherit", age: int = 1, family: str = "security"
+    name: str, *units: Unit, merge: Merge = "Inherit", age: int = 1, family: Family = "security"
 ) -> PolicyShape:
-    return PolicyShape((age, f"ns/{name}"), family, units, merge)  # type: ignore[arg-type]
+    return PolicyShape((age, f"ns/{name}"), family, units, merge)
 
 
 def merge(*levels: Level) -> Effective:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -109,6 +110,7 @@ class Envoy:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _is_open(port: int) -> bool:

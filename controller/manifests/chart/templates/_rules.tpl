@@ -79,6 +79,21 @@
   verbs: ["get", "list", "watch"]
 {{- end -}}
 
+{{- define "edge.rules.xbackends" -}}
+# Backends of the experimental channel; get reads one again when its status was changed meanwhile.
+- apiGroups: ["gateway.networking.x-k8s.io"]
+  resources: ["xbackends"]
+  verbs: ["get", "list", "watch"]
+# Their conditions.
+- apiGroups: ["gateway.networking.x-k8s.io"]
+  resources: ["xbackends/status"]
+  verbs: ["patch"]
+# Endpoints of those of type EndpointSelector; only Pods with the labels that one asks for are listed and watched.
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["list", "watch"]
+{{- end -}}
+
 {{- define "edge.rules.infra" -}}
 # Fleets: identity, address, authority (spec section 5).
 - apiGroups: [""]

@@ -1,4 +1,4 @@
-"""Session persistence: of a route's rule or a BackendTrafficPolicy -> ir.SessionPersistence.
+"""Session persistence: of a route's rule, a BackendTrafficPolicy or an XBackend -> ir.SessionPersistence.
 
 In: the field. Out: names and times as a proxy has them; every mistake told.
 Source: GEP-1619 as of Gateway API v1.7; RFC 6265 4.1.1 (cookies).
@@ -14,7 +14,7 @@ from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
 from edgefast.resources.edge.sessionpersistence import TrafficSession
 from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.model.sessionpersistence import SessionPersistence
+from edgefast.resources.model.sessionpersistence import Session, SessionPersistence
 from edgefast.resources.rules.sessionpersistence import (
     check_lifetime,
     check_own_type,
@@ -36,7 +36,7 @@ _OTHERS = frozenset({"cookie", "set-cookie", "authorization", "content-type"})
 
 
 def translate_session(
-    given: SessionPersistence | None,
+    given: Session | None,
     report: Report,
     path: str,
     condition: Word = "UnsupportedValue",
@@ -46,20 +46,21 @@ def translate_session(
         return None
     one = _Session(report, path, condition)
     one.check_word(given.type, _TYPES, "type")
-    found = (*check_lifetime(given), *check_release(given))
+    older = given if isinstance(given, SessionPersistence) else None
+    found = (*check_lifetime(given), *(check_release(older) if older is not None else ()))
     found += tuple(
         check_own_type(given) if isinstance(given, TrafficSession) else check_type(given)
     )
     refuse_violations(found, report, path, condition)
     header = given.type == "Header"
-    name, cookie_path, lifetime = given.session_name or "", "/", "Session"
+    name, cookie_path, lifetime = (older and older.session_name) or "", "/", "Session"
     where = "sessionName"
     if given.cookie is not None:
         name, where = given.cookie.name or "", "cookie.name"
         cookie_path, lifetime = given.cookie.path, given.cookie.lifetime_type
         one.check_word(lifetime, _LIFETIMES, "cookie.lifetimeType")
-    elif given.cookie_config is not None:
-        lifetime = given.cookie_config.lifetime_type
+    elif older is not None and older.cookie_config is not None:
+        lifetime = older.cookie_config.lifetime_type
         one.check_word(lifetime, _LIFETIMES, "cookieConfig.lifetimeType")
     if given.header is not None:
         name, where = given.header.name, "header.name"

@@ -1,0 +1,235 @@
+"""Pods: those that XBackends select by their labels, followed by one watch for each namespace and set of labels.
+
+In: an API server, the selections that are wanted (references.py). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
+Of a Pod its first address is kept and whether it serves, so that nothing happens when anything else of it changes. What is wanted no
+longer is forgotten at once. Must never: follow Pods that no XBackend selects, or hold everything up because some cannot be read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Set
+from functools import partial
+
+import msgspec
+
+from controller.kube.apis import APIS
+from controller.kube.client import Kube
+from controller.kube.depth import decode_json
+from controller.kube.errors import ApiError
+from controller.kube.pace import Pace
+from controller.kube.reflector import Item, Key, Reflector, Target
+from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.sortedmap import EMPTY, SortedMap
+
+__all__ = ["Pods", "Selection", "Table", "list_pods"]
+
+log = logging.getLogger(__name__)
+
+#: Namespace, and labels as an API server takes them.
+Selection = tuple[str, str]
+Table = SortedMap[Selection, tuple[SelectedPod, ...]]
+
+_API = APIS["v1", "Pod"]
+_PAGE = 500
+#: Phases in which nothing of a Pod runs any more.
+_OVER = ("Succeeded", "Failed")
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    deletion_timestamp: str | None = None
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
+    conditions: list[_Condition] | None = None
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Meta
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _Followed:
+    """The Pods of one selection."""
+
+    def __init__(self, reflector: Reflector) -> None:
+        self.reflector = reflector
+        self.task: asyncio.Task[None] | None = None
+        self.since = time.monotonic()
+        self.pods: dict[Key, SelectedPod] = {}
+
+
+class Pods:
+    """See the module's text; single-threaded. `run` it as a task."""
+
+    def __init__(self, kube: Kube, on_change: Callable[[], None], pace: Pace) -> None:
+        self._kube = kube
+        self._on_change = on_change
+        self._pace = pace
+        self._followed: dict[Selection, _Followed] = {}
+        self._dirty: set[Selection] = set()
+        self._table: Table = EMPTY
+        self._look = asyncio.Event()
+        self._leaving: list[asyncio.Task[None]] = []
+        self._ended: Counter[str] = Counter()  # restarts of reflectors that are no more, by cause
+        self._patience: asyncio.TimerHandle | None = None
+
+    async def run(self) -> None:
+        """Follow what is wanted until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._look.clear()
+                for task in self._leaving:
+                    task.cancel()
+                self._leaving.clear()
+                for one in self._followed.values():
+                    if one.task is None:
+                        one.task = group.create_task(one.reflector.run())
+                await self._look.wait()
+
+    def want(self, selections: Set[Selection]) -> bool:
+        """Say what is selected now; tell whether all of it has been read, or been waited for."""
+        for selection in self._followed.keys() - selections:
+            self._drop(selection)
+        for selection in sorted(selections - self._followed.keys()):
+            self._followed[selection] = self._begin(selection)
+            self._look.set()
+        open_ = [one.since for one in self._followed.values() if not _is_answered(one)]
+        if not open_:
+            return True
+        left = min(open_) + self._pace.patience - time.monotonic()
+        if left <= 0:
+            return True
+        if self._patience is not None:
+            self._patience.cancel()
+        self._patience = asyncio.get_running_loop().call_later(left, self._on_change)
+        return False
+
+    def table(self) -> Table:
+        """Return the Pods by selection; the identical table where nothing has changed."""
+        if self._dirty:
+            draft = self._table.edit()
+            for selection in self._dirty:
+                one = self._followed.get(selection)
+                if one is not None and one.pods:
+                    draft[selection] = tuple(sorted(set(one.pods.values())))
+                else:
+                    draft.pop(selection, None)
+            self._dirty.clear()
+            self._table = draft.done()
+        return self._table
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """What cannot be read right now, and why."""
+        return {
+            f"{one.reflector.target} ({selection[1]})": one.reflector.problem
+            for selection, one in self._followed.items()
+            if one.reflector.problem
+        }
+
+    @property
+    def selections(self) -> frozenset[Selection]:
+        """What is followed."""
+        return frozenset(self._followed)
+
+    @property
+    def restarts(self) -> Counter[str]:
+        """How often watching began anew, by cause; it only grows."""
+        total = Counter(self._ended)
+        for one in self._followed.values():
+            total.update(one.reflector.restarts)
+        return total
+
+    def _begin(self, selection: Selection) -> _Followed:
+        reflector = Reflector(
+            self._kube,
+            Target(_API, selection[0], label_selector=selection[1]),
+            partial(self._on_put, selection),
+            partial(self._on_delete, selection),
+            self._on_change,
+            pace=self._pace,
+        )
+        return _Followed(reflector)
+
+    def _drop(self, selection: Selection) -> None:
+        one = self._followed.pop(selection)
+        self._ended.update(one.reflector.restarts)
+        self._dirty.add(selection)
+        if one.task is not None:
+            self._leaving.append(one.task)
+            self._look.set()
+
+    def _on_put(self, selection: Selection, item: Item) -> None:
+        self._set(selection, (item.namespace, item.name), _read(item))
+
+    def _on_delete(self, selection: Selection, namespace: str, name: str) -> None:
+        self._set(selection, (namespace, name), None)
+
+    def _set(self, selection: Selection, key: Key, pod: SelectedPod | None) -> None:
+        one = self._followed.get(selection)
+        if one is None or one.pods.get(key) == pod:
+            return
+        if pod is not None:
+            one.pods[key] = pod
+        else:
+            del one.pods[key]
+        self._dirty.add(selection)
+        if one.reflector.synced:  # of the first list all is told at once
+            self._on_change()
+
+
+def _is_answered(one: _Followed) -> bool:
+    return one.reflector.synced or bool(one.reflector.problem)
+
+
+def _read(item: Item) -> SelectedPod | None:
+    """Return what is known of a Pod, None of one that serves nothing."""
+    try:
+        pod = decode_json(item.raw, _Pod)
+    except msgspec.MsgspecError as error:
+        log.warning("Pod %s/%s: cannot be read: %s", item.namespace, item.name, error)
+        return None
+    status = pod.status
+    ready = any(one.type == "Ready" and one.status == "True" for one in status.conditions or ())
+    if not ready or not status.pod_ip or status.phase in _OVER:
+        return None
+    return SelectedPod(address=status.pod_ip, leaving=pod.metadata.deletion_timestamp is not None)
+
+
+async def list_pods(
+    kube: Kube, selections: Set[Selection]
+) -> tuple[Table, dict[Selection, ApiError]]:
+    """Read once what `Pods` would follow; and which may not be read, and why. ApiError for any other reason."""
+    draft = EMPTY.edit()
+    refused: dict[Selection, ApiError] = {}
+    for selection in sorted(selections):
+        found: set[SelectedPod] = set()
+        cursor = ""
+        try:
+            while True:
+                page = await kube.list(
+                    _API, selection[0], limit=_PAGE, cursor=cursor, label_selector=selection[1]
+                )
+                read = (_read(Item(selection[0], "", "", raw)) for raw in page.items or ())
+                found.update(pod for pod in read if pod is not None)
+                cursor = page.cursor
+                if not cursor:
+                    break
+        except ApiError as error:
+            if not error.forbidden:
+                raise
+            refused[selection] = error
+        if found:
+            draft[selection] = tuple(sorted(found))
+    return draft.done(), refused

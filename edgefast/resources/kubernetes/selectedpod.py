@@ -1,0 +1,19 @@
+"""SelectedPod: what is known of a Pod that a selector has: where it is, and whether it takes requests.
+
+In: Pods of an API server, as the controller follows them. Out: values of `Snapshot.pods`. There are no Pods in files.
+Source: what Kubernetes' own EndpointSlices say of the same Pod: its first address; ready, or serving while it terminates.
+Must never: hold what changes although neither does.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["SelectedPod"]
+
+
+class SelectedPod(msgspec.Struct, frozen=True, kw_only=True, order=True, gc=False):
+    """A Pod with an address that serves."""
+
+    address: str
+    leaving: bool = False  # it is terminating: used only while no other is left

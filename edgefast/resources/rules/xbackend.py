@@ -1,0 +1,102 @@
+"""Rules about XBackends: what an API server refuses in one, by the words of its CRD.
+
+In: parts of XBackends. Out: violations.
+Source: CEL of Gateway API v1.7 XBackend, and of v1.6 where only that has the field.
+Must never: refuse what the API accepts and only this product lacks; that goes to the status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from edgefast.resources.gatewayapi.xbackend import (
+    ExternalHostname,
+    XBackendPort,
+    XBackendSpec,
+    XBackendTLS,
+)
+from edgefast.resources.rules.hostname import check_hostname
+from edgefast.resources.rules.rule import RuleBook, Violation
+
+__all__ = [
+    "BOOK",
+    "check_external_hostname",
+    "check_port",
+    "check_protocol",
+    "check_session",
+    "check_tls",
+    "check_type",
+]
+
+BOOK = RuleBook()
+
+_INSIDE = ".cluster.local"
+
+
+@BOOK.on(XBackendPort, "number", "port")
+def check_port(one: XBackendPort) -> Iterable[Violation]:
+    """There is one port."""
+    if one.number is None and one.port is None:
+        return (Violation(("number",), "Required", "the port to connect to"),)
+    if one.number is not None and one.port is not None:
+        return (Violation(("port",), "Forbidden", "number says it"),)
+    return ()
+
+
+@BOOK.on(ExternalHostname, "hostname")
+def check_external_hostname(one: ExternalHostname) -> Iterable[Violation]:
+    """What is outside has a name, and it is no Service's."""
+    if said := check_hostname(one.hostname):
+        return (Violation(("hostname",), "Invalid", said),)
+    if f".{one.hostname}".endswith(_INSIDE):
+        said = f'"{one.hostname}" (a name of the cluster\'s own, {_INSIDE}, is not allowed)'
+        return (Violation(("hostname",), "Invalid", said, "refer to the Service"),)
+    return ()
+
+
+@BOOK.on(XBackendSpec, "type", "external_hostname", "endpoint_selector")
+def check_type(one: XBackendSpec) -> Iterable[Violation]:
+    """Exactly what `type` names."""
+    for word, name, part in (
+        ("ExternalHostname", "externalHostname", one.external_hostname),
+        ("EndpointSelector", "endpointSelector", one.endpoint_selector),
+    ):
+        if one.type == word and part is None:
+            yield Violation((name,), "Required", f"with type {one.type}")
+        elif one.type != word and part is not None:
+            yield Violation((name,), "Forbidden", f"with type {one.type} (it belongs to {word})")
+
+
+@BOOK.on(XBackendSpec, "type", "session_persistence")
+def check_session(one: XBackendSpec) -> Iterable[Violation]:
+    """Of a name nobody knows what endpoints it has."""
+    if one.session_persistence is not None and one.type != "EndpointSelector":
+        said = f"with type {one.type} (it belongs to EndpointSelector)"
+        return (Violation(("sessionPersistence",), "Forbidden", said),)
+    return ()
+
+
+@BOOK.on(XBackendSpec, "protocol", "tls")
+def check_protocol(one: XBackendSpec) -> Iterable[Violation]:
+    """What is spoken says whether it is inside TLS."""
+    if one.protocol == "H2C" and one.encrypted:
+        said = "with protocol H2C, which is without TLS"
+        return (Violation(("tls", "mode"), "Forbidden", said, "use protocol HTTP2"),)
+    if one.protocol in ("HTTP2", "WSS") and not one.encrypted:
+        hint = "use protocol H2C without TLS" if one.protocol == "HTTP2" else ""
+        said = f"with protocol {one.protocol}, which is inside TLS"
+        return (Violation(("tls",), "Required", said, hint),)
+    return ()
+
+
+@BOOK.on(XBackendTLS, "mode", "client_certificate_ref", "validation")
+def check_tls(one: XBackendTLS) -> Iterable[Violation]:
+    """Exactly what `mode` needs."""
+    for name, part, wanted in (
+        ("clientCertificateRef", one.client_certificate_ref, one.mode == "ClientAndServer"),
+        ("validation", one.validation, one.mode != "None"),
+    ):
+        if wanted and part is None:
+            yield Violation((name,), "Required", f"with mode {one.mode}")
+        elif not wanted and part is not None:
+            yield Violation((name,), "Forbidden", f"with mode {one.mode}")

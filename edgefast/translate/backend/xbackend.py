@@ -1,0 +1,81 @@
+"""XBackend as the target of a reference: what is spoken to it, and why it leads nowhere.
+
+In: a backendRef that names an XBackend. Out: the `ClusterRef` to send to, or None and a problem.
+Source: Gateway API v1.7 XBackend spec.protocol, BackendObjectReference ("must not have port for Backend reference"); v1.6 takes a port,
+which then is the XBackend's own. Routes of TLS and TCP may name one: its protocol has the word; none of its words is a datagram's.
+Must never: speak to it in what it says that it does not want.
+"""
+
+from __future__ import annotations
+
+from edgefast.problem import supported_text
+from edgefast.resources.gatewayapi.xbackend import XBackend
+from edgefast.resources.model.reference import BackendObjectReference
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import Reader
+from edgefast.translate.report.report import Report
+
+__all__ = ["ONLY_HTTP1", "resolve_xbackend"]
+
+#: Protocols that are HTTP/1.1 and nothing else, and those that are HTTP/2.
+ONLY_HTTP1 = ("HTTP11", "WSS")
+_HTTP2 = ("HTTP2", "H2C", "GRPC")
+#: By what is spoken (backend.py): the protocols that an XBackend may name.
+_SPOKEN: dict[str, tuple[str, ...]] = {
+    "http": ("HTTP", *_HTTP2, *ONLY_HTTP1),
+    "h2": ("HTTP", *_HTTP2),
+    "stream": ("TCP",),
+    "raw": ("TCP",),
+}
+
+
+def resolve_xbackend(
+    ref: BackendObjectReference,
+    target: tuple[str, str],
+    reader: Reader,
+    report: Report,
+    path: str,
+    *,
+    spoken: str,
+) -> ClusterRef | None:
+    """Resolve a reference that may be made; `path` is its field path."""
+    backend = reader.x_backend(*target)
+    named = f"XBackend {target[0]}/{target[1]}"
+    if backend is None:
+        missing = "XBackend" in reader.settings.missing
+        hint = (
+            "the API server has no kind XBackend: install its CRD (experimental)" if missing else ""
+        )
+        report.unresolve(f"{path}.name", "BackendNotFound", f"{named} not found", hint)
+        return None
+    port = backend.spec.port.value
+    if ref.port is not None and ref.port != port:
+        said = f"{ref.port} ({named} has its own, {port or 'none'})"
+        report.unresolve(f"{path}.port", "PortNotFound", said, "leave port out")
+        return None
+    protocol = backend.spec.protocol or ""
+    word = "h2" if spoken == "h2" or (spoken == "http" and protocol in _HTTP2) else ""
+    if spoken == "raw" and backend.spec.encrypted:
+        word = "raw"
+    cluster = ClusterRef("xbackend", *target, 0, "", word)
+    broken = reader.cluster(cluster).broken
+    if broken:
+        report.follow(report.unresolve(path, "InvalidBackendRef", broken))
+        return None
+    wrong = _check_spoken(backend, protocol, spoken)
+    if wrong:
+        report.unresolve(f"{path}.name", "UnsupportedProtocol", f"{named}: {wrong}")
+        return None
+    return cluster
+
+
+def _check_spoken(backend: XBackend, protocol: str, spoken: str) -> str:
+    """Return why nothing can be sent to it in what is spoken, "" when something can."""
+    known = _SPOKEN.get(spoken)
+    if known is None:
+        return "none of the protocols of an XBackend is one of datagrams"
+    if backend.spec.session_persistence is not None and spoken not in ("http", "h2"):
+        return "it has sessionPersistence, which routes of HTTP alone can keep"
+    if protocol and protocol not in known:
+        return f"protocol {supported_text(protocol, known)}"
+    return ""

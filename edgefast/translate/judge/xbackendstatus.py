@@ -1,0 +1,146 @@
+"""Statuses of XBackends: one entry per Gateway of ours whose routes, policies or listener filters send to one, or would if it were sound.
+
+In: what clusters of XBackends came to, who uses them. Out: statuses, in the words of the installed CRDs: v1.6 calls the entries parents,
+v1.7 ancestors. Only those are judged anew whose cluster was made anew, or whose users differ.
+Source: Gateway API XBackend status (Accepted; at most 32 entries).
+Must never: list a Gateway of another controller, or differ from what is judged when there is no before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.resources.model.reference import ParentReference
+from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import EMPTY, SortedMap, find_unlike
+from edgefast.translate.backend.cluster import Clusters
+from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.translate.facts.facts import World
+from edgefast.translate.filter.listenerfilter import ListenerFilters
+from edgefast.translate.judge.ownstatus import OwnStatuses
+from edgefast.translate.policy.own import OwnPolicies
+from edgefast.translate.route.routesums import RouteSums
+from edgefast.translate.status.condition import Condition, fails, holds, render_problems
+from edgefast.translate.status.status import (
+    PolicyAncestorStatus,
+    PolicyStatus,
+    RouteParentStatus,
+    RouteStatus,
+)
+
+__all__ = ["XBackendStatuses", "judge_x_backends"]
+
+#: maxItems of the entries.
+MAX_ENTRIES = 32
+#: The release whose status has other words.
+_OLDER = "v1.6."
+
+XBackendStatus = PolicyStatus | RouteStatus
+
+
+class XBackendStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Those of all XBackends that are used, and by whom."""
+
+    statuses: SortedMap[Key, XBackendStatus] = EMPTY
+    users: SortedMap[tuple[Key, Key], int] = EMPTY  # by routes
+    asked: Mapping[Key, frozenset[Key]] = {}  # by policies and filters
+
+
+def judge_x_backends(
+    clusters: Clusters,
+    sums: RouteSums,
+    own: OwnPolicies,
+    judged: OwnStatuses,
+    filters: ListenerFilters,
+    world: World,
+    previous: XBackendStatuses,
+) -> XBackendStatuses:
+    """Return all statuses."""
+    asked = _find_asked(own, judged, filters)
+    suspects = {(ref.namespace, ref.name) for ref in clusters.touched if ref.kind == "xbackend"}
+    if sums.x_users is not previous.users:
+        for unlike in find_unlike(previous.users, sums.x_users):
+            suspects.update(backend for backend, _ in unlike)
+    for key in asked.keys() | previous.asked.keys():
+        if asked.get(key) != previous.asked.get(key):
+            suspects.add(key)
+    if not suspects and sums.x_users is previous.users:
+        return previous
+    statuses = previous.statuses.edit()
+    for key in sorted(suspects):
+        gateways = sorted({*sums.x_users_of(key), *asked.get(key, ())})
+        backend = world.snapshot.x_backends.get(key)
+        if backend is None or not gateways:
+            statuses.pop(key, None)
+            continue
+        accepted = _judge(_problems_of(key, clusters), backend.metadata.generation)
+        status = _shape(accepted, gateways[:MAX_ENTRIES], world)
+        if statuses.get(key) != status:
+            statuses[key] = status
+    return XBackendStatuses(statuses=statuses.done(), users=sums.x_users, asked=asked)
+
+
+def _find_asked(
+    own: OwnPolicies, judged: OwnStatuses, filters: ListenerFilters
+) -> dict[Key, frozenset[Key]]:
+    """Return the Gateways at which policies and listener filters ask an XBackend."""
+    found: dict[Key, set[Key]] = {}
+    for key, outcome in own.outcomes.items():
+        backends = _backends_of(outcome.clusters)
+        status = judged.of(key[0]).get(key[1:]) if backends else None
+        for entry in status.ancestors if status is not None else ():
+            ref = entry.ancestor_ref
+            if ref.kind == "Gateway":
+                for backend in backends:
+                    found.setdefault(backend, set()).add((ref.namespace or key[1], ref.name))
+    for one in filters.outcomes.values():
+        for backend in _backends_of(one.clusters):
+            found.setdefault(backend, set()).add(one.gateway)
+    return {key: frozenset(gateways) for key, gateways in found.items()}
+
+
+def _backends_of(clusters: Iterable[ClusterRef]) -> set[Key]:
+    return {(one.namespace, one.name) for one in clusters if one.kind == "xbackend"}
+
+
+def _problems_of(key: Key, clusters: Clusters) -> tuple[Problem, ...]:
+    """Return what is wrong with an XBackend, whatever is spoken to it."""
+    found: dict[Problem, None] = {}
+    outcomes = clusters.outcomes
+    begin = ("xbackend", *key)
+    for ref in outcomes.starting_at(begin):
+        if ref[:3] != begin:
+            break
+        found.update((one, None) for one in outcomes[ref].problems if one.severity == "error")
+    return tuple(found)
+
+
+def _judge(problems: tuple[Problem, ...], generation: int) -> Condition:
+    if problems:
+        return fails("Accepted", "Invalid", render_problems(problems), generation)
+    return holds("Accepted", "Accepted", "XBackend is accepted", generation)
+
+
+def _shape(accepted: Condition, gateways: Iterable[Key], world: World) -> XBackendStatus:
+    controller = world.settings.controller_name
+    refs = [ParentReference(namespace=namespace, name=name) for namespace, name in gateways]
+    if world.settings.bundle_version.startswith(_OLDER):
+        return RouteStatus(
+            parents=tuple(
+                RouteParentStatus(
+                    parent_ref=ref, controller_name=controller, conditions=(accepted,)
+                )
+                for ref in refs
+            )
+        )
+    return PolicyStatus(
+        ancestors=tuple(
+            PolicyAncestorStatus(
+                ancestor_ref=ref, controller_name=controller, conditions=(accepted,)
+            )
+            for ref in refs
+        )
+    )

@@ -1,0 +1,137 @@
+"""XBackends over changes: each costs what belongs to it, and the outcome is what is made when there is no before."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.kinds import EXPERIMENTAL_GROUP, Object
+from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate import Settings, Translation, translate
+from tests.translate import world
+
+pytestmark = pytest.mark.pure
+
+CLUSTER = Settings(standalone=False)
+
+
+def pods(name: str, labels: dict[str, str], **spec: Any) -> Object:
+    return world.make(
+        {
+            "apiVersion": f"{EXPERIMENTAL_GROUP}/v1alpha1",
+            "kind": "XBackend",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "type": "EndpointSelector",
+                "port": {"number": 80},
+                "endpointSelector": {"matchLabels": labels},
+                **spec,
+            },
+        }
+    )
+
+
+def route(index: int, *names: str) -> Object:
+    refs = [{"group": EXPERIMENTAL_GROUP, "kind": "XBackend", "name": name} for name in names]
+    return world.route(index, path=f"/{index}", backendRefs=refs)
+
+
+def select(snapshot: Snapshot, labels: str, *addresses: str) -> Snapshot:
+    draft = snapshot.pods.edit()
+    draft["default", labels] = tuple(SelectedPod(address=one) for one in addresses)
+    return msgspec.structs.replace(snapshot, pods=draft.done())
+
+
+def same(one: Translation, other: Translation) -> bool:
+    told = [set(each.problems) for each in (one, other)]
+    return (one.ir, dict(one.statuses.items())) == (
+        other.ir,
+        dict(other.statuses.items()),
+    ) and told[0] == told[1]
+
+
+@pytest.fixture
+def made() -> tuple[Snapshot, Translation]:
+    snapshot = Snapshot.of(
+        [
+            world.gateway_class(),
+            world.gateway(),
+            *(pods(f"b{at}", {"app": f"a{at}"}) for at in range(4)),
+            *(route(at, f"b{at}") for at in range(4)),
+        ]
+    )
+    snapshot = select(snapshot, "app=a0", "10.0.0.1")
+    return snapshot, translate(snapshot, CLUSTER)
+
+
+def test_pods_cost_their_cluster_alone(made: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = made
+    after = select(snapshot, "app=a0", "10.0.0.1", "10.0.0.2")
+    found = translate(after, CLUSTER, before)
+    assert (found.work.routes, found.work.clusters) == (0, 1)
+    (fleet,) = found.ir.fleets
+    changed = next(one for one in fleet.clusters if one.name == "xbackend/default/b0")
+    assert [one.address for one in changed.endpoints] == ["10.0.0.1", "10.0.0.2"]
+    assert same(found, translate(after, CLUSTER))
+
+
+def test_an_edit_costs_those_who_name_it(made: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = made
+    edited = pods("b0", {"app": "a0"}, sessionPersistence={"cookie": {"name": "sid"}})
+    after = snapshot.replace(changed=[edited])
+    found = translate(after, CLUSTER, before)
+    assert (found.work.routes, found.work.clusters) == (1, 1)
+    assert same(found, translate(after, CLUSTER))
+    kept = before.statuses.x_backends["default", "b1"]
+    assert found.statuses.x_backends["default", "b1"] is kept
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_history_comes_to_the_same(seed: int) -> None:
+    """Objects and Pods come, change and go; selectors go over their bound and back."""
+    random = Random(seed)
+    snapshot = Snapshot.of([world.gateway_class(), world.gateway()])
+    found: Translation | None = None
+    for _ in range(25):
+        match random.randint(0, 5):
+            case 0 | 1:
+                name, label = f"b{random.randint(0, 24)}", f"a{random.randint(0, 20)}"
+                spec = random.choice(
+                    (
+                        {},
+                        {"protocol": "HTTP2"},
+                        {"sessionPersistence": {}},
+                        {"protocol": "TCP"},
+                        {"externalHostname": {"hostname": "a.example.com"}},
+                    )
+                )
+                snapshot = snapshot.replace(
+                    changed=[
+                        pods(f"{name}-{at}", {"app": f"{label}{at}"}, **spec) for at in range(6)
+                    ]
+                )
+            case 2:
+                names = [f"b{random.randint(0, 24)}-{random.randint(0, 5)}" for _ in range(3)]
+                snapshot = snapshot.replace(changed=[route(random.randint(0, 3), *names)])
+            case 3:
+                label = f"app=a{random.randint(0, 20)}{random.randint(0, 5)}"
+                snapshot = select(snapshot, label, *(["10.0.0.1"] * random.randint(0, 1)))
+            case 4:
+                gone = [
+                    ObjectRef("XBackend", *key, EXPERIMENTAL_GROUP)
+                    for key in snapshot.x_backends
+                    if random.random() < 0.3
+                ]
+                snapshot = snapshot.replace(removed=gone)
+            case _:
+                index = random.randint(0, 3)
+                snapshot = snapshot.replace(
+                    removed=[ObjectRef("HTTPRoute", "default", f"r{index}")]
+                )
+        found = translate(snapshot, CLUSTER, found)
+        assert same(found, translate(snapshot, CLUSTER))
