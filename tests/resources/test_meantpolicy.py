@@ -11,12 +11,15 @@ import pytest
 from cli.calling import call
 from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.foreign.meanttarget import meant_kind
 
 pytestmark = pytest.mark.pure
 
 GROUP = "gateway.networking.k8s.io"
 OURS = "gateway.edge.io/v1alpha1"
 TARGETS = {"targetRefs": [{"group": GROUP, "kind": "HTTPRoute", "name": "web"}]}
+SERVICE = {"targetRefs": [{"group": "", "kind": "Service", "name": "web"}]}
+EXPERIMENTAL = "gateway.networking.x-k8s.io/v1alpha1"
 
 
 def policies(
@@ -57,7 +60,8 @@ def policies(
 def test_what_looks_like_a_policy_closes_what_it_is_for(
     api_version: str | None, kind: str | None, meant: str
 ) -> None:
-    (found,), severities = policies(api_version, kind, TARGETS)
+    targets = SERVICE if meant.startswith("X") else TARGETS
+    (found,), severities = policies(api_version, kind, targets)
     assert (found.ref.kind, found.ref.namespace, found.ref.name) == (meant, "default", "p")
     assert [one.name for one, _ in found.targets] == ["web"] and not found.lost
     assert "error" in severities
@@ -97,6 +101,7 @@ def test_what_is_another_kind_closes_nothing(api_version: str, kind: str) -> Non
         ({"targetRef": TARGETS["targetRefs"][0], "targetRefs": 5}, True),
         ({"targetRefs": [{"group": GROUP, "kind": "TCPRoute", "name": "t"}]}, False),
         ({"targetRef": TARGETS["targetRefs"][0]}, False),
+        ({"targetRefs": [{"group": GROUP, "kind": " ", "name": "web"}]}, True),
     ],
 )
 def test_a_target_that_cannot_be_read_may_be_anything(spec: Any, lost: bool) -> None:
@@ -104,6 +109,80 @@ def test_a_target_that_cannot_be_read_may_be_anything(spec: Any, lost: bool) -> 
     assert found.lost is lost
     (found,), _ = policies("gateway.edge.io/v1", "SecurityPolicy", spec)
     assert found.lost is lost
+
+
+@pytest.mark.parametrize("kind", [None, "", " ", "0s", 5, True, [], {}])
+def test_what_has_no_kind_is_told_by_its_targets(kind: Any) -> None:
+    both = {"targetRefs": [*TARGETS["targetRefs"], *SERVICE["targetRefs"]]}
+    for api_version, spec, meant in (
+        (OURS, TARGETS, "SecurityPolicy"),
+        (OURS, SERVICE, "BackendTrafficPolicy"),
+        (OURS, both, "BackendTrafficPolicy"),
+        (OURS, {"targetRefs": 5}, "SecurityPolicy"),
+        (EXPERIMENTAL, SERVICE, "XBackendTrafficPolicy"),
+    ):
+        if api_version == EXPERIMENTAL and kind == "0s":
+            continue  # a kind of that group, which has others
+        raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "p"}, "spec": spec}
+        (found,) = decode_documents(json.dumps(raw).encode(), "a.json").policies
+        assert found.ref.kind == meant
+        assert found.lost or len(found.targets) == len(spec["targetRefs"])
+    raw = {"apiVersion": EXPERIMENTAL, "kind": kind, "metadata": {"name": "p"}, "spec": TARGETS}
+    told = decode_documents(json.dumps(raw).encode(), "a.json").policies
+    assert all(one.ref.kind == kind for one in told)
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "meant"),
+    [
+        (None, "HTTPRoute", "HTTPRoute"),
+        (5, "HTTPRoute", "HTTPRoute"),
+        ("", "HTTPRoute", "HTTPRoute"),
+        (f"{GROUP}/v1", "HTTPRoute", "HTTPRoute"),
+        ("gateway.networking.k8s.oi", "HTTPRoute", "HTTPRoute"),
+        ("networking.k8s.io", "HTTPRoute", "HTTPRoute"),
+        ("Gateway.Networking.k8s.io ", "HTTPRoute", "HTTPRoute"),
+        (GROUP, "HttpRoute", "HTTPRoute"),
+        (GROUP, "httproute", "HTTPRoute"),
+        (GROUP, "HTTPRout", "HTTPRoute"),
+        (GROUP, " HTTPRoute", "HTTPRoute"),
+        (GROUP, "Gatewy", "Gateway"),
+        (GROUP, "GRPC-Route", "GRPCRoute"),
+        (None, "Service", "Service"),
+        (GROUP, "Service", "Service"),
+        ("v1", "service", "Service"),
+        ("core", "Service", "Service"),
+        ("gateway.edge.oi", "Backend", "Backend"),
+        (None, None, None),
+        (GROUP, " ", None),
+        (GROUP, "0s", None),
+        (GROUP, "x" * 5000, None),
+        # What is well-formed and of others is theirs.
+        (GROUP, "TCPRoute", ""),
+        (GROUP, "HTTPRouteFilter", ""),
+        (GROUP, "GatewayClass", ""),
+        (GROUP, "Mesh", ""),
+        ("", "ServiceAccount", ""),
+        ("apps", "Deployment", ""),
+        ("apps/v1", "Deployment", ""),
+        ("multicluster.x-k8s.io", "ServiceImport", ""),
+        ("gateway.networking.x-k8s.io", "XListenerSet", ""),
+        ("policy.linkerd.io", "HTTPRoute", ""),
+        ("gateway.envoyproxy.io", "HTTPRoute", ""),
+        ("gateway.envoyproxy.io/v1alpha1", "Backend", ""),
+        ("networking.istio.io", "Gateway", ""),
+    ],
+)
+def test_a_target_that_is_all_but_right_is_what_was_meant(
+    group: Any, kind: Any, meant: str | None
+) -> None:
+    assert meant_kind(group, kind) == meant
+    one = {"group": group, "kind": kind, "name": "a"}
+    raw = {"apiVersion": OURS, "kind": "BackendTrafficPolicy", "metadata": {"name": "p"}}
+    raw["spec"] = {"targetRefs": [*TARGETS["targetRefs"], one], "timeout": 5}
+    (found,) = decode_documents(json.dumps(raw).encode(), "a.json").policies
+    named = [target.kind for target, _ in found.targets if target.name == "a"]
+    assert (named, found.lost) == ([meant] if meant else [], meant is None)
 
 
 def test_of_targets_that_are_given_twice_the_first_are_lost() -> None:
@@ -154,6 +233,20 @@ spec: {{ports: [{{port: 80}}]}}
         ({"apiVersion": OURS, "kind": "securitypolicy", "spec": TARGETS}, ["web"], ["other"]),
         ({"apiVersion": OURS, "kind": "securitypolicy", "spec": {}}, ["web", "other"], []),
         ({"kind": "SecurityPolicy", "spec": TARGETS}, ["web"], ["other"]),
+        (
+            {
+                "apiVersion": OURS,
+                "kind": "SecurityPolicy",
+                "spec": {
+                    "targetRefs": [{"group": None, "kind": "HttpRoute", "name": "web"}],
+                    "authorization": {},
+                },
+            },
+            ["web"],
+            ["other"],
+        ),
+        ({"apiVersion": OURS, "kind": [], "spec": TARGETS}, ["web"], ["other"]),
+        ({"apiVersion": OURS, "kind": "", "spec": SERVICE}, ["web", "other"], []),
     ],
 )
 def test_check_fails_and_explain_says_500(

@@ -1,13 +1,13 @@
 """Closed policies: of a SecurityPolicy or BackendTrafficPolicy with a mistake, what it was to be attached to, so that that stays closed.
 
 In: the plain value of an object, and what is wrong with it. Out: a policy that says nothing (`closed`) and its targets (`aimed`), or
-the policy itself with those that fields beside `targetRefs` name. A target that cannot be read may be any of the namespace.
+the policy itself with those that fields beside `targetRefs` name, or slips in these. A target that cannot be read may be any of the namespace.
 Must never: raise for what a user wrote, or close anything of another namespace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,10 +18,20 @@ from edgefast.resources.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     BackendTrafficPolicySpec,
 )
-from edgefast.resources.edge.policytarget import BACKEND_TARGETS, TARGET_KINDS, Aim, is_target
+from edgefast.resources.edge.policytarget import (
+    BACKEND_TARGETS,
+    TARGET_KINDS,
+    TARGETS_OF,
+    WHOLE,
+    Aim,
+    PolicyTargetReference,
+    is_target,
+)
 from edgefast.resources.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.resources.foreign.foreignpolicy import read_target
+from edgefast.resources.foreign.meanttarget import meant_kind
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import (
+    BackendTarget,
     XBackendTrafficPolicy,
     XBackendTrafficPolicySpec,
 )
@@ -66,16 +76,25 @@ def close_policy_object(raw: object, ref: ObjectRef, first: Violation) -> OwnPol
 
 
 def aim_policy(obj: Any, raw: object) -> Any:
-    """Return an object; a policy with what its fields beside `targetRefs`, which are not served, mean it for."""
-    if (
-        not isinstance(obj, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy)
-        or not obj.unserved
-    ):
+    """Return an object; a policy with what its fields beside `targetRefs`, which are not served, and slips in these, mean it for."""
+    if not isinstance(obj, SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy):
         return obj
-    spec = raw.get("spec") if isinstance(raw, dict) else None
-    kind = type(obj).__name__
-    aimed = read_aims(spec, _BESIDE, policy=kind) if isinstance(spec, dict) else ()
+    aimed = tuple(_aim_slips(obj))
+    spec = raw.get("spec") if obj.unserved and isinstance(raw, dict) else None
+    if isinstance(spec, dict):
+        aimed += read_aims(spec, _BESIDE, policy=type(obj).__name__)
     return msgspec.structs.replace(obj, aimed=aimed) if aimed else obj
+
+
+def _aim_slips(policy: OwnPolicy) -> Iterator[Aim]:
+    """Give what targets mean whose group or kind is all but right: an API server lets none pass, but for one whose CRDs are others."""
+    name = type(policy).__name__
+    refs: Sequence[PolicyTargetReference | BackendTarget] = policy.spec.target_refs
+    for at, ref in enumerate(refs):
+        if not is_target(name, ref.group, ref.kind):
+            one = {"group": ref.group, "kind": ref.kind, "name": ref.name}
+            one |= {"sectionName": ref.section_name} if ref.section_name else {}
+            yield from _read_aim(one, ("spec", "targetRefs", at), _everything, name)
 
 
 def read_aims(
@@ -102,16 +121,16 @@ def read_aims(
 def _read_aim(
     one: dict[str, Any], path: Path, unread: Callable[[Path], tuple[Aim, ...]], policy: str
 ) -> Iterator[Aim]:
-    target = read_target(one, path, "")
-    section = one.get("sectionName")
-    if target is None or (section is not None and not isinstance(section, str)):
+    target, kind = read_target(one, path, ""), meant_kind(one.get("group"), one.get("kind"))
+    section = None if policy in WHOLE else one.get("sectionName")
+    if target is None or kind is None or (section is not None and not isinstance(section, str)):
         yield from unread(path)
-    elif is_target(policy, target.group, target.kind):
+    elif kind in TARGETS_OF[policy]:
         yield Aim(
             path=path,
-            kind=target.kind,
+            kind=kind,
             name=target.name,
-            section=target.section,
+            section="" if policy in WHOLE else target.section,
             selector=target.selector,
         )
 

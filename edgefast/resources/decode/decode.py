@@ -8,6 +8,7 @@ Must never: open a file, or raise for what a user wrote in one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -30,6 +31,7 @@ from edgefast.resources.decode.document import (
     repeated_fields,
 )
 from edgefast.resources.decode.json_text import read_json
+from edgefast.resources.decode.lostpolicy import find_lost
 from edgefast.resources.decode.nearly import NAMELESS, name_stand_in
 from edgefast.resources.decode.newerpolicy import note_newer
 from edgefast.resources.decode.text import (
@@ -93,6 +95,7 @@ class _PieceResult(msgspec.Struct, frozen=True, eq=False):
     lines: PieceLines
     found: tuple[tuple[int, Found], ...] = ()
     error: SyntaxProblem | None = None
+    lost: tuple[tuple[ObjectRef, int], ...] = ()  # policies that are in the text, with their lines
 
 
 def decode_documents(
@@ -137,7 +140,8 @@ def _decode_piece(piece: Piece, file: str, namespace: str) -> _PieceResult:
         for index, document in enumerate(documents):
             found.extend((index, one) for one in decode_object(document, namespace))
     except SyntaxProblem as error:
-        return _PieceResult(PieceLines(piece.text, "yaml"), tuple(found), error)
+        lines = PieceLines(piece.text, "yaml")
+        return _PieceResult(lines, tuple(found), error, find_lost(piece.text, namespace))
     return _PieceResult(PieceLines(text, syntax), tuple(found))
 
 
@@ -177,11 +181,13 @@ def _place_closed(closed: Closing, file: str, marks: DocumentMarks) -> Loaded:
 def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPolicy]:
     for document, found in result.found:
         named = found.meant or found.ref
-        if (found.targets or found.fields or found.lost) and named is not None:
+        if (found.targets or found.fields or found.meant) and named is not None:
             marks = DocumentMarks(result.lines, document, found.prefix, base)
             placed = ((one, Source(file, marks.line_of(one.path))) for one in found.targets)
             source = Source(file, marks.line_of(()))
             yield ForeignPolicy(named, tuple(placed), found.fields, source, found.lost)
+    for ref, line in result.lost:
+        yield ForeignPolicy(ref, (), (), Source(file, base + line + 1), lost=True)
 
 
 class LoadedConfig(msgspec.Struct, frozen=True, eq=False):
@@ -278,7 +284,8 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
         else:
             obj = cast("Object", msgspec.convert(raw, struct))
         # What the decoder notes is never a document's.
-        return msgspec.structs.replace(obj, unserved=()) if obj.unserved else obj
+        obj = msgspec.structs.replace(obj, unserved=()) if obj.unserved else obj
+        return cast("Object", aim_policy(obj, None)) if is_own_policy(kind) else obj
     except msgspec.ValidationError:
         walk = Walk(kind, lenient=True, redact=kind == "Secret")
         value = msgspec.json.decode(raw) if isinstance(raw, bytes | msgspec.Raw) else raw
@@ -332,6 +339,10 @@ def _check_outline(raw: Mapping[str, Any] | bytes | msgspec.Raw) -> None:
         raise msgspec.ValidationError("a field beside spec")
 
 
+#: What begins a document of YAML, before one that is JSON: that of a pair of \ud83d\ude00, say, is no YAML.
+_BEGIN = re.compile(rb"\A---(?=\s*\{)")
+
+
 def _pieces(data: bytes, file: str) -> Iterator[Piece]:
     data = data.removeprefix(b"\xef\xbb\xbf")
     if file.endswith(".json") or data.lstrip()[:1] == b"{":
@@ -347,9 +358,10 @@ def _read(text: bytes, file: str) -> tuple[bytes, Syntax, Iterable[ParsedDocumen
         line = text.count(b"\n", 0, error.start)
         raise SyntaxProblem("the text is not UTF-8", line) from None
     named_json = file.endswith(".json")
-    if named_json or text.lstrip()[:1] == b"{":
+    plain = text if named_json else _BEGIN.sub(b"   ", text, count=1)
+    if named_json or plain.lstrip()[:1] == b"{":
         try:
-            return text, "json", (read_json(text),)
+            return plain, "json", (read_json(plain),)
         except SyntaxProblem:
             # A YAML flow mapping begins like JSON; but a file that says .json must be JSON.
             if named_json:

@@ -26,7 +26,12 @@ from edgefast.resources.decode.closedstream import (
     close_tls_route,
     close_udp_route,
 )
-from edgefast.resources.decode.meantpolicy import CLOSING_KINDS, is_lost, meant_policy
+from edgefast.resources.decode.meantpolicy import (
+    CLOSING_KINDS,
+    is_lost,
+    meant_policy,
+    meant_targets,
+)
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
 from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
@@ -220,9 +225,9 @@ def _meant(
         ref,
         told,
         references,
-        targets=read_targets(raw, meant.namespace),
+        targets=meant_targets(raw, kind, meant.namespace),
         meant=meant,
-        lost=is_lost(raw, repeated),
+        lost=is_lost(raw, kind, repeated),
     )
 
 

@@ -1,7 +1,7 @@
 """Meant policies: an object that is all but a policy that decides who gets in, or how backends are spoken to, and closes what that would.
 
 In: the plain value of a document whose kind or apiVersion is not one that is read. Out: the kind of policy that it was meant to be, "" where
-it is none; whether some target of a policy cannot be read.
+it is none; what such a policy is for; whether some target of a policy cannot be read.
 An object of another project's group is that project's (docs/migrating.md), whatever its kind is called. What is of our group, of no kind that
 we have, and names targets can only be a policy.
 Must never: raise for what a user wrote.
@@ -16,9 +16,11 @@ from typing import Any
 
 from edgefast.resources.decode.closedpolicy import read_aims
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, Aim, group_of_target
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreign import UNREAD_KINDS, is_slip
 from edgefast.resources.foreign.foreignpolicy import read_targets
+from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
@@ -26,7 +28,7 @@ from edgefast.resources.limits import MAX_SHOWN_NAME
 from edgefast.resources.loaded import Path
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
-__all__ = ["CLOSING_KINDS", "is_lost", "meant_policy"]
+__all__ = ["CLOSING_KINDS", "is_lost", "meant_policy", "meant_targets"]
 
 #: Kinds whose objects close what they are for when they cannot be read, and their groups.
 CLOSING_KINDS: dict[str, str] = {
@@ -58,16 +60,58 @@ def meant_policy(raw: dict[str, Any], api_version: object, kind: object) -> str:
     text = api_version[:MAX_SHOWN_NAME].lower() if isinstance(api_version, str) else ""
     group = text.rpartition("/")[0]
     ours = group in (EDGE_GROUP, GATEWAY_GROUP) or is_slip(text, _VERSIONS)
+    word = kind if isinstance(kind, str) else ""
+    unread = not _fold(word)
     if group == EXPERIMENTAL_GROUP:  # whose other kinds are none of ours
-        ours = isinstance(kind, str) and kind[:1].lower() == "x"
-    if ("." in group and not ours) or kind in UNREAD_KINDS:
+        ours = unread or word[:1].lower() == "x"
+    if ("." in group and not ours) or word in UNREAD_KINDS:
         return ""
     aims = any(True for _ in read_targets(raw, ""))
     near = _nearest(kind, strict=not ours and not aims) if isinstance(kind, str) else ""
     if near in CLOSING_KINDS:
         return near
     known = isinstance(kind, str) and any(info.kind == kind for info in KINDS.values())
-    return SecurityPolicy.__name__ if aims and group == EDGE_GROUP and not known else ""
+    if group == EDGE_GROUP and not known and (aims or _has_targets(raw)):
+        return _by_targets(raw)
+    if group == EXPERIMENTAL_GROUP and unread and _by_targets(raw) != SecurityPolicy.__name__:
+        return XBackendTrafficPolicy.__name__
+    return ""
+
+
+def _has_targets(raw: dict[str, Any]) -> bool:
+    spec = raw.get("spec")
+    return isinstance(spec, dict) and any(spec.get(one) is not None for one in _AIMS)
+
+
+def _by_targets(raw: dict[str, Any]) -> str:
+    """Return the kind of policy of ours that names such targets: what backends have is not for a SecurityPolicy to say."""
+    spec = raw.get("spec")
+    aims = read_aims(spec, unread=_nothing) if isinstance(spec, dict) else ()
+    below = any(one.kind in BACKEND_TARGETS for one in aims)
+    return BackendTrafficPolicy.__name__ if below else SecurityPolicy.__name__
+
+
+def _nothing(_: Path) -> tuple[Aim, ...]:
+    return ()
+
+
+def meant_targets(raw: dict[str, Any], policy: str, namespace: str) -> tuple[Target, ...]:
+    """Return the targets that a policy with a mistake names, all but right ones as they were meant."""
+    spec = raw.get("spec")
+    if policy == BackendTLSPolicy.__name__ or not isinstance(spec, dict):
+        return read_targets(raw, namespace)
+    return tuple(
+        Target(
+            path=one.path,
+            group=group_of_target(one.kind),
+            kind=one.kind,
+            namespace=namespace,
+            name=one.name,
+            selector=one.selector,
+            section=one.section,
+        )
+        for one in read_aims(spec, unread=_nothing, policy=policy)
+    )
 
 
 def _nearest(kind: str, *, strict: bool) -> str:
@@ -80,7 +124,7 @@ def _nearest(kind: str, *, strict: bool) -> str:
     return found
 
 
-def is_lost(raw: dict[str, Any], repeated: Collection[Path]) -> bool:
+def is_lost(raw: dict[str, Any], policy: str, repeated: Collection[Path]) -> bool:
     """Tell whether a target of a policy cannot be read, or none: it may be anything of the namespace. Of a field that is given twice the first is lost."""
     spec = raw.get("spec")
     if not isinstance(spec, dict) or not any(True for _ in read_targets(raw, "")):
@@ -93,7 +137,8 @@ def is_lost(raw: dict[str, Any], repeated: Collection[Path]) -> bool:
         missed.append(path)
         return ()
 
-    read_aims(spec, unread=miss)
+    if policy != BackendTLSPolicy.__name__:
+        read_aims(spec, unread=miss, policy=policy)
     return bool(missed)
 
 

@@ -29,8 +29,17 @@ BACKEND_TARGETS = {
     "XBackend": "gateway.networking.x-k8s.io",
 }
 
-#: Policies that may be: ours, and the standard's, which is for nothing else.
-OF_BACKENDS = ("BackendTrafficPolicy", "XBackendTrafficPolicy")
+#: What each kind of policy may be attached to; the standard's is for backends alone.
+TARGETS_OF: dict[str, tuple[str, ...]] = {
+    "SecurityPolicy": TARGET_KINDS,
+    "BackendTrafficPolicy": (*TARGET_KINDS, *BACKEND_TARGETS),
+    "XBackendTrafficPolicy": tuple(BACKEND_TARGETS),
+}
+#: Policies whose targets have no parts.
+WHOLE = ("XBackendTrafficPolicy",)
+
+#: What is said of a target that is none.
+PASSES = "requests pass without it"
 
 #: Kinds of routes that it cannot be attached to yet.
 LATER_KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
@@ -38,9 +47,12 @@ LATER_KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
 
 def is_target(policy: str, group: str, kind: str) -> bool:
     """Tell whether policies of a kind may be attached to objects of another."""
-    if kind in BACKEND_TARGETS:
-        return group == BACKEND_TARGETS[kind] and policy in OF_BACKENDS
-    return group == GATEWAY_GROUP and kind in TARGET_KINDS and policy != OF_BACKENDS[1]
+    return kind in TARGETS_OF[policy] and group == group_of_target(kind)
+
+
+def group_of_target(kind: str) -> str:
+    """Return the group of a kind of target."""
+    return BACKEND_TARGETS.get(kind, GATEWAY_GROUP)
 
 
 class PolicyTargetReference(Element, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from edgefast.resources.edge.credentials import ExtractFrom
 from edgefast.resources.edge.policytarget import (
     BACKEND_TARGETS,
     LATER_KINDS,
+    PASSES,
     ROUTE_TARGETS,
     TARGET_KINDS,
     PolicyTargetReference,
@@ -31,6 +32,7 @@ from edgefast.resources.edge.securitypolicy import (
     OperationPath,
     SecurityPolicySpec,
 )
+from edgefast.resources.foreign.meanttarget import meant_kind
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.regex import tell_regex
@@ -48,6 +50,9 @@ _LOWER = (*ROUTE_TARGETS, *BACKEND_TARGETS)
 _ROUTES = ", ".join(f"'{kind}'" for kind in _LOWER)
 _PLAIN = ", ".join(f"'{kind}'" for kind in ROUTE_TARGETS)
 _TARGETS = ", ".join(f"'{kind}'" for kind in TARGET_KINDS)
+_SUPPORTED = (
+    f"{', '.join(TARGET_KINDS)}, of a BackendTrafficPolicy also {', '.join(BACKEND_TARGETS)}"
+)
 #: `self.value` as `check_literal` takes it.
 _LITERAL = (
     r"self.value.matches('^/(?:[-A-Za-z0-9/._~!$&\'()*+,;=:@]|%[0-9a-fA-F]{2})*$') && "
@@ -69,25 +74,24 @@ _LITERAL = (
 )
 def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
     """Policies are attached to what requests of HTTP go through; of those at a Service policytarget.py knows more."""
+    fate = f"; {PASSES}" if meant_kind(one.group, one.kind) == "" else ""
     if BACKEND_TARGETS.get(one.kind) == one.group:
         return
     if one.kind in BACKEND_TARGETS:
         wanted = BACKEND_TARGETS[one.kind]
-        said = f'"{one.group}" is not the group of a {one.kind}, which is "{wanted}"'
+        said = f'"{one.group}" is not the group of a {one.kind}, which is "{wanted}"{fate}'
         yield Violation(("group",), "NotSupported", said)
         return
     if one.group not in (GATEWAY_GROUP, *BACKEND_TARGETS.values()) or one.kind in TARGET_KINDS:
         if one.group != GATEWAY_GROUP:
-            said = supported_text(one.group, (GATEWAY_GROUP,))
+            said = f"{supported_text(one.group, (GATEWAY_GROUP,))}{fate}"
             meant = did_you_mean(one.group, (GATEWAY_GROUP,))
             yield Violation(("group",), "NotSupported", said, meant)
     if one.kind not in TARGET_KINDS:
-        kinds = (*TARGET_KINDS, *BACKEND_TARGETS)
-        said = supported_text(one.kind, kinds)
-        if one.kind in LATER_KINDS:
-            yield Violation(("kind",), "NotSupported", f"{said}; it is not available yet")
-        else:
-            yield Violation(("kind",), "NotSupported", said, did_you_mean(one.kind, kinds))
+        later = "; it is not available yet" if one.kind in LATER_KINDS else ""
+        said = f'"{one.kind}" (supported: {_SUPPORTED}){later}{fate}'
+        kinds = () if later else (*TARGET_KINDS, *BACKEND_TARGETS)
+        yield Violation(("kind",), "NotSupported", said, did_you_mean(one.kind, kinds))
 
 
 @BOOK.on(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.resources.edge.policytarget import BACKEND_TARGETS
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, PASSES
 from edgefast.resources.edge.securitypolicy import SecurityPolicySpec
 from edgefast.resources.rules.rule import RuleBook, Violation
 
@@ -44,7 +44,7 @@ def check_security_targets(spec: SecurityPolicySpec) -> Iterable[Violation]:
     """Who may enter is settled before a request has a backend."""
     for at, ref in enumerate(spec.target_refs):
         if ref.kind in BACKEND_TARGETS:
-            said = f"{ref.kind}: who may enter is settled before a request has a backend"
+            said = f"{ref.kind}: who may enter is settled before a request has a backend; {PASSES}"
             yield Violation(("targetRefs", at, "kind"), "NotSupported", said)
 
 

@@ -13,7 +13,8 @@ from edgefast.problem import ObjectRef
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.facts import World
 from edgefast.translate.facts.policyshape import Target
-from edgefast.translate.judge.owntarget import Place, tell_lack, tell_section
+from edgefast.translate.judge.owntarget import Place
+from edgefast.translate.policy.lack import tell_lack, tell_section
 
 __all__ = ["find_backend_place"]
 

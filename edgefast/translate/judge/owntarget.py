@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from edgefast.problem import ObjectRef, Problem, did_you_mean
+from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.model.routename import RouteKey, route_key
@@ -20,10 +20,11 @@ from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.facts import ListenerView, World
 from edgefast.translate.facts.policyshape import Target
 from edgefast.translate.gateway.listenerset import parent_of
+from edgefast.translate.policy.lack import tell_lack, tell_section
 from edgefast.translate.policy.merge import merge_levels
 from edgefast.translate.route.outcome import RouteOutcome
 
-__all__ = ["Effect", "Place", "find_place", "tell_lack", "tell_section"]
+__all__ = ["Effect", "Place", "find_place"]
 
 Routes = Mapping[RouteKey, RouteOutcome]
 
@@ -54,23 +55,6 @@ def find_place(target: Target, path: str, policy: ObjectRef, world: World, route
     if outcome is None:
         return Place(missing=tell_lack(policy, path, f"{kind} {namespace}/{name}"), attached=False)
     return _find_route(outcome, target, path, policy, world)
-
-
-def tell_lack(policy: ObjectRef, path: str, named: str) -> Problem:
-    """Say that a target is not there."""
-    return Problem(policy, f"{path}.name", "TargetNotFound", f"{named} not found")
-
-
-def tell_section(
-    policy: ObjectRef, path: str, target: str, section: str, names: Iterable[str], what: str
-) -> Problem:
-    """Say that a target has no such part."""
-    there = list(dict.fromkeys(names))
-    said = (
-        f'"{section}" ({target} has {", ".join(there) or f"no {what}"}); requests pass without it'
-    )
-    hint = did_you_mean(section, there)
-    return Problem(policy, f"{path}.sectionName", "TargetNotFound", said, hint)
 
 
 def _find_gateway(key: Key, section: str, path: str, policy: ObjectRef, world: World) -> Place:

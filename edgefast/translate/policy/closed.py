@@ -12,12 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
+import msgspec
+
 from edgefast.problem import ObjectRef, Problem, Source
 from edgefast.resources.edge.policytarget import BACKEND_TARGETS, TARGET_KINDS, Aim, is_target
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target as Named
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
+from edgefast.resources.gatewayapi.httproute import HTTPRoute
+from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.kinds import Object, ref_of
+from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import render_path
+from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Key, Snapshot
@@ -29,6 +37,7 @@ from edgefast.translate.facts.policyshape import (
     PolicyShape,
     Target,
 )
+from edgefast.translate.policy.lack import tell_lack, tell_section
 from edgefast.translate.policy.outcome import OwnOutcome, OwnPolicy, close_policy
 
 __all__ = ["OwnKey", "close_newer", "find_closed", "resolve_aims", "tables_of"]
@@ -48,6 +57,12 @@ _TARGETS: dict[str, Callable[[Snapshot], Mapping[Key, Object]]] = {
     "Service": lambda snapshot: snapshot.services,
     "Backend": lambda snapshot: snapshot.backends,
     "XBackend": lambda snapshot: snapshot.x_backends,
+}
+_PARTS = {
+    "Gateway": "listener",
+    "ListenerSet": "listener",
+    "HTTPRoute": "named rule",
+    "GRPCRoute": "named rule",
 }
 assert tuple(_TARGETS) == (*TARGET_KINDS, *BACKEND_TARGETS)
 
@@ -94,7 +109,7 @@ def close_newer(policy: OwnPolicy, snapshot: Snapshot) -> tuple[OwnKey, OwnOutco
         shape=shape,
         targets=targets,
         units=(close_policy(shape, f"{ref}: {policy.newer.said}"),),
-        problems=tuple(_tell_closed(ref, path, target, None) for target, path in targets),
+        problems=tuple(_tell(ref, path, target, None, snapshot) for target, path in targets),
     )
     return ((ref.kind, namespace, name), outcome) if targets else None
 
@@ -141,8 +156,9 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
         path = render_path(named.path)
         for target in _targets_of(named, ref.kind, snapshot):
             if target not in targets:
+                whole = (*target[:3], "") in targets  # that is told already
                 targets[target] = path
-                told.append(_tell_closed(ref, path, target, source))
+                told += [] if whole else [_tell(ref, path, target, source, snapshot)]
     return OwnOutcome(
         policy=None,
         shape=shape,
@@ -150,6 +166,31 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
         units=(close_policy(shape, f"{ref} has a mistake"),),
         problems=tuple(told),
     )
+
+
+def _tell(
+    ref: ObjectRef, path: str, target: Target, source: Source | None, snapshot: Snapshot
+) -> Problem:
+    """Say what becomes of a target: one that is not there, or has no such part, is no place at which anything is answered."""
+    kind, namespace, name, section = target
+    named, found = f"{kind} {namespace}/{name}", _TARGETS[kind](snapshot).get((namespace, name))
+    if found is None:
+        missing = tell_lack(ref, path, named)
+    elif section and not is_closed(found) and section not in (parts := _parts_of(found)):
+        missing = tell_section(ref, path, named, section, parts, _PARTS.get(kind, "named port"))
+    else:
+        return _tell_closed(ref, path, target, source)
+    return msgspec.structs.replace(missing, source=source)
+
+
+def _parts_of(found: Object) -> list[str]:
+    if isinstance(found, Gateway | ListenerSet):
+        return [one.name for one in found.spec.listeners]
+    if isinstance(found, HTTPRoute | GRPCRoute):
+        return [one.name for one in found.spec.rules if one.name]
+    if isinstance(found, Service):
+        return [one.name for one in found.spec.ports if one.name]
+    return []
 
 
 def _everything(namespace: str) -> Iterator[Named]:

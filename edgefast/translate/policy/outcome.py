@@ -3,7 +3,7 @@
 In: a policy. Out: its targets and shape, which are of the object alone, its units with the clusters that they ask, every mistake.
 What is the same for both kinds is here: targets, mergeType, fields that are not served.
 Source: GEP-713. A policy with a mistake as a whole has one unit, which answers 500.
-Must never: look whether a target exists (judge/attached.py does): a policy on nothing is harmless.
+Must never: look whether a target exists (judge/owntarget.py does): a policy on nothing is harmless.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from edgefast import ir
 from edgefast.problem import Problem, did_you_mean, supported_text
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.edge.policytarget import (
-    BACKEND_TARGETS,
     LATER_KINDS,
-    TARGET_KINDS,
+    PASSES,
+    TARGETS_OF,
     PolicyTargetReference,
     is_target,
 )
@@ -42,6 +42,7 @@ __all__ = [
     "make_traffic_outcome",
     "note_version",
     "shape_policy",
+    "warn_empty",
 ]
 
 OwnPolicy = SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
@@ -86,40 +87,49 @@ def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, s
         path = policy.newer.closed.path
         said = f"{policy.newer.closed.reason}; the version before is in force, what only this one names is closed"
         report.refuse(path, "Invalid", said, condition="Invalid")
-    targets: dict[Target, str] = {}
-    spec, namespace, kinds = policy.spec, policy.metadata.namespace, _kinds_of(policy)
-    refs: Sequence[PolicyTargetReference | BackendTarget] = spec.target_refs
-    for at, ref in enumerate(refs):
-        path = f"spec.targetRefs[{at}]"
-        if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
-            said = f"policies of {ref.kind}s are not available yet ({', '.join(kinds)} are)"
-            report.refuse(f"{path}.kind", "NotSupported", said, condition="TargetNotFound")
-        elif not is_target(type(policy).__name__, ref.group, ref.kind):
-            named = f"{ref.group}/{ref.kind}" if ref.group != GATEWAY_GROUP else ref.kind
-            hint = did_you_mean(ref.kind, kinds) if ref.group == GATEWAY_GROUP else ""
-            said = supported_text(named, kinds)
-            report.refuse(f"{path}.kind", "NotSupported", said, hint, condition="TargetNotFound")
-        else:
-            targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
-    before = len(report.refused)
-    if len(spec.target_refs) > _MAX_TARGETS:
-        said = f"{len(spec.target_refs)} targets, at most {_MAX_TARGETS}"
+    targets, slips = _find_targets(policy, report)
+    before, count = len(report.refused), len(policy.spec.target_refs)
+    if count > _MAX_TARGETS:
+        said = f"{count} targets, at most {_MAX_TARGETS}"
         report.refuse("spec.targetRefs", "TooMany", said, condition="Invalid")
     _check_merge(policy, targets, report)
     refuse_unserved(policy, report, fate, reason="NotSupported", condition="Invalid")
     warn_unserved(policy, report)
-    closing = report.refused[before:]
+    closing = [*slips, *report.refused[before:]]
     for target, path in aimed:
         targets.setdefault(target, path)
     return tuple(targets.items()), closing[0].text() if closing else ""
 
 
-def _kinds_of(policy: OwnPolicy) -> tuple[str, ...]:
-    """Return the kinds that a policy may be attached to."""
-    if isinstance(policy, XBackendTrafficPolicy):
-        return tuple(BACKEND_TARGETS)
-    below = isinstance(policy, BackendTrafficPolicy)
-    return (*TARGET_KINDS, *BACKEND_TARGETS) if below else TARGET_KINDS
+def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str], list[Problem]]:
+    """Return the targets that are as they should be, and what is said of those that are all but that: what they are for is among `aimed`."""
+    name, namespace = type(policy).__name__, policy.metadata.namespace
+    kinds, meant = TARGETS_OF[name], {one.path for one in policy.aimed}
+    targets: dict[Target, str] = {}
+    slips: list[Problem] = []
+    refs: Sequence[PolicyTargetReference | BackendTarget] = policy.spec.target_refs
+    for at, ref in enumerate(refs):
+        path = f"spec.targetRefs[{at}]"
+        if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
+            said = (
+                f"policies of {ref.kind}s are not available yet ({', '.join(kinds)} are); {PASSES}"
+            )
+            report.refuse(f"{path}.kind", "NotSupported", said, condition="TargetNotFound")
+        elif not is_target(name, ref.group, ref.kind):
+            named = f"{ref.group}/{ref.kind}" if ref.group != GATEWAY_GROUP else ref.kind
+            hint = did_you_mean(ref.kind, kinds) if ref.group == GATEWAY_GROUP else ""
+            said, slip = supported_text(named, kinds), ("spec", "targetRefs", at) in meant
+            problem = report.refuse(
+                f"{path}.kind",
+                "NotSupported",
+                said if slip else f"{said}; {PASSES}",
+                hint,
+                condition="Invalid" if slip else "TargetNotFound",
+            )
+            slips += [problem] if slip else []
+        else:
+            targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
+    return targets, slips
 
 
 def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) -> None:
@@ -157,6 +167,12 @@ def shape_policy(policy: OwnPolicy, family: Family, units: tuple[Unit, ...]) -> 
     return PolicyShape(age=age_order(policy.metadata), family=family, units=units, merge=merge)
 
 
+def warn_empty(policy: OwnPolicy, *, said: bool, report: Report) -> None:
+    """Tell of a policy that says nothing: what was to be said may be a field that is null. One that replaces what is above says that."""
+    if not said and policy.spec.merge_type != "Replace":
+        report.warn("spec", "Required", "the policy says nothing: none of its features is set")
+
+
 def close_policy(shape: PolicyShape, why: str) -> UnitOutcome:
     """Return the one unit of a closed policy."""
     return UnitOutcome(ir.PolicyUnit(name=shape.unit(CLOSED), status=500, reason=why))
@@ -175,6 +191,7 @@ def make_traffic_outcome(
     `targets`: all, and those that no targetRef says; of `traffic` None is a policy that says nothing; `closed`: why all of it is, or "".
     """
     family, made = traffic
+    warn_empty(policy, said=bool(closed) or made is not None, report=report)
     shape = shape_policy(
         policy, family, (CLOSED,) if closed else () if made is None else ("traffic",)
     )

@@ -27,6 +27,7 @@ from edgefast.translate.policy.outcome import (
     close_policy,
     note_version,
     shape_policy,
+    warn_empty,
 )
 from edgefast.translate.policy.principal import OwnTokens
 from edgefast.translate.report.report import Report
@@ -47,6 +48,7 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
     }
     names = tuple(name for name, part in set_ones.items() if part is not None)
     shape = shape_policy(policy, "security", (CLOSED,) if closed else names)
+    warn_empty(policy, said=bool(closed or names), report=report)
     units = [close_policy(shape, closed)] if closed else []
     # Of a closed policy everything else that is wrong is told as well.
     if spec.authorization is not None:

@@ -141,8 +141,9 @@ def test_it_holds_for_routes_of_other_namespaces_that_a_grant_lets_in() -> None:
     ("kind", "group", "closed", "rules"),
     [
         ("BackendTrafficPolicy", "", 2, 0),
+        ("BackendTrafficPolicy", "x", 2, 0),  # no group of anybody
         # What it can be attached to cannot be told: all of the namespace.
-        ("BackendTrafficPolicy", "x", 0, 20),
+        ("BackendTrafficPolicy", "x.example", 0, 20),
         ("SecurityPolicy", "", 0, 20),
     ],
 )

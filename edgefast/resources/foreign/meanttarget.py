@@ -1,0 +1,70 @@
+"""Meant targets: which kind of object a reference of a policy names whose group or kind is all but right.
+
+In: group and kind as they were written. Out: the kind of target that was meant; "" for what policies are not attached to: an object of
+another project, or of a kind that is none of theirs; None where nobody can tell.
+Must never: take a well-formed reference to another project's object for one of ours.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, LATER_KINDS, TARGET_KINDS
+from edgefast.resources.foreign.foreign import UNREAD_KINDS, is_slip
+from edgefast.resources.kinds import EXPERIMENTAL_GROUP, KINDS
+from edgefast.resources.limits import MAX_SHOWN_NAME
+from edgefast.resources.model.reference import GATEWAY_GROUP
+
+__all__ = ["meant_kind"]
+
+_TARGETS = frozenset({*TARGET_KINDS, *BACKEND_TARGETS})
+_GROUPS = frozenset({GATEWAY_GROUP, *BACKEND_TARGETS.values()})
+_WRITTEN = tuple(sorted(_GROUPS - {""}))
+#: Of the letters of a kind, how many must agree for it to be taken for another one.
+_ALIKE = 0.8
+_OTHER = re.compile("[^a-z0-9]")
+_GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_KIND = re.compile(r"[a-zA-Z]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
+
+
+def _fold(kind: str) -> str:
+    return _OTHER.sub("", kind.lower())
+
+
+_FOLDED = {
+    _fold(kind): kind
+    for kind in (*(info.kind for info in KINDS.values()), *LATER_KINDS, *UNREAD_KINDS, *_TARGETS)
+}
+
+
+def meant_kind(group: object, kind: object) -> str | None:
+    """Return the kind of target that is meant; `group` is None where none is written."""
+    if not isinstance(kind, str) or len(kind) > MAX_SHOWN_NAME:
+        return None
+    strange, near = _place_of(group)
+    if strange:
+        return ""
+    folded = _fold(kind)
+    found = _FOLDED.get(folded, "")
+    if not found and near:
+        alike = difflib.get_close_matches(folded, _FOLDED, n=1, cutoff=_ALIKE)
+        found = _FOLDED[alike[0]] if alike else ""
+    if found:
+        return found if found in _TARGETS else ""
+    return "" if _KIND.fullmatch(kind) else None
+
+
+def _place_of(group: object) -> tuple[bool, bool]:
+    """Tell whether a group is another project's, and whether a kind of it may be a slip: in a group that cannot be read any may.
+
+    A custom kind has a group with a dot, and none but the projects of Kubernetes have one that ends as theirs.
+    """
+    text = group.strip().lower().partition("/")[0] if isinstance(group, str) else ""
+    if text == EXPERIMENTAL_GROUP:  # has kinds of its own, with names much like those of ours
+        return False, False
+    if text in _GROUPS or len(text) > MAX_SHOWN_NAME or not _GROUP.fullmatch(text):
+        return False, True
+    if "." not in text or is_slip(text, _WRITTEN):
+        return False, True
+    return not text.endswith(".k8s.io") and not text.endswith(".x-k8s.io"), False
