@@ -14,6 +14,7 @@ from edgefast.providers.files import FileSource
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, Work, translate
+from edgefast.translate.facts.policyshape import KIND_OF
 from edgefast.translate.translation import Memo
 from tests.translate import world
 from tests.translate.edits import EDITS
@@ -41,10 +42,9 @@ def _remembered(memo: Memo) -> dict[str, object]:
         for key, one in own.outcomes.items()
     }
     found["attached"] = [dict(one.items()) for one in (own.attached, own.units)]
-    found["own readers"] = (list(own.readers), own.closed, own.aimed)
+    found["own readers"] = (list(own.readers), own.closed, own.behind, own.aimed)
     found["judged"] = [
-        dict(one.items())
-        for one in (judged.of("SecurityPolicy"), judged.of("BackendTrafficPolicy"), judged.told)
+        dict(one.items()) for one in (*(judged.of(kind) for kind in KIND_OF.values()), judged.told)
     ]
     found["filters"] = {
         name: (one.gateway, one.units, one.reads, one.clusters, one.problems)
@@ -56,6 +56,8 @@ def _remembered(memo: Memo) -> dict[str, object]:
         held += (shelf.policies, shelf.asked, shelf.policy_uses)
         found[f"shelf {fleet}"] = [dict(one.items()) for one in held] + [shelf.limited]
         found[f"filters {fleet}"] = shelf.filters
+        found[f"treated {fleet}"] = (dict(shelf.treated.items()), shelf.checking, shelf.crowded)
+        found[f"zoned {fleet}"] = shelf.zoned
     return found
 
 
