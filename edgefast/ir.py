@@ -323,8 +323,9 @@ class Cluster(Struct, frozen=True, gc=False):
     max_connections: int = 1024
     max_pending: int = 1024
     zones: ZoneAware | None = None  # as its Service says it; what policies say comes first
-    # Of the rules that have it, or of their shares: how many of their traffic units are overrides, and all of them, as Rule.traffic; each once, sorted. What is
-    # to be known of their policies before a request comes (health checks).
+    # In which ways rules, or their shares, treat it: how many of their traffic units are Overrides, and these, as in Treatment; each once,
+    # sorted. For what is to be known of policies before a request comes, whether any says it or not (health checks). Of a cluster with more
+    # than 64 ways only the first unit with a check of each that has one, as the one unit of a way.
     treatments: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
 

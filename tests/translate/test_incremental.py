@@ -56,6 +56,7 @@ def _remembered(memo: Memo) -> dict[str, object]:
         held += (shelf.policies, shelf.asked, shelf.policy_uses, shelf.treated)
         found[f"shelf {fleet}"] = [dict(one.items()) for one in held]
         found[f"counted {fleet}"] = (shelf.limited, shelf.filters, shelf.checking, shelf.zoned)
+        found[f"crowded {fleet}"] = shelf.crowded
     return found
 
 

@@ -22,6 +22,7 @@ cdef class Tables:
         uint64_t policy_epoch   # how often any of them has changed
         int checks              # how many of them say what endpoints are asked
         dict treated            # cluster's name -> ir.Cluster.treatments, of those that have any
+        dict treatments         # one object of each that many clusters have
         uint64_t treated_epoch  # how often that has changed
 
     cdef int stop_idle(self) except -1

@@ -39,7 +39,7 @@ cdef class Tables:
         self.retired = WeakValueDictionary()
         self.policies = {}
         self.absent = WeakValueDictionary()
-        self.treated = {}
+        self.treated, self.treatments = {}, {}
         self.policy_epoch = 1  # nobody has learnt anything yet
         self.roots = {}
         self.regexes = {}
@@ -92,6 +92,8 @@ cdef class Tables:
             self.regexes.clear()
         if len(self.timeout_lines) > 4096:
             self.timeout_lines.clear()
+        if len(self.treatments) > 4096:
+            self.treatments.clear()
         self.version = version
         self.engine.prober.wake()
         self.engine.count(G_APPLIES)
@@ -131,7 +133,7 @@ cdef class Tables:
             live.update(spec)
         if self.treated.get(name, ()) != spec.treatments:
             if spec.treatments:
-                self.treated[name] = spec.treatments
+                self.treated[name] = self.treatments.setdefault(spec.treatments, spec.treatments)
             else:
                 del self.treated[name]
             self.treated_epoch += 1

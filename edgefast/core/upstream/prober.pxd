@@ -19,6 +19,7 @@ cdef class Prober(Timer):
     cdef int wake(self) except -1
     cdef int64_t look(self) except -1
     cdef int learn(self) except -1
+    cdef list checks_of(self, tuple treatments)
     cdef int settle(self, str name) except -1
     cdef int enter(self, Probe probe) except -1
     cdef int leave(self) except -1

@@ -55,31 +55,41 @@ cdef class Prober(Timer):
         return TICK_MS if self.changed else PROBER_LOOK_MS
 
     cdef int learn(self) except -1:
-        """Which checks clusters have, of the policies as they are now: of each way in which a cluster is treated its most specific one."""
+        """Which checks clusters have, of the policies as they are now. Most clusters are treated as others are, which is asked once."""
         cdef Tables tables = self.engine.tables
-        cdef dict wanted = {}
+        cdef dict wanted = {}, known = {}
         cdef list found
         for name, treatments in tables.treated.items():
-            for _, units in treatments:
-                for unit in units:
-                    policy = tables.policies.get(unit)
-                    said = (<Policy>policy).traffic.check if policy is not None and (<Policy>policy).traffic is not None else None
-                    if said is not None:
-                        check = self.engine.checks.of(said)
-                        found = wanted.setdefault(name, [])
-                        if check not in found:
-                            found.append(check)
-                        break
-        for name, found in wanted.items():
-            if len(found) > CHECKS_MOST:
-                _log.warning("%s has %d health checks; %d of a backend are made, and rules with others do without", name, len(found), CHECKS_MOST)
-                del found[CHECKS_MOST:]
+            found = known.get(treatments)
+            if found is None:
+                found = known[treatments] = self.checks_of(treatments)
+            if found:
+                wanted[name] = found
+                if len(found) > CHECKS_MOST:
+                    _log.warning(
+                        "%s has %d health checks; %d of a backend are made, and rules with others do without", name, len(found), CHECKS_MOST
+                    )
+                    wanted[name] = found[:CHECKS_MOST]
         names = [name for name in self.wanted if name not in wanted]
         names += [name for name, found in wanted.items() if self.wanted.get(name) != found]
         self.wanted = wanted
         self.changed = deque(dict.fromkeys([*self.changed, *names]))
         self.epoch = tables.policy_epoch + tables.treated_epoch
         return 0
+
+    cdef list checks_of(self, tuple treatments):
+        """Those of one cluster: of each way in which it is treated what the first unit with any says."""
+        cdef Policy policy
+        cdef list found = []
+        for _, units in treatments:
+            for unit in units:
+                policy = self.engine.tables.policies.get(unit)
+                if policy is not None and has_check(policy.traffic):
+                    check = self.engine.checks.of(policy.traffic.check)
+                    if check not in found:
+                        found.append(check)
+                    break
+        return found
 
     cdef int settle(self, str name) except -1:
         """The checks of one cluster are others."""

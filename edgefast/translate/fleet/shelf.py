@@ -14,8 +14,10 @@ import msgspec
 from edgefast import ir
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
+from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.fleet.proxies import wants_zones
+from edgefast.translate.fleet.treatments import Ways, list_ways
 from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtualhost.stream import StreamOutcome
 from edgefast.translate.virtualhost.virtualhost import HostOutcome, Place, Treatment
@@ -40,6 +42,7 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     filters: frozenset[str] = frozenset()  # units that listeners name
     treated: SortedMap[Treatment, int] = EMPTY  # hosts whose rules treat a cluster so
     checking: frozenset[str] = frozenset()  # units with a check of health
+    crowded: frozenset[ClusterRef] = frozenset()  # clusters whose treatments depend on these
     zoned: int = 0  # units and clusters that make zones count
 
 
@@ -122,10 +125,9 @@ def refill(
     used, secrets = shelf.clusters.edit(), shelf.secrets.edit()
     ways_of, counted = treated.done(), uses.done()
     checking = _list_checking(shelf.checking, doubtful, policies)
-    if turned := checking ^ shelf.checking:
-        names = {name for name, _, traffic in ways_of if not turned.isdisjoint(traffic)}
-        stale |= {ref for ref in counted if ref.id in names}
-    _put_clusters(stale, counted, clusters, used, secrets, ways_of, checking)
+    if checking is not shelf.checking:
+        stale |= shelf.crowded
+    crowded = _put_clusters(stale, counted, clusters, used, secrets, ways_of, checking)
     zoned = _count_zoned(shelf.clusters, used, {ref.id for ref in stale})
     zoned += _count_zoned(shelf.policies, policies, doubtful)
     return Shelf(
@@ -142,6 +144,7 @@ def refill(
         filters=filters,
         treated=ways_of,
         checking=checking,
+        crowded=shelf.crowded - stale | crowded,
         zoned=shelf.zoned + zoned,
     )
 
@@ -188,30 +191,6 @@ def _count(counts: Draft[_T, int], gone: Iterable[_T], come: Iterable[_T]) -> se
     return {*come, *gone}
 
 
-def _treat(
-    cluster: ir.Cluster,
-    used: Draft[str, ir.Cluster],
-    treated: SortedMap[Treatment, int],
-    checking: frozenset[str],
-) -> ir.Cluster:
-    """Return a cluster with the checks that the fleet's rules make of it; the very one that is there, if it is the same.
-
-    Of a rule's units the first with a check says which; how many rules and policies there are without one makes nothing larger.
-    """
-    found: dict[tuple[int, tuple[str, ...]], None] = {}
-    for name, ceilings, traffic in treated.starting_at((cluster.name, 0, ())) if checking else ():
-        if name != cluster.name:
-            break
-        first = next((unit for unit in traffic if unit in checking), None)
-        if first is not None:
-            found[ceilings, (first,)] = None
-    if not found:
-        return cluster
-    made = msgspec.structs.replace(cluster, treatments=tuple(found))
-    before = used.get(cluster.name)
-    return before if before == made else made
-
-
 def _put_clusters(
     stale: Iterable[ClusterRef],
     uses: SortedMap[ClusterRef, int],
@@ -220,16 +199,31 @@ def _put_clusters(
     secrets: Draft[ClusterRef, tuple[ir.Secret, ...]],
     treated: SortedMap[Treatment, int],
     checking: frozenset[str],
-) -> None:
-    """Bring `used` and `secrets` up to date for these; what nobody uses goes."""
+) -> set[ClusterRef]:
+    """Bring `used` and `secrets` up to date for these; what nobody uses goes. Return those that are crowded."""
+    crowded: set[ClusterRef] = set()
     for ref in stale:
         if ref not in uses:
             used.pop(ref.id, None)
             secrets.pop(ref, None)
             continue
         outcome = clusters[ref]
-        used[outcome.cluster.name] = _treat(outcome.cluster, used, treated, checking)
+        cluster = outcome.cluster
+        if treated:
+            ways, many = list_ways(cluster.name, treated, checking)
+            if many:
+                crowded.add(ref)
+            if ways:
+                cluster = _treat(cluster, ways, used.get(cluster.name))
+        used[cluster.name] = cluster
         if outcome.secrets:
             secrets[ref] = outcome.secrets
         else:
             secrets.pop(ref, None)
+    return crowded
+
+
+def _treat(cluster: ir.Cluster, ways: Ways, before: ir.Cluster | None) -> ir.Cluster:
+    """Return a cluster that is treated so; the very one that was there, if it is the same."""
+    made = msgspec.structs.replace(cluster, treatments=alike(ways))
+    return before if before == made else made

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,18 +23,34 @@ from tests.translate.gatewaytext import gateway
 EDITS = 9
 #: Seconds from an edit to its tables on their way.
 BOUND = 0.050
-NAME = "security/default/p#authorization"
 
 
-def policy(number: int) -> dict[str, Any]:
-    rule = {"action": "Allow", "principal": {"clientCIDRs": [f"10.{number}.0.0/16"]}}
+Make = Callable[[int], tuple[dict[str, Any], str]]  # number of an edit -> policy, its one unit
+
+
+def policy(kind: str, **spec: Any) -> dict[str, Any]:
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
     return {
         "apiVersion": "gateway.edge.io/v1alpha1",
-        "kind": "SecurityPolicy",
+        "kind": kind,
         "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"targetRefs": [target], "authorization": {"rules": [rule]}},
+        "spec": {"targetRefs": [target], **spec},
     }
+
+
+def admits(number: int) -> tuple[dict[str, Any], str]:
+    """Other addresses each time."""
+    rule = {"action": "Allow", "principal": {"clientCIDRs": [f"10.{number}.0.0/16"]}}
+    made = policy("SecurityPolicy", authorization={"rules": [rule]})
+    return made, "security/default/p#authorization"
+
+
+def checks(number: int) -> tuple[dict[str, Any], str]:
+    """A check each other time."""
+    health = {"panicThreshold": 30}
+    if number % 2:
+        health |= {"active": {"type": "TCP", "tcp": {}}}
+    return policy("BackendTrafficPolicy", healthCheck=health), "traffic/default/p"
 
 
 BASE = (
@@ -68,14 +85,15 @@ def route(at: int) -> dict[str, Any]:
     }
 
 
-def edit_objects(routes: int) -> list[float]:
+def edit_objects(routes: int, make: Make) -> list[float]:
     """Seconds of the controller's pipeline for each edit."""
     taken: list[float] = []
 
     async def scenario(made: Room) -> None:
         await made.wait_for(1)
         for number in range(EDITS):
-            edited: Object = world.make(policy(number))
+            raw, name = make(number)
+            edited: Object = world.make(raw)
             before = made.kept.outcomes[-1]
             began = time.perf_counter()
             after = await made.change(edited)
@@ -83,7 +101,7 @@ def edit_objects(routes: int) -> list[float]:
             (fleet,) = after.shards
             delta = diff(before.shards[fleet], after.shards[fleet])
             if number:  # the first one brings it, and all routes name it from then on
-                assert [one.name for one in delta.put] == [NAME] and not delta.remove
+                assert [one.name for one in delta.put] == [name] and not delta.remove
                 assert after.translation.work.routes == 0
                 assert after.translation.work.policies == 1
 
@@ -91,38 +109,41 @@ def edit_objects(routes: int) -> list[float]:
     return taken[1:]
 
 
-def edit_files(routes: int, folder: Path) -> list[float]:
+def edit_files(routes: int, folder: Path, make: Make) -> list[float]:
     """Seconds of the files' pipeline for each edit: read, translate, compile, compare."""
     items = json.dumps([route(at) for at in range(routes)])
     (folder / "all.yaml").write_text(f"{BASE}---\napiVersion: v1\nkind: List\nitems: {items}\n")
     file = folder / "policy.json"
-    file.write_text(json.dumps(policy(0)))
+    file.write_text(json.dumps(make(0)[0]))
     source, settings = FileSource([folder]), Settings()
     made = translate(source.read().snapshot, settings)
     shards = compile_fleet(made.ir.fleets[0])
     taken = []
     for number in range(1, EDITS):
-        file.write_text(json.dumps(policy(number)))
+        raw, name = make(number)
+        file.write_text(json.dumps(raw))
         began = time.perf_counter()
         made = translate(source.read().snapshot, settings, made)
         after = compile_fleet(made.ir.fleets[0], shards)
         delta = diff(shards, after)
         taken.append(time.perf_counter() - began)
-        assert [one.name for one in delta.put] == [NAME] and not delta.remove
+        assert [one.name for one in delta.put] == [name] and not delta.remove
         assert (made.work.routes, made.work.policies) == (0, 1)
         shards = after
     return taken
 
 
 @pytest.mark.pure
-def test_one_resource_is_sent_and_no_route_translated(tmp_path: Path) -> None:
-    edit_objects(200)
-    edit_files(200, tmp_path)
+@pytest.mark.parametrize("make", [admits, checks])
+def test_one_resource_is_sent_and_no_route_translated(make: Make, tmp_path: Path) -> None:
+    edit_objects(200, make)
+    edit_files(200, tmp_path, make)
 
 
 @pytest.mark.heavy
-def test_ten_thousand_routes_wait_for_nothing(tmp_path: Path) -> None:
-    objects, files = edit_objects(10_000), edit_files(10_000, tmp_path)
+@pytest.mark.parametrize("make", [admits, checks])
+def test_ten_thousand_routes_wait_for_nothing(make: Make, tmp_path: Path) -> None:
+    objects, files = edit_objects(10_000, make), edit_files(10_000, tmp_path, make)
     for name, taken in (("controller", objects), ("files", files)):
         shown = f"{median(taken) * 1e3:.1f} ms ({min(taken) * 1e3:.1f}-{max(taken) * 1e3:.1f})"
         assert median(taken) < BOUND, f"{name}: {shown}"

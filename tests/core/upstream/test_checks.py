@@ -223,6 +223,20 @@ async def test_nobody_is_asked_when_nobody_wants_to_know(world: World) -> None:
     assert gone.count == before
 
 
+async def test_a_check_that_comes_and_goes_is_an_edit_of_its_policy(world: World) -> None:
+    """The cluster is the same one all the time, and names the policy without a check as well."""
+    ill, well = await world.backend(answers("ill", 500)), await world.backend(answers("well"))
+    without = ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(max_requests=50))
+    port = await world.serve(fleet_of(without, ill.port, well.port))
+    assert await names(world, port) == {b"ill", b"well"}
+    assert world.counters["health_checks"] == 0
+    world.apply(fleet_of(checking(), ill.port, well.port))
+    await world.until(lambda: failed(world) == 1)
+    assert await names(world, port) == {b"well"}
+    world.apply(fleet_of(without, ill.port, well.port))
+    assert await names(world, port) == {b"ill", b"well"}
+
+
 async def h2_backend(world: World, act: Callable[[Ask], None]) -> H2Backend:
     backend = await H2Backend().start()
     backend.answer = act
