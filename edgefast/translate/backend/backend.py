@@ -80,7 +80,7 @@ def resolve_backend(
             core_hint(ref.group) or _meant_kind(ref),
         )
         return None
-    if not _is_allowed(kind, reader):
+    if kind in _ALLOWED and not _is_allowed(kind, reader):
         said = f"{kind} is not enabled (extensionApis.{_ALLOWED[kind]})"
         report.unresolve(f"{path}.kind", "InvalidKind", said)
         return None

@@ -124,7 +124,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class Reader:
     """Looks things up for one outcome; `reads` is what it has seen."""
 
-    __slots__ = ("_clusters", "_world", "clusters", "reads")
+    __slots__ = ("_clusters", "_world", "clusters", "reads", "x_backends")
 
     def __init__(
         self, world: World, clusters: Callable[[ClusterRef], ClusterState] | None = None
@@ -132,6 +132,7 @@ class Reader:
         self._world = world
         self._clusters = clusters
         self.reads: set[Fact] = set()
+        self.x_backends = False  # whether any of these is an XBackend
         self.clusters: set[ClusterRef] = set()
 
     @property
@@ -168,6 +169,7 @@ class Reader:
 
     def x_backend(self, namespace: str, name: str) -> XBackend | None:
         """Return an XBackend."""
+        self.x_backends = True
         self.reads.add(("XBackend", namespace, name))
         return self._world.snapshot.x_backends.get((namespace, name))
 

@@ -172,7 +172,7 @@ def settle(
         streams=tuple((*place, part) for place, part in (streams or {}).items()),
         clusters=tuple(sorted(reader.clusters.union(*used))),
         users=_users_of("Service", attachments, reader),
-        x_users=_users_of("XBackend", attachments, reader),
+        x_users=_users_of("XBackend", attachments, reader) if reader.x_backends else (),
         problems=tuple(problems),
     )
 

@@ -75,7 +75,8 @@ def sum_routes(
             problems.pop(key, None)
         _count(attached, old.counted if old else (), new.counted if new else ())
         _count(users, old.users if old else (), new.users if new else ())
-        _count(x_users, old.x_users if old else (), new.x_users if new else ())
+        if (old and old.x_users) or (new and new.x_users):
+            _count(x_users, old.x_users if old else (), new.x_users if new else ())
     return RouteSums(
         statuses=statuses.done(),
         attached=attached.done(),

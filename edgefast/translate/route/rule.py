@@ -235,7 +235,8 @@ def _translate_share(
     if cluster is None:
         reason = report.unresolved[unresolved].text()
         return ir.BackendRef(weight=ref.weight, reason=reason), []
-    session = reader.cluster(cluster).session
+    # No other kind says anything of sessions.
+    session = reader.cluster(cluster).session if cluster.kind == "xbackend" else None
     if not ref.filters:
         share = ir.BackendRef(cluster=reader.name_of(cluster), weight=ref.weight, session=session)
         return share, [cluster]
