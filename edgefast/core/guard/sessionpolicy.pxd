@@ -18,7 +18,7 @@ cdef class SessionPolicy:
 
     cdef int read(self, Exchange ex, Cluster cluster, Routed *at) except -1
     cdef int read_value(self, NamedSession found, Exchange ex, Cluster cluster, const uint8_t *value, size_t n) except -1
-    cdef bint parse(self, const uint8_t *text, SessionToken *token) noexcept
+    cdef bint holds(self, const SessionToken *token) noexcept
     cdef int tell(self, Exchange ex) except -1
     cdef bytes line(self, Exchange ex, bytes value, int64_t left)
 

@@ -48,6 +48,23 @@ cdef bytes write_session(const SessionToken *token):
     return text[:SESSION_SIZE]
 
 
+cdef bint parse_session(const uint8_t *text, SessionToken *token) noexcept:
+    """It is one, and not over by its own times: what other backends say of theirs is not known here."""
+    cdef uint64_t until, idle_until
+    cdef int64_t now
+    if text[0] != c"1" or not (
+        read_digits(text + 1, 16, &token.identity) and read_digits(text + 17, 12, &until) and read_digits(text + 29, 12, &idle_until)
+    ):
+        return False
+    token.until, token.idle_until = <int64_t>until, <int64_t>idle_until
+    if token.identity == 0:
+        return False
+    if until == 0 and idle_until == 0:
+        return True
+    now = wall_ms()
+    return (until == 0 or now < token.until) and (idle_until == 0 or now < token.idle_until)
+
+
 cdef bint holds_until(int64_t until, int64_t most, int64_t now) noexcept:
     """most: ms that it lasts as is said now; 0: without end. What was given for longer than that ends, too."""
     if until == 0:
@@ -115,14 +132,14 @@ cdef class SessionPolicy:
             if at and value[at - 1] != c".":
                 return 0
             found.left -= 1
-            if self.parse(value + at, &token):
+            if parse_session(value + at, &token):
                 endpoint = named_endpoint(cluster, token.identity)
                 if endpoint is None:
                     if found.others is None:
                         found.others = []
                     if len(found.others) < SESSION_KEPT - 1:
                         found.others.append(value[at:at + SESSION_SIZE])
-                elif found.own.identity == 0:
+                elif found.own.identity == 0 and self.holds(&token):
                     heed = HEED_EJECTED
                     if ex.check is not None or ex.panic:
                         heed = heeded(cluster, ex.check, ex.panic)
@@ -132,21 +149,13 @@ cdef class SessionPolicy:
             at += SESSION_SIZE + 1
         return 0
 
-    cdef bint parse(self, const uint8_t *text, SessionToken *token) noexcept:
-        """It is one, and not over."""
-        cdef uint64_t until, idle_until
+    cdef bint holds(self, const SessionToken *token) noexcept:
+        """It is not over, as is said now."""
         cdef int64_t now
-        if text[0] != c"1" or not (
-            read_digits(text + 1, 16, &token.identity) and read_digits(text + 17, 12, &until) and read_digits(text + 29, 12, &idle_until)
-        ):
-            return False
-        token.until, token.idle_until = <int64_t>until, <int64_t>idle_until
-        if token.identity == 0:
-            return False
-        if until or idle_until or self.absolute or self.idle:
-            now = wall_ms()
-            return holds_until(token.until, self.absolute, now) and holds_until(token.idle_until, self.idle, now)
-        return True
+        if token.until == 0 and token.idle_until == 0 and self.absolute == 0 and self.idle == 0:
+            return True
+        now = wall_ms()
+        return holds_until(token.until, self.absolute, now) and holds_until(token.idle_until, self.idle, now)
 
     cdef int tell(self, Exchange ex) except -1:
         """Of an endpoint that answers: the line for its client, where there is something new to tell."""

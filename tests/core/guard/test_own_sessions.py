@@ -78,3 +78,34 @@ async def test_each_backend_keeps_its_own(world: World) -> None:
         answer = await get(await world.client(port))
         seen.add((answer.body, (answer.value("set-cookie") or "").partition("=")[0]))
     assert seen == {(b"0", "sid"), (b"1", "other")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({}, {}),
+        ({"idle": 600_000}, {}),
+        ({"absolute": 600_000}, {}),
+        ({"absolute": 600_000, "idle": 300_000}, {"absolute": 3_600_000, "idle": 1_800_000}),
+    ],
+)
+async def test_backends_of_one_name_leave_each_other_theirs(
+    world: World, one: dict[str, int], other: dict[str, int]
+) -> None:
+    """How long a session lasts is said by its own backend, and by no other one that has a session in the same cookie."""
+    backends = await numbered(world, 8)
+    ports = [backend.port for backend in backends]
+    clusters = [make_cluster(*ports[:4], name=PODS), make_cluster(*ports[4:], name=f"{PODS}2")]
+    shares = [
+        share(ir.SessionPersistence(name="sid", **said), cluster.name)
+        for said, cluster in zip((one, other), clusters, strict=True)
+    ]
+    port = await world.serve(make_fleet(make_host(make_rule(*shares)), *clusters))
+    value: tuple[str, ...] = ()
+    seen: set[int] = set()
+    for _ in range(60):
+        answer = await get(await world.client(port), *value)
+        seen.add(int(answer.body))
+        if answer.value("set-cookie"):
+            value = (told(answer),)
+    assert sorted(number // 4 for number in seen) == [0, 1]
