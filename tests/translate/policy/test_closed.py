@@ -240,6 +240,19 @@ def test_the_targets_of_all_broken_policies_of_one_name_are_closed(tmp_path: Pat
     assert closed_routes(made) == {"default/r0", "default/r1"}
 
 
+def test_a_namespace_in_a_target_closes_nothing_of_its_owner(tmp_path: Path) -> None:
+    """A targetRef has no such field: what stands beside the policy is meant, as an API server would take it."""
+    file = tmp_path / "all.yaml"
+    listed = json.loads(site(raw(targetRefs=[target("r0", namespace="other")])))
+    (route,) = [one for one in listed["items"] if one["metadata"]["name"] == "r0"]
+    listed["items"].append(route | {"metadata": {"name": "r0", "namespace": "other"}})
+    file.write_text(json.dumps(listed))
+    made = translate(FileSource([file]).read().snapshot, Settings())
+    assert closed_routes(made) == {"default/r0"}
+    told = [one.message for one in made.problems if "500 is answered" in one.message]
+    assert told == ["while the policy has a mistake, 500 is answered for HTTPRoute default/r0"]
+
+
 def tcp(name: str = "t", gateway: str = "l4") -> Any:
     return world.make({
         "apiVersion": f"{GROUP}/v1alpha2", "kind": "TCPRoute",
