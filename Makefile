@@ -105,6 +105,7 @@ $(VENV)/.python:
 $(VENV)/.run: pyproject.toml | $(VENV)/.python build/.tls-$(TLS)
 	@$(BIN)/python .ci/requires.py build | .ci/progress "1 of 2: installing what edgefast is built with" 15 xargs -d '\n' $(PIP)
 	@.ci/progress "2 of 2: building edgefast, installing what it runs on" 60 $(PIP) --no-build-isolation --editable .
+	@$(BIN)/python .ci/requires.py examples | xargs -d '\n' $(PIP)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run
