@@ -62,19 +62,19 @@ def serve(server: ApiServer, namespace: str, name: str, address: str, ready: str
     server.admin.patch(path, {"status": status})
 
 
-def test_pods_come_and_go(apiserver: ApiServer) -> None:
-    namespace = apiserver.namespace("pods")
+def test_pods_come_and_go(newest: ApiServer) -> None:
+    namespace = newest.namespace("pods")
     account = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
         "metadata": {"name": "default", "namespace": namespace},
     }
-    apiserver.admin.apply((WORLD + XBACKEND).replace("NAMESPACE", namespace))
-    apiserver.admin.apply(account, pod(namespace, "a", "web"), pod(namespace, "other", "else"))
-    serve(apiserver, namespace, "other", "10.9.0.9")
+    newest.admin.apply((WORLD + XBACKEND).replace("NAMESPACE", namespace))
+    newest.admin.apply(account, pod(namespace, "a", "web"), pod(namespace, "other", "else"))
+    serve(newest, namespace, "other", "10.9.0.9")
 
     async def test() -> None:
-        async with following(apiserver, namespace, namespace, x_backends=True) as one:
+        async with following(newest, namespace, namespace, x_backends=True) as one:
 
             def addresses() -> list[str]:
                 one.settled()
@@ -88,32 +88,32 @@ def test_pods_come_and_go(apiserver: ApiServer) -> None:
             await one.cache.wait_synced()
             await until(lambda: addresses() == [], "none serves")
             assert one.cache.selections == {(namespace, "app=web")}
-            serve(apiserver, namespace, "a", "10.9.0.1")
+            serve(newest, namespace, "a", "10.9.0.1")
             await until(lambda: addresses() == ["10.9.0.1"], "one serves")
-            apiserver.admin.apply(pod(namespace, "b", "web"))
-            serve(apiserver, namespace, "b", "10.9.0.2")
+            newest.admin.apply(pod(namespace, "b", "web"))
+            serve(newest, namespace, "b", "10.9.0.2")
             await until(lambda: addresses() == ["10.9.0.1", "10.9.0.2"], "both serve")
-            serve(apiserver, namespace, "a", "10.9.0.1", "False")
+            serve(newest, namespace, "a", "10.9.0.1", "False")
             await until(lambda: addresses() == ["10.9.0.2"], "one is not ready")
-            apiserver.admin.apply(pod(namespace, "b", "else"))
+            newest.admin.apply(pod(namespace, "b", "else"))
             await until(lambda: addresses() == [], "its label is another")
             assert not one.cache.problems
 
     run(test())
 
 
-def test_without_permission_nothing_is_asked(apiserver: ApiServer) -> None:
+def test_without_permission_nothing_is_asked(newest: ApiServer) -> None:
     """The roles without enableXBackend read neither XBackends nor Pods."""
-    namespace = apiserver.namespace("pods")
-    apiserver.admin.apply((WORLD + XBACKEND).replace("NAMESPACE", namespace))
+    namespace = newest.namespace("pods")
+    newest.admin.apply((WORLD + XBACKEND).replace("NAMESPACE", namespace))
     rules: list[dict[str, Any]] = [
         {"apiGroups": [group], "resources": kinds, "verbs": ["get", "list", "watch"]}
         for group, kinds in RULES.items()
     ]
-    grant(apiserver, namespace, "plain", rules)
+    grant(newest, namespace, "plain", rules)
 
     async def test() -> None:
-        async with following(apiserver, namespace, account=f"{namespace}/reader") as one:
+        async with following(newest, namespace, account=f"{namespace}/reader") as one:
             await one.cache.wait_synced()
             await until(one.settled, "read")
             assert not one.cache.problems and not one.cache.snapshot().x_backends
