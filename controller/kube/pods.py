@@ -60,10 +60,11 @@ class _Pod(msgspec.Struct):
 
 
 class _Followed:
-    """The Pods of one selection."""
+    """The Pods of one selection, as long as it is wanted; `make` gives the reflector that tells it of them."""
 
-    def __init__(self, reflector: Reflector) -> None:
-        self.reflector = reflector
+    def __init__(self, selection: Selection, make: Callable[[_Followed], Reflector]) -> None:
+        self.selection = selection
+        self.reflector = make(self)
         self.task: asyncio.Task[None] | None = None
         self.since = time.monotonic()
         self.pods: dict[Key, SelectedPod] = {}
@@ -102,7 +103,7 @@ class Pods:
         for selection in self._followed.keys() - selections:
             self._drop(selection)
         for selection in sorted(selections - self._followed.keys()):
-            self._followed[selection] = self._begin(selection)
+            self._followed[selection] = _Followed(selection, self._make_reflector)
             self._look.set()
         open_ = [one.since for one in self._followed.values() if not _is_answered(one)]
         if not open_:
@@ -151,16 +152,16 @@ class Pods:
             total.update(one.reflector.restarts)
         return total
 
-    def _begin(self, selection: Selection) -> _Followed:
-        reflector = Reflector(
+    def _make_reflector(self, one: _Followed) -> Reflector:
+        namespace, labels = one.selection
+        return Reflector(
             self._kube,
-            Target(_API, selection[0], label_selector=selection[1]),
-            partial(self._on_put, selection),
-            partial(self._on_delete, selection),
+            Target(_API, namespace, label_selector=labels),
+            partial(self._on_put, one),
+            partial(self._on_delete, one),
             self._on_change,
             pace=self._pace,
         )
-        return _Followed(reflector)
 
     def _drop(self, selection: Selection) -> None:
         one = self._followed.pop(selection)
@@ -170,21 +171,21 @@ class Pods:
             self._leaving.append(one.task)
             self._look.set()
 
-    def _on_put(self, selection: Selection, item: Item) -> None:
-        self._set(selection, (item.namespace, item.name), _read(item))
+    def _on_put(self, one: _Followed, item: Item) -> None:
+        self._set(one, (item.namespace, item.name), _read(item))
 
-    def _on_delete(self, selection: Selection, namespace: str, name: str) -> None:
-        self._set(selection, (namespace, name), None)
+    def _on_delete(self, one: _Followed, namespace: str, name: str) -> None:
+        self._set(one, (namespace, name), None)
 
-    def _set(self, selection: Selection, key: Key, pod: SelectedPod | None) -> None:
-        one = self._followed.get(selection)
-        if one is None or one.pods.get(key) == pod:
+    def _set(self, one: _Followed, key: Key, pod: SelectedPod | None) -> None:
+        # The selection may be followed anew by another one, which would never hear that this Pod is gone.
+        if self._followed.get(one.selection) is not one or one.pods.get(key) == pod:
             return
         if pod is not None:
             one.pods[key] = pod
         else:
             del one.pods[key]
-        self._dirty.add(selection)
+        self._dirty.add(one.selection)
         if one.reflector.synced:  # of the first list all is told at once
             self._on_change()
 

@@ -10,6 +10,7 @@ from aiohttp import web
 from controller.kube.pace import Pace
 from controller.kube.pods import Pods, list_pods
 from controller.kube.references import referenced, selected
+from controller.kube.reflector import Item
 from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.resources.snapshot import Snapshot
@@ -86,6 +87,31 @@ def test_what_may_not_be_read_holds_nothing_up() -> None:
                 assert not pods.table()
             table, refused = await list_pods(kube, {WEB})
             assert not table and refused.keys() == {WEB}
+
+    run(test())
+
+
+def test_a_watch_that_was_replaced_says_nothing_any_more() -> None:
+    async def test() -> None:
+        lists: list[int] = []
+
+        async def serve(request: web.Request) -> web.StreamResponse:
+            if "watch" not in request.query:
+                lists.append(1)
+                return page(5)
+            return await stream(request)
+
+        async with scripted(serve) as kube:
+            pods = Pods(kube, lambda: None, QUICK)
+            async with running(pods.run()):
+                await until(lambda: pods.want({WEB}), "read")
+                put = pods._followed[WEB].reflector._on_put
+                pods.want(frozenset())
+                pods.want({WEB})
+                raw = msgspec.Raw(msgspec.json.encode(pod("ghost", 6, "10.0.0.9")))
+                put(Item("ns", "ghost", "6", raw))
+                await until(lambda: pods.want({WEB}), "read again")
+                assert len(lists) == 2 and not pods.table()
 
     run(test())
 
