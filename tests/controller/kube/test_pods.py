@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 from aiohttp import web
 
 from controller.kube.pace import Pace
-from controller.kube.pods import Pods, list_pods
+from controller.kube.pods import TRIES, Pods, list_pods
 from controller.kube.references import referenced, selected
 from controller.kube.reflector import Item
 from edgefast.resources.decode.decode import decode_documents
@@ -114,6 +116,131 @@ def test_a_watch_that_was_replaced_says_nothing_any_more() -> None:
                 assert len(lists) == 2 and not pods.table()
 
     run(test())
+
+
+async def _follow(answer: Any, changes: list[int], checks: Any) -> None:
+    """Run `checks` with Pods whose lists are answered by `answer`, and whose watches are silent."""
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            return await stream(request)
+        found: web.StreamResponse = await answer(request)
+        return found
+
+    async with scripted(serve) as kube:
+        pods = Pods(kube, lambda: changes.append(1), QUICK)
+        async with running(pods.run()):
+            await checks(pods)
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 401, 0])
+def test_a_passing_fault_is_no_answer(status: int) -> None:
+    lists: list[int] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        lists.append(1)
+        if len(lists) > 2:
+            return page(5, pod("a", 1, "10.0.0.1"))
+        if not status:
+            assert request.transport is not None
+            request.transport.close()
+        return failure(status or 500, "Passing", **{"Retry-After": "0.1"})
+
+    async def checks(pods: Pods) -> None:
+        await until(lambda: pods.want({WEB}), "answered")
+        assert pods.table()[WEB] == (SelectedPod(address="10.0.0.1"),)
+        assert len(lists) > 2
+
+    run(_follow(answer, [], checks))
+
+
+def test_a_fault_that_lasts_holds_nothing_up_for_ever() -> None:
+    lists: list[int] = []
+    changes: list[int] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        lists.append(1)
+        return failure(500, "InternalError")
+
+    async def checks(pods: Pods) -> None:
+        assert not pods.want({WEB})
+        await until(lambda: changes, "told")
+        assert len(lists) >= TRIES
+        assert pods.want({WEB}) and pods.problems
+
+    run(_follow(answer, changes, checks))
+
+
+def test_the_first_time_all_is_waited_for() -> None:
+    go = asyncio.Event()
+    changes: list[int] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.query["labelSelector"] != "app=fast":
+            await go.wait()
+        return page(5, pod("a", 1, "10.0.0.1"))
+
+    async def checks(pods: Pods) -> None:
+        loop = asyncio.get_running_loop()
+        late = loop.time() + 3 * QUICK.patience
+        both = {WEB, ("ns", "app=fast")}
+        await until(lambda: pods.want(both) or loop.time() > late, "patience")
+        assert not pods.want(both)
+        # What is selected later is waited for with patience.
+        go.set()
+        await until(lambda: pods.want(both), "all read")
+        assert pods.table().keys() == both
+        go.clear()
+        changes.clear()
+        more = both | {("ns", "app=slow")}
+        assert not pods.want(more)
+        await until(lambda: changes, "patience ends")
+        assert pods.want(more)
+
+    run(_follow(answer, changes, checks))
+
+
+def test_who_edits_without_pause_holds_up_nobody() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.query["labelSelector"].startswith("app=v"):
+            await asyncio.Event().wait()
+        return page(5, pod("a", 1, "10.0.0.1"))
+
+    async def checks(pods: Pods) -> None:
+        await until(lambda: pods.want({WEB}), "begun")
+        loop = asyncio.get_running_loop()
+        at = 0
+
+        def edit() -> set[tuple[str, str]]:
+            nonlocal at
+            at += 1
+            return {WEB, ("busy", f"app=v{at}")}
+
+        began = loop.time()
+        assert not pods.want(edit())
+        await until(lambda: pods.want(edit()), "once", seconds=10.0)
+        assert loop.time() - began >= QUICK.patience * 0.9
+        assert all(pods.want(edit()) for _ in range(20))
+        # The others are waited for as ever, and the busy one again when it has been read whole.
+        assert not pods.want({*edit(), ("ns", "app=other")})
+        await until(lambda: pods.want({WEB, ("busy", "app=calm")}) and len(pods.table()) == 2)
+        assert not pods.want(edit())
+
+    run(_follow(answer, [], checks))
+
+
+def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.query["labelSelector"].startswith("app=v"):
+            await asyncio.Event().wait()
+        return page(5, pod("a", 1, "10.0.0.1"))
+
+    async def checks(pods: Pods) -> None:
+        assert not pods.want({WEB, ("busy", "app=v0")})
+        await until(lambda: pods.want({WEB, ("busy", "app=v1")}), "once", seconds=10.0)
+        assert pods.table().keys() == {WEB}
+
+    run(_follow(answer, [], checks))
 
 
 def _backend(at: int, spec: str, namespace: str = "apps") -> str:
