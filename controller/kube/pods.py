@@ -35,6 +35,7 @@ Table = SortedMap[Selection, tuple[SelectedPod, ...]]
 
 _API = APIS["v1", "Pod"]
 _PAGE = 500
+_LISTS = 8  # selections that `list_pods` reads at once
 #: Lists in vain after which a fault of the server counts as an answer: some 10 s of them, which is longer than an election or a
 #: restart of a server takes; what lasts longer may be that namespace's alone.
 TRIES = 8
@@ -263,26 +264,36 @@ def _read(item: Item) -> SelectedPod | None:
 async def list_pods(
     kube: Kube, selections: Set[Selection]
 ) -> tuple[Table, dict[Selection, ApiError]]:
-    """Read once what `Pods` would follow; and which may not be read, and why. ApiError for any other reason."""
+    """Read once what `Pods` would follow, several at a time; and which cannot be read, and why: nothing is known of those."""
     draft = EMPTY.edit()
     refused: dict[Selection, ApiError] = {}
-    for selection in sorted(selections):
-        found: set[SelectedPod] = set()
-        cursor = ""
-        try:
-            while True:
-                page = await kube.list(
-                    _API, selection[0], limit=_PAGE, cursor=cursor, label_selector=selection[1]
-                )
-                read = (_read(Item(selection[0], "", "", raw)) for raw in page.items or ())
-                found.update(pod for pod in read if pod is not None)
-                cursor = page.cursor
-                if not cursor:
-                    break
-        except ApiError as error:
-            if not error.forbidden:
-                raise
-            refused[selection] = error
+    turns = asyncio.Semaphore(_LISTS)
+
+    async def read(selection: Selection) -> None:
+        async with turns:
+            try:
+                found = await _list(kube, selection)
+            except ApiError as error:
+                refused[selection] = error
+                return
         if found:
             draft[selection] = tuple(sorted(found))
+
+    async with asyncio.TaskGroup() as group:
+        for selection in sorted(selections):
+            group.create_task(read(selection))
     return draft.done(), refused
+
+
+async def _list(kube: Kube, selection: Selection) -> set[SelectedPod]:
+    """Read all pages of a selection; ApiError when one cannot be had."""
+    namespace, labels = selection
+    found: set[SelectedPod] = set()
+    cursor = ""
+    while True:
+        page = await kube.list(_API, namespace, limit=_PAGE, cursor=cursor, label_selector=labels)
+        read = (_read(Item(namespace, "", "", raw)) for raw in page.items or ())
+        found.update(pod for pod in read if pod is not None)
+        cursor = page.cursor
+        if not cursor:
+            return found

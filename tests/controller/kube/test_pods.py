@@ -243,6 +243,36 @@ def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
     run(_follow(answer, [], checks))
 
 
+def test_one_list_that_fails_is_one_that_is_not_read() -> None:
+    met: list[str] = []
+    both = asyncio.Event()
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        labels = request.query["labelSelector"]
+        if labels == "a b=c":
+            return failure(400, "BadRequest")
+        if labels == "app=half":
+            return (
+                failure(500, "InternalError")
+                if "continue" in request.query
+                else page(5, pod("a", 1, "10.0.0.1"), cursor="more")
+            )
+        met.append(labels)
+        if len(met) == 2:
+            both.set()
+        await both.wait()  # they are read side by side
+        return page(5, pod("a", 1, "10.0.0.1"))
+
+    async def test() -> None:
+        async with scripted(serve) as kube:
+            odd, half, other = ("ns", "a b=c"), ("ns", "app=half"), ("ns", "app=other")
+            table, refused = await list_pods(kube, {WEB, odd, half, other})
+            assert table.keys() == {WEB, other}
+            assert {one: error.status for one, error in refused.items()} == {odd: 400, half: 500}
+
+    run(test(), seconds=30.0)
+
+
 def _backend(at: int, spec: str, namespace: str = "apps") -> str:
     return f"""
 apiVersion: gateway.networking.x-k8s.io/v1alpha1
