@@ -2,14 +2,14 @@
 
 In: an API server, the selections that are wanted (references.py). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
 Of a Pod its first address is kept and whether it serves, so that nothing happens when anything else of it changes. What is wanted no
-longer is forgotten at once. Must never: follow Pods that no XBackend selects, or hold everything up because some cannot be read.
+longer is forgotten at once. Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller
+starts, or hold everything up because some cannot be read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from functools import partial
@@ -35,6 +35,10 @@ Table = SortedMap[Selection, tuple[SelectedPod, ...]]
 
 _API = APIS["v1", "Pod"]
 _PAGE = 500
+_LISTS = 8  # selections that `list_pods` reads at once
+#: Lists in vain after which a fault of the server counts as an answer: some 10 s of them, which is longer than an election or a
+#: restart of a server takes; what lasts longer may be that namespace's alone.
+TRIES = 8
 #: Phases in which nothing of a Pod runs any more.
 _OVER = ("Succeeded", "Failed")
 
@@ -60,13 +64,28 @@ class _Pod(msgspec.Struct):
 
 
 class _Followed:
-    """The Pods of one selection."""
+    """The Pods of one selection, as long as it is wanted; `make` gives the reflector that tells it of them."""
 
-    def __init__(self, reflector: Reflector) -> None:
-        self.reflector = reflector
+    def __init__(
+        self, selection: Selection, make: Callable[[_Followed], Reflector], first: bool
+    ) -> None:
+        self.selection = selection
+        self.reflector = make(self)
+        self.first = first  # wanted since the controller began: there may be proxies that serve it
         self.task: asyncio.Task[None] | None = None
-        self.since = time.monotonic()
+        self.refused = False  # the server has said, or shown, that it cannot be read
+        self.faults = 0  # of the server, before anything was read
         self.pods: dict[Key, SelectedPod] = {}
+
+    @property
+    def answered(self) -> bool:
+        """It has been read, or it is known that it cannot be."""
+        return self.reflector.synced or self.refused
+
+    @property
+    def namespace(self) -> str:
+        """Whose it is."""
+        return self.selection[0]
 
 
 class Pods:
@@ -82,38 +101,65 @@ class Pods:
         self._look = asyncio.Event()
         self._leaving: list[asyncio.Task[None]] = []
         self._ended: Counter[str] = Counter()  # restarts of reflectors that are no more, by cause
+        self._begun = False
         self._patience: asyncio.TimerHandle | None = None
+        self._until = 0.0  # when patience ends; 0: nothing is waited for with it
+        self._hasty: set[str] = (
+            set()
+        )  # namespaces that patience ended for, until all of them is answered
 
     async def run(self) -> None:
         """Follow what is wanted until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            while True:
-                self._look.clear()
-                for task in self._leaving:
-                    task.cancel()
-                self._leaving.clear()
-                for one in self._followed.values():
-                    if one.task is None:
-                        one.task = group.create_task(one.reflector.run())
-                await self._look.wait()
+        try:
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    self._look.clear()
+                    for task in self._leaving:
+                        task.cancel()
+                    self._leaving.clear()
+                    for one in self._followed.values():
+                        if one.task is None:
+                            one.task = group.create_task(one.reflector.run())
+                    await self._look.wait()
+        finally:
+            self._calm()
 
     def want(self, selections: Set[Selection]) -> bool:
-        """Say what is selected now; tell whether all of it has been read, or been waited for."""
+        """Say what is selected now; tell whether all of it has been read.
+
+        When some has not, `on_change` is called later. What is selected the first time is waited for without end, unless it is refused.
+        Of what comes later waiting ends with the pace's patience, which begins with the first False since a True; then the namespaces
+        that were waited for are waited for no more until all of theirs is answered: who edits without pause holds up nobody else.
+        """
         for selection in self._followed.keys() - selections:
             self._drop(selection)
         for selection in sorted(selections - self._followed.keys()):
-            self._followed[selection] = self._begin(selection)
+            self._followed[selection] = _Followed(
+                selection, self._make_reflector, first=not self._begun
+            )
             self._look.set()
-        open_ = [one.since for one in self._followed.values() if not _is_answered(one)]
-        if not open_:
-            return True
-        left = min(open_) + self._pace.patience - time.monotonic()
-        if left <= 0:
-            return True
+        self._begun = True
+        open_ = [one for one in self._followed.values() if not one.answered]
+        self._hasty &= {one.namespace for one in open_}
+        if any(one.first for one in open_):
+            return False
+        waiting = {one.namespace for one in open_} - self._hasty
+        loop = asyncio.get_running_loop()
+        if waiting and not self._until:
+            self._until = loop.time() + self._pace.patience
+            self._patience = loop.call_at(self._until, self._on_change)
+        if waiting and loop.time() < self._until:
+            return False
+        self._hasty |= waiting
+        self._calm()
+        return True
+
+    def _calm(self) -> None:
+        """Nothing is waited for."""
+        self._until = 0.0
         if self._patience is not None:
             self._patience.cancel()
-        self._patience = asyncio.get_running_loop().call_later(left, self._on_change)
-        return False
+            self._patience = None
 
     def table(self) -> Table:
         """Return the Pods by selection; the identical table where nothing has changed."""
@@ -151,16 +197,17 @@ class Pods:
             total.update(one.reflector.restarts)
         return total
 
-    def _begin(self, selection: Selection) -> _Followed:
-        reflector = Reflector(
+    def _make_reflector(self, one: _Followed) -> Reflector:
+        namespace, labels = one.selection
+        return Reflector(
             self._kube,
-            Target(_API, selection[0], label_selector=selection[1]),
-            partial(self._on_put, selection),
-            partial(self._on_delete, selection),
+            Target(_API, namespace, label_selector=labels),
+            partial(self._on_put, one),
+            partial(self._on_delete, one),
             self._on_change,
+            on_error=partial(self._on_error, one),
             pace=self._pace,
         )
-        return _Followed(reflector)
 
     def _drop(self, selection: Selection) -> None:
         one = self._followed.pop(selection)
@@ -170,27 +217,34 @@ class Pods:
             self._leaving.append(one.task)
             self._look.set()
 
-    def _on_put(self, selection: Selection, item: Item) -> None:
-        self._set(selection, (item.namespace, item.name), _read(item))
+    def _on_put(self, one: _Followed, item: Item) -> None:
+        self._set(one, (item.namespace, item.name), _read(item))
 
-    def _on_delete(self, selection: Selection, namespace: str, name: str) -> None:
-        self._set(selection, (namespace, name), None)
+    def _on_delete(self, one: _Followed, namespace: str, name: str) -> None:
+        self._set(one, (namespace, name), None)
 
-    def _set(self, selection: Selection, key: Key, pod: SelectedPod | None) -> None:
-        one = self._followed.get(selection)
-        if one is None or one.pods.get(key) == pod:
+    def _on_error(self, one: _Followed, error: ApiError) -> None:
+        """Tell when it is an answer: a refusal is, no answer at all or too much load is not; a fault of the server is when it lasts."""
+        if one.answered or error.status in (0, 429):
+            return
+        # Between two tries credentials are replaced and versions go on, too.
+        passing = error.passing or error.expired or error.status == 401
+        one.faults += passing
+        one.refused = not passing or one.faults >= TRIES
+        if one.refused and self._followed.get(one.selection) is one:
+            self._on_change()
+
+    def _set(self, one: _Followed, key: Key, pod: SelectedPod | None) -> None:
+        # The selection may be followed anew by another one, which would never hear that this Pod is gone.
+        if self._followed.get(one.selection) is not one or one.pods.get(key) == pod:
             return
         if pod is not None:
             one.pods[key] = pod
         else:
             del one.pods[key]
-        self._dirty.add(selection)
+        self._dirty.add(one.selection)
         if one.reflector.synced:  # of the first list all is told at once
             self._on_change()
-
-
-def _is_answered(one: _Followed) -> bool:
-    return one.reflector.synced or bool(one.reflector.problem)
 
 
 def _read(item: Item) -> SelectedPod | None:
@@ -210,26 +264,36 @@ def _read(item: Item) -> SelectedPod | None:
 async def list_pods(
     kube: Kube, selections: Set[Selection]
 ) -> tuple[Table, dict[Selection, ApiError]]:
-    """Read once what `Pods` would follow; and which may not be read, and why. ApiError for any other reason."""
+    """Read once what `Pods` would follow, several at a time; and which cannot be read, and why: nothing is known of those."""
     draft = EMPTY.edit()
     refused: dict[Selection, ApiError] = {}
-    for selection in sorted(selections):
-        found: set[SelectedPod] = set()
-        cursor = ""
-        try:
-            while True:
-                page = await kube.list(
-                    _API, selection[0], limit=_PAGE, cursor=cursor, label_selector=selection[1]
-                )
-                read = (_read(Item(selection[0], "", "", raw)) for raw in page.items or ())
-                found.update(pod for pod in read if pod is not None)
-                cursor = page.cursor
-                if not cursor:
-                    break
-        except ApiError as error:
-            if not error.forbidden:
-                raise
-            refused[selection] = error
+    turns = asyncio.Semaphore(_LISTS)
+
+    async def read(selection: Selection) -> None:
+        async with turns:
+            try:
+                found = await _list(kube, selection)
+            except ApiError as error:
+                refused[selection] = error
+                return
         if found:
             draft[selection] = tuple(sorted(found))
+
+    async with asyncio.TaskGroup() as group:
+        for selection in sorted(selections):
+            group.create_task(read(selection))
     return draft.done(), refused
+
+
+async def _list(kube: Kube, selection: Selection) -> set[SelectedPod]:
+    """Read all pages of a selection; ApiError when one cannot be had."""
+    namespace, labels = selection
+    found: set[SelectedPod] = set()
+    cursor = ""
+    while True:
+        page = await kube.list(_API, namespace, limit=_PAGE, cursor=cursor, label_selector=labels)
+        read = (_read(Item(namespace, "", "", raw)) for raw in page.items or ())
+        found.update(pod for pod in read if pod is not None)
+        cursor = page.cursor
+        if not cursor:
+            return found

@@ -84,6 +84,7 @@ class Reflector:
         on_synced: Callable[[], None] = lambda: None,
         *,
         on_missing: Callable[[], None] = lambda: None,
+        on_error: Callable[[ApiError], None] = lambda error: None,
         known: dict[Key, str] | None = None,
         pace: Pace | None = None,
     ) -> None:
@@ -98,6 +99,7 @@ class Reflector:
         self._on_delete = on_delete
         self._on_synced = on_synced
         self._on_missing = on_missing
+        self._on_error = on_error
         self._pace = pace or Pace()
         self._backoff = Backoff(self._pace.backoff_first, self._pace.backoff_most)
         self._position = ""  # the resource version to watch from; "": list first
@@ -112,6 +114,7 @@ class Reflector:
                 cause = await self._watch()
             except ApiError as error:
                 cause = self._take(error)
+                self._on_error(error)
             self.restarts[cause] += 1
             if cause != "closed":
                 await asyncio.sleep(self._backoff.next())

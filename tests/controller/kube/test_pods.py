@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
+import pytest
 from aiohttp import web
 
 from controller.kube.pace import Pace
-from controller.kube.pods import Pods, list_pods
+from controller.kube.pods import TRIES, Pods, list_pods
 from controller.kube.references import referenced, selected
+from controller.kube.reflector import Item
 from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.resources.snapshot import Snapshot
@@ -88,6 +91,186 @@ def test_what_may_not_be_read_holds_nothing_up() -> None:
             assert not table and refused.keys() == {WEB}
 
     run(test())
+
+
+def test_a_watch_that_was_replaced_says_nothing_any_more() -> None:
+    async def test() -> None:
+        lists: list[int] = []
+
+        async def serve(request: web.Request) -> web.StreamResponse:
+            if "watch" not in request.query:
+                lists.append(1)
+                return page(5)
+            return await stream(request)
+
+        async with scripted(serve) as kube:
+            pods = Pods(kube, lambda: None, QUICK)
+            async with running(pods.run()):
+                await until(lambda: pods.want({WEB}), "read")
+                put = pods._followed[WEB].reflector._on_put
+                pods.want(frozenset())
+                pods.want({WEB})
+                raw = msgspec.Raw(msgspec.json.encode(pod("ghost", 6, "10.0.0.9")))
+                put(Item("ns", "ghost", "6", raw))
+                await until(lambda: pods.want({WEB}), "read again")
+                assert len(lists) == 2 and not pods.table()
+
+    run(test())
+
+
+async def _follow(answer: Any, changes: list[int], checks: Any) -> None:
+    """Run `checks` with Pods whose lists are answered by `answer`, and whose watches are silent."""
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            return await stream(request)
+        found: web.StreamResponse = await answer(request)
+        return found
+
+    async with scripted(serve) as kube:
+        pods = Pods(kube, lambda: changes.append(1), QUICK)
+        async with running(pods.run()):
+            await checks(pods)
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 401, 0])
+def test_a_passing_fault_is_no_answer(status: int) -> None:
+    lists: list[int] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        lists.append(1)
+        if len(lists) > 2:
+            return page(5, pod("a", 1, "10.0.0.1"))
+        if not status:
+            assert request.transport is not None
+            request.transport.close()
+        return failure(status or 500, "Passing", **{"Retry-After": "0.1"})
+
+    async def checks(pods: Pods) -> None:
+        await until(lambda: pods.want({WEB}), "answered")
+        assert pods.table()[WEB] == (SelectedPod(address="10.0.0.1"),)
+        assert len(lists) > 2
+
+    run(_follow(answer, [], checks))
+
+
+def test_a_fault_that_lasts_holds_nothing_up_for_ever() -> None:
+    lists: list[int] = []
+    changes: list[int] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        lists.append(1)
+        return failure(500, "InternalError")
+
+    async def checks(pods: Pods) -> None:
+        assert not pods.want({WEB})
+        await until(lambda: changes, "told")
+        assert len(lists) >= TRIES
+        assert pods.want({WEB}) and pods.problems
+
+    run(_follow(answer, changes, checks))
+
+
+def test_the_first_time_all_is_waited_for() -> None:
+    go = asyncio.Event()
+    changes: list[int] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.query["labelSelector"] != "app=fast":
+            await go.wait()
+        return page(5, pod("a", 1, "10.0.0.1"))
+
+    async def checks(pods: Pods) -> None:
+        loop = asyncio.get_running_loop()
+        late = loop.time() + 3 * QUICK.patience
+        both = {WEB, ("ns", "app=fast")}
+        await until(lambda: pods.want(both) or loop.time() > late, "patience")
+        assert not pods.want(both)
+        # What is selected later is waited for with patience.
+        go.set()
+        await until(lambda: pods.want(both), "all read")
+        assert pods.table().keys() == both
+        go.clear()
+        changes.clear()
+        more = both | {("ns", "app=slow")}
+        assert not pods.want(more)
+        await until(lambda: changes, "patience ends")
+        assert pods.want(more)
+
+    run(_follow(answer, changes, checks))
+
+
+def test_who_edits_without_pause_holds_up_nobody() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.query["labelSelector"].startswith("app=v"):
+            await asyncio.Event().wait()
+        return page(5, pod("a", 1, "10.0.0.1"))
+
+    async def checks(pods: Pods) -> None:
+        await until(lambda: pods.want({WEB}), "begun")
+        loop = asyncio.get_running_loop()
+        at = 0
+
+        def edit() -> set[tuple[str, str]]:
+            nonlocal at
+            at += 1
+            return {WEB, ("busy", f"app=v{at}")}
+
+        began = loop.time()
+        assert not pods.want(edit())
+        await until(lambda: pods.want(edit()), "once", seconds=10.0)
+        assert loop.time() - began >= QUICK.patience * 0.9
+        assert all(pods.want(edit()) for _ in range(20))
+        # The others are waited for as ever, and the busy one again when it has been read whole.
+        assert not pods.want({*edit(), ("ns", "app=other")})
+        await until(lambda: pods.want({WEB, ("busy", "app=calm")}) and len(pods.table()) == 2)
+        assert not pods.want(edit())
+
+    run(_follow(answer, [], checks))
+
+
+def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.query["labelSelector"].startswith("app=v"):
+            await asyncio.Event().wait()
+        return page(5, pod("a", 1, "10.0.0.1"))
+
+    async def checks(pods: Pods) -> None:
+        assert not pods.want({WEB, ("busy", "app=v0")})
+        await until(lambda: pods.want({WEB, ("busy", "app=v1")}), "once", seconds=10.0)
+        assert pods.table().keys() == {WEB}
+
+    run(_follow(answer, [], checks))
+
+
+def test_one_list_that_fails_is_one_that_is_not_read() -> None:
+    met: list[str] = []
+    both = asyncio.Event()
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        labels = request.query["labelSelector"]
+        if labels == "a b=c":
+            return failure(400, "BadRequest")
+        if labels == "app=half":
+            return (
+                failure(500, "InternalError")
+                if "continue" in request.query
+                else page(5, pod("a", 1, "10.0.0.1"), cursor="more")
+            )
+        met.append(labels)
+        if len(met) == 2:
+            both.set()
+        await both.wait()  # they are read side by side
+        return page(5, pod("a", 1, "10.0.0.1"))
+
+    async def test() -> None:
+        async with scripted(serve) as kube:
+            odd, half, other = ("ns", "a b=c"), ("ns", "app=half"), ("ns", "app=other")
+            table, refused = await list_pods(kube, {WEB, odd, half, other})
+            assert table.keys() == {WEB, other}
+            assert {one: error.status for one, error in refused.items()} == {odd: 400, half: 500}
+
+    run(test(), seconds=30.0)
 
 
 def _backend(at: int, spec: str, namespace: str = "apps") -> str:
