@@ -13,6 +13,7 @@ from edgefast.resources.kinds import EXPERIMENTAL_GROUP, Object
 from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
+from edgefast.translate.status.status import PolicyStatus
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
@@ -55,6 +56,13 @@ def same(one: Translation, other: Translation) -> bool:
     ) and told[0] == told[1]
 
 
+def tell_accepted(found: Translation, name: str) -> tuple[str, int]:
+    status = found.statuses.x_backends["default", name]
+    assert isinstance(status, PolicyStatus)
+    ((condition,),) = (one.conditions for one in status.ancestors)
+    return condition.status, condition.observed_generation
+
+
 @pytest.fixture
 def made() -> tuple[Snapshot, Translation]:
     snapshot = Snapshot.of(
@@ -89,6 +97,38 @@ def test_an_edit_costs_those_who_name_it(made: tuple[Snapshot, Translation]) -> 
     assert same(found, translate(after, CLUSTER))
     kept = before.statuses.x_backends["default", "b1"]
     assert found.statuses.x_backends["default", "b1"] is kept
+
+
+def test_a_ref_with_another_port_knows_what_the_xbackend_comes_to() -> None:
+    """Accepted is of the XBackend, whoever refers to it, and of its newest generation."""
+    ref = {"group": EXPERIMENTAL_GROUP, "kind": "XBackend", "name": "b", "port": 81}
+    asking = world.make(
+        {
+            "apiVersion": "gateway.edge.io/v1alpha1",
+            "kind": "SecurityPolicy",
+            "metadata": {"name": "ask", "namespace": "default"},
+            "spec": {
+                "targetRefs": [
+                    {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
+                ],
+                "extAuth": {"http": {"backendRef": ref}},
+            },
+        }
+    )
+    for user in (world.route(0, backendRefs=[ref]), asking):
+        broken = pods("b", {"app": "a"}, protocol="MCP")
+        snapshot = Snapshot.of([world.gateway_class(), world.gateway(), user, broken])
+        found = translate(snapshot, CLUSTER)
+        assert tell_accepted(found, "b") == ("False", broken.metadata.generation)
+        for generation, protocol in ((7, "HTTP"), (8, "HTTP"), (9, "MCP")):
+            edited = pods("b", {"app": "a"}, protocol=protocol)
+            meta = msgspec.structs.replace(edited.metadata, generation=generation)
+            edited = msgspec.structs.replace(edited, metadata=meta)
+            snapshot = snapshot.replace(changed=[edited])
+            found = translate(snapshot, CLUSTER, found)
+            accepted = "False" if protocol == "MCP" else "True"
+            assert tell_accepted(found, "b") == (accepted, generation)
+            assert same(found, translate(snapshot, CLUSTER))
 
 
 @pytest.mark.parametrize("seed", range(12))

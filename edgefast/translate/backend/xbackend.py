@@ -48,17 +48,18 @@ def resolve_xbackend(
         )
         report.unresolve(f"{path}.name", "BackendNotFound", f"{named} not found", hint)
         return None
-    port = backend.spec.port.value
-    if ref.port is not None and ref.port != port:
-        said = f"{ref.port} ({named} has its own, {port or 'none'})"
-        report.unresolve(f"{path}.port", "PortNotFound", said, "leave port out")
-        return None
     protocol = backend.spec.protocol or ""
     word = "h2" if spoken == "h2" or (spoken == "http" and protocol in _HTTP2) else ""
     if spoken == "raw" and backend.spec.encrypted:
         word = "raw"
     cluster = ClusterRef("xbackend", *target, 0, "", word)
+    # Before anything that is the reference's own: the status of the XBackend is of the cluster, whoever names it and how.
     broken = reader.cluster(cluster).broken
+    port = backend.spec.port.value
+    if ref.port is not None and ref.port != port:
+        said = f"{ref.port} ({named} has its own, {port or 'none'})"
+        report.unresolve(f"{path}.port", "PortNotFound", said, "leave port out")
+        return None
     if broken:
         report.follow(report.unresolve(path, "InvalidBackendRef", broken))
         return None
