@@ -15,6 +15,7 @@ from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from edgefast.translate.status.status import PolicyStatus
 from tests.translate import world
+from tests.translate.test_speed import count_calls
 
 pytestmark = pytest.mark.pure
 
@@ -54,6 +55,23 @@ def same(one: Translation, other: Translation) -> bool:
         other.ir,
         dict(other.statuses.items()),
     ) and told[0] == told[1]
+
+
+def policy(own: str, ref: dict[str, Any] | None = None, name: str = "") -> Object:
+    """Return a SecurityPolicy that asks what `ref` names, on the Gateway; or on a route of that name and asks nobody."""
+    kind = "Gateway" if ref else "HTTPRoute"
+    target = {"group": "gateway.networking.k8s.io", "kind": kind, "name": "gw" if ref else name}
+    says: dict[str, Any] = {"authorization": {"defaultAction": "Allow"}}
+    if ref:
+        says = {"extAuth": {"http": {"backendRef": ref}}}
+    return world.make(
+        {
+            "apiVersion": "gateway.edge.io/v1alpha1",
+            "kind": "SecurityPolicy",
+            "metadata": {"name": own, "namespace": "default"},
+            "spec": {"targetRefs": [target], **says},
+        }
+    )
 
 
 def tell_accepted(found: Translation, name: str) -> tuple[str, int]:
@@ -102,20 +120,7 @@ def test_an_edit_costs_those_who_name_it(made: tuple[Snapshot, Translation]) -> 
 def test_a_ref_with_another_port_knows_what_the_xbackend_comes_to() -> None:
     """Accepted is of the XBackend, whoever refers to it, and of its newest generation."""
     ref = {"group": EXPERIMENTAL_GROUP, "kind": "XBackend", "name": "b", "port": 81}
-    asking = world.make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "SecurityPolicy",
-            "metadata": {"name": "ask", "namespace": "default"},
-            "spec": {
-                "targetRefs": [
-                    {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
-                ],
-                "extAuth": {"http": {"backendRef": ref}},
-            },
-        }
-    )
-    for user in (world.route(0, backendRefs=[ref]), asking):
+    for user in (world.route(0, backendRefs=[ref]), policy("ask", ref)):
         broken = pods("b", {"app": "a"}, protocol="MCP")
         snapshot = Snapshot.of([world.gateway_class(), world.gateway(), user, broken])
         found = translate(snapshot, CLUSTER)
@@ -129,6 +134,22 @@ def test_a_ref_with_another_port_knows_what_the_xbackend_comes_to() -> None:
             accepted = "False" if protocol == "MCP" else "True"
             assert tell_accepted(found, "b") == (accepted, generation)
             assert same(found, translate(snapshot, CLUSTER))
+
+
+def test_one_policy_costs_the_same_among_few_and_among_many() -> None:
+    """Who asks an XBackend is known without looking at the policies that ask none."""
+
+    def calls(there: int) -> int:
+        asking = policy("ask", {"group": EXPERIMENTAL_GROUP, "kind": "XBackend", "name": "b"})
+        rest = (policy(f"p{at}", name=f"r{at}") for at in range(there))
+        objects = (world.gateway_class(), world.gateway(), pods("b", {"app": "a"}), asking, *rest)
+        snapshot = Snapshot.of(objects)
+        before = translate(snapshot, CLUSTER)
+        assert tell_accepted(before, "b") == ("True", 0)
+        after = snapshot.replace(changed=[policy("p0", name="other")])
+        return count_calls(lambda: translate(after, CLUSTER, before))
+
+    assert calls(400) < 1.3 * calls(40)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -21,6 +21,7 @@ from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import World
 from edgefast.translate.filter.listenerfilter import ListenerFilters
 from edgefast.translate.judge.ownstatus import OwnStatuses
+from edgefast.translate.policy.closed import OwnKey
 from edgefast.translate.policy.own import OwnPolicies
 from edgefast.translate.route.routesums import RouteSums
 from edgefast.translate.status.condition import Condition, fails, holds, render_problems
@@ -88,9 +89,9 @@ def _find_asked(
 ) -> dict[Key, frozenset[Key]]:
     """Return the Gateways at which policies and listener filters ask an XBackend."""
     found: dict[Key, set[Key]] = {}
-    for key, outcome in own.outcomes.items():
-        backends = _backends_of(outcome.clusters)
-        status = judged.of(key[0]).get(key[1:]) if backends else None
+    for key in _find_asking(own):
+        backends = _backends_of(own.outcomes[key].clusters)
+        status = judged.of(key[0]).get(key[1:])
         for entry in status.ancestors if status is not None else ():
             ref = entry.ancestor_ref
             if ref.kind == "Gateway":
@@ -100,6 +101,16 @@ def _find_asked(
         for backend in _backends_of(one.clusters):
             found.setdefault(backend, set()).add(one.gateway)
     return {key: frozenset(gateways) for key, gateways in found.items()}
+
+
+def _find_asking(own: OwnPolicies) -> set[OwnKey]:
+    """Return the policies that have looked at clusters of XBackends: most there are look at none, and are not gone through."""
+    found: set[OwnKey] = set()
+    for fact, key in own.readers.starting_at((("xbackend",),)):
+        if fact[0] != "xbackend":
+            break
+        found.add(key)
+    return found
 
 
 def _backends_of(clusters: Iterable[ClusterRef]) -> set[Key]:
