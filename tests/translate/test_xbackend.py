@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 from edgefast.problem import ObjectRef
+from edgefast.resources.gatewayapi.xbackend import EndpointSelector, XBackend
 from edgefast.resources.kinds import EXPERIMENTAL_GROUP, Object
 from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
+from edgefast.translate.backend.podselectors import MOST, index_selectors
 from edgefast.translate.status.status import PolicyStatus
 from tests.translate import world
 from tests.translate.test_speed import count_calls
@@ -23,7 +25,8 @@ CLUSTER = Settings(standalone=False)
 
 
 def pods(name: str, labels: dict[str, str], **spec: Any) -> Object:
-    return world.make(
+    """Return an XBackend of Pods; its labels are not checked, as those of an API server are not."""
+    made = world.make(
         {
             "apiVersion": f"{EXPERIMENTAL_GROUP}/v1alpha1",
             "kind": "XBackend",
@@ -31,11 +34,15 @@ def pods(name: str, labels: dict[str, str], **spec: Any) -> Object:
             "spec": {
                 "type": "EndpointSelector",
                 "port": {"number": 80},
-                "endpointSelector": {"matchLabels": labels},
+                "endpointSelector": {"matchLabels": {"app": "web"}},
                 **spec,
             },
         }
     )
+    assert isinstance(made, XBackend)
+    selector = EndpointSelector(match_labels=labels)
+    spec_of = msgspec.structs.replace(made.spec, endpoint_selector=selector)
+    return msgspec.structs.replace(made, spec=spec_of)
 
 
 def route(index: int, *names: str) -> Object:
@@ -152,6 +159,28 @@ def test_one_policy_costs_the_same_among_few_and_among_many() -> None:
     assert calls(400) < 1.3 * calls(40)
 
 
+#: Labels that translation refuses: no key, no value, too many of them, too long together.
+UNSOUND: tuple[dict[str, str], ...] = (
+    {"z!": "v"},
+    {"a b": "c"},
+    {"app": "b,c=d"},
+    {f"k{at}": "v" for at in range(65)},
+    {f"{'p' * 60}/{'k' * 60}{at}": "v" * 63 for at in range(64)},
+)
+
+
+@pytest.mark.parametrize("labels", UNSOUND)
+def test_labels_that_are_refused_take_no_place(labels: dict[str, str]) -> None:
+    name = next(iter(labels))
+    older = [pods(f"a{at}", {**labels, name: f"{labels[name]}{at}"[-63:]}) for at in range(MOST)]
+    snapshot = Snapshot.of([world.gateway_class(), world.gateway(), *older])
+    snapshot = snapshot.replace(changed=[pods("b", {"app": "web"}), route(0, "b"), route(1, "a0")])
+    assert index_selectors(snapshot) == {"default": frozenset(("app=web",))}
+    found = translate(snapshot, CLUSTER)
+    assert tell_accepted(found, "b") == ("True", 0)
+    assert tell_accepted(found, "a0") == ("False", 0)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_any_history_comes_to_the_same(seed: int) -> None:
     """Objects and Pods come, change and go; selectors go over their bound and back."""
@@ -171,9 +200,11 @@ def test_any_history_comes_to_the_same(seed: int) -> None:
                         {"externalHostname": {"hostname": "a.example.com"}},
                     )
                 )
+                odd = random.choice((None, None, *UNSOUND))
                 snapshot = snapshot.replace(
                     changed=[
-                        pods(f"{name}-{at}", {"app": f"{label}{at}"}, **spec) for at in range(6)
+                        pods(f"{name}-{at}", odd or {"app": f"{label}{at}"}, **spec)
+                        for at in range(6)
                     ]
                 )
             case 2:

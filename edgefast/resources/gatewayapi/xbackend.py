@@ -29,13 +29,14 @@ from edgefast.resources.model.sessionpersistence import Session
 _PORT_NAME = r"^\Z|^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z"
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-#: A label's key: 253 characters of a prefix, "/", 63 of a name.
+#: A label's key: 253 characters of a prefix, "/", 63 of a name; what is longer is not looked at any further.
+LABEL_KEY_PATTERN = rf"^(?=[^/]{{1,63}}\Z|[^/]{{1,253}}/[^/]{{1,63}}\Z)({_DOMAIN}/)?{_NAME}\Z"
 QualifiedName = Annotated[
     str,
     Meta(
         min_length=1,
         max_length=317,
-        pattern=rf"^(?=[^/]{{1,63}}\Z|[^/]{{1,253}}/[^/]{{1,63}}\Z)({_DOMAIN}/)?{_NAME}\Z",
+        pattern=LABEL_KEY_PATTERN,
         extra=expects("the key of a label such as app or example.com/app"),
     ),
 ]

@@ -154,11 +154,13 @@ ListenerProtocol = Annotated[
     ),
 ]
 AnnotationValue = Annotated[str, Meta(max_length=4096)]
+LABEL_VALUE_PATTERN = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z"
+LABEL_VALUE_MOST = 63
 LabelValue = Annotated[
     str,
     Meta(
-        max_length=63,
-        pattern=r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?\Z",
+        max_length=LABEL_VALUE_MOST,
+        pattern=LABEL_VALUE_PATTERN,
         extra=expects("a label value: letters, digits, -, _ and ."),
     ),
 ]

@@ -7,20 +7,25 @@ Must never: refuse what the API accepts and only this product lacks; that goes t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from edgefast.resources.gatewayapi.xbackend import (
+    LABEL_KEY_PATTERN,
+    EndpointSelector,
     ExternalHostname,
     XBackendPort,
     XBackendSpec,
     XBackendTLS,
 )
+from edgefast.resources.model.fields import LABEL_VALUE_MOST, LABEL_VALUE_PATTERN
 from edgefast.resources.rules.hostname import check_hostname
 from edgefast.resources.rules.rule import RuleBook, Violation
 
 __all__ = [
     "BOOK",
     "check_external_hostname",
+    "check_labels",
     "check_port",
     "check_protocol",
     "check_session",
@@ -31,6 +36,8 @@ __all__ = [
 BOOK = RuleBook()
 
 _INSIDE = ".cluster.local"
+_KEY, _VALUE = re.compile(LABEL_KEY_PATTERN), re.compile(LABEL_VALUE_PATTERN)
+_SHOWN = 80  # characters of a wrong label that are told
 
 
 @BOOK.on(XBackendPort, "number", "port")
@@ -52,6 +59,18 @@ def check_external_hostname(one: ExternalHostname) -> Iterable[Violation]:
         said = f'"{one.hostname}" (a name of the cluster\'s own, {_INSIDE}, is not allowed)'
         return (Violation(("hostname",), "Invalid", said, "refer to the Service"),)
     return ()
+
+
+@BOOK.on(EndpointSelector, "match_labels")
+def check_labels(one: EndpointSelector) -> Iterable[Violation]:
+    """Labels that a Pod can have; in a selector's text others would be operators ("z!" says: any but)."""
+    for key, value in one.match_labels.items():
+        if not _KEY.match(key):
+            said = f'"{key[:_SHOWN]}" (expected the key of a label such as app or example.com/app)'
+            yield Violation(("matchLabels",), "Invalid", said)
+        elif len(value) > LABEL_VALUE_MOST or not _VALUE.match(value):
+            said = f'"{value[:_SHOWN]}" (expected a label value: letters, digits, -, _ and .)'
+            yield Violation(("matchLabels", key), "Invalid", said)
 
 
 @BOOK.on(XBackendSpec, "type", "external_hostname", "endpoint_selector")

@@ -26,7 +26,7 @@ from edgefast.resources.rules.xbackend import (
     check_type,
 )
 from edgefast.translate.backend.peer import read_authorities, read_certificate, read_names
-from edgefast.translate.backend.podselectors import MOST
+from edgefast.translate.backend.podselectors import MOST, check_selector
 from edgefast.translate.backend.session import translate_session
 from edgefast.translate.backend.xbackend import ONLY_HTTP1
 from edgefast.translate.facts.clusterref import ClusterRef
@@ -42,8 +42,6 @@ _TYPES = ("ExternalHostname", "EndpointSelector")
 _MODES = ("None", "ServerOnly", "ClientAndServer")
 #: MCP is none of them: nothing here reads it, and what carries it is HTTP.
 _PROTOCOLS = ("HTTP", "HTTP2", "HTTP11", "H2C", "GRPC", "WSS", "TCP")
-#: Labels of one selector (maxProperties of the CRD).
-_MOST_LABELS = 64
 
 
 class XBackendOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -131,18 +129,13 @@ def _select(
     backend: XBackend, selector: EndpointSelector, reader: Reader, report: Report
 ) -> tuple[tuple[ir.Endpoint, ...], tuple[ir.Endpoint, ...]]:
     """Return the Pods that serve, and those that are leaving."""
-    namespace, labels = backend.metadata.namespace, selector.match_labels
-    path = "spec.endpointSelector.matchLabels"
+    namespace, path = backend.metadata.namespace, "spec.endpointSelector.matchLabels"
     if reader.settings.standalone:
         said = "EndpointSelector selects Pods, and there are none without a cluster"
         hint = "use a Service with its EndpointSlice, or a Backend with ip"
         report.refuse("spec.type", "NotSupported", said, hint)
         return (), ()
-    if not labels:
-        report.refuse(path, "Required", "at least one label; none would select every Pod")
-        return (), ()
-    if len(labels) > _MOST_LABELS:
-        report.refuse(path, "TooMany", f"{len(labels)} labels, at most {_MOST_LABELS}")
+    if refuse_violations(check_selector(selector), report, "spec.endpointSelector"):
         return (), ()
     if not reader.follows(namespace, selector.text):
         said = (
