@@ -7,6 +7,7 @@ right are known by a keyed digest and wait for nothing. Must never: keep a passw
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections import Counter, deque
@@ -23,6 +24,7 @@ QUEUE = 64
 SHARE = 8
 #: Pairs that are known to be right.
 KNOWN = 4096
+_log = logging.getLogger(__name__)
 _NICE = 19  # whoever proves who it is has waited least
 
 
@@ -80,6 +82,7 @@ class Passwords:
         self._wake = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._told = False
 
     def digest(self, kept: bytes, pair: bytes) -> bytes:
         """Return what stands for a name and a password beside the hash that they are of: a new hash is a new question."""
@@ -92,29 +95,47 @@ class Passwords:
     def submit(
         self, kept: bytes, password: bytes, client: bytes, asker: Any, user: bytes, proof: bytes
     ) -> Job | None:
-        """Try a password; `asker.settle_proof` is called later. None: too many wait."""
+        """Try a password; `asker.settle_proof` is called later. None: too many wait, or there is nobody to try it."""
         if self.count >= QUEUE or self._waiting[client] >= SHARE:
             return None
         job = Job(kept, password, client, asker, user, proof)
+        try:
+            self._begin(job)
+        except (OSError, RuntimeError) as problem:  # no thread, no memory
+            self._tell(problem)
+            return None
+        self._told = False
         self.count += 1
         self._waiting[client] += 1
-        if self._make_hasher is not None and is_apr1(kept):
-            self._hash(job, self._make_hasher)
-            return job
-        self._jobs.append(job)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="passwords", daemon=True)
-            self._thread.start()
-        self._wake.release()
         return job
+
+    def _begin(self, job: Job) -> None:
+        if self._make_hasher is not None and is_apr1(job.kept):
+            self._hash(job, self._make_hasher)
+            return
+        if self._thread is None:
+            thread = threading.Thread(target=self._run, name="passwords", daemon=True)
+            thread.start()
+            self._thread = thread
+        self._jobs.append(job)
+        self._wake.release()
 
     def _hash(self, job: Job, make: Callable[[], Hasher]) -> None:
         if self._hasher is None:
-            self._hasher = make()
-            self._loop.add_reader(self._hasher.fileno(), self._on_hashed)
+            hasher = make()
+            self._loop.add_reader(hasher.fileno(), self._on_hashed)
+            self._hasher = hasher
         self._hasher.submit(job.kept, job.password)
         job.password = b""
         self._hashing.append(job)
+
+    def _tell(self, problem: Exception) -> None:
+        """Once until passwords are tried again, however many come."""
+        if not self._told:
+            self._told = True
+            _log.error(
+                "passwords cannot be tried, and requests with one are answered 503: %s", problem
+            )
 
     def _on_hashed(self) -> None:
         if self._hasher is not None:

@@ -14,7 +14,7 @@ cdef class KnownToken:
 
 cdef class TokenCache:
     cdef:
-        dict entries            # place_of a token -> KnownToken; who was of use last, or came last, behind
+        dict entries            # place_of a token -> KnownToken; the oldest in front; whoever was of use is put behind when a place is looked for
         size_t most             # tokens
         size_t room             # bytes
         readonly size_t size    # bytes

@@ -46,7 +46,8 @@ cdef class Hasher:
             raise OSError(errno, os.strerror(errno))
 
     def __dealloc__(self):
-        ef_hasher_free(self.thread)
+        with nogil:  # it may have to wait for a job
+            ef_hasher_free(self.thread)
 
     def fileno(self):
         """Return the descriptor that is readable when there is something to take."""
