@@ -50,6 +50,8 @@ def policies(
         ("gateway.edge.io", "SecurityPolicy", "SecurityPolicy"),
         ("gateway.edge.io/v1", "SecurityPolicy", "SecurityPolicy"),
         ("Gateway.Edge.io/v1alpha1", "SecurityPolicy", "SecurityPolicy"),
+        ("gateway.edge.io/v1alpha1/v1alpha1", "SecurityPolicy", "SecurityPolicy"),
+        ("gateway.edge.io/", "SecurityPolicy", "SecurityPolicy"),
         ("gateways.edge.io/v1alpha1", "BackendTrafficPolicy", "BackendTrafficPolicy"),
         (f"{GROUP}/v1", "SecurityPolicy", "SecurityPolicy"),
         (f"{GROUP}/v1", "BackendTlsPolicy", "BackendTLSPolicy"),
@@ -71,6 +73,7 @@ def test_what_looks_like_a_policy_closes_what_it_is_for(
     ("api_version", "kind"),
     [
         ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"),
+        ("gateway.envoyproxy.io/v1alpha1/v1", "SecurityPolicy"),
         ("gateway.envoyproxy.io/v1alpha1", "BackendTrafficPolicy"),
         ("gateway.nginx.org/v1alpha1", "SnippetsPolicy"),
         ("security.istio.io/v1", "AuthorizationPolicy"),
@@ -158,7 +161,6 @@ def test_what_has_no_kind_is_told_by_its_targets(kind: Any) -> None:
         (GROUP, "0s", None),
         (GROUP, "x" * 5000, None),
         # What is well-formed and of others is theirs.
-        (GROUP, "TCPRoute", ""),
         (GROUP, "HTTPRouteFilter", ""),
         (GROUP, "GatewayClass", ""),
         (GROUP, "Mesh", ""),

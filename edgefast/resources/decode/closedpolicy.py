@@ -20,8 +20,9 @@ from edgefast.resources.edge.backendtrafficpolicy import (
 )
 from edgefast.resources.edge.policytarget import (
     BACKEND_TARGETS,
+    CLOSED_BY,
+    LATER_KINDS,
     TARGET_KINDS,
-    TARGETS_OF,
     WHOLE,
     Aim,
     PolicyTargetReference,
@@ -125,7 +126,7 @@ def _read_aim(
     section = None if policy in WHOLE else one.get("sectionName")
     if target is None or kind is None or (section is not None and not isinstance(section, str)):
         yield from unread(path)
-    elif kind in TARGETS_OF[policy]:
+    elif kind in CLOSED_BY[policy]:
         yield Aim(
             path=path,
             kind=kind,
@@ -136,5 +137,5 @@ def _read_aim(
 
 
 def _everything(path: Path) -> tuple[Aim, ...]:
-    kinds = (*TARGET_KINDS, *BACKEND_TARGETS)
+    kinds = (*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS)
     return tuple(Aim(path=path, kind=kind, selector=LabelSelector()) for kind in kinds)

@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast.resources.decode.nearly import NAMELESS
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.resources.edge.policytarget import BACKEND_TARGETS, PolicyTargetReference
+from edgefast.resources.edge.policytarget import PolicyTargetReference, group_of_target
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target
@@ -121,7 +121,7 @@ def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
             (
                 Target(
                     path=one.path,
-                    group=BACKEND_TARGETS.get(one.kind, GATEWAY_GROUP),
+                    group=group_of_target(one.kind),
                     kind=one.kind,
                     namespace=namespace,
                     name=one.name,

@@ -58,7 +58,7 @@ _FOLDED = {_fold(info.kind): info.kind for info in KINDS.values()}
 def meant_policy(raw: dict[str, Any], api_version: object, kind: object) -> str:
     """Return the kind of policy that an object was meant to be."""
     text = api_version[:MAX_SHOWN_NAME].lower() if isinstance(api_version, str) else ""
-    group = text.rpartition("/")[0]
+    group = text.partition("/")[0] if "/" in text else ""  # a third part is a slip
     ours = group in (EDGE_GROUP, GATEWAY_GROUP) or is_slip(text, _VERSIONS)
     word = kind if isinstance(kind, str) else ""
     unread = not _fold(word)

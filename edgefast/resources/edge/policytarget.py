@@ -41,13 +41,19 @@ WHOLE = ("XBackendTrafficPolicy",)
 #: What is said of a target that is none.
 PASSES = "requests pass without it"
 
-#: Kinds of routes that it cannot be attached to yet.
+#: Kinds of routes that it cannot hold for yet.
 LATER_KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
+
+#: What each kind of policy closes when it names it: what it may be attached to, and of who may enter also what it cannot hold for yet.
+CLOSED_BY: dict[str, tuple[str, ...]] = {
+    **TARGETS_OF,
+    "SecurityPolicy": (*TARGET_KINDS, *LATER_KINDS),
+}
 
 
 def is_target(policy: str, group: str, kind: str) -> bool:
-    """Tell whether policies of a kind may be attached to objects of another."""
-    return kind in TARGETS_OF[policy] and group == group_of_target(kind)
+    """Tell whether policies of a kind say anything of objects of another, if only that these are closed."""
+    return kind in CLOSED_BY[policy] and group == group_of_target(kind)
 
 
 def group_of_target(kind: str) -> str:

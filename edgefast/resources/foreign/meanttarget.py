@@ -18,7 +18,7 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 
 __all__ = ["meant_kind"]
 
-_TARGETS = frozenset({*TARGET_KINDS, *BACKEND_TARGETS})
+_TARGETS = frozenset({*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS})
 _GROUPS = frozenset({GATEWAY_GROUP, *BACKEND_TARGETS.values()})
 _WRITTEN = tuple(sorted(_GROUPS - {""}))
 #: Of the letters of a kind, how many must agree for it to be taken for another one.
@@ -34,7 +34,7 @@ def _fold(kind: str) -> str:
 
 _FOLDED = {
     _fold(kind): kind
-    for kind in (*(info.kind for info in KINDS.values()), *LATER_KINDS, *UNREAD_KINDS, *_TARGETS)
+    for kind in (*(info.kind for info in KINDS.values()), *UNREAD_KINDS, *_TARGETS)
 }
 
 

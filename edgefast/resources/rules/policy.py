@@ -53,6 +53,9 @@ _TARGETS = ", ".join(f"'{kind}'" for kind in TARGET_KINDS)
 _SUPPORTED = (
     f"{', '.join(TARGET_KINDS)}, of a BackendTrafficPolicy also {', '.join(BACKEND_TARGETS)}"
 )
+_LATER = (
+    "; it is not available yet: a SecurityPolicy closes it, and requests pass without any other"
+)
 #: `self.value` as `check_literal` takes it.
 _LITERAL = (
     r"self.value.matches('^/(?:[-A-Za-z0-9/._~!$&\'()*+,;=:@]|%[0-9a-fA-F]{2})*$') && "
@@ -88,7 +91,7 @@ def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
             meant = did_you_mean(one.group, (GATEWAY_GROUP,))
             yield Violation(("group",), "NotSupported", said, meant)
     if one.kind not in TARGET_KINDS:
-        later = "; it is not available yet" if one.kind in LATER_KINDS else ""
+        later = _LATER if one.kind in LATER_KINDS else ""
         said = f'"{one.kind}" (supported: {_SUPPORTED}){later}{fate}'
         kinds = () if later else (*TARGET_KINDS, *BACKEND_TARGETS)
         yield Violation(("kind",), "NotSupported", said, did_you_mean(one.kind, kinds))

@@ -16,8 +16,8 @@ import msgspec
 
 from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.resources.edge.policytarget import BACKEND_TARGETS
-from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, group_of_target
+from edgefast.resources.model.reference import ParentReference
 from edgefast.resources.rules.policytarget import list_request_leaves
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import EMPTY, SortedMap
@@ -185,7 +185,7 @@ def _judge(
         ancestors = [
             (
                 ParentReference(
-                    group=BACKEND_TARGETS.get(kind, GATEWAY_GROUP),
+                    group=group_of_target(kind),
                     kind=kind,
                     namespace=namespace,
                     name=name,
@@ -351,7 +351,10 @@ def _tell_uncovered(
     """Tell of routes of layer 4 that are closed because of a policy, and of those for which it says nothing."""
     places = tuple(one for by_unit in used for one in by_unit.values())
     path = next((path for target, path in outcome.targets if target[0] in _FRONTS), "spec")
-    if refused := _routes_of(one.refused for one in places):
+    # Of those that it names itself its targetRefs tell.
+    own = {f"{kind} {space}/{name}" for (kind, space, name, _), _ in outcome.targets}
+    refused = tuple(one for one in _routes_of(one.refused for one in places) if one not in own)
+    if refused:
         hint = "put routes of layer 4 on a Gateway without policies"
         yield Problem(ref, path, "NotSupported", _tell_refused(refused), hint)
     if unsaid := _routes_of(one.unsaid for one in places):

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.model.routename import RouteKey, route_key
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.facts import ListenerView, World
@@ -107,7 +105,6 @@ def _find_route(
 ) -> Place:
     kind, namespace, name, section = target
     route = outcome.route
-    assert isinstance(route, HTTPRoute | GRPCRoute)
     names = [one.name or "" for one in route.spec.rules]
     gateways = dict.fromkeys(_gateways_of(outcome, world))
     if section and section not in names and route.closed is None:

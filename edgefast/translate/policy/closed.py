@@ -15,19 +15,27 @@ from itertools import chain
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem, Source
-from edgefast.resources.edge.policytarget import BACKEND_TARGETS, TARGET_KINDS, Aim, is_target
+from edgefast.resources.edge.policytarget import (
+    BACKEND_TARGETS,
+    LATER_KINDS,
+    TARGET_KINDS,
+    Aim,
+    group_of_target,
+    is_target,
+)
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.foreign.target import Target as Named
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
+from edgefast.resources.gatewayapi.streamroute import StreamRoute
 from edgefast.resources.kinds import Object, ref_of
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import render_path
 from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.meta import LabelSelector
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.routename import ROUTE_KINDS
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.facts.policyshape import (
     CLOSED,
@@ -54,17 +62,19 @@ _TARGETS: dict[str, Callable[[Snapshot], Mapping[Key, Object]]] = {
     "ListenerSet": lambda snapshot: snapshot.listener_sets,
     "HTTPRoute": lambda snapshot: snapshot.http_routes,
     "GRPCRoute": lambda snapshot: snapshot.grpc_routes,
+    "TLSRoute": lambda snapshot: snapshot.tls_routes,
+    "TCPRoute": lambda snapshot: snapshot.tcp_routes,
+    "UDPRoute": lambda snapshot: snapshot.udp_routes,
     "Service": lambda snapshot: snapshot.services,
     "Backend": lambda snapshot: snapshot.backends,
     "XBackend": lambda snapshot: snapshot.x_backends,
 }
 _PARTS = {
-    "Gateway": "listener",
-    "ListenerSet": "listener",
-    "HTTPRoute": "named rule",
-    "GRPCRoute": "named rule",
+    **dict.fromkeys(("Gateway", "ListenerSet"), "listener"),
+    **dict.fromkeys(ROUTE_KINDS, "named rule"),
 }
-assert tuple(_TARGETS) == (*TARGET_KINDS, *BACKEND_TARGETS)
+_FATES = dict.fromkeys(LATER_KINDS, "everything is refused")
+assert tuple(_TARGETS) == (*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS)
 
 
 def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
@@ -127,7 +137,7 @@ def _resolve(
     for one in aims:
         named = Named(
             path=one.path,
-            group=_group_of(one.kind),
+            group=group_of_target(one.kind),
             kind=one.kind,
             namespace=namespace,
             name=one.name,
@@ -186,7 +196,7 @@ def _tell(
 def _parts_of(found: Object) -> list[str]:
     if isinstance(found, Gateway | ListenerSet):
         return [one.name for one in found.spec.listeners]
-    if isinstance(found, HTTPRoute | GRPCRoute):
+    if isinstance(found, HTTPRoute | GRPCRoute | StreamRoute):
         return [one.name for one in found.spec.rules if one.name]
     if isinstance(found, Service):
         return [one.name for one in found.spec.ports if one.name]
@@ -195,17 +205,13 @@ def _parts_of(found: Object) -> list[str]:
 
 def _everything(namespace: str) -> Iterator[Named]:
     for kind in _TARGETS:
-        yield Named(("spec",), _group_of(kind), kind, namespace, "", LabelSelector())
-
-
-def _group_of(kind: str) -> str:
-    return BACKEND_TARGETS.get(kind, GATEWAY_GROUP)
+        yield Named(("spec",), group_of_target(kind), kind, namespace, "", LabelSelector())
 
 
 def _tell_closed(ref: ObjectRef, path: str, target: Target, source: Source | None) -> Problem:
     section = f" ({target[3]})" if target[3] else ""
     said = (
-        "while the policy has a mistake, 500 is answered for "
+        f"while the policy has a mistake, {_FATES.get(target[0], '500 is answered')} for "
         f"{target[0]} {target[1]}/{target[2]}{section}"
     )
     return Problem(ref, path, "Invalid", said, "", source, severity="warning")

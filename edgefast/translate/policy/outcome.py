@@ -111,10 +111,12 @@ def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str],
     for at, ref in enumerate(refs):
         path = f"spec.targetRefs[{at}]"
         if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
-            said = (
-                f"policies of {ref.kind}s are not available yet ({', '.join(kinds)} are); {PASSES}"
-            )
+            closes = is_target(name, ref.group, ref.kind)
+            fate = "the route is closed" if closes else PASSES
+            said = f"policies of {ref.kind}s are not available yet ({', '.join(kinds)} are); {fate}"
             report.refuse(f"{path}.kind", "NotSupported", said, condition="TargetNotFound")
+            if closes:
+                targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
         elif not is_target(name, ref.group, ref.kind):
             named = f"{ref.group}/{ref.kind}" if ref.group != GATEWAY_GROUP else ref.kind
             hint = did_you_mean(ref.kind, kinds) if ref.group == GATEWAY_GROUP else ""
@@ -139,7 +141,9 @@ def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) 
         said = supported_text(word, _MERGES)
         report.refuse("spec.mergeType", "NotSupported", said, hint, condition="Invalid")
     kinds = dict.fromkeys(kind for kind, *_ in targets)
-    wrong = [one for one in kinds if (one in _FRONTS) != (word == "Override")]
+    allowed = [one for one in kinds if one not in LATER_KINDS]
+    wrong = [one for one in allowed if (one in _FRONTS) != (word == "Override")]
+    wrong += [one for one in kinds if one in LATER_KINDS]
     if word in ("Replace", "Override") and wrong:
         said = f"{word} is not for {wrong[0]}s: " + (
             "they are the lowest levels" if word == "Override" else "it drops what routes inherit"

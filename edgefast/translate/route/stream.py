@@ -2,7 +2,7 @@
 
 In: a route and a Reader. Out: a `RouteOutcome` with streams in place of hosts, valid until the route or a fact it read changes.
 A share whose reference is invalid is refused by its weight; a route with a mistake has its place, where all is refused. So has one
-below a policy that says who may enter: nobody could be asked.
+below a policy that says who may enter, or named by one: nobody could be asked.
 Source: Gateway API TLSRouteRule, TCPRouteRule, UDPRouteRule. Backends of several rules (v1alpha2) are shares of one whole.
 Must never: know of other routes (virtualhost/stream.py does), or send anywhere what a mistake was to decide about.
 """
@@ -75,6 +75,8 @@ def translate_stream_route(
     refuse_unserved(route, own, "its connections are refused")
     mistakes = own.refused[before if closed is None else 0 :]
     broken = mistakes[0].text() if mistakes else ""
+    on_it = reader.attached(type(route).__name__, ref.namespace, ref.name)
+    levels = tuple(on_it[one] for one in _parts_of(route) if one in on_it)
     parts: dict[_Way, StreamPart] = {}
 
     def part_of(way: _Way) -> StreamPart:
@@ -89,7 +91,8 @@ def translate_stream_route(
     streams: dict[tuple[str, str], StreamPart] = {}
     for attached, _ in attachments:
         for listener, hostnames in attached.listeners:
-            part = part_of(_way_of(route, attached.gateway, listener))
+            way = _way_of(route, attached.gateway, listener)
+            part = part_of(way._replace(levels=(*way.levels, *levels)) if levels else way)
             if not broken:
                 counted[listener.name] = None
             names = hostnames if not isinstance(route, TCPRoute | UDPRoute) else (ANY,)
@@ -113,6 +116,11 @@ def translate_stream_route(
         streams=streams,
         used=(one.clusters for one in parts.values()),
     )
+
+
+def _parts_of(route: StreamRoute) -> dict[str, None]:
+    """Return what a policy may name of a route, "" for all of it: backends of its rules are shares of one whole, and so are policies of these."""
+    return dict.fromkeys(("", *(one.name or "" for one in route.spec.rules)))
 
 
 def _way_of(route: StreamRoute, gateway: GatewayView, listener: ListenerView) -> _Way:
@@ -156,7 +164,7 @@ def _translate_part(
         report.lose("spec.rules", "Invalid", f"{reason}, so all is refused")
     above = merge_levels(way.levels) if way.levels else Effective()
     if above.policies:
-        said = f"{owner_of_unit(above.policies[0])} is for all that is below its target, and"
+        said = f"{owner_of_unit(above.policies[0])} is for this route or what is above it, and"
         shut = f"{said} cannot hold for {type(route).__name__}s yet"
         made = msgspec.structs.replace(plain, reason=shut, policies=above.policies)
         return StreamPart(key=key, age=age, route=made, above=above)

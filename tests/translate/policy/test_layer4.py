@@ -1,0 +1,140 @@
+"""Routes of layer 4 as targets: a SecurityPolicy that names one closes it, whatever is wrong with the policy; other policies pass it by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edgefast.problem import ObjectRef
+from edgefast.providers.files import FileSource
+from edgefast.resources.decode.decode import decode_api_object
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate import Settings, Translation, translate
+from tests.translate.policy.hierarchy import EDGE, GROUP
+from tests.translate.test_incremental import _same
+from tests.translate.test_stream import _HEAD, _SLICE, route
+
+pytestmark = pytest.mark.pure
+
+KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
+ROUTES = "".join(
+    route(kind, kind.lower(), hosts="a.test" if kind == "TLSRoute" else "") for kind in KINDS
+).replace("rules: [{", "rules: [{name: main, ")
+DENY = {"defaultAction": "Deny"}
+
+
+def policy(*targets: dict[str, Any], kind: str = "SecurityPolicy", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": EDGE,
+        "kind": kind,
+        "metadata": {"name": "p", "namespace": "default"},
+        "spec": {"targetRefs": list(targets), **spec},
+    }
+
+
+def target(kind: str, **more: Any) -> dict[str, Any]:
+    return {"group": GROUP, "kind": kind, "name": kind.lower(), **more}
+
+
+def read(tmp_path: Path, *policies: dict[str, Any] | str) -> Snapshot:
+    """A site of three routes, and these policies beside it, each in a file."""
+    site = tmp_path / "site.yaml"
+    site.write_text(_HEAD + _SLICE.replace("ADDRESS", "10.0.0.1") + ROUTES)
+    for at, one in enumerate(policies):
+        text = one if isinstance(one, str) else yaml.safe_dump(one)
+        (tmp_path / f"policy{at}.yaml").write_text(text)
+    return FileSource([tmp_path]).read().snapshot
+
+
+def closed(made: Translation) -> set[str]:
+    (fleet,) = made.ir.fleets
+    assert len(fleet.stream_routes) == len(KINDS)
+    return {one.route.partition("/")[0] for one in fleet.stream_routes if not one.backends}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"authorization": DENY},
+        {"authorization": DENY, "mergeType": "Replace"},
+        {"mergeType": "Replace"},
+        {"authorization": {"defaultAction": "Perhaps"}},
+        {"nobody": "knows"},
+        {"authorization": DENY, "targetRef": {"group": GROUP, "kind": "Gateway", "name": "x"}},
+    ],
+)
+def test_a_security_policy_closes_what_it_names(
+    tmp_path: Path, kind: str, spec: dict[str, Any]
+) -> None:
+    made = translate(read(tmp_path, policy(target(kind), **spec)), Settings(standalone=True))
+    assert closed(made) == {kind.lower()}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"kind": "TcpRoute"}, {"group": None}, {"group": "gateway.networking.k8s.io/v1"}]
+)
+def test_a_target_that_is_all_but_right_closes_what_was_meant(
+    tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    snapshot = read(tmp_path, policy(target("TCPRoute") | wrong, authorization=DENY))
+    assert closed(translate(snapshot, Settings(standalone=True))) == {"tcproute"}
+
+
+def test_a_policy_that_is_no_document_closes_all_of_its_namespace(tmp_path: Path) -> None:
+    text = yaml.safe_dump(policy(target("TCPRoute"), authorization=DENY)) + "\n  x: [\n"
+    snapshot = read(tmp_path, text)
+    assert closed(translate(snapshot, Settings(standalone=True))) == {k.lower() for k in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_policy_of_traffic_passes_them_by(tmp_path: Path, kind: str) -> None:
+    limit = policy(target(kind), kind="BackendTrafficPolicy", requestBuffer={"limit": "1Mi"})
+    snapshot = read(tmp_path, limit)
+    made = translate(snapshot, Settings(standalone=True))
+    assert closed(made) == set()
+
+
+def test_it_comes_and_goes_and_says_so_in_a_cluster(tmp_path: Path) -> None:
+    """Of an API server whose CRDs let it pass."""
+    settings = Settings()
+    plain = read(tmp_path)
+    before = translate(plain, settings)
+    assert closed(before) == set()
+    raw = policy(target("TCPRoute"), authorization=DENY)
+    with_it = plain.replace([decode_api_object(raw, "SecurityPolicy")])
+    after = translate(with_it, settings, before)
+    _same(after, translate(with_it, settings))
+    assert closed(after) == {"tcproute"}
+    (stream,) = (one for one in after.ir.fleets[0].stream_routes if not one.backends)
+    assert stream.reason == (
+        "SecurityPolicy default/p is for this route or what is above it, and cannot hold for TCPRoutes yet"
+    )
+    (entry,) = after.statuses.security_policies["default", "p"].ancestors
+    accepted, _, programmed = entry.conditions
+    assert (accepted.status, accepted.reason) == ("False", "TargetNotFound")
+    assert (programmed.status, programmed.reason) == ("False", "NotSupported")
+    assert "TCPRoute default/tcproute: policies cannot hold" in programmed.message
+    (told,) = (one for one in after.problems if one.severity == "error")
+    assert told.path == "spec.targetRefs[0].kind"
+    assert "policies of TCPRoutes are not available yet" in told.message
+    assert told.message.endswith("; the route is closed")
+    gone = with_it.replace([], [ObjectRef("SecurityPolicy", "default", "p", EDGE_GROUP)])
+    free = translate(gone, settings, after)
+    _same(free, translate(gone, settings))
+    assert closed(free) == set()
+
+
+@pytest.mark.parametrize(("section", "shut"), [("main", {"tcproute"}), ("other", set())])
+def test_a_section_is_a_named_rule(tmp_path: Path, section: str, shut: set[str]) -> None:
+    one = policy(target("TCPRoute", sectionName=section), authorization=DENY)
+    plain = read(tmp_path)
+    snapshot = plain.replace([decode_api_object(one, "SecurityPolicy")])
+    made = translate(snapshot, Settings())
+    assert closed(made) == shut
+    missing = [one.message for one in made.problems if "other" in one.message]
+    assert bool(missing) == (not shut)
