@@ -307,6 +307,9 @@ class UpstreamTls(Struct, frozen=True, gc=False):
     certificate: str = ""  # Secret.name of a client certificate
 
 
+#: Different health checks that are made of a cluster: the first ones of its treatments. Rules with others do without.
+CHECKS_MOST = 6
+
 #: h2: HTTP/2 alone, from the first byte (prior knowledge), or agreed on in TLS. alpn: with TLS, what the backend takes.
 UpstreamProtocol = Literal["http1", "h2", "alpn"]
 
@@ -324,8 +327,9 @@ class Cluster(Struct, frozen=True, gc=False):
     max_pending: int = 1024
     zones: ZoneAware | None = None  # as its Service says it; what policies say comes first
     # In which ways rules, or their shares, treat it: how many of their traffic units are Overrides, and these, as in Treatment; each once,
-    # sorted. For what is to be known of policies before a request comes, whether any says it or not (health checks). Of a cluster with more
-    # than 64 ways only the first unit with a check of each that has one, as the one unit of a way.
+    # in the order in which their checks are made: sorted, but for a cluster with more than CHECKS_MOST different ones, of which the first are
+    # made. For what is to be known of policies before a request comes, whether any says it or not (health checks). Of a cluster with more than
+    # 64 ways only the first unit with a check of each that has one which is made, as the one unit of a way.
     treatments: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
 

@@ -184,7 +184,13 @@ def translate(
     )
     uses = count_uses(routes.changes, memo.uses if memo else OwnUses(), attached=bool(own.attached))
     judged = judge_own_policies(
-        own, routes, uses, world, (memo.judged, memo.front is front) if memo else None, changed
+        own,
+        routes,
+        uses,
+        shelves,
+        world,
+        (memo.judged, memo.front is front) if memo else None,
+        changed,
     )
     users = (policies, own, judged, sums.users, filters.outcomes)
     if memo and previous and all(map(is_, users, memo.users)):

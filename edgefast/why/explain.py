@@ -56,6 +56,7 @@ from edgefast.why.session import find_own_session, find_session, name_endpoint, 
 from edgefast.why.stream import explain_stream
 from edgefast.why.traffic import Setting
 from edgefast.why.treated import describe_treated, settle_rule, units_at_backends
+from edgefast.why.unmade import list_unmade
 from edgefast.why.unserved import find_unserved
 from edgefast.why.zones import list_zones
 
@@ -206,6 +207,7 @@ def _explain_rule(
             *((f"{whose}: {describe_overrides(overrides)}",) if overrides else ()),
             *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
             *describe_units(of_backends),
+            *(() if rule.status else list_unmade(served, rule)),
             *list_zones(
                 rule,
                 [served.clusters.get(one.cluster) for one in rule.backends],

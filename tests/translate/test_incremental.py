@@ -56,7 +56,8 @@ def _remembered(memo: Memo) -> dict[str, object]:
         held += (shelf.policies, shelf.asked, shelf.policy_uses, shelf.treated)
         found[f"shelf {fleet}"] = [dict(one.items()) for one in held]
         found[f"counted {fleet}"] = (shelf.limited, shelf.filters, shelf.checking, shelf.zoned)
-        found[f"crowded {fleet}"] = shelf.crowded
+        found[f"crowded {fleet}"] = (shelf.crowded, shelf.varied, shelf.unmade)
+    found["unmade"] = memo.judged.unmade.places
     return found
 
 

@@ -66,9 +66,7 @@ cdef class Prober(Timer):
             if found:
                 wanted[name] = found
                 if len(found) > CHECKS_MOST:
-                    _log.warning(
-                        "%s has %d health checks; %d of a backend are made, and rules with others do without", name, len(found), CHECKS_MOST
-                    )
+                    self.tell(f"{name} has {len(found)} health checks; {CHECKS_MOST} of a backend are made, and rules with others do without")
                     wanted[name] = found[:CHECKS_MOST]
         names = [name for name in self.wanted if name not in wanted]
         names += [name for name, found in wanted.items() if self.wanted.get(name) != found]

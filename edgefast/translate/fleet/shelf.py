@@ -7,6 +7,7 @@ Must never: differ from a shelf that is filled from nothing with the same hosts 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 import msgspec
@@ -17,7 +18,7 @@ from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.fleet.proxies import wants_zones
-from edgefast.translate.fleet.treatments import Ways, list_ways
+from edgefast.translate.fleet.treatments import Treatments, Ways, list_ways
 from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtualhost.stream import StreamOutcome
 from edgefast.translate.virtualhost.virtualhost import HostOutcome, Place, Treatment
@@ -43,6 +44,10 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     treated: SortedMap[Treatment, int] = EMPTY  # hosts whose rules treat a cluster so
     checking: frozenset[str] = frozenset()  # units with a check of health
     crowded: frozenset[ClusterRef] = frozenset()  # clusters whose treatments depend on these
+    varied: frozenset[ClusterRef] = (
+        frozenset()
+    )  # clusters that could have more checks than are made
+    unmade: Mapping[ClusterRef, tuple[str, ...]] = {}  # units whose check of a cluster is not made
     zoned: int = 0  # units and clusters that make zones count
 
 
@@ -127,7 +132,11 @@ def refill(
     checking = _list_checking(shelf.checking, doubtful, policies)
     if checking is not shelf.checking:
         stale |= shelf.crowded
-    crowded = _put_clusters(stale, counted, clusters, used, secrets, ways_of, checking)
+    if max(len(checking), len(shelf.checking)) > ir.CHECKS_MOST and any(
+        one in checking or one in shelf.checking for one in doubtful
+    ):
+        stale |= shelf.varied
+    found = _put_clusters(stale, counted, clusters, used, secrets, ways_of, checking, units)
     zoned = _count_zoned(shelf.clusters, used, {ref.id for ref in stale})
     zoned += _count_zoned(shelf.policies, policies, doubtful)
     return Shelf(
@@ -144,7 +153,9 @@ def refill(
         filters=filters,
         treated=ways_of,
         checking=checking,
-        crowded=shelf.crowded - stale | crowded,
+        crowded=shelf.crowded - stale | {ref for ref, one in found.items() if one.crowded},
+        varied=shelf.varied - stale | {ref for ref, one in found.items() if one.varied},
+        unmade=_put_unmade(shelf.unmade, stale, found),
         zoned=shelf.zoned + zoned,
     )
 
@@ -199,9 +210,10 @@ def _put_clusters(
     secrets: Draft[ClusterRef, tuple[ir.Secret, ...]],
     treated: SortedMap[Treatment, int],
     checking: frozenset[str],
-) -> set[ClusterRef]:
-    """Bring `used` and `secrets` up to date for these; what nobody uses goes. Return those that are crowded."""
-    crowded: set[ClusterRef] = set()
+    units: Mapping[str, UnitOutcome],
+) -> dict[ClusterRef, Treatments]:
+    """Bring `used` and `secrets` up to date for these; what nobody uses goes. Return how those are treated that depend on checks."""
+    found: dict[ClusterRef, Treatments] = {}
     for ref in stale:
         if ref not in uses:
             used.pop(ref.id, None)
@@ -210,17 +222,28 @@ def _put_clusters(
         outcome = clusters[ref]
         cluster = outcome.cluster
         if treated:
-            ways, many = list_ways(cluster.name, treated, checking)
-            if many:
-                crowded.add(ref)
-            if ways:
-                cluster = _treat(cluster, ways, used.get(cluster.name))
+            one = list_ways(cluster.name, treated, checking, units)
+            if one.varied:
+                found[ref] = one
+            if one.ways:
+                cluster = _treat(cluster, one.ways, used.get(cluster.name))
         used[cluster.name] = cluster
         if outcome.secrets:
             secrets[ref] = outcome.secrets
         else:
             secrets.pop(ref, None)
-    return crowded
+    return found
+
+
+def _put_unmade(
+    before: Mapping[ClusterRef, tuple[str, ...]],
+    stale: AbstractSet[ClusterRef],
+    found: Mapping[ClusterRef, Treatments],
+) -> Mapping[ClusterRef, tuple[str, ...]]:
+    """Return the units whose check of a cluster is not made; the very mapping that was there, if it is the same."""
+    now = {ref: units for ref, units in before.items() if ref not in stale}
+    now.update({ref: one.unmade for ref, one in found.items() if one.unmade})
+    return before if now == before else now
 
 
 def _treat(cluster: ir.Cluster, ways: Ways, before: ir.Cluster | None) -> ir.Cluster:

@@ -2,19 +2,24 @@
 
 In: how often hosts treat clusters so, the units with a check. Out: the ways of one cluster. Up to TREATMENTS_MOST are named whole, whatever
 their policies say: what they say is then an edit of theirs alone. Of more only what checks need is named, so that no cluster grows with the
-policies of its routes.
+policies of its routes. Of a cluster with more than ir.CHECKS_MOST different checks those of overrides, then of the oldest policies, are made.
 Must never: depend on what came before.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from itertools import islice, takewhile
 
+import msgspec
+
+from edgefast import ir
 from edgefast.sortedmap import SortedMap
+from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtualhost.virtualhost import Treatment
 
-__all__ = ["TREATMENTS_MOST", "Ways", "list_ways"]
+__all__ = ["TREATMENTS_MOST", "Treatments", "list_ways"]
 
 #: Ways of one cluster that are named whole: some kB of names.
 TREATMENTS_MOST = 64
@@ -23,20 +28,69 @@ TREATMENTS_MOST = 64
 Ways = tuple[tuple[int, tuple[str, ...]], ...]
 
 
+class Treatments(msgspec.Struct, frozen=True, gc=False):
+    """The ways of one cluster, and on what they depend besides the hosts."""
+
+    ways: Ways
+    crowded: bool = False  # on which units have checks
+    varied: bool = (
+        False  # on what these say and whose they are, once more checks are there than are made
+    )
+    unmade: tuple[str, ...] = ()  # units whose check of it is not made
+
+
 def list_ways(
-    cluster: str, treated: SortedMap[Treatment, int], checking: AbstractSet[str]
-) -> tuple[Ways, bool]:
-    """Return the ways of a cluster, and whether they are crowded: others as soon as other units have checks."""
+    cluster: str,
+    treated: SortedMap[Treatment, int],
+    checking: AbstractSet[str],
+    units: Mapping[str, UnitOutcome],
+) -> Treatments:
+    """Return the ways of a cluster; `units` has those that are `checking`."""
     own = takewhile(lambda one: one[0] == cluster, treated.starting_at((cluster, 0, ())))
     ways = tuple((ceilings, traffic) for _, ceilings, traffic in islice(own, TREATMENTS_MOST + 1))
+    varied = len(ways) > ir.CHECKS_MOST
     if len(ways) <= TREATMENTS_MOST:
-        return ways, False
+        found = Treatments(ways, varied=varied)
+        return _rank(found, checking, units) if varied and _are_many(checking) else found
     if not checking:
-        return (), True
-    found = set()
+        return Treatments((), crowded=True, varied=True)
+    some = set()
     own = takewhile(lambda one: one[0] == cluster, treated.starting_at((cluster, 0, ())))
     for _, ceilings, traffic in own:
         at = next((at for at, unit in enumerate(traffic) if unit in checking), None)
         if at is not None:
-            found.add((int(at < ceilings), (traffic[at],)))
-    return tuple(sorted(found)), True
+            some.add((int(at < ceilings), (traffic[at],)))
+    found = Treatments(tuple(sorted(some)), crowded=True, varied=True)
+    if not _are_many(checking):
+        return found
+    ranked = _rank(found, checking, units)
+    left = frozenset(ranked.unmade)
+    return msgspec.structs.replace(
+        ranked, ways=tuple(one for one in ranked.ways if one[1][0] not in left)
+    )
+
+
+def _are_many(checking: AbstractSet[str]) -> bool:
+    return len(checking) > ir.CHECKS_MOST
+
+
+def _rank(
+    found: Treatments, checking: AbstractSet[str], units: Mapping[str, UnitOutcome]
+) -> Treatments:
+    """Return the same with the ways in the order of their checks, where not all of these are made."""
+    first = [next((unit for unit in units_ if unit in checking), "") for _, units_ in found.ways]
+    asked = sorted({one for one in first if one}, key=lambda one: (units[one].rank, one))
+    checks: dict[ir.HealthCheck | None, int] = {}
+    place = {"": len(asked)}  # of a way without a check: behind all others
+    for unit in asked:
+        place[unit] = checks.setdefault(_check_of(units[unit]), len(checks))
+    unmade = tuple(unit for unit in asked if place[unit] >= ir.CHECKS_MOST)
+    if not unmade:
+        return found
+    order = sorted(range(len(first)), key=lambda at: place[first[at]])
+    ways = tuple(found.ways[at] for at in order)
+    return msgspec.structs.replace(found, ways=ways, unmade=unmade)
+
+
+def _check_of(one: UnitOutcome) -> ir.HealthCheck | None:
+    return one.unit.traffic.check if one.unit.traffic is not None else None

@@ -3,7 +3,7 @@
 In: the policies, what is attached to what, the outcomes of routes. Out: a PolicyStatus for each policy with an ancestor, and what is
 wrong with their targets. Only policies are judged anew whose own object, neighbours on a target, routes or uses changed; all when Gateways did.
 Conditions: Accepted; ResolvedRefs; Programmed, which is Overridden where a unit of the policy holds nowhere, and says by whom, and
-NotSupported where routes of layer 4 are below it.
+NotSupported where routes of layer 4 are below it, or its check of a backend is one too many.
 Source: GEP-713 (PolicyStatus: at most 16 ancestors; past them a policy is enforced all the same, and it is said).
 Must never: list a Gateway of another controller, or differ from what is judged when there is no before.
 """
@@ -11,6 +11,7 @@ Must never: list a Gateway of another controller, or differ from what is judged 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -32,29 +33,27 @@ from edgefast.translate.facts.policyshape import (
     Unit,
     owner_of_unit,
 )
+from edgefast.translate.fleet.shelf import Shelves
 from edgefast.translate.judge.backendplace import find_backend_place
 from edgefast.translate.judge.ownsuspect import find_suspects
 from edgefast.translate.judge.owntarget import Effect, find_place
 from edgefast.translate.judge.ownuse import OwnUse, OwnUses
+from edgefast.translate.judge.ownwords import (
+    judge_accepted,
+    judge_programmed,
+    tell_uncovered,
+    tell_unmade,
+    warn_lost,
+)
 from edgefast.translate.judge.policystatus import MAX_ANCESTORS
+from edgefast.translate.judge.unmade import Unmade, find_unmade
 from edgefast.translate.policy.closed import OwnKey
 from edgefast.translate.policy.outcome import OwnOutcome
 from edgefast.translate.policy.own import OwnPolicies
 from edgefast.translate.route.routes import Routes
-from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
 from edgefast.translate.status.status import PolicyAncestorStatus, PolicyStatus
 
 __all__ = ["OwnStatuses", "find_asked", "judge_own_policies"]
-
-_NAMED = 3  # policies, or routes, that a message names
-_FRONTS = ("Gateway", "ListenerSet")
-_FIELDS: dict[Unit, str] = {
-    "authorization": "spec.authorization",
-    "apiKeyAuth": "spec.apiKeyAuth",
-    "basicAuth": "spec.basicAuth",
-    "jwt": "spec.jwt",
-    "extAuth": "spec.extAuth",
-}
 
 
 class OwnStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -62,6 +61,7 @@ class OwnStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     by_kind: Mapping[str, SortedMap[Key, PolicyStatus]] = {}
     told: SortedMap[OwnKey, tuple[Problem, ...]] = EMPTY
+    unmade: Unmade = Unmade()
 
     def of(self, kind: str) -> SortedMap[Key, PolicyStatus]:
         """Return those of a kind."""
@@ -95,14 +95,18 @@ def judge_own_policies(
     own: OwnPolicies,
     routes: Routes,
     uses: OwnUses,
+    shelves: Shelves,
     world: World,
     before: tuple[OwnStatuses, bool] | None,
     changed: Iterable[Fact] = (),
 ) -> OwnStatuses:
     """Return all statuses; `before`: those of the previous translation, and whether its Gateways are the very same; `changed`: facts since."""
     previous, same = before or (OwnStatuses(), False)
+    unmade, others = find_unmade(shelves, previous.unmade)
     suspects = (
-        find_suspects(own, routes, uses, changed) if same else {*own.outcomes, *_known(previous)}
+        find_suspects(own, routes, uses, others, changed)
+        if same
+        else {*own.outcomes, *_known(previous)}
     )
     if not suspects:
         return previous
@@ -110,7 +114,9 @@ def judge_own_policies(
     told = previous.told.edit()
     for key in sorted(suspects):
         outcome = own.outcomes.get(key)
-        status, problems = _judge(key, outcome, own, routes, uses, world) if outcome else (None, ())
+        status, problems = (
+            _judge(key, outcome, own, routes, uses, unmade, world) if outcome else (None, ())
+        )
         table = drafts[key[0]]
         if status is None:
             table.pop(key[1:], None)
@@ -120,9 +126,8 @@ def judge_own_policies(
             told[key] = problems
         else:
             told.pop(key, None)
-    return OwnStatuses(
-        by_kind={kind: draft.done() for kind, draft in drafts.items()}, told=told.done()
-    )
+    by_kind = {kind: draft.done() for kind, draft in drafts.items()}
+    return OwnStatuses(by_kind=by_kind, told=told.done(), unmade=unmade)
 
 
 def _known(previous: OwnStatuses) -> Iterator[OwnKey]:
@@ -136,64 +141,33 @@ def _judge(
     own: OwnPolicies,
     routes: Routes,
     uses: OwnUses,
+    unmade: Unmade,
     world: World,
 ) -> tuple[PolicyStatus | None, tuple[Problem, ...]]:
     if outcome.policy is None or not _is_watched(key[1], world):
         return None, ()
-    ref = ObjectRef(*key, GROUP_OF[key[0]])
-    found: list[Problem] = []
-    effects: dict[Key, list[Effect]] = {}
-    reached: set[Key] = set()  # by a target that is there
-    nowhere: list[Target] = []
-    for target, path in outcome.targets:
-        if target[0] in BACKEND_TARGETS:
-            at = (
-                one
-                for unit in outcome.shape.units
-                for one in uses.gateways_of(outcome.shape.unit(unit))
-            )
-            place = find_backend_place(target, path, ref, world, at)
-        else:
-            place = find_place(target, path, ref, world, routes.outcomes)
-        for gateway, there in place.gateways.items():
-            effects.setdefault(gateway, []).extend(there)
-        if place.missing is None:
-            reached.update(place.gateways)
-            level = own.attached.get(target, ())
-            found += _find_conflicts(outcome.shape, level, ref, path)
-        else:
-            found.append(place.missing)
-            if not place.gateways:
-                nowhere.append(target)
-    refused = [*outcome.refused, *found]
-    used = {at: _find_uses(outcome.shape, at, uses) for at in sorted(effects)}
+    ref, shape = ObjectRef(*key, GROUP_OF[key[0]]), outcome.shape
+    aimed = _follow_targets(ref, outcome, own, routes, uses, world)
+    used = {at: _find_uses(shape, at, uses) for at in sorted(aimed.effects)}
     ahead = _says_ahead(outcome)
-    lost = {at: _find_lost(outcome.shape, effects[at], used[at], ahead=ahead) for at in used}
-    found += _tell_uncovered(ref, outcome, used.values())
-    accepted = _accepted(outcome, refused, len(lost))
+    lost = {at: _find_lost(shape, aimed.effects[at], used[at], ahead=ahead) for at in used}
+    left = {at: _find_unmade(shape, at, unmade) for at in used}
+    refused = [*outcome.refused, *aimed.problems]
+    accepted = judge_accepted(outcome, refused, len(used))
     ancestors = [
         (
-            ParentReference(namespace=gateway[0], name=gateway[1]),
+            ParentReference(namespace=at[0], name=at[1]),
             (
                 *accepted,
-                _programmed(outcome, beaten, used[gateway], refused, reached=gateway in reached),
+                judge_programmed(
+                    outcome, lost[at], used[at], refused, left[at], reached=at in aimed.reached
+                ),
             ),
         )
-        for gateway, beaten in lost.items()
+        for at in used
     ]
     if not ancestors:  # nobody else would tell of a target that is not there
-        ancestors = [
-            (
-                ParentReference(
-                    group=group_of_target(kind),
-                    kind=kind,
-                    namespace=namespace,
-                    name=name,
-                ),
-                accepted,
-            )
-            for kind, namespace, name, _ in nowhere
-        ]
+        ancestors = [(_name_target(one), accepted) for one in aimed.nowhere]
     entries = tuple(
         PolicyAncestorStatus(
             ancestor_ref=at,
@@ -202,10 +176,61 @@ def _judge(
         )
         for at, conditions in ancestors[:MAX_ANCESTORS]
     )
-    said = {one.message.partition(":")[0] for one in found if one.reason == "Conflicted"}
-    beaten = _warn_lost(ref, lost.values())
-    told = (*found, *(one for one in beaten if one.message.partition(":")[0] not in said))
+    said = {one.message.partition(":")[0] for one in aimed.problems if one.reason == "Conflicted"}
+    beaten = warn_lost(ref, lost.values())
+    told = (
+        *aimed.problems,
+        *tell_uncovered(ref, outcome, used.values()),
+        *tell_unmade(ref, left.values()),
+        *(one for one in beaten if one.message.partition(":")[0] not in said),
+    )
     return PolicyStatus(ancestors=entries) if entries else None, told
+
+
+class _Aimed(NamedTuple):
+    """What the targets of one policy lead to."""
+
+    effects: dict[Key, list[Effect]]  # by Gateway
+    reached: set[Key]  # by a target that is there
+    nowhere: list[Target]
+    problems: list[Problem]
+
+
+def _follow_targets(
+    ref: ObjectRef,
+    outcome: OwnOutcome,
+    own: OwnPolicies,
+    routes: Routes,
+    uses: OwnUses,
+    world: World,
+) -> _Aimed:
+    found, shape = _Aimed({}, set(), [], []), outcome.shape
+    for target, path in outcome.targets:
+        if target[0] in BACKEND_TARGETS:
+            at = (one for unit in shape.units for one in uses.gateways_of(shape.unit(unit)))
+            place = find_backend_place(target, path, ref, world, at)
+        else:
+            place = find_place(target, path, ref, world, routes.outcomes)
+        for gateway, there in place.gateways.items():
+            found.effects.setdefault(gateway, []).extend(there)
+        if place.missing is None:
+            found.reached.update(place.gateways)
+            level = own.attached.get(target, ())
+            found.problems.extend(_find_conflicts(shape, level, ref, path))
+        else:
+            found.problems.append(place.missing)
+            if not place.gateways:
+                found.nowhere.append(target)
+    return found
+
+
+def _name_target(target: Target) -> ParentReference:
+    kind, namespace, name, _ = target
+    return ParentReference(group=group_of_target(kind), kind=kind, namespace=namespace, name=name)
+
+
+def _find_unmade(shape: PolicyShape, gateway: Key, unmade: Unmade) -> tuple[str, ...]:
+    return tuple(one for unit in shape.units for one in unmade.of(shape.unit(unit), gateway))
 
 
 def _is_watched(namespace: str, world: World) -> bool:
@@ -268,105 +293,3 @@ def _find_lost(
         if by and not any(name in one.holds for one in places):
             found[unit] = tuple(by)
     return found
-
-
-def _accepted(outcome: OwnOutcome, refused: list[Problem], gateways: int) -> tuple[Condition, ...]:
-    generation = _generation(outcome)
-    said = "Policy is accepted"
-    if gateways > MAX_ANCESTORS:
-        said += (
-            f"; it holds at all of its {gateways} Gateways, "
-            f"{MAX_ANCESTORS} of which a status has room for"
-        )
-    unresolved = outcome.unresolved
-    resolved = judge(
-        "ResolvedRefs",
-        unresolved,
-        generation,
-        reason="ResolvedRefs",
-        message="All references are resolved",
-    )
-    return (
-        judge("Accepted", refused, generation, reason="Accepted", message=said),
-        resolved,
-    )
-
-
-def _programmed(
-    outcome: OwnOutcome,
-    lost: Mapping[Unit, tuple[str, ...]],
-    used: Mapping[Unit, OwnUse],
-    refused: Iterable[Problem],
-    *,
-    reached: bool,
-) -> Condition:
-    """Say whether what the policy says is what requests meet at a Gateway."""
-    generation = _generation(outcome)
-    if not reached:
-        missing = [one for one in refused if (one.condition or one.reason) == "TargetNotFound"]
-        return fails("Programmed", "TargetNotFound", render_problems(missing), generation)
-    if lost:
-        said = "; ".join(_tell(unit, by) for unit, by in lost.items())
-        return fails("Programmed", "Overridden", said, generation)
-    broken = [one.unit.reason for one in outcome.units if one.unit.status]
-    if broken:
-        said = f"requests are answered 500: {'; '.join(broken)}"
-        return fails("Programmed", "Invalid", said, generation)
-    if uncovered := _routes_of(one.refused for one in used.values()):
-        return fails("Programmed", "NotSupported", _tell_refused(uncovered), generation)
-    assert outcome.policy is not None
-    newer = outcome.policy.newer
-    said = f"Policy is programmed{f': {newer.said}' if newer is not None else ''}"
-    return holds("Programmed", "Programmed", said, generation)
-
-
-def _generation(outcome: OwnOutcome) -> int:
-    """Return the version that conditions are about: the newest there is, in force or not."""
-    assert outcome.policy is not None
-    newer = outcome.policy.newer
-    return newer.generation if newer is not None else outcome.policy.metadata.generation
-
-
-def _tell(unit: Unit, by: tuple[str, ...]) -> str:
-    more = f" and {len(by) - _NAMED} more" if len(by) > _NAMED else ""
-    return f"{unit}: {', '.join(by[:_NAMED])}{more} holds in its place"
-
-
-def _routes_of(named: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(sorted({one for routes in named for one in routes}))
-
-
-def _named(routes: tuple[str, ...]) -> str:
-    more = f" and {len(routes) - _NAMED} more" if len(routes) > _NAMED else ""
-    return f"{', '.join(routes[:_NAMED])}{more}"
-
-
-def _tell_refused(routes: tuple[str, ...]) -> str:
-    return f"{_named(routes)}: policies cannot hold for routes of layer 4 yet, so what comes to it is refused"
-
-
-def _tell_uncovered(
-    ref: ObjectRef, outcome: OwnOutcome, used: Iterable[Mapping[Unit, OwnUse]]
-) -> Iterator[Problem]:
-    """Tell of routes of layer 4 that are closed because of a policy, and of those for which it says nothing."""
-    places = tuple(one for by_unit in used for one in by_unit.values())
-    path = next((path for target, path in outcome.targets if target[0] in _FRONTS), "spec")
-    # Of those that it names itself its targetRefs tell.
-    own = {f"{kind} {space}/{name}" for (kind, space, name, _), _ in outcome.targets}
-    refused = tuple(one for one in _routes_of(one.refused for one in places) if one not in own)
-    if refused:
-        hint = "put routes of layer 4 on a Gateway without policies"
-        yield Problem(ref, path, "NotSupported", _tell_refused(refused), hint)
-    if unsaid := _routes_of(one.unsaid for one in places):
-        said = f"{_named(unsaid)}: it says nothing to routes of layer 4"
-        yield Problem(ref, path, "NotSupported", said, severity="warning")
-
-
-def _warn_lost(ref: ObjectRef, lost: Iterable[Mapping[Unit, tuple[str, ...]]]) -> Iterator[Problem]:
-    """Tell of units that hold at none of their Gateways."""
-    places = tuple(lost)
-    for unit in places[0] if places else ():
-        if all(unit in one for one in places):
-            by = tuple(dict.fromkeys(name for one in places for name in one[unit]))
-            path = _FIELDS.get(unit, "spec")
-            yield Problem(ref, path, "Overridden", _tell(unit, by), severity="warning")

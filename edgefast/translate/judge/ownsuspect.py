@@ -25,10 +25,14 @@ _FRONTS = ("Gateway", "ListenerSet")
 
 
 def find_suspects(
-    own: OwnPolicies, routes: Routes, uses: OwnUses, changed: Iterable[Fact]
+    own: OwnPolicies,
+    routes: Routes,
+    uses: OwnUses,
+    unmade: frozenset[str],
+    changed: Iterable[Fact],
 ) -> set[OwnKey]:
-    """Return the policies whose own object, neighbours on a target, routes, backends or uses have changed."""
-    found: set[OwnKey] = {_key_of_unit(one) for one in uses.touched}
+    """Return the policies whose own object, neighbours on a target, routes, backends or uses have changed, or units that are made now, or not."""
+    found: set[OwnKey] = {_key_of_unit(one) for one in uses.touched | unmade}
     fronts = False
     for pair in own.changes:
         for outcome in pair:

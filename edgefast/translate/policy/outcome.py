@@ -49,6 +49,9 @@ OwnPolicy = SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
 #: Targets with the field path of each.
 Aims = tuple[tuple[Target, str], ...]
 
+#: Overrides before others (False), then the oldest.
+Rank = tuple[bool, tuple[int, str]]
+
 _MERGES: dict[str, Merge] = {"Inherit": "Inherit", "Replace": "Replace", "Override": "Override"}
 _FRONTS = ("Gateway", "ListenerSet")
 _MAX_TARGETS = 16
@@ -59,6 +62,7 @@ class UnitOutcome(msgspec.Struct, frozen=True, gc=False):
 
     unit: ir.PolicyUnit
     clusters: tuple[ClusterRef, ...] = ()
+    rank: Rank = (False, (0, ""))  # of traffic: who comes first where not everybody can have it
 
 
 class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
@@ -203,7 +207,8 @@ def make_traffic_outcome(
     if closed:
         units = (close_policy(shape, closed),)
     elif made is not None:
-        units = (UnitOutcome(ir.PolicyUnit(name=shape.unit("traffic"), traffic=made)),)
+        unit = ir.PolicyUnit(name=shape.unit("traffic"), traffic=made)
+        units = (UnitOutcome(unit, rank=(shape.merge != "Override", shape.age)),)
     return OwnOutcome(
         policy=policy,
         shape=shape,

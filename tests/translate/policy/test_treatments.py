@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from edgefast.ir import CHECKS_MOST
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Translation, Work, translate
@@ -21,7 +22,7 @@ GATEWAY: At = ("Gateway", "gw", "")
 TCP = {"active": {"type": "TCP", "tcp": {}}}
 
 
-def traffic(name: str, *targets: At, check: Any = None, **spec: Any) -> Object:
+def traffic(name: str, *targets: At, check: Any = None, created: str = "", **spec: Any) -> Object:
     """A policy of backends with a check or without."""
     aims = [
         {
@@ -38,7 +39,11 @@ def traffic(name: str, *targets: At, check: Any = None, **spec: Any) -> Object:
         {
             "apiVersion": "gateway.edge.io/v1alpha1",
             "kind": "BackendTrafficPolicy",
-            "metadata": {"name": name, "namespace": "default"},
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                **({"creationTimestamp": created} if created else {}),
+            },
             "spec": {"targetRefs": aims, **said},
         }
     )
@@ -108,3 +113,94 @@ def test_of_very_many_ways_an_override_stays_one() -> None:
     above = traffic("above", GATEWAY, mergeType="Override", check=TCP)
     made = translate(many.replace([*own_policies(range(TREATMENTS_MOST + 1)), above]), PLAIN)
     assert treatments(made) == {"service/default/web/80": ((1, ("traffic/default/above",)),)}
+
+
+# --- more checks of a backend than are made ---------------------------------------------------------------------------------------------
+
+
+def every(seconds: int) -> Any:
+    """A check that is another one for each number."""
+    return {"active": {"type": "TCP", "tcp": {}, "interval": f"{seconds}s"}}
+
+
+def aged(at: int, **parts: Any) -> Object:
+    """A policy with a check of its own, the younger the smaller its number."""
+    created = f"2026-01-{28 - at:02}T00:00:00Z"
+    return traffic(f"p{at:03}", routed(at), created=created, **{"check": every(at + 1), **parts})
+
+
+def made_checks(made: Translation) -> list[str]:
+    """The units whose check the first cluster has, in the order in which an engine finds them (prober.pyx, checks_of)."""
+    (fleet,) = made.ir.fleets
+    units = {one.name: one for one in fleet.policies}
+    found: dict[Any, str] = {}
+    for _, ways in fleet.clusters[0].treatments:
+        for unit in ways:
+            said = units[unit].traffic
+            if said is not None and said.check is not None:
+                found.setdefault(said.check, unit)
+                break
+    return [one.rpartition("/")[2] for one in found.values()][:CHECKS_MOST]
+
+
+def programmed(made: Translation, name: str) -> tuple[str, str]:
+    (entry,) = made.statuses.backend_traffic_policies["default", name].ancestors
+    (one,) = (one for one in entry.conditions if one.type == "Programmed")
+    return one.status, one.reason
+
+
+def told(made: Translation) -> list[str]:
+    return [
+        one.object.name
+        for one in made.problems
+        if one.object and "its check is not made" in one.message
+    ]
+
+
+def test_as_many_checks_as_are_made_are_nothing_to_tell() -> None:
+    made = translate(world.many(9).replace([aged(at) for at in range(CHECKS_MOST)]), PLAIN)
+    assert set(made_checks(made)) == {f"p{at:03}" for at in range(CHECKS_MOST)}
+    assert told(made) == []
+    ways = treatments(made)["service/default/web/80"]
+    assert ways == tuple(sorted(ways))
+
+
+def test_of_more_checks_those_of_the_oldest_policies_are_made_and_the_others_say_so() -> None:
+    many = world.many(12)
+    before = translate(many.replace([aged(at) for at in range(CHECKS_MOST)]), PLAIN)
+    after = step(many.replace([aged(at) for at in range(CHECKS_MOST + 2)]), before)
+    assert made_checks(after) == [f"p{at:03}" for at in range(CHECKS_MOST + 1, 1, -1)]
+    assert told(after) == ["p000", "p001"]
+    assert programmed(after, "p000") == programmed(after, "p001") == ("False", "NotSupported")
+    assert programmed(after, "p002") == ("True", "Programmed")
+    # An override comes before all others, however young it is.
+    above = traffic(
+        "above", GATEWAY, mergeType="Override", check=every(99), created="2026-09-01T00:00:00Z"
+    )
+    alone = step(many.replace([*(aged(at) for at in range(8)), above]), after)
+    assert made_checks(alone) == ["above"] and told(alone) == []  # it holds for all of them
+    back = step(many.replace([aged(at) for at in range(CHECKS_MOST + 2)]), alone)
+    assert told(back) == ["p000", "p001"]
+    # One that goes makes room, and so does one that says what another one says.
+    fewer = step(many.replace([aged(at) for at in range(CHECKS_MOST + 1)]), back)
+    assert told(fewer) == ["p000"]
+    alike = step(
+        many.replace([*(aged(at) for at in range(CHECKS_MOST)), aged(6, check=every(3))]), fewer
+    )
+    assert told(alike) == [] and programmed(alike, "p000") == ("True", "Programmed")
+    apart = step(many.replace([aged(at) for at in range(CHECKS_MOST + 1)]), alike)
+    assert told(apart) == ["p000"]
+    none = step(many, apart)
+    assert told(none) == [] and none.memo.judged.unmade.places == {}
+
+
+def test_of_very_many_ways_only_those_with_a_check_that_is_made_are_named() -> None:
+    more = range(TREATMENTS_MOST + 1)
+    many = world.many(TREATMENTS_MOST + 1)
+    plain = own_policies(more[8:])
+    made = translate(many.replace([*plain, *(aged(at) for at in range(8))]), PLAIN)
+    assert treatments(made)["service/default/web/80"] == tuple(
+        (0, (f"traffic/default/p{at:03}",)) for at in range(7, 1, -1)
+    )
+    assert told(made) == ["p000", "p001"]
+    step(many.replace([*own_policies(more[7:]), *(aged(at) for at in range(7))]), made)

@@ -1,0 +1,150 @@
+"""Words of the statuses of our own policies: their conditions, and what is told beside the mistakes of the objects.
+
+In: a policy's outcome, what becomes of its units below each Gateway. Out: conditions and problems; ownstatus.py looks for what they are about.
+Must never: look anything up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from edgefast.ir import CHECKS_MOST
+from edgefast.problem import ObjectRef, Problem
+from edgefast.translate.facts.policyshape import Unit
+from edgefast.translate.judge.ownuse import OwnUse
+from edgefast.translate.judge.policystatus import MAX_ANCESTORS
+from edgefast.translate.policy.outcome import OwnOutcome
+from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
+
+__all__ = ["judge_accepted", "judge_programmed", "tell_uncovered", "tell_unmade", "warn_lost"]
+
+_NAMED = 3  # policies, routes or backends that a message names
+_FRONTS = ("Gateway", "ListenerSet")
+_FIELDS: dict[Unit, str] = {
+    "authorization": "spec.authorization",
+    "apiKeyAuth": "spec.apiKeyAuth",
+    "basicAuth": "spec.basicAuth",
+    "jwt": "spec.jwt",
+    "extAuth": "spec.extAuth",
+}
+
+
+def judge_accepted(
+    outcome: OwnOutcome, refused: list[Problem], gateways: int
+) -> tuple[Condition, ...]:
+    generation = _generation(outcome)
+    said = "Policy is accepted"
+    if gateways > MAX_ANCESTORS:
+        said += (
+            f"; it holds at all of its {gateways} Gateways, "
+            f"{MAX_ANCESTORS} of which a status has room for"
+        )
+    unresolved = outcome.unresolved
+    resolved = judge(
+        "ResolvedRefs",
+        unresolved,
+        generation,
+        reason="ResolvedRefs",
+        message="All references are resolved",
+    )
+    return (
+        judge("Accepted", refused, generation, reason="Accepted", message=said),
+        resolved,
+    )
+
+
+def judge_programmed(
+    outcome: OwnOutcome,
+    lost: Mapping[Unit, tuple[str, ...]],
+    used: Mapping[Unit, OwnUse],
+    refused: Iterable[Problem],
+    unmade: tuple[str, ...],
+    *,
+    reached: bool,
+) -> Condition:
+    """Say whether what the policy says is what requests meet at a Gateway."""
+    generation = _generation(outcome)
+    if not reached:
+        missing = [one for one in refused if (one.condition or one.reason) == "TargetNotFound"]
+        return fails("Programmed", "TargetNotFound", render_problems(missing), generation)
+    if lost:
+        said = "; ".join(_tell(unit, by) for unit, by in lost.items())
+        return fails("Programmed", "Overridden", said, generation)
+    broken = [one.unit.reason for one in outcome.units if one.unit.status]
+    if broken:
+        said = f"requests are answered 500: {'; '.join(broken)}"
+        return fails("Programmed", "Invalid", said, generation)
+    if uncovered := _routes_of(one.refused for one in used.values()):
+        return fails("Programmed", "NotSupported", _tell_refused(uncovered), generation)
+    if unmade:
+        return fails("Programmed", "NotSupported", _tell_unmade(unmade), generation)
+    assert outcome.policy is not None
+    newer = outcome.policy.newer
+    said = f"Policy is programmed{f': {newer.said}' if newer is not None else ''}"
+    return holds("Programmed", "Programmed", said, generation)
+
+
+def _generation(outcome: OwnOutcome) -> int:
+    """Return the version that conditions are about: the newest there is, in force or not."""
+    assert outcome.policy is not None
+    newer = outcome.policy.newer
+    return newer.generation if newer is not None else outcome.policy.metadata.generation
+
+
+def _tell(unit: Unit, by: tuple[str, ...]) -> str:
+    return f"{unit}: {_named(by)} holds in its place"
+
+
+def _routes_of(named: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(sorted({one for routes in named for one in routes}))
+
+
+def _named(some: tuple[str, ...]) -> str:
+    more = f" and {len(some) - _NAMED} more" if len(some) > _NAMED else ""
+    return f"{', '.join(some[:_NAMED])}{more}"
+
+
+def _tell_refused(routes: tuple[str, ...]) -> str:
+    return f"{_named(routes)}: policies cannot hold for routes of layer 4 yet, so what comes to it is refused"
+
+
+def tell_uncovered(
+    ref: ObjectRef, outcome: OwnOutcome, used: Iterable[Mapping[Unit, OwnUse]]
+) -> Iterator[Problem]:
+    """Tell of routes of layer 4 that are closed because of a policy, and of those for which it says nothing."""
+    places = tuple(one for by_unit in used for one in by_unit.values())
+    path = next((path for target, path in outcome.targets if target[0] in _FRONTS), "spec")
+    # Of those that it names itself its targetRefs tell.
+    own = {f"{kind} {space}/{name}" for (kind, space, name, _), _ in outcome.targets}
+    refused = tuple(one for one in _routes_of(one.refused for one in places) if one not in own)
+    if refused:
+        hint = "put routes of layer 4 on a Gateway without policies"
+        yield Problem(ref, path, "NotSupported", _tell_refused(refused), hint)
+    if unsaid := _routes_of(one.unsaid for one in places):
+        said = f"{_named(unsaid)}: it says nothing to routes of layer 4"
+        yield Problem(ref, path, "NotSupported", said, severity="warning")
+
+
+def tell_unmade(ref: ObjectRef, unmade: Iterable[tuple[str, ...]]) -> Iterator[Problem]:
+    """Tell of backends whose endpoints are not asked what a policy says, at any of its Gateways."""
+    if backends := tuple(sorted({one for backends in unmade for one in backends})):
+        hint = "let policies that are for one backend say the same check"
+        path = "spec.healthCheck.active"
+        yield Problem(ref, path, "NotSupported", _tell_unmade(backends), hint)
+
+
+def _tell_unmade(backends: tuple[str, ...]) -> str:
+    return (
+        f"{_named(backends)}: its check is not made, since {CHECKS_MOST} others of overrides and "
+        "older policies are; requests that it is for go to endpoints that fail it"
+    )
+
+
+def warn_lost(ref: ObjectRef, lost: Iterable[Mapping[Unit, tuple[str, ...]]]) -> Iterator[Problem]:
+    """Tell of units that hold at none of their Gateways."""
+    places = tuple(lost)
+    for unit in places[0] if places else ():
+        if all(unit in one for one in places):
+            by = tuple(dict.fromkeys(name for one in places for name in one[unit]))
+            path = _FIELDS.get(unit, "spec")
+            yield Problem(ref, path, "Overridden", _tell(unit, by), severity="warning")
