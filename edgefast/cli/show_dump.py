@@ -1,8 +1,8 @@
 """A dump as tables: agent, workers, listeners, virtual hosts, clusters with their endpoints, policies, stores of limits, problems.
 
 In: the value that the admin server's /dump gives (proxy/admin/admin.py). Out: tables on standard output, one after the other. An
-endpoint's numbers are sums over the workers; it is healthy when no worker has ejected it. It must cope with workers that did
-not answer.
+endpoint's requests and connections are sums over the workers; how it is, and how often it was ejected, all of them know of one place, and one
+that has not looked yet may be behind. It must cope with workers that did not answer.
 """
 
 from __future__ import annotations
@@ -101,10 +101,9 @@ def _endpoints(dump: Any) -> Iterator[Row]:
                 seen.setdefault((cluster["name"], one["address"]), []).append(one)
     for (cluster_name, address), found in sorted(seen.items()):
         healthy = all(one["healthy"] for one in found)
-        sums: list[object] = [
-            sum(one[name] for one in found) for name in ("active", "idle", "ejections")
-        ]
-        yield [cluster_name, address, found[0].get("zone", ""), healthy, *sums]
+        sums = [sum(one[name] for one in found) for name in ("active", "idle")]
+        ejections = max(one["ejections"] for one in found)
+        yield [cluster_name, address, found[0].get("zone", ""), healthy, *sums, ejections]
     named = {name for name, _ in seen}
     for one in dump["clusters"]:
         if one["name"] not in named:

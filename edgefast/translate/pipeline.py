@@ -40,6 +40,7 @@ from edgefast.translate.finding.owned import Owned, find_owned
 from edgefast.translate.finding.reach import Reach, find_unreached
 from edgefast.translate.finding.refused import check_references
 from edgefast.translate.finding.unapplied import find_unapplied
+from edgefast.translate.finding.unproved import find_unproved
 from edgefast.translate.fleet.assemble import assemble_fleets
 from edgefast.translate.fleet.front import translate_front
 from edgefast.translate.fleet.proxies import find_unplaced
@@ -233,6 +234,7 @@ def translate(
         found += sums.every_problem()
         found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
         found += judged.problems(own, standalone=settings.standalone)
+        found += find_unproved(own, judged, standalone=settings.standalone)
         for around, fleet in zip(infra, fleets.fleets, strict=False):
             found += find_unplaced(around, fleet.proxies) if fleet.proxies is not None else ()
         found += hosts.problems()

@@ -299,4 +299,6 @@ def place_of(origin: Origin, unit: str) -> Place:
     if family is None or not name:
         return Place()
     ref = ObjectRef(KIND_OF[family], namespace, name, EDGE_GROUP)
+    if feature == "closed" and origin.snapshot.get(ref) is None:
+        return origin.mistake(ref)
     return origin.place(ref, f"spec.{feature}" if feature not in ("", "closed") else "spec")

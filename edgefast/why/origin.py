@@ -158,5 +158,12 @@ class Origin:
             )
         return Place(object=str(ref), path=path, source=str(source))
 
+    def mistake(self, ref: ObjectRef) -> Place:
+        """Return the place of the first mistake of an object of a file that was not taken."""
+        for one in self.problems:
+            if one.object == ref and one.severity == "error":
+                return Place(object=str(ref), path=one.path, source=str(one.source or ""))
+        return Place(object=str(ref), path="spec")
+
     def _outcome(self, name: str) -> RouteOutcome | None:
         return self._translation.memo.routes.get(key_of(name)) if self._translation else None

@@ -184,3 +184,17 @@ def test_dump_of_shared_memory_and_of_no_limits() -> None:
     with AdminServer({"/dump": dump_of([], state)}) as server:
         out = call("dump", "-o", "table", "--admin", server.address).out
     assert "LIMIT STORE" not in out and "COUNTS IN" not in out
+
+
+def test_dump_sums_what_workers_do_and_not_what_all_of_them_know() -> None:
+    """Ejections are in one place of all workers."""
+    state = {"store": "memory", "fail_closed": True, "spent": 0}
+    value = dump_of([], state, state)
+    for active, worker in enumerate(value["workers"], 1):
+        one = {"address": "10.0.0.1:80", "healthy": False, "active": active, "idle": 1}
+        worker["engine"]["clusters"] = [{"name": "c", "endpoints": [one | {"ejections": 4}]}]
+    with AdminServer({"/dump": value}) as server:
+        out = call("dump", "-o", "table", "--admin", server.address).out
+    assert ["c", "10.0.0.1:80", "False", "3", "2", "4"] in [
+        [word for word in line.split() if word] for line in out.splitlines()
+    ]

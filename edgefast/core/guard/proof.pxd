@@ -17,7 +17,7 @@ cdef class Proof:
     cdef Proven judge(self, Admittance asker, Policy policy) except *
     cdef int conceal(self, Exchange ex, const Carrier *at) except -1
     cdef Proven accept(self, Admittance asker, bytes user) except *
-    cdef Proven deny(self, Admittance asker, Policy policy) except *
+    cdef Proven deny(self, Admittance asker, Policy policy, bytes word) except *
 
 
 cdef class ApiKeys(Proof):

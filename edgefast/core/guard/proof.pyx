@@ -36,9 +36,14 @@ cdef class Proof:
             asker.lines += user_line(self.forward, user)
         return PROVEN
 
-    cdef Proven deny(self, Admittance asker, Policy policy) except *:
-        policy.refuse(asker.ex, 401, None, F_DENIED, self.challenge)
+    cdef Proven deny(self, Admittance asker, Policy policy, bytes word) except *:
+        """The word is for the log (policy_rule)."""
+        policy.refuse(asker.ex, 401, word, F_DENIED, self.challenge)
         return REFUSED
+
+
+# Why nobody is let in, in JSON: what is all that a log says of a key or a password. A name that nobody has is no other word.
+cdef bytes _NO_PROOF = b'"missing"', _MANY_PROOFS = b'"several"', _BAD_PROOF = b'"malformed"', _WRONG_PROOF = b'"wrong"'
 
 
 cdef class ApiKeys(Proof):
@@ -57,10 +62,11 @@ cdef class ApiKeys(Proof):
     cdef Proven judge(self, Admittance asker, Policy policy) except *:
         cdef Carrier at = carried_by(&asker.at, asker.ex)
         cdef bytes key = self.places.find(&at, None), client = None
-        if key is not None and not self.places.several:
-            client = self.clients.get(sha256(key).digest())
+        if key is None or self.places.several:
+            return self.deny(asker, policy, _MANY_PROOFS if self.places.several else _NO_PROOF)
+        client = self.clients.get(sha256(key).digest())
         if client is None:
-            return self.deny(asker, policy)
+            return self.deny(asker, policy, _WRONG_PROOF)
         if self.sanitize:
             self.places.strip(asker)
         return self.accept(asker, client)
@@ -82,15 +88,18 @@ cdef class Passwords(Proof):
 
     cdef Proven judge(self, Admittance asker, Policy policy) except *:
         cdef Carrier at
-        cdef bytes pair, user, password, kept, proof
+        cdef bytes given, pair, user, password, kept, proof
         cdef object proven = asker.proven
         if proven is not None:  # by the thread, of this pair
             asker.proven = None
-            return self.accept(asker, proven) if proven else self.deny(asker, policy)
+            return self.accept(asker, proven) if proven else self.deny(asker, policy, _WRONG_PROOF)
         at = carried_by(&asker.at, asker.ex)
-        pair = read_pair(self.places.find(&at, None))
-        if pair is None or self.places.several:
-            return self.deny(asker, policy)
+        given = self.places.find(&at, None)
+        if given is None or self.places.several:
+            return self.deny(asker, policy, _MANY_PROOFS if self.places.several else _NO_PROOF)
+        pair = read_pair(given)
+        if pair is None:
+            return self.deny(asker, policy, _BAD_PROOF)
         user, _, password = pair.partition(b":")
         kept = self.users.get(user)
         if self.decoy and (kept is None or not is_quick(kept)):
@@ -109,7 +118,7 @@ cdef class Passwords(Proof):
             return UNDECIDED
         if verify(kept or _NOBODY, password) and kept is not None:
             return self.accept(asker, user)
-        return self.deny(asker, policy)
+        return self.deny(asker, policy, _WRONG_PROOF)
 
 
 cdef bytes _NOBODY = b"{SHA}" + b64encode(bytes(20))

@@ -94,7 +94,7 @@ cdef class Tokens(Proof):
         if self.fail_open or (outcome is None and self.optional):
             return PROVEN
         if outcome is None:
-            return self.deny(asker, policy)
+            return self.deny(asker, policy, _NO_PROOF)
         if outcome.status == 503:
             policy.refuse(asker.ex, 503, json_encode(outcome.word), F_AUTH_ERROR, b"retry-after: 1\r\n")
         else:

@@ -185,7 +185,8 @@ def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPol
             marks = DocumentMarks(result.lines, document, found.prefix, base)
             placed = ((one, Source(file, marks.line_of(one.path))) for one in found.targets)
             source = Source(file, marks.line_of(()))
-            yield ForeignPolicy(named, tuple(placed), found.fields, source, found.lost)
+            why = found.why if found.meant else ""
+            yield ForeignPolicy(named, tuple(placed), found.fields, source, found.lost, why)
     for ref, line in result.lost:
         yield ForeignPolicy(ref, (), (), Source(file, base + line + 1), lost=True)
 

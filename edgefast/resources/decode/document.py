@@ -49,7 +49,7 @@ from edgefast.resources.gatewayapi.streamroute import StreamRoute
 from edgefast.resources.kinds import KINDS, KindInfo, Object
 from edgefast.resources.kubernetes.namespace import Namespace
 from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
-from edgefast.resources.loaded import Path
+from edgefast.resources.loaded import Path, render_path
 from edgefast.resources.model.fields import Element
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import GATEWAY_GROUP
@@ -104,6 +104,12 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     closed: Closing | None = None  # the place of one with a mistake
     meant: ObjectRef | None = None  # what a policy with a mistake is, or was meant to be
     lost: bool = False  # a target of it cannot be read
+
+    @property
+    def why(self) -> str:
+        """The first mistake, with its field path; "" where there is none."""
+        first = next(iter(self.violations), None)
+        return f"{render_path(first.path)}: {first.reason} {first.message}" if first else ""
 
 
 def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:

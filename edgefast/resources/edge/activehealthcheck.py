@@ -6,7 +6,7 @@ Must never: say how an endpoint is; only what is asked of it, how often, and wha
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -20,6 +20,7 @@ _Threshold = Annotated[int, Meta(ge=1, le=100)]
 class ActiveHealthCheckPayload(Element, frozen=True, kw_only=True):
     """Bytes, as text or in Base64."""
 
+    hides_values: ClassVar[bool] = True
     type: Annotated[Literal["Text", "Binary"], Meta(description="Which of the two it is.")]
     text: Annotated[
         Annotated[str, Meta(min_length=1, max_length=4096)] | None, Meta(description="As they are.")

@@ -38,9 +38,9 @@ class ForeignPolicy(msgspec.Struct, frozen=True):
     targets: tuple[tuple[Target, Source], ...]
     fields: tuple[str, ...] = ()  # of its spec, those that are set
     source: Source | None = None
-    lost: bool = (
-        False  # of a policy of ours: a target that cannot be read may be anything of the namespace
-    )
+    # Of a policy of ours:
+    lost: bool = False  # a target that cannot be read may be anything of the namespace
+    why: str = ""  # the first of its mistakes, with the field path
 
 
 def read_fields(raw: dict[str, Any]) -> tuple[str, ...]:

@@ -32,6 +32,9 @@ class Element(
 ):
     """Root of every part of an object: unknown fields are mistakes."""
 
+    #: Whether what it says may be a secret, which no message shows.
+    hides_values: ClassVar[bool] = False
+
 
 class Resource(Element, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """Root of every object; the decoder reads `apiVersion` and `kind`, nobody reads `status`."""

@@ -154,6 +154,7 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
     ref = policies[0].ref
     age = (_YOUNGEST, f"{ref.namespace}/{ref.name}")
     shape = PolicyShape(age, _FAMILY[ref.kind], (CLOSED,), "Override")
+    why = next((one.why for one in policies if one.why), "")
     targets: dict[Target, str] = {}
     told = []
     for policy in policies:
@@ -173,7 +174,7 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
         policy=None,
         shape=shape,
         targets=tuple(targets.items()),
-        units=(close_policy(shape, f"{ref} has a mistake"),),
+        units=(close_policy(shape, f"{ref} has a mistake{why and f': {why}'}"),),
         problems=tuple(told),
     )
 

@@ -34,6 +34,8 @@ from edgefast.translate.report.report import Report
 
 __all__ = ["translate_security"]
 
+_BROKEN = "while it has a mistake, requests that it is for are answered 500"
+
 
 def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
     """Translate one policy; `aimed`: what it is for that no targetRef says."""
@@ -57,6 +59,9 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
     if spec.ext_auth is not None:
         units.append(_translate_ext_auth(policy, shape.unit("extAuth"), reader, report))
     kept = units[:1] if closed else units
+    for one in () if closed else kept:
+        if one.unit.status:
+            report.warn(f"spec.{one.unit.name.rpartition('#')[2]}", "Invalid", _BROKEN)
     asked = (ref for one in kept for ref in one.clusters)
     return OwnOutcome(
         policy=policy,

@@ -45,6 +45,10 @@ async def test_passwords(world: World, make: Any) -> None:
     assert world.counters.policy(CELLS) == {"allowed": 2, "denied": 9}
     assert [one.get("user") for one in world.lines()][:3] == ["alice", "alice", None]
     assert {one.get("policy") for one in world.lines()[2:]} == {PASSWORDS}
+    assert [one["policy_rule"] for one in world.lines()[2:]] == [
+        *("missing", "wrong", "wrong", "wrong", "malformed", "malformed", "missing", "malformed"),
+        "several",
+    ]
 
 
 async def test_what_was_right_waits_for_nothing(world: World) -> None:

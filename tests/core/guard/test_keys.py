@@ -33,6 +33,7 @@ async def test_who_has_a_key_is_known(world: World) -> None:
     lines = world.lines()
     assert [one.get("user") for one in lines] == ["alice", None, None, None, None]
     assert [(one["flags"], one.get("policy")) for one in lines[1:]] == [("DENY", KEYS)] * 4
+    assert [one["policy_rule"] for one in lines[1:]] == ["missing", "wrong", "wrong", "missing"]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,7 @@ async def test_keys_that_differ_are_none(world: World) -> None:
     assert (
         await client.ask(make_request(headers=[("x-key", "k-alice"), ("x-key", "k-bob")]))
     ).status == 401
+    assert world.lines()[-1]["policy_rule"] == "several"
 
 
 async def test_sanitize_leaves_the_backend_nothing(world: World) -> None:

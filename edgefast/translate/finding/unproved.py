@@ -1,0 +1,44 @@
+"""Unproved rules: of an authorization, those that ask for a token of a provider that no SecurityPolicy has: nobody can show one.
+
+In: all policies of our own. Out: a remark for each such rule. Which policies hold where is for merging to say; a provider that is nowhere is
+nowhere in force, and most likely a slip. In a cluster policies without a status are not looked at.
+Must never: speak of a provider that some policy has, or of a policy that is closed as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast.problem import Problem, did_you_mean
+from edgefast.resources.edge.securitypolicy import SecurityPolicy
+from edgefast.resources.kinds import ref_of
+from edgefast.translate.judge.ownstatus import OwnStatuses
+from edgefast.translate.policy.own import OwnPolicies
+
+__all__ = ["find_unproved"]
+
+
+def find_unproved(own: OwnPolicies, judged: OwnStatuses, *, standalone: bool) -> Iterator[Problem]:
+    """Report rules whose provider nobody has."""
+    if not any(one.unit.authorization is not None for one in own.units.values()):
+        return
+    there: set[str] = set()
+    for outcome in own.outcomes.values():
+        if isinstance(outcome.policy, SecurityPolicy) and outcome.policy.spec.jwt is not None:
+            there.update(one.name for one in outcome.policy.spec.jwt.providers)
+    for key, outcome in own.outcomes.items():
+        if outcome.policy is None or not (standalone or key[1:] in judged.of(key[0])):
+            continue
+        for unit in (one.unit for one in outcome.units):
+            rules = unit.authorization.rules if unit.authorization is not None else ()
+            for at, rule in enumerate(rules):
+                token = rule.token
+                if token is None or token.unit or token.provider in there:
+                    continue
+                fate = "it lets nobody in" if rule.allow else "it denies everybody"
+                said = f'no jwt of a SecurityPolicy has a provider "{token.provider}": {fate}'
+                path = f"spec.authorization.rules[{at}].principal.jwt.provider"
+                hint = did_you_mean(token.provider, sorted(there))
+                yield Problem(
+                    ref_of(outcome.policy), path, "NotFound", said, hint, severity="warning"
+                )
