@@ -74,12 +74,19 @@ def translate_session(
     one.check_name(name, where, header=header)
     if not _PATH.fullmatch(cookie_path):
         one.refuse("cookie.path", f'"{cookie_path}" (expected a path such as /shop, without ;)')
-    idle = given.idle_timeout if isinstance(given, TrafficSession) else None
+    elif cookie_path != "/" and name.lower().startswith("__host-"):
+        one.doubt("cookie.path", f'clients take a cookie "{name}" with the path / alone')
+    idle = one.read_time(
+        given.idle_timeout if isinstance(given, TrafficSession) else None, "idleTimeout"
+    )
+    absolute = one.read_time(given.absolute_timeout, "absoluteTimeout")
+    if 0 < absolute <= idle:
+        one.doubt("idleTimeout", "absoluteTimeout ends every session before")
     return ir.SessionPersistence(
         name=name.lower() if header else name,
         header=header,
-        absolute=one.read_time(given.absolute_timeout, "absoluteTimeout"),
-        idle=one.read_time(idle, "idleTimeout"),
+        absolute=absolute,
+        idle=idle,
         permanent=lifetime == "Permanent" and not header,
         path=cookie_path,
     )
@@ -94,6 +101,10 @@ class _Session:
     def refuse(self, field: str, said: str) -> None:
         """Refuse what a field says."""
         self.report.refuse(f"{self.path}.{field}", "Invalid", said, condition=self.condition)
+
+    def doubt(self, field: str, said: str) -> None:
+        """Tell of what a field says, and nobody will see."""
+        self.report.warn(f"{self.path}.{field}", "Ignored", said)
 
     def check_word(self, word: str, words: tuple[str, ...], field: str) -> None:
         """Refuse a word that nobody knows."""

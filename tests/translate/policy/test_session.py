@@ -42,3 +42,30 @@ def test_a_header_that_says_something_else_names_no_session() -> None:
 def test_a_header_of_nobodys_may() -> None:
     names = ["X-Session", "session", "x-session-id", "cart", "server-id", "my-location"]
     assert not [name for name in names if _is_refused(name)]
+
+
+@pytest.mark.parametrize(
+    ("session", "doubtful"),
+    [
+        ({"absoluteTimeout": "1h", "idleTimeout": "1h"}, ["idleTimeout"]),
+        ({"absoluteTimeout": "1h", "idleTimeout": "59m"}, []),
+        ({"idleTimeout": "1h"}, []),
+        ({"cookie": {"name": "__Host-cart", "path": "/shop"}}, ["cookie.path"]),
+        ({"cookie": {"name": "__host-cart", "path": "/"}}, []),
+        ({"cookie": {"name": "__Secure-cart", "path": "/shop"}}, []),
+    ],
+)
+def test_what_nobody_will_see_is_told(session: dict[str, Any], doubtful: list[str]) -> None:
+    target = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "r0"}
+    policy = world.make(
+        {
+            "apiVersion": "gateway.edge.io/v1alpha1",
+            "kind": "BackendTrafficPolicy",
+            "metadata": {"name": "p", "namespace": "default"},
+            "spec": {"targetRefs": [target], "sessionPersistence": session},
+        }
+    )
+    made = translate(world.many(1).replace([policy]), Settings())
+    found = [one for one in made.problems if "sessionPersistence" in one.path]
+    assert [one.path for one in found] == [f"spec.sessionPersistence.{one}" for one in doubtful]
+    assert all(one.severity == "warning" for one in found)
