@@ -26,6 +26,7 @@ from edgefast.console.state import State
 from edgefast.credential import is_hidden, show, show_query
 from edgefast.resources.model.routename import ref_of_name
 from edgefast.why.described import list_filters
+from edgefast.why.duration import write_time
 from edgefast.why.pair import make_host
 from edgefast.why.served import render_endpoint
 from edgefast.why.trial import describe_match
@@ -33,7 +34,6 @@ from edgefast.why.witness import make_witnesses
 from edgefast.why.zones import describe_zones
 
 MOST = 50  # lines of one section
-_UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
 
 Line = tuple[str, str]  # label and text; the label is "" in a plain list
 
@@ -293,14 +293,6 @@ def write_limit(one: ir.RateLimit) -> str:
     if only:
         said += f", of {', '.join(only)}"
     return said + (", sliding" if one.sliding else "") + (", shadow" if one.shadow else "")
-
-
-def write_time(milliseconds: int) -> str:
-    """Return a duration in words."""
-    if milliseconds == 0:
-        return "none"
-    size, name = next(unit for unit in _UNITS if milliseconds % unit[0] == 0)
-    return f"{milliseconds // size} {name}"
 
 
 def _size(count: int) -> str:

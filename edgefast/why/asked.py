@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from edgefast import ir
+from edgefast.why.duration import write_time
 from edgefast.why.head import Head
 
 #: Headers of framing, of one connection and of the proxy, which no service is shown.
@@ -81,13 +82,13 @@ def _say_outcomes(asked: ir.ExtAuth) -> Iterator[str]:
     if asked.grpc:
         yield "lets pass with status OK, else its answer is the client's"
         yield "may set and remove headers of the request; what it does not set is the client's word"
-        yield f"no answer in {asked.timeout} ms, or none of gRPC's with grpc-status 0: {failed}"
+        yield f"no answer in {write_time(asked.timeout)}, or none of gRPC's with grpc-status 0: {failed}"
         yield from _say_cache(asked)
         return
     yield f"lets pass with {', '.join(map(str, asked.statuses))}, else its answer is the client's"
     if asked.to_backend:
         yield f"of its answer the backend gets {', '.join(asked.to_backend)}, and none that clients send"
-    yield f"no answer in {asked.timeout} ms, or one of 5xx: {failed}"
+    yield f"no answer in {write_time(asked.timeout)}, or one of 5xx: {failed}"
     yield from _say_cache(asked)
 
 
@@ -96,7 +97,7 @@ def _say_cache(asked: ir.ExtAuth) -> Iterator[str]:
         keys = asked.cache.key_headers
         named = dict.fromkeys((*_OF_ALL, "authorization", *(keys or ())))
         equal = "all that it gets is" if keys is None else ", ".join(named) + " are"
-        yield f"its answers are believed for {asked.cache.ttl} ms while {equal} the same"
+        yield f"its answers are believed for {write_time(asked.cache.ttl)} while {equal} the same"
         if asked.body:
             yield "but those to requests with a body, each of which asks"
 

@@ -13,6 +13,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.credential import show_query
+from edgefast.why.duration import write_time
 from edgefast.why.loadbalancer import describe_balancer
 
 __all__ = [
@@ -105,8 +106,8 @@ def _describe_panic(percent: int) -> str:
 
 
 def _describe_constraint(one: ir.RetryConstraint) -> str:
-    least = f"{one.count} in {one.count_interval} ms at least"
-    return f"{one.percent} percent of what a backend gets in {one.interval} ms may be repeats, {least}; past it 503"
+    least = f"{one.count} in {write_time(one.count_interval)} at least"
+    return f"{one.percent} percent of what a backend gets in {write_time(one.interval)} may be repeats, {least}; past it 503"
 
 
 def _describe_budget(one: ir.RetryBudget) -> str:
@@ -128,14 +129,14 @@ def _describe_outlier(one: ir.OutlierDetection) -> str:
     said = [f"{' or '.join(rows)} in a row"] if rows else []
     if one.failures:
         said.append(
-            f"{one.failures} percent of the answers in {one.interval or 3000} ms{also and f', {also[4:]} included,'} that fail"
+            f"{one.failures} percent of the answers in {write_time(one.interval or 3000)}{also and f', {also[4:]} included,'} that fail"
         )
     if not said:
         return "no endpoint is left out"
     most = f"at most {one.percent} percent of them at once"
     if one.always_one:
         most += ", or one"
-    return f"{', or '.join(said)} leave an endpoint out for {one.base} ms, {most}"
+    return f"{', or '.join(said)} leave an endpoint out for {write_time(one.base)}, {most}"
 
 
 def _describe_check(one: ir.HealthCheck) -> str:
@@ -157,9 +158,9 @@ def _describe_check(one: ir.HealthCheck) -> str:
         [f"an answer with the given {len(one.expects)} bytes has to come"] if one.expects else []
     )
     good = f" ({', '.join(said)})" if said else ""
-    first = f", the first time within {one.jitter} ms" if one.jitter else ""
+    first = f", the first time within {write_time(one.jitter)}" if one.jitter else ""
     return (
-        f"each endpoint is asked every {one.interval} ms{first}{where}, and has {one.timeout} ms: {what}{good}; out after {one.unhealthy} "
+        f"each endpoint is asked every {write_time(one.interval)}{first}{where}, and has {write_time(one.timeout)}: {what}{good}; out after {one.unhealthy} "
         f"in a row that are not good, in again after {one.healthy} that are"
     )
 

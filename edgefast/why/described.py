@@ -14,6 +14,7 @@ from edgefast.credential import show
 from edgefast.table import Hit
 from edgefast.translate.match.hostname import narrower
 from edgefast.why.backend import COUNTED, find_backend
+from edgefast.why.duration import write_time
 from edgefast.why.encoding import describe_compression
 from edgefast.why.explanation import RulePart, SettingPart
 from edgefast.why.fault import describe_fault
@@ -136,7 +137,7 @@ def write_setting(field: str, value: int) -> tuple[str, str]:
         return COUNTED[field], f"{value} at most"
     if field in COUNTED:
         return COUNTED[field], "any number"
-    return _SETTINGS[field], f"{value} ms" if value else "without end"
+    return _SETTINGS[field], f"{write_time(value)}" if value else "without end"
 
 
 def list_dark(listener: ir.Listener, dark: Unserved | None) -> tuple[str, ...]:

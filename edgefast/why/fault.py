@@ -12,6 +12,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.translate.edgeproxy.grpc import GRPC_CODES
+from edgefast.why.duration import write_time
 from edgefast.why.explanation import Answer
 
 __all__ = ["FaultInForce", "describe_fault", "find_fault"]
@@ -56,7 +57,7 @@ def describe_fault(fault: ir.Fault) -> str:
     """Return what it does."""
     words = []
     if fault.delay and fault.delay_share:
-        words.append(f"{_part(fault.delay_share)} wait {fault.delay} ms")
+        words.append(f"{_part(fault.delay_share)} wait {write_time(fault.delay)}")
     if fault.abort_share and fault.status:
         words.append(f"{_part(fault.abort_share)} are answered {fault.status}")
     if fault.abort_share and fault.grpc_status is not None:

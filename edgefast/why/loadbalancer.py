@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from edgefast import ir
 from edgefast._csrc import ffi, lib
+from edgefast.why.duration import write_time
 from edgefast.why.head import Head
 from edgefast.why.served import render_endpoint
 from edgefast.why.zones import describe_zones
@@ -37,7 +38,7 @@ def find_balancer(units: Sequence[ir.PolicyUnit]) -> tuple[ir.LoadBalancer, str]
 
 def describe_balancer(one: ir.LoadBalancer) -> str:
     """Return by what requests get their endpoints."""
-    slowly = f", new ones slowly for {one.slow_start} ms" if one.slow_start else ""
+    slowly = f", new ones slowly for {write_time(one.slow_start)}" if one.slow_start else ""
     zones = f", {describe_zones(one.zones)}" if one.zones is not None else ""
     return (
         f"{_WORDS[one.type]}{slowly}{zones}"

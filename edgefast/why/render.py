@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from edgefast.problem import ask_about
 from edgefast.why.ask import STREAMS
 from edgefast.why.backend import COUNTED
+from edgefast.why.duration import write_time
 from edgefast.why.explanation import (
     Answer,
     Asked,
@@ -38,7 +39,6 @@ _REASONS = {
 _SETTINGS = {
     "body_size": "request body", "request_timeout": "request", "idle_timeout": "idle", "send_timeout": "send",
 }  # fmt: skip
-_UNITS = ((3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))
 
 
 def render_explanation(one: Explanation) -> list[str]:
@@ -177,14 +177,14 @@ def _setting(one: SettingPart) -> str:
     elif one.name in COUNTED:
         value = f"{one.value} at most" if one.value or one.name in COUNTS else "any number"
     else:
-        value = _time(one.value)
+        value = write_time(one.value)
     said = f"{_SETTINGS.get(one.name) or COUNTED[one.name]} {value} ({one.unit or 'the route'}"
     return f"{said}, cut by {one.cut_by})" if one.cut_by else f"{said})"
 
 
 def _limit(one: LimitPart) -> str:
     values = "".join(f" {name}={value}" for name, value in one.values.items())
-    said = f"{one.name}: {one.requests} in {_time(one.unit * 1000)}{values}"
+    said = f"{one.name}: {one.requests} in {write_time(one.unit * 1000)}{values}"
     if not one.counts:
         return f"{said}, not counted: {one.why_not}"
     if one.shadow:
@@ -202,16 +202,18 @@ def _times(one: Explanation) -> Iterator[str]:
     times = one.timeouts
     if times is not None:
         default = " to the head of the answer (default)" if times.default else ""
-        said = "" if is_stream(one.request) else f"request {_time(times.request)}{default}, "
+        said = "" if is_stream(one.request) else f"request {write_time(times.request)}{default}, "
         if times.backend_request:
-            said += f"each try {_time(times.backend_request)}, "
-        said += f"connect {_time(times.connect)}, idle {_time(times.stream_idle)}"
+            said += f"each try {write_time(times.backend_request)}, "
+        said += f"connect {write_time(times.connect)}, idle {write_time(times.stream_idle)}"
         if times.send:
-            said += f", send {_time(times.send)}"
+            said += f", send {write_time(times.send)}"
         yield _row("timeouts", said)
     if one.retry is not None:
         codes = f" on {', '.join(map(str, one.retry.codes))}" if one.retry.codes else ""
-        yield _row("retries", f"{one.retry.attempts}{codes}, backoff {_time(one.retry.backoff)}")
+        yield _row(
+            "retries", f"{one.retry.attempts}{codes}, backoff {write_time(one.retry.backoff)}"
+        )
 
 
 def _candidate(label: str, one: Candidate) -> Iterator[str]:
@@ -234,15 +236,6 @@ def _rows(label: str, values: tuple[str, ...]) -> Iterator[str]:
 
 def _row(label: str, value: str) -> str:
     return f"{label:<{_INDENT}}{value}"
-
-
-def _time(milliseconds: int) -> str:
-    if milliseconds == 0:
-        return "none"
-    for size, name in _UNITS:
-        if milliseconds % size == 0:
-            return f"{milliseconds // size} {name}"
-    raise AssertionError
 
 
 def escape_text(text: str) -> str:

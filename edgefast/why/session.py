@@ -13,6 +13,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast._csrc import lib
+from edgefast.why.duration import write_time
 from edgefast.why.head import Head
 from edgefast.why.loadbalancer import HIDDEN, read_cookies
 from edgefast.why.served import render_endpoint
@@ -72,8 +73,8 @@ def describe_session(one: ir.SessionPersistence) -> str:
     """Return what keeps clients with their endpoints."""
     what = "header" if one.header else "cookie"
     named = f"{what} {one.name}" if one.name else f"a {what} of the rule's own"
-    times = [f"{one.absolute} ms"] if one.absolute else []
-    times += [f"while none rests {one.idle} ms"] if one.idle else []
+    times = [f"{write_time(one.absolute)}"] if one.absolute else []
+    times += [f"while none rests {write_time(one.idle)}"] if one.idle else []
     lasting = f", for {', '.join(times)}" if one.absolute else f", {times[0]}" if times else ""
     return f"clients stay with their endpoint by {named}{lasting}"
 

@@ -17,6 +17,7 @@ from edgefast.why.backend import (
     settle_backend,
     tell_losers,
 )
+from edgefast.why.duration import write_time
 from edgefast.why.explanation import Answer
 from edgefast.why.guarded import answer_broken
 from edgefast.why.served import Served
@@ -100,7 +101,7 @@ def _write(one: Setting) -> str:
     if one.field in COUNTED:
         return f"{COUNTED[one.field]} {one.value} at most"
     return (
-        f"what waits for it is taken within {one.value} ms"
+        f"what waits for it is taken within {write_time(one.value)}"
         if one.value
         else "it may take nothing for ever"
     )

@@ -105,7 +105,7 @@ def test_what_the_edgeproxy_says_stands_beside_settings_of_policies() -> None:
     assert low["idle"] == "without end, traffic/default/size (EdgeProxy: 7 ms)"
     high = told(ir.HttpSettings(body_size=50))
     assert high["request body"] == "10 bytes, traffic/default/size (EdgeProxy: 50 bytes at most)"
-    assert "2000 ms, traffic/default/size (EdgeProxy: 15000 ms)" in high.values()
+    assert "2 s, traffic/default/size (EdgeProxy: 15 s)" in high.values()
     assert "5 ms, traffic/default/size" in high.values()
 
 
@@ -207,7 +207,7 @@ def test_a_change_of_what_a_policy_says_is_tried() -> None:
         (
             ir.Traffic(outlier=ir.OutlierDetection(server=0, failures=85, local=0), panic=30),
             {
-                "failing endpoints": "85 percent of the answers in 3000 ms that fail",
+                "failing endpoints": "85 percent of the answers in 3 s that fail",
                 "panic": "30 percent",
             },
         ),
