@@ -57,6 +57,19 @@ def test_fields_that_are_set_are_told_one_by_one(tmp_path: Path) -> None:
     assert "csrf" not in line and "targetRefs" not in line
 
 
+def test_fields_below_one_that_is_here_are_told_where_they_are_not(tmp_path: Path) -> None:
+    fields = """authorization: {rules: [{action: Allow, cel: its.expression}, {principal: {clientIPGeoLocations: [{country: FR}]}}]}
+  jwt: {providers: [{name: a}, {name: b, recomputeRoute: true}]}"""
+    (line,) = [
+        one for one in check(tmp_path, POLICY.replace("FIELDS", fields)) if "PolicyIgnored" in one
+    ]
+    assert "authorization is here SecurityPolicy spec.authorization" in line
+    assert "; authorization.rules[].cel is not here: rules are of addresses" in line
+    assert "; authorization.rules[].principal.clientIPGeoLocations is not here" in line
+    assert "; jwt.providers[].recomputeRoute is not here" in line
+    assert "backendSettings" not in line and "its.expression" not in line and "FR" not in line
+
+
 def test_a_filter_that_a_route_names_is_told_with_its_options(tmp_path: Path) -> None:
     lines = check(tmp_path, MIDDLEWARE.replace("NAMED", "inside"))
     (line,) = [one for one in lines if "names it and answers 500" in one]

@@ -184,6 +184,7 @@ def test_warnings_count_when_asked(check: Check) -> None:
             "GatewayClass edge",
         ),
         ('targetRefs: [{group: "", kind: Service, name: api}]', "Service shop/api"),
+        ("targetRefs: [{group: core, kind: Service, name: api}]", "Service shop/api"),
         (
             "selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}",
             "Gateway shop/edge",

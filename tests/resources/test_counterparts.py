@@ -14,6 +14,7 @@ import yaml
 
 from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.foreign.counterparts import PROJECTS, find_kind, hint_at, say_field
+from edgefast.resources.foreign.foreignpolicy import read_fields
 from edgefast.resources.foreign.page import write_page
 from edgefast.resources.kinds import KINDS
 from edgefast.resources.model.unserved import UNSERVED
@@ -118,6 +119,28 @@ def test_a_document_keeps_the_names_of_its_fields_and_no_more() -> None:
     assert "secret" not in repr(policy)
     raw["kind"] = "Whatever"
     assert decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").policies == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({"jwt": {"providers": [{"name": "a"}, {"recomputeRoute": True}]}}, True),
+        ({"jwt": {"providers": [{}] * 63 + [{"recomputeRoute": False}]}}, True),
+        ({"jwt": {"providers": [{}] * 64 + [{"recomputeRoute": True}]}}, False),  # nobody looks
+        ({"jwt": {"providers": [{"recomputeRoute": None}, 7, None, []]}}, False),
+        ({"jwt": {"providers": {"recomputeRoute": True}}}, False),
+        ({"jwt": [{"providers": [{"recomputeRoute": True}]}]}, False),
+        ({"jwt": None}, False),
+    ],
+)
+def test_a_document_keeps_the_paths_below_its_fields_that_the_tables_know(
+    spec: dict[str, Any], found: bool
+) -> None:
+    known = find_kind("gateway.envoyproxy.io", "SecurityPolicy")
+    assert known is not None
+    fields = read_fields({"spec": {**spec, "x": {"recomputeRoute": "secret"}}}, known.inner)
+    assert ("jwt.providers[].recomputeRoute" in fields) is found
+    assert len(fields) <= 32 + len(known.inner) and "secret" not in repr(fields)
 
 
 def test_both_groups_of_traefik_are_known() -> None:

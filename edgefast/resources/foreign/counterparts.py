@@ -1,6 +1,7 @@
 """Counterparts: what this proxy has of the policies of other projects, looked up by kind and field.
 
-In: group, kind and the fields that an object sets. Out: a hint for people; the projects, from which docs/migrating.md is made.
+In: group, kind and the fields that an object sets, inner ones by their path ("jwt.providers[].recomputeRoute"). Out: a hint for
+people; the projects, from which docs/migrating.md is made.
 Must never: say of a field that is not in the tables that it is here.
 """
 
@@ -36,7 +37,8 @@ def hint_at(group: str, kind: str, fields: Iterable[str]) -> str:
     known = find_kind(group, kind)
     if known is None:
         return ""
-    said = [_say(name, known.fields.get(name)) for name in fields if name not in _AIMS]
+    told = (name for name in fields if name not in _AIMS)
+    said = [_say(name, known.inner.get(name) or known.fields.get(name)) for name in told]
     return "; ".join([*said, f"see {PAGE}"])
 
 
