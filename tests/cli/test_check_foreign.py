@@ -23,7 +23,7 @@ MIDDLEWARE = """---
 apiVersion: traefik.io/v1alpha1
 kind: Middleware
 metadata: {name: inside, namespace: default}
-spec: {ipAllowList: {sourceRange: [10.0.0.0/8]}, circuitBreaker: {}}
+spec: {ipAllowList: {sourceRange: [10.0.0.0/8]}, passTLSClientCert: {pem: true}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -78,7 +78,7 @@ def test_a_filter_that_a_route_names_is_told_with_its_options(tmp_path: Path) ->
         in line
     )
     assert "ipAllowList is here SecurityPolicy spec.authorization" in line
-    assert "circuitBreaker is not here yet" in line
+    assert "passTLSClientCert is not here yet" in line
     assert any("HTTPRoute default/inner" in one and "extensionRef" in one for one in lines)
 
 
