@@ -158,7 +158,7 @@ def _decode_one(
     group, _, version = api_version.rpartition("/")
     info = KINDS.get((group, kind))
     if info is None or version not in info.versions:
-        verdict = judge_foreign(api_version, kind)
+        verdict = judge_foreign(api_version, kind, raw)
         path: Path = (verdict.field,) if verdict.field else ()
         one = Violation(path, verdict.reason, verdict.message, verdict.hint)
         ref = _ref(raw, kind, group, True)
