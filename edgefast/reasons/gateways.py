@@ -270,14 +270,16 @@ GATEWAYS = (
     ),
     Page(
         word="PolicyIgnored",
-        means="A policy of another project is attached to an object that is served, and nothing of it is applied: requests that it "
-        "would turn away, change or limit pass as if it were not there.",
+        means="A policy of another project is attached to an object that is served, or an annotation of ingress-nginx stands on one, and "
+        "nothing of it is applied: requests that it would turn away, change or limit pass as if it were not there. In files this is a "
+        "mistake, but for annotations that do not decide who gets in; in a cluster annotations alone are told, as a warning, and no "
+        "condition is False because of them.",
         fix=(
             "Say the same with what is served here: a SecurityPolicy, BackendTrafficPolicy or RateLimitFilter of gateway.edge.io, "
             "filters of the route, an EdgeProxy. The message says which field of ours does what a field of it does; "
             "docs/migrating.md has all of them.",
             "Put what decides who gets in, and is not here, before or behind this gateway.",
-            "Remove the policy from the files when it is not needed; the message has its name, the line is that of its target.",
+            "Remove the policy or the annotation when it is not needed; the message has its name, the line of a policy is that of its target.",
         ),
         example="apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: jwt}\nspec:\n"
         "  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n"

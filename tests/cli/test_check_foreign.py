@@ -23,7 +23,7 @@ MIDDLEWARE = """---
 apiVersion: traefik.io/v1alpha1
 kind: Middleware
 metadata: {name: inside, namespace: default}
-spec: {ipAllowList: {sourceRange: [10.0.0.0/8]}, circuitBreaker: {}}
+spec: {ipAllowList: {sourceRange: [10.0.0.0/8]}, passTLSClientCert: {pem: true}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -34,6 +34,35 @@ spec:
   - matches: [{path: {value: /inner}}]
     filters:
     - {type: ExtensionRef, extensionRef: {group: traefik.io, kind: Middleware, name: NAMED}}
+    backendRefs: [{name: api, port: 80}]
+"""
+INGRESS = """---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: shop
+  namespace: default
+  annotations:
+    cert-manager.io/cluster-issuer: letsencrypt
+    nginx.ingress.kubernetes.io/rewrite-target: /its/$2
+    nginx.ingress.kubernetes.io/auth-url: http://its.example/token
+    nginx.ingress.kubernetes.io/server-snippet: |
+      set $password hunter2;
+spec: {ingressClassName: nginx}
+"""
+ANNOTATED = """---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata:
+  name: inner
+  namespace: default
+  annotations:
+    nginx.ingress.kubernetes.io/app-root: /its/start
+ANNOTATION
+spec:
+  parentRefs: [{name: edge}]
+  rules:
+  - matches: [{path: {value: /inner}}]
     backendRefs: [{name: api, port: 80}]
 """
 
@@ -57,6 +86,19 @@ def test_fields_that_are_set_are_told_one_by_one(tmp_path: Path) -> None:
     assert "csrf" not in line and "targetRefs" not in line
 
 
+def test_fields_below_one_that_is_here_are_told_where_they_are_not(tmp_path: Path) -> None:
+    fields = """authorization: {rules: [{action: Allow, cel: its.expression}, {principal: {clientIPGeoLocations: [{country: FR}]}}]}
+  jwt: {providers: [{name: a}, {name: b, recomputeRoute: true}]}"""
+    (line,) = [
+        one for one in check(tmp_path, POLICY.replace("FIELDS", fields)) if "PolicyIgnored" in one
+    ]
+    assert "authorization is here SecurityPolicy spec.authorization" in line
+    assert "; authorization.rules[].cel is not here: rules are of addresses" in line
+    assert "; authorization.rules[].principal.clientIPGeoLocations is not here" in line
+    assert "; jwt.providers[].recomputeRoute is not here" in line
+    assert "backendSettings" not in line and "its.expression" not in line and "FR" not in line
+
+
 def test_a_filter_that_a_route_names_is_told_with_its_options(tmp_path: Path) -> None:
     lines = check(tmp_path, MIDDLEWARE.replace("NAMED", "inside"))
     (line,) = [one for one in lines if "names it and answers 500" in one]
@@ -65,10 +107,47 @@ def test_a_filter_that_a_route_names_is_told_with_its_options(tmp_path: Path) ->
         in line
     )
     assert "ipAllowList is here SecurityPolicy spec.authorization" in line
-    assert "circuitBreaker is not here yet" in line
+    assert "passTLSClientCert is not here yet" in line
     assert any("HTTPRoute default/inner" in one and "extensionRef" in one for one in lines)
 
 
 def test_a_filter_that_no_route_names_is_not(tmp_path: Path) -> None:
     lines = check(tmp_path, MIDDLEWARE.replace("NAMED", "other"))
     assert not [one for one in lines if "names it" in one]
+
+
+def test_an_ingress_is_told_with_its_annotations(tmp_path: Path) -> None:
+    (line,) = [one for one in check(tmp_path, INGRESS) if "Ingress default/shop" in one]
+    assert (
+        '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway: ' in line
+    )
+    guards = line.index("auth-url is here SecurityPolicy spec.extAuth.http")
+    assert guards < line.index("server-snippet is not here") < line.index("rewrite-target is here")
+    assert line.endswith("; see docs/migrating.md")
+    for value in ("its", "hunter2", "cert-manager", "letsencrypt"):
+        assert value not in line.replace("its place", ""), value
+
+
+def test_annotations_of_a_route_are_told_at_their_lines(tmp_path: Path) -> None:
+    guard = "    nginx.ingress.kubernetes.io/whitelist-source-range: 192.0.2.0/24"
+    lines = check(tmp_path, ANNOTATED.replace("ANNOTATION", guard))
+    told = [one for one in lines if "PolicyIgnored" in one and "HTTPRoute default/inner" in one]
+    root, allowed = sorted(told, key=lambda one: "whitelist" in one)
+    assert (
+        "metadata.annotations[nginx.ingress.kubernetes.io/app-root]: PolicyIgnored it changes"
+        in root
+    )
+    assert "app-root is here a rule of the path /" in root and root.endswith("(warning)")
+    assert "requests pass WITHOUT it, annotations of ingress-nginx are not applied" in allowed
+    assert "whitelist-source-range is here SecurityPolicy spec.authorization" in allowed
+    assert not allowed.endswith("(warning)") and "192.0.2" not in allowed and "its" not in root
+    places = [int(one.split(" ")[0].rpartition(":")[2]) for one in (root, allowed)]
+    assert places[1] == places[0] + 1
+
+
+def test_annotations_that_let_nobody_in_are_no_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "all.yaml"
+    path.write_text(OURS + ANNOTATED.replace("ANNOTATION\n", ""))
+    outcome = call("check", "-f", str(path))
+    assert outcome.status == 0 and "app-root" in outcome.out
+    assert call("check", "--strict", "-f", str(path)).status == 1

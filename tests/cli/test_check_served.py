@@ -106,7 +106,7 @@ def test_what_is_served_whole_is_no_problem(check: Check) -> None:
         ),
         (
             (*WHOLE, INGRESS),
-            '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway',
+            '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway: see docs/migrating.md',
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("backendRefs: [{name: api, port: 80}]", "name: none")),
@@ -184,6 +184,7 @@ def test_warnings_count_when_asked(check: Check) -> None:
             "GatewayClass edge",
         ),
         ('targetRefs: [{group: "", kind: Service, name: api}]', "Service shop/api"),
+        ("targetRefs: [{group: core, kind: Service, name: api}]", "Service shop/api"),
         (
             "selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}",
             "Gateway shop/edge",

@@ -6,15 +6,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
 import yaml
 
 from edgefast.resources.decode.decode import decode_documents
+from edgefast.resources.foreign.counterpart import Counterpart
 from edgefast.resources.foreign.counterparts import PROJECTS, find_kind, hint_at, say_field
+from edgefast.resources.foreign.foreignpolicy import read_fields
 from edgefast.resources.foreign.page import write_page
+from edgefast.resources.gatewayapi.httproutefilter import HTTPRouteFilter
 from edgefast.resources.kinds import KINDS
 from edgefast.resources.model.unserved import UNSERVED
 
@@ -25,21 +28,33 @@ FIELDS: dict[str, dict[str, list[str]]] = yaml.safe_load(
     (Path(__file__).parent / "data/foreign-fields.yaml").read_text()
 )
 OURS = {info.kind: info.struct for info in KINDS.values()}
+FILTER = re.compile(r"\bfilters? ([A-Z]\w+)")
 NAMED = re.compile(r"\b([A-Z]\w+) spec((?:\.\w+)+)")
 
 
 def test_every_field_of_theirs_is_in_the_tables_and_no_other() -> None:
     tables = {one.title: {kind.kind: {*kind.fields} for kind in one.kinds} for one in PROJECTS}
+    for project in PROJECTS:
+        if (one := project.annotations) is not None:
+            assert not one.guards.keys() & one.others.keys()
+            tables[project.title][one.domain] = {*one.guards, *one.others}
     assert tables == {
         title: {kind: {*fields} for kind, fields in kinds.items()}
         for title, kinds in FIELDS.items()
     }
 
 
-def all_said() -> Iterator[str]:
+def all_rows() -> Iterator[tuple[str, Counterpart]]:
     for project in PROJECTS:
         for kind in project.kinds:
-            yield from (one.said for one in (*kind.fields.values(), *kind.inner.values()))
+            yield from (*kind.fields.items(), *kind.inner.items())
+        if (one := project.annotations) is not None:
+            yield from (*one.guards.items(), *one.others.items())
+
+
+def all_said() -> Iterator[str]:
+    yield from (one.said for _, one in all_rows())
+    yield from (project.about for project in PROJECTS)
 
 
 def structs_of(type_: Any) -> Iterator[type[msgspec.Struct]]:
@@ -64,11 +79,16 @@ def test_fields_of_ours_are_there() -> None:
             structs = list(structs_of(fields[name]))
 
 
+def test_filters_that_are_named_are_there() -> None:
+    filters = get_type_hints(HTTPRouteFilter)["type"]
+    found = {one for said in all_said() for one in FILTER.findall(said)}
+    assert len(found) > 5
+    assert found <= {*get_args(filters)}
+
+
 def test_what_is_not_here_says_why() -> None:
-    for project in PROJECTS:
-        for kind in project.kinds:
-            for name, one in kind.fields.items():
-                assert one.said or one.place == "later", (kind.kind, name)
+    for name, one in all_rows():
+        assert one.said or one.place == "later", name
 
 
 def test_fields_of_our_kinds_that_are_not_served_are_in_the_tables() -> None:
@@ -118,6 +138,28 @@ def test_a_document_keeps_the_names_of_its_fields_and_no_more() -> None:
     assert "secret" not in repr(policy)
     raw["kind"] = "Whatever"
     assert decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").policies == ()
+
+
+@pytest.mark.parametrize(
+    ("spec", "found"),
+    [
+        ({"jwt": {"providers": [{"name": "a"}, {"recomputeRoute": True}]}}, True),
+        ({"jwt": {"providers": [{}] * 63 + [{"recomputeRoute": False}]}}, True),
+        ({"jwt": {"providers": [{}] * 64 + [{"recomputeRoute": True}]}}, False),  # nobody looks
+        ({"jwt": {"providers": [{"recomputeRoute": None}, 7, None, []]}}, False),
+        ({"jwt": {"providers": {"recomputeRoute": True}}}, False),
+        ({"jwt": [{"providers": [{"recomputeRoute": True}]}]}, False),
+        ({"jwt": None}, False),
+    ],
+)
+def test_a_document_keeps_the_paths_below_its_fields_that_the_tables_know(
+    spec: dict[str, Any], found: bool
+) -> None:
+    known = find_kind("gateway.envoyproxy.io", "SecurityPolicy")
+    assert known is not None
+    fields = read_fields({"spec": {**spec, "x": {"recomputeRoute": "secret"}}}, known.inner)
+    assert ("jwt.providers[].recomputeRoute" in fields) is found
+    assert len(fields) <= 32 + len(known.inner) and "secret" not in repr(fields)
 
 
 def test_both_groups_of_traefik_are_known() -> None:

@@ -164,7 +164,7 @@ def _decode_one(
     group, _, version = api_version.rpartition("/")
     info = KINDS.get((group, kind))
     if info is None or version not in info.versions:
-        verdict = judge_foreign(api_version, kind)
+        verdict = judge_foreign(api_version, kind, raw)
         path: Path = (verdict.field,) if verdict.field else ()
         one = Violation(path, verdict.reason, verdict.message, verdict.hint)
         ref = _ref(raw, kind, group, True)
@@ -172,7 +172,8 @@ def _decode_one(
         if policy:
             return _meant(raw, policy, prefix, ref, (*repeated, _grave(one)), namespace)
         targets = read_targets(raw, ref.namespace) if info is None else ()
-        fields = read_fields(raw) if find_kind(group, kind) is not None else ()
+        known = find_kind(group, kind)
+        fields = read_fields(raw, known.inner) if known is not None else ()
         meant = kind if kind in _CLOSES else _MEANT.get(verdict.hint, "")
         closed = None
         if meant and verdict.severity == "error":

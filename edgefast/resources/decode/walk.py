@@ -25,7 +25,13 @@ from edgefast.resources.loaded import Path, render_path
 from edgefast.resources.model.fields import Element
 from edgefast.resources.model.reference import BackendObjectReference
 from edgefast.resources.model.shape import FieldShape, Shape, shape_of
-from edgefast.resources.model.unserved import PLACES, Unserved, judge_field, named_field
+from edgefast.resources.model.unserved import (
+    IN_PLACE,
+    PLACES,
+    Unserved,
+    judge_field,
+    named_field,
+)
 from edgefast.resources.rules.rule import Violation
 from edgefast.resources.rules.rules import rules_of
 
@@ -163,6 +169,10 @@ class Walk:
         # null is as good as absent: API servers prune it.
         if not field.required:
             return field.default
+        for other, hint in IN_PLACE.get(field.name, {}).items():
+            if raw.get(other) is not None and named_field(self._kind, (*path, other)):
+                said = f"is not served in place of {field.name}"
+                return self._report((*path, other), "NotSupported", said, hint)
         return self._report(below, "Required", "field is missing")
 
     def _check_rules(

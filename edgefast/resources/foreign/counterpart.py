@@ -1,6 +1,7 @@
-"""Counterpart: a field of another project's policy, and what does the same here.
+"""Counterpart: a field of another project's policy, or an annotation of its, and what does the same here.
 
-In: nothing. Out: the Struct that the tables beside this file are made of (envoygateway.py, nginxgateway.py, kgateway.py, traefik.py).
+In: nothing. Out: the Structs that the tables beside this file are made of (envoygateway.py, nginxgateway.py, kgateway.py, traefik.py,
+ingressnginx.py).
 Must never: name a field of ours that there is not; a test looks each of them up.
 """
 
@@ -16,7 +17,7 @@ Place = Literal["here", "later", "never"]
 
 
 class Counterpart(msgspec.Struct, frozen=True):
-    """One top-level field of `spec`."""
+    """One top-level field of `spec`, or one annotation."""
 
     place: Place
     said: str = ""
@@ -32,6 +33,14 @@ class ForeignKind(msgspec.Struct, frozen=True):
     inner: Mapping[str, Counterpart] = {}
 
 
+class Annotations(msgspec.Struct, frozen=True):
+    """What objects say by annotations of one domain, by the names behind it."""
+
+    domain: str  # "nginx.ingress.kubernetes.io"
+    guards: Mapping[str, Counterpart]  # those that decide who gets in
+    others: Mapping[str, Counterpart]
+
+
 class Project(msgspec.Struct, frozen=True):
     """One project."""
 
@@ -40,6 +49,7 @@ class Project(msgspec.Struct, frozen=True):
     version: str  # of the types that were read
     kinds: tuple[ForeignKind, ...]
     about: str = ""
+    annotations: Annotations | None = None
 
 
 def here(said: str) -> Counterpart:

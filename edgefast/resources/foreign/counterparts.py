@@ -1,6 +1,7 @@
 """Counterparts: what this proxy has of the policies of other projects, looked up by kind and field.
 
-In: group, kind and the fields that an object sets. Out: a hint for people; the projects, from which docs/migrating.md is made.
+In: group, kind and the fields that an object sets, inner ones by their path ("jwt.providers[].recomputeRoute"). Out: a hint for
+people; the projects, from which docs/migrating.md is made.
 Must never: say of a field that is not in the tables that it is here.
 """
 
@@ -11,11 +12,12 @@ from collections.abc import Iterable
 
 from edgefast.resources.foreign.counterpart import Counterpart, ForeignKind, Project
 from edgefast.resources.foreign.envoygateway import ENVOY_GATEWAY
+from edgefast.resources.foreign.ingressnginx import INGRESS_NGINX
 from edgefast.resources.foreign.kgateway import KGATEWAY
 from edgefast.resources.foreign.nginxgateway import NGINX_GATEWAY
 from edgefast.resources.foreign.traefik import TRAEFIK
 
-PROJECTS: tuple[Project, ...] = (ENVOY_GATEWAY, NGINX_GATEWAY, KGATEWAY, TRAEFIK)
+PROJECTS: tuple[Project, ...] = (ENVOY_GATEWAY, NGINX_GATEWAY, KGATEWAY, TRAEFIK, INGRESS_NGINX)
 PAGE = "docs/migrating.md"
 
 _KINDS: dict[tuple[str, str], ForeignKind] = {
@@ -36,7 +38,8 @@ def hint_at(group: str, kind: str, fields: Iterable[str]) -> str:
     known = find_kind(group, kind)
     if known is None:
         return ""
-    said = [_say(name, known.fields.get(name)) for name in fields if name not in _AIMS]
+    told = (name for name in fields if name not in _AIMS)
+    said = [say(name, known.inner.get(name) or known.fields.get(name)) for name in told]
     return "; ".join([*said, f"see {PAGE}"])
 
 
@@ -48,10 +51,11 @@ def say_field(kind: str, path: str) -> str:
     known = find_kind(ENVOY_GATEWAY.groups[0], kind)
     name = _INDEX.sub("[]", path).removeprefix("spec.")
     found = (known.inner.get(name) or known.fields.get(name)) if known is not None else None
-    return _say("", found).lstrip() if found is not None else ""
+    return say("", found).lstrip() if found is not None else ""
 
 
-def _say(name: str, found: Counterpart | None) -> str:
+def say(name: str, found: Counterpart | None) -> str:
+    """Return what is here of a field or an annotation; None: it is in no table."""
     if found is None:
         return f"{name} is not here"
     match found.place:

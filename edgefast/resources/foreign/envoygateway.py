@@ -162,7 +162,7 @@ ENVOY_GATEWAY = Project(
                     "EdgeProxy spec.http.upstreamIdle, for all of a Gateway"
                 ),
                 "timeout.http.maxConnectionDuration": never(
-                    "connections to backends are kept as long as they are used"
+                    "connections to backends are kept as long as they are used, or for circuitBreaker.maxRequestsPerConnection requests"
                 ),
                 "timeout.http.maxStreamDuration": never(
                     "streams last as long as something is sent; requestTimeout and streamIdleTimeout end them"

@@ -1,6 +1,6 @@
 """Objects that are not ours: what to say of a kind that nobody here reads.
 
-In: apiVersion and kind. Out: reason, words and severity. Files often hold Deployments and other
+In: apiVersion and kind, and of an Ingress its annotations. Out: reason, words and severity. Files often hold Deployments and other
 objects beside those of the gateway: that is no mistake. A kind of the Gateway API or of our own
 group that is not read, a name just beside one that is, and a kind by which another project serves
 requests (Ingress, VirtualService, ...) are: whoever wrote it expects requests to be served.
@@ -10,12 +10,14 @@ Must never: guess what a foreign object means.
 from __future__ import annotations
 
 import difflib
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
 from edgefast.problem import Severity, did_you_mean
 from edgefast.reasons.word import Word
+from edgefast.resources.foreign.annotated import hint_annotated
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.routename import ROUTE_KINDS
@@ -74,13 +76,15 @@ class Verdict(msgspec.Struct, frozen=True):
     severity: Severity
 
 
-def judge_foreign(api_version: str, kind: str) -> Verdict:
-    """Judge an object that KINDS does not have under this apiVersion."""
+def judge_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Verdict:
+    """Judge an object that KINDS does not have under this apiVersion; `raw` is its document."""
     group = api_version.rpartition("/")[0]
     if kind == "EdgeGateway":
         return Verdict("kind", "Forbidden", "configuration is given with --config", "", "error")
     if kind in _SERVING.get(group, ()):
         said, hint = f'"{kind}" of {api_version} is not served', "write an HTTPRoute of a Gateway"
+        if kind == "Ingress":
+            hint = f"{hint}: {hint_annotated(raw)}"
         return Verdict("kind", "NotSupported", said, hint, "error")
     same_kind = [info for info in KINDS.values() if info.kind == kind.removeprefix("X")]
     # An XBackend has nothing but the name in common with a Backend of ours.

@@ -2,13 +2,14 @@
 
 In: a document of a kind that nobody here reads, or of a policy of ours that a mistake keeps out. Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713)
 or the label selector of a Gateway's pods name, or that are meant without being named (unaimed.py). Whoever wrote it may rely on it for who gets in, so it must be said aloud that
-such an object is served without it, and what of it there is here (counterparts.py): for that the names of its fields are kept.
+such an object is served without it, and what of it there is here (counterparts.py): for that the names of its fields are kept, and of
+those below them the paths that the tables know.
 Must never: read anything else of it, or raise for its content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -27,6 +28,8 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 _MOST_TARGETS = 64
 #: Names of fields that are kept; no kind has as many.
 _MOST_FIELDS = 32
+#: Items of a list that are looked into for a field below it.
+_MOST_ITEMS = 64
 #: The label that pods of a Gateway have wherever its implementation follows GEP-1762.
 _GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
 
@@ -36,21 +39,34 @@ class ForeignPolicy(msgspec.Struct, frozen=True):
 
     ref: ObjectRef
     targets: tuple[tuple[Target, Source], ...]
-    fields: tuple[str, ...] = ()  # of its spec, those that are set
+    fields: tuple[
+        str, ...
+    ] = ()  # of its spec, those that are set: "jwt", "jwt.providers[].recomputeRoute"
     source: Source | None = None
     # Of a policy of ours:
     lost: bool = False  # a target that cannot be read may be anything of the namespace
     why: str = ""  # the first of its mistakes, with the field path
 
 
-def read_fields(raw: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of the fields of `spec` that a document sets, sorted; some of very many."""
+def read_fields(raw: dict[str, Any], inner: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the names of the fields of `spec` that a document sets, some of very many, and of the paths `inner` those that it sets; sorted."""
     spec = raw.get("spec")
     if not isinstance(spec, dict):
         return ()
     named = (one for one, value in spec.items() if isinstance(one, str) and value is not None)
     some = (one[:MAX_SHOWN_NAME] for _, one in zip(range(_MOST_FIELDS), named, strict=False))
-    return tuple(sorted(some))
+    return tuple(sorted({*some, *(one for one in inner if _is_set(spec, one.split(".")))}))
+
+
+def _is_set(value: object, path: Sequence[str]) -> bool:
+    """Tell whether anything stands at a path; "providers[]" is each of a list."""
+    if not path:
+        return value is not None
+    name = path[0].removesuffix("[]")
+    part = value.get(name) if isinstance(value, dict) else None
+    if name == path[0]:
+        return _is_set(part, path[1:])
+    return isinstance(part, list) and any(_is_set(one, path[1:]) for one in part[:_MOST_ITEMS])
 
 
 def read_targets(raw: dict[str, Any], namespace: str) -> tuple[Target, ...]:
@@ -95,6 +111,8 @@ def read_target(one: dict[str, Any], path: Path, namespace: str) -> Target | Non
     # Envoy Gateway's selectors have a default: a kind of the Gateway API is of its group where no group is written.
     unwritten = GATEWAY_GROUP if (GATEWAY_GROUP, kind) in KINDS else ""
     group = _text(one, "group") if "group" in one else unwritten
+    # NGINX Gateway Fabric takes "core" for the group that has no name.
+    group = "" if group == "core" else group
     return Target(path, group, kind, where, name, selector, _text(one, "sectionName"))
 
 

@@ -13,7 +13,6 @@ _EDGE_TARGETS = {
 }
 _AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
 _NO_HTTP10 = "HTTP/1.0 is answered 426"
-_BACKEND = "settings of connections are the EdgeProxy's, for all backends of a Gateway"
 
 KGATEWAY = Project(
     title="kgateway",
@@ -103,19 +102,23 @@ KGATEWAY = Project(
         ForeignKind(
             "BackendConfigPolicy",
             {
-                "targetRefs": never(_BACKEND),
-                "targetSelectors": never(_BACKEND),
+                "targetRefs": here(
+                    "BackendTrafficPolicy spec.targetRefs, of Services and Backends; what is the EdgeProxy's is so for all backends of a Gateway"
+                ),
+                "targetSelectors": later("name the targets"),
                 "connectTimeout": here("EdgeProxy spec.http.connectTimeout"),
-                "commonHttpProtocolOptions": here("EdgeProxy spec.http.upstreamIdle"),
+                "commonHttpProtocolOptions": here(
+                    "EdgeProxy spec.http.upstreamIdle (idleTimeout), and BackendTrafficPolicy spec.circuitBreaker.maxRequestsPerConnection"
+                ),
                 "http2ProtocolOptions": here("EdgeProxy spec.http2.upstream"),
                 "tls": here("BackendTLSPolicy, or Backend spec.tls"),
                 "upstreamProxyProtocol": here(
                     "Backend spec.proxyProtocol and EdgeProxy spec.proxyProtocol, of layer 4"
                 ),
                 "loadBalancer": here(
-                    "BackendTrafficPolicy spec.loadBalancer of routes; ringHash and maglev are ConsistentHash"
+                    "BackendTrafficPolicy spec.loadBalancer; ringHash and maglev are ConsistentHash"
                 ),
-                "healthCheck": here("BackendTrafficPolicy spec.healthCheck.active of routes"),
+                "healthCheck": here("BackendTrafficPolicy spec.healthCheck.active"),
                 "outlierDetection": here("BackendTrafficPolicy spec.healthCheck.passive"),
                 "circuitBreakers": here("BackendTrafficPolicy spec.circuitBreaker"),
                 "perConnectionBufferLimitBytes": never(

@@ -43,13 +43,17 @@ NGINX_GATEWAY = Project(
         ForeignKind(
             "UpstreamSettingsPolicy",
             {
-                "targetRefs": never(
-                    "connections are the EdgeProxy's, for all backends of a Gateway"
+                "targetRefs": here(
+                    'BackendTrafficPolicy spec.targetRefs (group: "", not core); keepAlive.timeout is the EdgeProxy\'s, for all backends of a '
+                    "Gateway"
                 ),
-                "keepAlive": here("EdgeProxy spec.http.upstreamIdle"),
+                "keepAlive": here(
+                    "EdgeProxy spec.http.upstreamIdle (timeout) and BackendTrafficPolicy spec.circuitBreaker.maxRequestsPerConnection "
+                    "(requests)"
+                ),
                 "zoneSize": never("endpoints need no memory of their own"),
                 "loadBalancingMethod": here(
-                    "BackendTrafficPolicy spec.loadBalancer of routes: LeastRequest, RoundRobin, Random or ConsistentHash"
+                    "BackendTrafficPolicy spec.loadBalancer: LeastRequest, RoundRobin, Random or ConsistentHash"
                 ),
                 "hashMethodKey": here(
                     "BackendTrafficPolicy spec.loadBalancer.consistentHash: an address, headers, a cookie or parameters"

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgefast.resources.foreign.counterpart import Counterpart, ForeignKind, Project
+from edgefast.resources.foreign.counterpart import (
+    Annotations,
+    Counterpart,
+    ForeignKind,
+    Project,
+)
 from edgefast.resources.foreign.counterparts import PROJECTS
 
 _HEAD = """<!-- Made from edgefast/resources/foreign by `pytest tests/resources/test_counterparts.py --update-goldens`; do not edit. -->
 
 # From another gateway
 
-What policies of other projects have here, field by field: each field of their `spec` beside ours, or why there is none. Policies
-of this project are on [their own page](policies.md); what a Gateway, HTTPRoute or GRPCRoute says is the same everywhere.
+What policies of other projects have here, field by field: each field of their `spec` beside ours, or why there is none, and so each
+annotation of ingress-nginx. Policies of this project are on [their own page](policies.md); what a Gateway, HTTPRoute or GRPCRoute says
+is the same everywhere.
 
 A policy of another project is never applied. In files it is an error where its target is served
 ([PolicyIgnored](problems/PolicyIgnored.md)), and the message says of each field that the policy sets what is on this page. A filter
@@ -40,6 +46,8 @@ def _project(one: Project) -> Iterator[str]:
         yield ""
     for kind in one.kinds:
         yield from _kind(kind)
+    if one.annotations is not None:
+        yield from _annotations(one.annotations)
 
 
 def _kind(one: ForeignKind) -> Iterator[str]:
@@ -53,9 +61,20 @@ def _kind(one: ForeignKind) -> Iterator[str]:
     for name, found in one.fields.items():
         yield f"| `{name}` | {_say(found)} |"
         for below, part in one.inner.items():
-            if below.startswith(f"{name}."):
+            if below.startswith((f"{name}.", f"{name}[].")):
                 yield f"| `{below}` | {_say(part)} |"
     yield ""
+
+
+def _annotations(one: Annotations) -> Iterator[str]:
+    for title, table in (("who gets in", one.guards), ("anything else", one.others)):
+        yield f"### Annotations that decide {title}"
+        yield ""
+        yield f"| `{one.domain}/` | here |"
+        yield "|---|---|"
+        for name, found in table.items():
+            yield f"| `{name}` | {_say(found)} |"
+        yield ""
 
 
 def _say(one: Counterpart) -> str:

@@ -6,6 +6,9 @@ from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, l
 
 _AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
 _ADDRESSES = "SecurityPolicy spec.authorization with principal.clientCIDRs; who the client is says EdgeProxy spec.clientAddress"
+_BALANCER = (
+    "EdgeProxy spec.service.loadBalancerSourceRanges, of all that comes to a fleet of a cluster"
+)
 _PREFIX = "the filter URLRewrite (ReplacePrefixMatch)"
 
 TRAEFIK = Project(
@@ -44,7 +47,7 @@ TRAEFIK = Project(
                 "retry": here("retry of an HTTPRoute's rule"),
                 "grpcWeb": here("EdgeProxy spec.grpc.web"),
                 "encodedCharacters": here("EdgeProxy spec.http.escapedSlashes"),
-                "chain": never("name the filters one after another"),
+                "chain": never("a rule names its filters one after another"),
                 "basicAuth": here(
                     "SecurityPolicy spec.basicAuth, whose Secret has the hashes under .htpasswd; the realm is always gateway"
                 ),
@@ -53,9 +56,14 @@ TRAEFIK = Project(
                     "BackendTrafficPolicy spec.responseOverride, whose bodies are in the policy or a ConfigMap, not of a Service"
                 ),
                 "compress": here("BackendTrafficPolicy spec.compressor"),
-                "circuitBreaker": later(),
-                "inFlightReq": later(
-                    "1024 connections and as many waiting requests for each backend and worker"
+                "circuitBreaker": here(
+                    "BackendTrafficPolicy spec.circuitBreaker bounds what a backend has at once, and BackendTrafficPolicy spec.healthCheck "
+                    "leaves out endpoints that fail (passive.failurePercentageThreshold): each of them and never the whole backend, and by no "
+                    "expression"
+                ),
+                "inFlightReq": here(
+                    "BackendTrafficPolicy spec.circuitBreaker.maxParallelRequests, exact over all workers, of a backend and not of each source; "
+                    "503 in place of 429"
                 ),
                 "passTLSClientCert": later(),
                 "contentType": never("nobody guesses a content-type"),
@@ -65,8 +73,8 @@ TRAEFIK = Project(
         ForeignKind(
             "MiddlewareTCP",
             {
-                "ipAllowList": later("policies of routes of layer 4 come later"),
-                "ipWhiteList": later("policies of routes of layer 4 come later"),
+                "ipAllowList": later(_BALANCER),
+                "ipWhiteList": later(_BALANCER),
                 "inFlightConn": here(
                     "EdgeProxy spec.stream.addressConnections, of a client address"
                 ),

@@ -15,7 +15,7 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["PLACES", "UNSERVED", "Closes", "Unserved", "judge_field", "named_field"]
+__all__ = ["IN_PLACE", "PLACES", "UNSERVED", "Closes", "Unserved", "judge_field", "named_field"]
 
 #: What a field closes; "object": all that the object brings.
 Closes = Literal["object", "listener", "rule", "nothing"]
@@ -80,6 +80,14 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         "spec.directResponse.header": "object",
         **_under("spec.urlRewrite", "object", "appendXForwardedHost", "hostname"),
     },
+}
+
+#: By a field that has to be there: those of the above that people write in its place, and what to write.
+IN_PLACE: dict[str, dict[str, str]] = {
+    "targetRefs": {
+        "targetRef": "write targetRefs: [...], a list",
+        "targetSelectors": "name the targets in targetRefs",
+    }
 }
 
 _WHOLE: tuple[tuple[str, Closes], ...] = (("", "object"),)

@@ -35,6 +35,7 @@ from edgefast.translate.gateway.listenerset import (
 )
 from edgefast.translate.gateway.wishes import check_wished_labels, check_wishes, grant_spec
 from edgefast.translate.match.precedence import Age, age_order
+from edgefast.translate.report.annotated import tell_annotations
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import (
     SHUT,
@@ -172,6 +173,8 @@ def _translate(
                 for index in range(len(one.listener_set.spec.listeners))
             ]
             draft.listeners += one.listeners
+    if gateway.metadata.annotations and draft.accepted:
+        tell_annotations(gateway.metadata, draft.report, standalone=world.settings.standalone)
     _close(draft)
 
 

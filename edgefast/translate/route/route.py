@@ -16,6 +16,7 @@ from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import Level
 from edgefast.translate.match.precedence import Age, age_order, match_order
+from edgefast.translate.report.annotated import tell_annotations
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.attachment import attach_route
 from edgefast.translate.route.closed import close_rules
@@ -98,6 +99,8 @@ def translate_route(
                 counted[listener.name] = None
             for hostname in hostnames if listener.served else ():
                 hosts[listener.name, hostname] = part
+    if hosts and route.metadata.annotations:
+        tell_annotations(route.metadata, own, standalone=reader.settings.standalone)
     problems = [problem for report in reports for problem in report.problems]
     return settle(
         route,

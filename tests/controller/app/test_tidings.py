@@ -61,6 +61,18 @@ def test_a_field_that_is_not_available_is_told_beside_its_object() -> None:
     assert text.startswith("Gateway default/gw spec.defaultScope: NotSupported default Gateways")
 
 
+def test_annotations_that_nobody_applies_are_one_event_of_their_object() -> None:
+    route = world.route(0)
+    asked = {f"nginx.ingress.kubernetes.io/{one}": "secret" for one in ("auth-url", "satisfy")}
+    route = msgspec.structs.replace(
+        route, metadata=msgspec.structs.replace(route.metadata, annotations=asked)
+    )
+    served = (world.service("web"), world.endpoints("web", "10.0.0.1"))
+    ((about, reason, text),) = tell(world.gateway_class(), world.gateway(), route, *served)
+    assert (about.kind, about.name, reason) == ("HTTPRoute", "r0", "PolicyIgnored")
+    assert "requests pass WITHOUT auth-url, satisfy" in text and "secret" not in text
+
+
 def test_what_a_condition_tells_is_not_told_twice() -> None:
     """A backend without endpoints is a warning, too; statuses and their Events have it."""
     route = world.route(0)

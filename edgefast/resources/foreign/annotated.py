@@ -1,0 +1,69 @@
+"""Annotated objects: what they ask for by annotations of another project, of which nobody here applies any.
+
+In: the annotations of an object, wherever it is from. Out: those of the domains in the tables, first the ones that decide who gets in, each
+with what of it is here. Most objects have none: to find that out is all that it costs.
+Must never: look at a value: a snippet, or a secret, may be in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from edgefast.resources.foreign.counterparts import PAGE, PROJECTS, say
+from edgefast.resources.limits import MAX_SHOWN_NAME
+
+__all__ = ["Annotated", "find_annotated", "hint_annotated"]
+
+#: Annotations of one object that are told one by one.
+_MOST = 32
+
+_TABLES = {one.annotations.domain: one.annotations for one in PROJECTS if one.annotations}
+_TITLES = {one.annotations.domain: one.title for one in PROJECTS if one.annotations}
+_PREFIXES = tuple(f"{domain}/" for domain in _TABLES)
+
+
+class Annotated(msgspec.Struct, frozen=True):
+    """One annotation."""
+
+    name: str  # "nginx.ingress.kubernetes.io/auth-url"
+    short: str  # "auth-url"
+    guards: bool  # it decides who gets in; so may one that is in no table
+    project: str
+    said: str  # what of it is here
+
+
+def find_annotated(annotations: Iterable[str]) -> tuple[list[Annotated], int]:
+    """Return what an object has of other projects' annotations, so many of them at most, and how many there are beside."""
+    names = [one for one in annotations if one.startswith(_PREFIXES)]
+    if not names:
+        return [], 0
+    names.sort(key=lambda name: (not _guards(name), name))
+    return [_read(one) for one in names[:_MOST]], max(len(names) - _MOST, 0)
+
+
+def _guards(name: str) -> bool:
+    domain, _, short = name.partition("/")
+    return short not in _TABLES[domain].others
+
+
+def _read(name: str) -> Annotated:
+    domain, _, short = name.partition("/")
+    table = _TABLES[domain]
+    shown = short[:MAX_SHOWN_NAME]
+    said = say(shown, table.guards.get(short) or table.others.get(short))
+    return Annotated(name[:MAX_SHOWN_NAME], shown, _guards(name), _TITLES[domain], said)
+
+
+def hint_annotated(raw: Mapping[str, Any]) -> str:
+    """Return what is here of the annotations of a document, and where more of it stands."""
+    metadata = raw.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    names = annotations if isinstance(annotations, dict) else ()
+    found, rest = find_annotated(one for one in names if isinstance(one, str))
+    said = [one.said for one in found]
+    if rest:
+        said.append(f"and {rest} more")
+    return "; ".join([*said, f"see {PAGE}"])

@@ -1,0 +1,72 @@
+"""ingress-nginx: Ingress and its annotations, and what does the same here. Pure data; source: networking.k8s.io/v1, and of ingress-nginx as
+ingressguards.py.
+"""
+
+from __future__ import annotations
+
+from edgefast.resources.foreign.counterpart import Annotations, ForeignKind, Project, here, never
+from edgefast.resources.foreign.ingressguards import GUARDS
+from edgefast.resources.foreign.ingressothers import OTHERS
+
+INGRESS_NGINX = Project(
+    title="ingress-nginx",
+    groups=("networking.k8s.io", "extensions"),
+    version="1.15 (dbb11b92dd)",
+    about="""Of an Ingress nothing is served, and `edgefast check` says what of its annotations is here. On a Gateway, HTTPRoute or GRPCRoute nobody
+applies them, either: in files one that decides who gets in is an error there, any other a warning
+([PolicyIgnored](problems/PolicyIgnored.md)); in a cluster they are warnings beside the object (Events, the console), and statuses do not
+speak of them. Values are never looked at.
+
+Much of what decides who gets in is not in an Ingress but in the ConfigMap of the controller, for all of them:
+
+- `block-cidrs`, `denylist-source-range`, `whitelist-source-range` and `global-auth-url` are a policy of the Gateway here (SecurityPolicy
+  spec.authorization, SecurityPolicy spec.extAuth); `mergeType: Override` keeps routes from loosening it, as annotations may there.
+- `block-user-agents` and `block-referers`: rules of routes that match these headers by expressions and answer 403 (HTTPRouteFilter
+  spec.directResponse), or principal.headers of SecurityPolicy spec.authorization, whose values are to the letter.
+- `no-auth-locations` leaves `/.well-known/acme-challenge` open below `global-auth-url`, also where it is not written; here a policy for
+  that rule does (`mergeType: Replace`).
+- `use-forwarded-headers`, `use-proxy-protocol` and `proxy-real-ip-cidr` say who the client is; here EdgeProxy spec.clientAddress, which
+  believes nobody by default.
+
+Three things are on by default there, and not here: redirects to HTTPS of each host that has a certificate (`ssl-redirect`),
+`Strict-Transport-Security` on its answers (`hsts`; here the filter ResponseHeaderModifier), and 413 for bodies of more than 1m
+(`proxy-body-size`).""",
+    kinds=(
+        ForeignKind(
+            "Ingress",
+            {
+                "ingressClassName": here(
+                    "HTTPRoute spec.parentRefs, which name a Gateway; its class is in Gateway spec.gatewayClassName"
+                ),
+                "defaultBackend": here(
+                    "a rule without matches of an HTTPRoute without hostnames; a Service without endpoints is 503 all the same"
+                ),
+                "rules": here("HTTPRoute spec.rules, of an HTTPRoute for each host"),
+                "tls": here(
+                    "Gateway spec.listeners: one of HTTPS for each host, with hostname and certificateRefs"
+                ),
+            },
+            inner={
+                "rules[].host": here(
+                    "HTTPRoute spec.hostnames; *.example.com has any number of labels before it, not one"
+                ),
+                "rules[].http.paths[].path": here("HTTPRoute spec.rules.matches.path (value)"),
+                "rules[].http.paths[].pathType": here(
+                    "HTTPRoute spec.rules.matches.path (type): Exact, PathPrefix for Prefix, and RegularExpression for ImplementationSpecific, "
+                    "which takes /foobar for /foo there: /foo.*; where an Ingress of the host has use-regex or rewrite-target, all are expressions"
+                ),
+                "rules[].http.paths[].backend.service": here(
+                    "HTTPRoute spec.rules.backendRefs, whose port is a number and not a name"
+                ),
+                "rules[].http.paths[].backend.resource": never(
+                    "a backendRef names a Service or a Backend"
+                ),
+                "tls[].hosts": here("Gateway spec.listeners.hostname"),
+                "tls[].secretName": here(
+                    "Gateway spec.listeners.tls.certificateRefs, the Secret as it is; from another namespace a ReferenceGrant lets it be used"
+                ),
+            },
+        ),
+    ),
+    annotations=Annotations("nginx.ingress.kubernetes.io", GUARDS, OTHERS),
+)

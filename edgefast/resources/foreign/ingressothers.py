@@ -1,0 +1,210 @@
+"""ingress-nginx's annotations that do not decide who gets in, and what does the same here. Pure data; source: as ingressguards.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edgefast.resources.foreign.counterpart import Counterpart, here, never
+
+_ALL = "of all routes of a Gateway"
+_BUFFERS = "answers are passed on as they come, within EdgeProxy spec.http.bufferBytes"
+_FASTCGI = "FastCGI is not spoken"
+_HASHED = "the attributes of a cookie of BackendTrafficPolicy spec.loadBalancer.consistentHash; that of a session"
+_LASTS = "BackendTrafficPolicy spec.sessionPersistence.absoluteTimeout with lifetimeType Permanent, told as Max-Age"
+_LOCATION = "Location goes on as the backend has it; the filter ResponseHeaderModifier replaces all of a header"
+_SLOW = "nothing is slowed down; RateLimitFilter spec.global counts requests"
+_SUBSETS = "a key finds one endpoint"
+_SUITES = "suites and versions (TLS 1.2 and 1.3) are the engine's own"
+
+OTHERS: Mapping[str, Counterpart] = {
+    # Hosts and paths.
+    "server-alias": here("further names in HTTPRoute spec.hostnames"),
+    "use-regex": here(
+        "HTTPRoute spec.rules.matches.path of type RegularExpression (RE2): all of the path has to match, and case counts; nginx looks at its "
+        "beginning and takes a for A, so /foo there is (?i)/foo.* here"
+    ),
+    "rewrite-target": here(
+        r"HTTPRouteFilter spec.urlRewrite, \1 in place of $1; what the expression finds is replaced and not all of the path: begin it with ^, end it "
+        "with $, write (?i) where case does not count"
+    ),
+    "app-root": here(
+        "a rule of the path / (Exact) with the filter RequestRedirect (ReplaceFullPath)"
+    ),
+    "x-forwarded-prefix": here("the filter RequestHeaderModifier, which sets x-forwarded-prefix"),
+    "upstream-vhost": here("the filter URLRewrite (hostname)"),
+    "default-backend": here(
+        "BackendTrafficPolicy spec.responseOverride (of 503), whose bodies are in the policy or a ConfigMap, not of a Service"
+    ),
+    "custom-http-errors": here(
+        "BackendTrafficPolicy spec.responseOverride, whose bodies are in the policy or a ConfigMap, not of a Service"
+    ),
+    "disable-proxy-intercept-errors": never(
+        "what BackendTrafficPolicy spec.responseOverride does not name is not replaced"
+    ),
+    "custom-headers": here("the filter ResponseHeaderModifier"),
+    # Redirects and TLS.
+    "ssl-redirect": here(
+        "an HTTPRoute at the listener of HTTP (sectionName) with the filter RequestRedirect (scheme https, statusCode 308); nothing redirects by itself"
+    ),
+    "force-ssl-redirect": here(
+        "the filter RequestRedirect (scheme https); behind a balancer that ends TLS, of a rule that matches the header x-forwarded-proto: http"
+    ),
+    "preserve-trailing-slash": here("the filter RequestRedirect, which leaves the path as it is"),
+    "permanent-redirect": here(
+        "the filter RequestRedirect (statusCode 301): scheme, hostname, port and a path in place of a URL; the query goes along"
+    ),
+    "permanent-redirect-code": here(
+        "the filter RequestRedirect (statusCode 301, 302, 303, 307 or 308)"
+    ),
+    "temporal-redirect": here(
+        "the filter RequestRedirect (statusCode 302): scheme, hostname, port and a path in place of a URL; the query goes along"
+    ),
+    "temporal-redirect-code": here(
+        "the filter RequestRedirect (statusCode 301, 302, 303, 307 or 308)"
+    ),
+    "from-to-www-redirect": here(
+        "an HTTPRoute of the other name with the filter RequestRedirect (hostname)"
+    ),
+    "relative-redirects": never("a Location of the proxy is a whole URL"),
+    "use-port-in-redirects": here("the filter RequestRedirect (port)"),
+    "ssl-passthrough": here("a TLSRoute at a listener of TLS with mode Passthrough"),
+    "ssl-ciphers": never(
+        f"{_SUITES}; option gateway.edge.io/tls-min-version of a listener asks for 1.3"
+    ),
+    "ssl-prefer-server-ciphers": never(_SUITES),
+    # CORS.
+    "enable-cors": here("the filter CORS of an HTTPRoute's rules"),
+    "cors-allow-origin": here(
+        "the filter CORS (allowOrigins, of http and https); https://*.example.com has any number of labels there, not one, and without any nobody is allowed"
+    ),
+    "cors-allow-methods": here("the filter CORS (allowMethods); without, none is named"),
+    "cors-allow-headers": here("the filter CORS (allowHeaders); without, none is named"),
+    "cors-expose-headers": here("the filter CORS (exposeHeaders)"),
+    "cors-allow-credentials": here(
+        "the filter CORS (allowCredentials), false where nginx has true"
+    ),
+    "cors-max-age": here("the filter CORS (maxAge), 5 seconds where nginx has 1728000"),
+    # Canaries.
+    "canary": here("one HTTPRoute with both backends"),
+    "canary-by-header": here(
+        "a rule before the others that matches the header (always); one before that for never"
+    ),
+    "canary-by-header-value": here("a rule before the others that matches the header (Exact)"),
+    "canary-by-header-pattern": here(
+        "a rule before the others that matches the header (RegularExpression, all of its value)"
+    ),
+    "canary-by-cookie": here(
+        "a rule before the others that HTTPRouteFilter spec.matches keeps to the cookie (always)"
+    ),
+    "canary-weight": here("HTTPRoute spec.rules.backendRefs.weight"),
+    "canary-weight-total": here("the sum of the weights in HTTPRoute spec.rules.backendRefs"),
+    # Which endpoint.
+    "affinity": here(
+        "HTTPRoute spec.rules.sessionPersistence, or BackendTrafficPolicy spec.sessionPersistence for many rules"
+    ),
+    "affinity-mode": here(
+        "sessions as they are, which is persistent: a client stays while its endpoint is there; balanced is not here"
+    ),
+    "affinity-canary-behavior": never(
+        "weights come before sessions, as with legacy: a client has one with each backend"
+    ),
+    "session-cookie-name": here("BackendTrafficPolicy spec.sessionPersistence.cookie.name"),
+    "session-cookie-path": here(
+        "BackendTrafficPolicy spec.sessionPersistence.cookie.path, / without"
+    ),
+    "session-cookie-domain": here(f"{_HASHED} has no Domain"),
+    "session-cookie-samesite": here(f"{_HASHED} is SameSite=Strict"),
+    "session-cookie-conditional-samesite-none": never("clients are not told apart by their names"),
+    "session-cookie-secure": here("a session's cookie as it is: Secure over TLS"),
+    "session-cookie-max-age": here(_LASTS),
+    "session-cookie-expires": here(_LASTS),
+    "session-cookie-change-on-failure": here(
+        "sessions as they are: who answers in place of an endpoint that failed tells its own"
+    ),
+    "upstream-hash-by": here(
+        "BackendTrafficPolicy spec.loadBalancer.consistentHash: an address, headers, a cookie or parameters; not the path"
+    ),
+    "upstream-hash-by-subset": never(_SUBSETS),
+    "upstream-hash-by-subset-size": never(_SUBSETS),
+    "load-balance": here(
+        "BackendTrafficPolicy spec.loadBalancer: RoundRobin, and LeastRequest for ewma"
+    ),
+    "service-upstream": never("requests go to endpoints, never to a Service's address"),
+    # Backends.
+    "backend-protocol": here(
+        "a BackendTLSPolicy for HTTPS, which always verifies; a GRPCRoute, or the port's appProtocol kubernetes.io/h2c, for GRPC, both for GRPCS; "
+        "AUTO_HTTP and FCGI are not here"
+    ),
+    "proxy-ssl-secret": here(
+        "Gateway spec.tls.backend.clientCertificateRef (tls.crt, tls.key), for all backends of a Gateway, and BackendTLSPolicy spec.validation (ca.crt)"
+    ),
+    "proxy-ssl-verify": here(
+        "BackendTLSPolicy spec.validation: whoever is spoken to in TLS is verified"
+    ),
+    "proxy-ssl-verify-depth": never("a chain may have any length"),
+    "proxy-ssl-name": here("BackendTLSPolicy spec.validation.hostname"),
+    "proxy-ssl-server-name": here(
+        "BackendTLSPolicy spec.validation.hostname, which is always sent"
+    ),
+    "proxy-ssl-ciphers": never(_SUITES),
+    "proxy-ssl-protocols": never(_SUITES),
+    "proxy-http-version": never(
+        "what a backend speaks says the appProtocol of its Service's port; none is asked in HTTP/1.0"
+    ),
+    "proxy-connect-timeout": here(
+        f"EdgeProxy spec.http.connectTimeout (2s where nginx has 5s), {_ALL}"
+    ),
+    "proxy-send-timeout": here("BackendTrafficPolicy spec.timeout.http.sendTimeout"),
+    "proxy-read-timeout": here(
+        "BackendTrafficPolicy spec.timeout.http: streamIdleTimeout, and requestTimeout where the head of an answer may take longer than 15s"
+    ),
+    "proxy-next-upstream": here(
+        "HTTPRoute spec.rules.retry (codes); who cannot be connected to is passed over without"
+    ),
+    "proxy-next-upstream-tries": here(
+        "HTTPRoute spec.rules.retry.attempts, which does not count the first"
+    ),
+    "proxy-next-upstream-timeout": here(
+        "HTTPRoute spec.rules.timeouts.request, for all tries together"
+    ),
+    "proxy-redirect-from": never(_LOCATION),
+    "proxy-redirect-to": never(_LOCATION),
+    "proxy-cookie-domain": never("cookies of backends go on as they are"),
+    "proxy-cookie-path": never("cookies of backends go on as they are"),
+    "connection-proxy-header": never("each connection has its own headers"),
+    "fastcgi-index": never(_FASTCGI),
+    "fastcgi-params-configmap": never(_FASTCGI),
+    # Bodies.
+    "proxy-body-size": here("BackendTrafficPolicy spec.requestBuffer.limit; without, any size"),
+    "client-body-buffer-size": never(
+        "bodies are passed on as they come, within EdgeProxy spec.http.bufferBytes"
+    ),
+    "proxy-request-buffering": never(
+        "bodies are passed on as they come, as with off; slow ones hold nobody up (docs/http1.md)"
+    ),
+    "proxy-buffering": never(f"{_BUFFERS}, as with off"),
+    "proxy-buffer-size": here(
+        "EdgeProxy spec.http.responseHead, for answers with long heads; there is no other such buffer"
+    ),
+    "proxy-buffers-number": never(_BUFFERS),
+    "proxy-busy-buffers-size": never(_BUFFERS),
+    "proxy-max-temp-file-size": never(_BUFFERS),
+    "limit-rate": never(_SLOW),
+    "limit-rate-after": never(_SLOW),
+    "http2-push-preload": never("nothing is pushed; browsers have given that up"),
+    # Copies.
+    "mirror-target": here("the filter RequestMirror, whose backendRef is a Service or a Backend"),
+    "mirror-request-body": here(
+        "the filter RequestMirror, which copies the body, too; off is not here"
+    ),
+    "mirror-host": never("a copy has the Host that the backend is sent"),
+    # What is told.
+    "enable-access-log": here(f"EdgeProxy spec.accessLog (off, filter), {_ALL}"),
+    "enable-rewrite-log": never("edgefast explain says what becomes of a request"),
+    "enable-opentelemetry": here(f"EdgeProxy spec.tracing, {_ALL}"),
+    "opentelemetry-trust-incoming-span": here(
+        "EdgeProxy spec.tracing, which always goes on with a traceparent that came"
+    ),
+    "opentelemetry-operation-name": never("a span has the name of method and route"),
+    "modsecurity-transaction-id": never("requests are not searched for attacks"),
+}

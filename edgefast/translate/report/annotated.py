@@ -1,0 +1,47 @@
+"""Annotations in translation: what an object that is served asks for by annotations of another project, of which nothing is applied.
+
+In: an object's metadata and its report. Out: in files a problem for each of them, a mistake where it decides who gets in, for whoever wrote it
+may rely on it. In a cluster one warning about all: a mistake is one of a condition there, and no condition speaks of what nobody reads.
+Must never: refuse anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from edgefast.resources.foreign.annotated import Annotated, find_annotated
+from edgefast.resources.foreign.counterparts import PAGE
+from edgefast.resources.model.meta import ObjectMeta
+from edgefast.translate.report.report import Report
+
+__all__ = ["tell_annotations"]
+
+_PATH = "metadata.annotations"
+
+
+def tell_annotations(metadata: ObjectMeta, report: Report, *, standalone: bool) -> None:
+    """Tell of the annotations of an object that is served."""
+    found, rest = find_annotated(metadata.annotations)
+    if found and not standalone:
+        _tell_at_once(found, rest, report)
+        return
+    for one in found:
+        tell = report.lose if one.guards else report.warn
+        said = "requests pass WITHOUT it" if one.guards else "it changes nothing"
+        hint = f"annotations of {one.project} are not applied: {one.said}; see {PAGE}"
+        tell(f"{_PATH}[{one.name}]", "PolicyIgnored", said, hint)
+    if rest:  # some of these guard, too, where the last one does
+        tell = report.lose if found[-1].guards else report.warn
+        tell(_PATH, "PolicyIgnored", f"{rest} more are not applied", f"see {PAGE}")
+
+
+def _tell_at_once(found: Sequence[Annotated], rest: int, report: Report) -> None:
+    guards = ", ".join(one.short for one in found if one.guards)
+    others = ", ".join(one.short for one in found if not one.guards)
+    said = [
+        f"requests pass WITHOUT {guards}" if guards else "",
+        f"{others}: nothing is changed by that" if others else "",
+        f"{rest} more are not applied" if rest else "",
+    ]
+    hint = f"annotations of {found[0].project} are not applied, see {PAGE}"
+    report.warn(_PATH, "PolicyIgnored", "; ".join(filter(None, said)), hint)
