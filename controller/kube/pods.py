@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 
 import msgspec
@@ -20,7 +20,8 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.errors import ApiError
-from controller.kube.pace import Pace
+from controller.kube.pace import TRIES, Pace
+from controller.kube.patience import Open, Patience
 from controller.kube.reflector import Item, Key, Reflector, Target
 from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.sortedmap import EMPTY, SortedMap
@@ -36,9 +37,6 @@ Table = SortedMap[Selection, tuple[SelectedPod, ...]]
 _API = APIS["v1", "Pod"]
 _PAGE = 500
 _LISTS = 8  # selections that `list_pods` reads at once
-#: Lists in vain after which a fault of the server counts as an answer: some 10 s of them, which is longer than an election or a
-#: restart of a server takes; what lasts longer may be that namespace's alone.
-TRIES = 8
 #: Phases in which nothing of a Pod runs any more.
 _OVER = ("Succeeded", "Failed")
 
@@ -82,11 +80,6 @@ class _Followed:
         """It has been read, or it is known that it cannot be."""
         return self.reflector.synced or self.refused
 
-    @property
-    def namespace(self) -> str:
-        """Whose it is."""
-        return self.selection[0]
-
 
 class Pods:
     """See the module's text; single-threaded. `run` it as a task."""
@@ -102,11 +95,7 @@ class Pods:
         self._leaving: list[asyncio.Task[None]] = []
         self._ended: Counter[str] = Counter()  # restarts of reflectors that are no more, by cause
         self._begun = False
-        self._patience: asyncio.TimerHandle | None = None
-        self._until = 0.0  # when patience ends; 0: nothing is waited for with it
-        self._hasty: set[str] = (
-            set()
-        )  # namespaces that patience ended for, until all of them is answered
+        self._patience = Patience(pace.patience, on_change)
 
     async def run(self) -> None:
         """Follow what is wanted until cancelled."""
@@ -122,14 +111,13 @@ class Pods:
                             one.task = group.create_task(one.reflector.run())
                     await self._look.wait()
         finally:
-            self._calm()
+            self._patience.end()
 
     def want(self, selections: Set[Selection]) -> bool:
         """Say what is selected now; tell whether all of it has been read.
 
-        When some has not, `on_change` is called later. What is selected the first time is waited for without end, unless it is refused.
-        Of what comes later waiting ends with the pace's patience, which begins with the first False since a True; then the namespaces
-        that were waited for are waited for no more until all of theirs is answered: who edits without pause holds up nobody else.
+        When some has not, `on_change` is called later. What is selected the first time is waited for without end, unless it is refused;
+        what comes later with patience (patience.py).
         """
         for selection in self._followed.keys() - selections:
             self._drop(selection)
@@ -139,27 +127,12 @@ class Pods:
             )
             self._look.set()
         self._begun = True
-        open_ = [one for one in self._followed.values() if not one.answered]
-        self._hasty &= {one.namespace for one in open_}
-        if any(one.first for one in open_):
-            return False
-        waiting = {one.namespace for one in open_} - self._hasty
-        loop = asyncio.get_running_loop()
-        if waiting and not self._until:
-            self._until = loop.time() + self._pace.patience
-            self._patience = loop.call_at(self._until, self._on_change)
-        if waiting and loop.time() < self._until:
-            return False
-        self._hasty |= waiting
-        self._calm()
-        return True
+        return self._patience.ask(self._list_open())
 
-    def _calm(self) -> None:
-        """Nothing is waited for."""
-        self._until = 0.0
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    def _list_open(self) -> Iterator[Open]:
+        return (
+            (one.selection[0], one.first) for one in self._followed.values() if not one.answered
+        )
 
     def table(self) -> Table:
         """Return the Pods by selection; the identical table where nothing has changed."""

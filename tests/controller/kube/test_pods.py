@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from controller.kube.pace import Pace
-from controller.kube.pods import TRIES, Pods, list_pods
+from controller.kube.pace import TRIES, Pace
+from controller.kube.pods import Pods, list_pods
 from controller.kube.references import referenced, selected
 from controller.kube.reflector import Item
 from edgefast.resources.decode.decode import decode_documents
