@@ -135,6 +135,11 @@ class Cache:
         return self._pods.want(selections)
 
     @property
+    def waits(self) -> bool:
+        """Tell whether Pods that are followed have not been read, and have to be waited for."""
+        return self._pods.waits
+
+    @property
     def selections(self) -> frozenset[Selection]:
         """The Pods that are followed."""
         return self._pods.selections

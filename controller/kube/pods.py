@@ -1,6 +1,6 @@
 """Pods: those that XBackends select by their labels, followed by one watch for each namespace and set of labels.
 
-In: an API server, the selections that are wanted (references.py). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
+In: an API server, the selections that are wanted (translation says which). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
 Of a Pod its first address is kept and whether it serves, so that nothing happens when anything else of it changes. What is wanted no
 longer is forgotten at once. Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller
 starts, or hold everything up because some cannot be read.
@@ -128,6 +128,11 @@ class Pods:
             self._look.set()
         self._begun = True
         return self._patience.ask(self._list_open())
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether some of what is selected is waited for."""
+        return self._patience.waits(self._list_open())
 
     def _list_open(self) -> Iterator[Open]:
         return (

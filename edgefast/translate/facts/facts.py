@@ -114,7 +114,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     snapshot: Snapshot
     settings: Settings
     grants: Grants
-    selectors: Mapping[str, frozenset[str]] = {}  # that Pods are followed by, by namespace
+    unfollowed: Mapping[Key, str] = {}  # selections whose Pods are not followed, and why
     gateways: Mapping[Key, GatewayView | None] = {}  # None: it exists, but is not ours
     policies: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
     attached: SortedMap[Target, Level] = EMPTY  # SecurityPolicies and BackendTrafficPolicies
@@ -173,10 +173,10 @@ class Reader:
         self.reads.add(("XBackend", namespace, name))
         return self._world.snapshot.x_backends.get((namespace, name))
 
-    def follows(self, namespace: str, selector: str) -> bool:
-        """Tell whether the Pods of a selector are followed: a namespace may have so many."""
-        self.reads.add(("Selectors", "", namespace))
-        return selector in self._world.selectors.get(namespace, ())
+    def why_unfollowed(self, namespace: str, selector: str) -> str:
+        """Return why the Pods of a selector are not followed, "" when they are: there may be so many selectors."""
+        self.reads.add(("Unfollowed", namespace, selector))
+        return self._world.unfollowed.get((namespace, selector), "")
 
     def pods(self, namespace: str, selector: str) -> tuple[SelectedPod, ...]:
         """Return the Pods that a selector has."""

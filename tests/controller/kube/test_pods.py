@@ -11,12 +11,11 @@ from aiohttp import web
 
 from controller.kube.pace import TRIES, Pace
 from controller.kube.pods import Pods, list_pods
-from controller.kube.references import referenced, selected
+from controller.kube.references import referenced
 from controller.kube.reflector import Item
 from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.kubernetes.selectedpod import SelectedPod
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.backend.podselectors import MOST
 from edgefast.translate.settings import Settings
 
 from .script import event, failure, obj, page, scripted, stream
@@ -282,21 +281,15 @@ spec: {spec}
 """
 
 
-def test_what_is_selected_and_referred_to() -> None:
-    by = "{{type: EndpointSelector, port: {{number: 80}}, endpointSelector: {{matchLabels: {{app: {}, at: x}}}}}}"
+def test_what_is_referred_to() -> None:
     tls = (
         "{type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: a.example.com}, tls: {mode: ClientAndServer, "
         'clientCertificateRef: {name: mine}, validation: {hostname: a.example.com, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}}'
     )
-    text = "---".join(
-        [*(_backend(at, by.format(f"a{at % 20:02}")) for at in range(40)), _backend(40, tls)]
-    )
-    decoded = decode_documents(text.encode(), "x.yaml")
+    decoded = decode_documents(_backend(40, tls).encode(), "x.yaml")
     assert not decoded.problems
     found = Snapshot.of(decoded.objects)
     settings = Settings(standalone=False)
-    wanted = selected(found, settings)
-    assert wanted == {("apps", f"app=a{at:02},at=x") for at in range(MOST)}
     assert referenced(found, settings) == {("ConfigMap", "apps", "ca"), ("Secret", "apps", "mine")}
     off = msgspec.structs.replace(settings, enable_x_backend=False)
-    assert not selected(found, off) and not referenced(found, off)
+    assert not referenced(found, off)
