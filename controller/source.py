@@ -49,7 +49,7 @@ class ClusterSource:
             self._news.clear()
             if self._holdings.synced:
                 read = self._cache.want(self._find_referenced(self._cache.snapshot()))
-                if read and not self._cache.waits:
+                if read and not self._cache.pods.waits:
                     return
             await self._news.wait()
 

@@ -2,7 +2,7 @@
 
 In: an API server, the selections that are wanted (translation says which). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
 Of a Pod its first address is kept and whether it serves, so that nothing happens when anything else of it changes. What is wanted no
-longer is forgotten at once. Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller
+longer is forgotten at once; what cannot be read any more stays, and says so. Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller
 starts, or hold everything up because some cannot be read.
 """
 
@@ -23,22 +23,24 @@ from controller.kube.errors import ApiError
 from controller.kube.pace import TRIES, Pace
 from controller.kube.patience import Open, Patience
 from controller.kube.reflector import Item, Key, Reflector, Target
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
 from edgefast.sortedmap import EMPTY, SortedMap
 
-__all__ = ["Pods", "Selection", "Table", "list_pods"]
+__all__ = ["NOT_YET", "Pods", "Selection", "Table", "list_pods"]
 
 log = logging.getLogger(__name__)
 
 #: Namespace, and labels as an API server takes them.
 Selection = tuple[str, str]
-Table = SortedMap[Selection, tuple[SelectedPod, ...]]
+Table = SortedMap[Selection, SelectedPods]
 
 _API = APIS["v1", "Pod"]
 _PAGE = 500
 _LISTS = 8  # selections that `list_pods` reads at once
 #: Phases in which nothing of a Pod runs any more.
 _OVER = ("Succeeded", "Failed")
+#: Why Pods cannot be read of which the server has said nothing, neither.
+NOT_YET = "no answer yet"
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -71,14 +73,20 @@ class _Followed:
         self.reflector = make(self)
         self.first = first  # wanted since the controller began: there may be proxies that serve it
         self.task: asyncio.Task[None] | None = None
-        self.refused = False  # the server has said, or shown, that it cannot be read
-        self.faults = 0  # of the server, before anything was read
+        self.refused = ""  # why it cannot be read, as the server has said, or shown
+        self.faults = 0  # of the server, since something was read
         self.pods: dict[Key, SelectedPod] = {}
 
     @property
     def answered(self) -> bool:
         """It has been read, or it is known that it cannot be."""
-        return self.reflector.synced or self.refused
+        return self.reflector.synced or bool(self.refused)
+
+    @property
+    def found(self) -> SelectedPods:
+        """What is known of them."""
+        unread = self.refused or ("" if self.reflector.synced else NOT_YET)
+        return SelectedPods(pods=tuple(sorted(set(self.pods.values()))), unread=unread)
 
 
 class Pods:
@@ -125,6 +133,7 @@ class Pods:
             self._followed[selection] = _Followed(
                 selection, self._make_reflector, first=not self._begun
             )
+            self._dirty.add(selection)
             self._look.set()
         self._begun = True
         return self._patience.ask(self._list_open())
@@ -145,8 +154,8 @@ class Pods:
             draft = self._table.edit()
             for selection in self._dirty:
                 one = self._followed.get(selection)
-                if one is not None and one.pods:
-                    draft[selection] = tuple(sorted(set(one.pods.values())))
+                if one is not None:
+                    draft[selection] = one.found
                 else:
                     draft.pop(selection, None)
             self._dirty.clear()
@@ -182,7 +191,8 @@ class Pods:
             Target(_API, namespace, label_selector=labels),
             partial(self._on_put, one),
             partial(self._on_delete, one),
-            self._on_change,
+            partial(self._tell, one),
+            on_read=partial(self._on_read, one),
             on_error=partial(self._on_error, one),
             pace=self._pace,
         )
@@ -203,13 +213,26 @@ class Pods:
 
     def _on_error(self, one: _Followed, error: ApiError) -> None:
         """Tell when it is an answer: a refusal is, no answer at all or too much load is not; a fault of the server is when it lasts."""
-        if one.answered or error.status in (0, 429):
+        if one.refused or error.status in (0, 429):
             return
         # Between two tries credentials are replaced and versions go on, too.
         passing = error.passing or error.expired or error.status == 401
         one.faults += passing
-        one.refused = not passing or one.faults >= TRIES
-        if one.refused and self._followed.get(one.selection) is one:
+        if not passing or one.faults >= TRIES:
+            one.refused = error.reason
+            self._tell(one)
+
+    def _on_read(self, one: _Followed, followed: bool) -> None:
+        """Let a refusal go, once a watch says something: what is listed and not watched is out of date at once."""
+        one.faults = 0
+        if one.refused and (followed or not one.reflector.synced):
+            one.refused = ""
+            self._tell(one)
+
+    def _tell(self, one: _Followed) -> None:
+        """There is something else to say of a selection."""
+        if self._followed.get(one.selection) is one:
+            self._dirty.add(one.selection)
             self._on_change()
 
     def _set(self, one: _Followed, key: Key, pod: SelectedPod | None) -> None:
@@ -242,7 +265,7 @@ def _read(item: Item) -> SelectedPod | None:
 async def list_pods(
     kube: Kube, selections: Set[Selection]
 ) -> tuple[Table, dict[Selection, ApiError]]:
-    """Read once what `Pods` would follow, several at a time; and which cannot be read, and why: nothing is known of those."""
+    """Read once what `Pods` would follow, several at a time; and which cannot be read, and why."""
     draft = EMPTY.edit()
     refused: dict[Selection, ApiError] = {}
     turns = asyncio.Semaphore(_LISTS)
@@ -253,9 +276,9 @@ async def list_pods(
                 found = await _list(kube, selection)
             except ApiError as error:
                 refused[selection] = error
+                draft[selection] = SelectedPods(unread=error.reason)
                 return
-        if found:
-            draft[selection] = tuple(sorted(found))
+        draft[selection] = SelectedPods(pods=tuple(sorted(found)))
 
     async with asyncio.TaskGroup() as group:
         for selection in sorted(selections):

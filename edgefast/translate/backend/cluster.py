@@ -37,7 +37,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fal
 
     cluster: ir.Cluster
     broken: str = ""  # why requests must fail
-    mismatch: str = ""  # why none of the endpoints that there are is on its port
+    mismatch: str = ""  # why none of the endpoints that there are, or may be, is used
     session: ir.SessionPersistence | None = None  # what an XBackend says of its clients
     selects: str = ""  # labels of the Pods that it asks for
     reads: tuple[Fact, ...] = ()  # but for those that its name says
@@ -262,6 +262,7 @@ def _translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Cl
             protocol=made.protocol,
         ),
         broken=made.broken,
+        mismatch=made.unread,
         session=made.session,
         selects=made.selects,
         reads=_note(ref, reader),

@@ -54,6 +54,7 @@ class XBackendOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     session: ir.SessionPersistence | None = None
     secrets: tuple[ir.Secret, ...] = ()
     selects: str = ""  # labels of Pods, whether these are followed or not; "": none, or something is wrong with it
+    unread: str = ""  # why there may be Pods where none is known
     broken: str = ""
     problems: tuple[Problem, ...] = ()
 
@@ -90,11 +91,11 @@ def translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> XBa
     if session is not None and not session.name:
         named = ir.name_session(f"xbackend/{ref.namespace}/{ref.name}", 0)
         session = msgspec.structs.replace(session, name=named)
-    selects = ""
+    selects = unread = ""
     if spec.endpoint_selector is not None and not report.refused:
         # Last: what is refused for anything else asks for no Pods.
         selects = spec.endpoint_selector.text
-        ready, leaving = _select(backend, selects, reader, report)
+        ready, leaving, unread = _select(backend, selects, reader, report)
     if report.refused:
         broken = report.refused[0].text()
         return XBackendOutcome(selects=selects, broken=broken, problems=report.problems)
@@ -108,6 +109,7 @@ def translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> XBa
         session=session,
         secrets=secrets,
         selects=selects,
+        unread=unread,
         problems=report.problems,
     )
 
@@ -144,9 +146,9 @@ def _check_selects(selector: EndpointSelector, reader: Reader, report: Report) -
 
 def _select(
     backend: XBackend, selects: str, reader: Reader, report: Report
-) -> tuple[tuple[ir.Endpoint, ...], tuple[ir.Endpoint, ...]]:
-    """Return the Pods that serve, and those that are leaving."""
-    namespace = backend.metadata.namespace
+) -> tuple[tuple[ir.Endpoint, ...], tuple[ir.Endpoint, ...], str]:
+    """Return the Pods that serve, those that are leaving, and why none is known though there may be some."""
+    namespace, path = backend.metadata.namespace, "spec.endpointSelector.matchLabels"
     if lack := reader.why_unfollowed(namespace, selects):
         whose, most = f"namespace {namespace}", MOST
         hint = "let XBackends share labels, or move some to another namespace"
@@ -157,15 +159,22 @@ def _select(
             f"XBackends in use of {whose} select Pods by more than {most} different sets of labels; "
             "the oldest ones are followed, this is not"
         )
-        report.refuse("spec.endpointSelector.matchLabels", "TooMany", said, hint)
-        return (), ()
+        report.refuse(path, "TooMany", said, hint)
+        return (), (), ""
     ready: dict[ir.Endpoint, None] = {}
     leaving: dict[ir.Endpoint, None] = {}
-    for pod in reader.pods(namespace, selects):
+    found = reader.pods(namespace, selects)
+    for pod in found.pods:
         if address := read_address(pod.address):
-            found = ir.Endpoint(address=str(address), port=backend.spec.port.value)
-            (leaving if pod.leaving else ready)[found] = None
-    return _sorted(ready), _sorted(leaving)
+            endpoint = ir.Endpoint(address=str(address), port=backend.spec.port.value)
+            (leaving if pod.leaving else ready)[endpoint] = None
+    why = ""
+    if found.unread:
+        said, known = f"its Pods cannot be read ({found.unread})", ready or leaving
+        fate = "those that were known before stay" if known else "and none is known"
+        report.warn(path, "PodsNotRead", f"{said}, {fate}")
+        why = "" if known else said
+    return _sorted(ready), _sorted(leaving), why
 
 
 def _sorted(endpoints: dict[ir.Endpoint, None]) -> tuple[ir.Endpoint, ...]:

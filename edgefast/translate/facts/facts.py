@@ -23,7 +23,7 @@ from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.namespace import NAME_LABEL
 from edgefast.resources.kubernetes.secret import Secret
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPods
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.snapshot import Key, Snapshot
@@ -52,6 +52,7 @@ CLUSTER_OF = {
 
 _LIMIT_STORE = ("LimitStore", "", "")
 _NOTHING: Mapping[str, Level] = {}
+_NO_PODS = SelectedPods()
 
 
 def implied_by(ref: ClusterRef) -> tuple[Fact, ...]:
@@ -178,10 +179,10 @@ class Reader:
         self.reads.add(("Unfollowed", namespace, selector))
         return self._world.unfollowed.get((namespace, selector), "")
 
-    def pods(self, namespace: str, selector: str) -> tuple[SelectedPod, ...]:
+    def pods(self, namespace: str, selector: str) -> SelectedPods:
         """Return the Pods that a selector has."""
         self.reads.add(("Pods", namespace, selector))
-        return self._world.snapshot.pods.get((namespace, selector), ())
+        return self._world.snapshot.pods.get((namespace, selector), _NO_PODS)
 
     def rate_limit_filter(self, namespace: str, name: str) -> RateLimitFilter | None:
         """Return a RateLimitFilter."""

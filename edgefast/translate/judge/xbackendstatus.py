@@ -2,7 +2,7 @@
 
 In: what clusters of XBackends came to, who uses them. Out: what those that are used select, and statuses, in the words of the installed CRDs:
 v1.6 calls the entries parents, v1.7 ancestors. Only those are judged anew whose cluster was made anew, or whose users differ.
-Source: Gateway API XBackend status (Accepted; at most 32 entries).
+Source: Gateway API XBackend status (Accepted; at most 32 entries). ResolvedRefs is there only while Pods cannot be read.
 Must never: list a Gateway of another controller, or differ from what is judged when there is no before.
 """
 
@@ -83,8 +83,8 @@ def judge_x_backends(
             wishes.pop(key, None)
             continue
         outcomes = tuple(_outcomes_of(key, clusters))
-        accepted = _judge(_problems_of(outcomes), backend.metadata.generation)
-        status = _shape(accepted, gateways[:MAX_ENTRIES], world)
+        conditions = _judge(_problems_of(outcomes), backend.metadata.generation)
+        status = _shape(conditions, gateways[:MAX_ENTRIES], world)
         if statuses.get(key) != status:
             statuses[key] = status
         _note_wish(wishes, key, backend, outcomes)
@@ -149,32 +149,36 @@ def _outcomes_of(key: Key, clusters: Clusters) -> Iterator[ClusterOutcome]:
 
 def _problems_of(outcomes: Iterable[ClusterOutcome]) -> tuple[Problem, ...]:
     """Return what is wrong with an XBackend, whatever is spoken to it."""
-    found = (one for outcome in outcomes for one in outcome.problems if one.severity == "error")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(one for outcome in outcomes for one in outcome.problems))
 
 
-def _judge(problems: tuple[Problem, ...], generation: int) -> Condition:
-    if problems:
-        return fails("Accepted", "Invalid", render_problems(problems), generation)
-    return holds("Accepted", "Accepted", "XBackend is accepted", generation)
+def _judge(problems: tuple[Problem, ...], generation: int) -> tuple[Condition, ...]:
+    """Say whether it is accepted; and, while it is so, that its Pods cannot be read: the API has no word for that."""
+    if wrong := [one for one in problems if one.severity == "error"]:
+        return (fails("Accepted", "Invalid", render_problems(wrong), generation),)
+    accepted = holds("Accepted", "Accepted", "XBackend is accepted", generation)
+    if unread := [one for one in problems if one.reason == "PodsNotRead"]:
+        said = render_problems(unread)
+        return (accepted, fails("ResolvedRefs", "PodsNotRead", said, generation))
+    return (accepted,)
 
 
-def _shape(accepted: Condition, gateways: Iterable[Key], world: World) -> XBackendStatus:
+def _shape(
+    conditions: tuple[Condition, ...], gateways: Iterable[Key], world: World
+) -> XBackendStatus:
     controller = world.settings.controller_name
     refs = [ParentReference(namespace=namespace, name=name) for namespace, name in gateways]
     if world.settings.bundle_version.startswith(_OLDER):
         return RouteStatus(
             parents=tuple(
-                RouteParentStatus(
-                    parent_ref=ref, controller_name=controller, conditions=(accepted,)
-                )
+                RouteParentStatus(parent_ref=ref, controller_name=controller, conditions=conditions)
                 for ref in refs
             )
         )
     return PolicyStatus(
         ancestors=tuple(
             PolicyAncestorStatus(
-                ancestor_ref=ref, controller_name=controller, conditions=(accepted,)
+                ancestor_ref=ref, controller_name=controller, conditions=conditions
             )
             for ref in refs
         )

@@ -10,7 +10,7 @@ import msgspec
 from controller.pipeline import Outcome, Pipeline
 from edgefast.problem import ObjectRef
 from edgefast.resources.kinds import Object
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.backend.podselectors import Selection
 from edgefast.translate.settings import Settings
@@ -47,7 +47,8 @@ class Objects:
     def take_pods(self, selection: Selection, *addresses: str) -> None:
         """Have the Pods of a selection read, and all that was waited for."""
         pods = self.now.pods.edit()
-        pods[selection] = tuple(SelectedPod(address=one) for one in addresses)
+        found = tuple(SelectedPod(address=one) for one in addresses)
+        pods[selection] = SelectedPods(pods=found)
         self.now = msgspec.structs.replace(self.now, pods=pods.done())
         self.read.add(selection)
         self.synced.set()

@@ -106,10 +106,6 @@ class _Cluster:
     def select(self, selections: Set[Any]) -> bool:
         return self.pods.want(selections)
 
-    @property
-    def waits(self) -> bool:
-        return self.pods.waits
-
 
 def _follow(
     serve: Callable[[web.Request], Any],
