@@ -4,6 +4,7 @@ In: "something changed" from the watches, from the configuration and from what i
 tables to the push room, manifests to the infra room, statuses to the status room; only what differs is done again.
 A change after a rest is taken at once, others after 5 ms of quiet, none waits above 100 ms (architecture D8). A rest lasts as
 long as the run before took of a CPU: who changes one object after another waits for nothing, and a storm is gathered.
+A translation that selects Pods which have not been read is held, and is where the next one goes on from.
 Must never: publish or write anything before every kind is synced, or end for what an object says.
 """
 
@@ -12,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping, Set
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -22,6 +23,7 @@ from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.table import Shards, compile_fleet
 from edgefast.table.shards import diff
+from edgefast.translate.backend.podselectors import Selection
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from edgefast.translate.translation import Translation
@@ -29,6 +31,8 @@ from edgefast.translate.translation import Translation
 __all__ = ["Outcome", "Pipeline", "Sinks", "Source", "Work"]
 
 log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 QUIET = 0.005  # seconds without a change before a run, when there was one just before
 REST = 0.002  # seconds without a run, at least, after which a change is the first one
@@ -60,6 +64,9 @@ class Source(Protocol):
 
     def snapshot(self) -> Snapshot:
         """Return the objects as they are now, sharing what did not change."""
+
+    def select(self, selections: Set[Selection]) -> bool:
+        """Say which Pods a translation selects; False: some have to be read first, and `ready` returns when they are."""
 
 
 class Sinks(Protocol):
@@ -135,6 +142,7 @@ class Pipeline:
             0.0  # seconds of CPU of the process, from its objects until everybody was told
         )
         self._before: Outcome | None = None
+        self._held: Translation | None = None  # newer than that of `_before`
         self._forgetful = False  # the run before failed: do without its memory
         self._frozen = -1  # objects when the garbage collector was last told to leave them alone
         self.work = Work()
@@ -166,7 +174,7 @@ class Pipeline:
             except Exception:
                 log.exception("objects could not be taken in; tables and statuses before stay")
                 self._observe("failed", 0.0)
-                self._forgetful = True
+                self._forgetful, self._held = True, None
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _PAUSE_MAX)
                 self.mark()
@@ -194,17 +202,23 @@ class Pipeline:
         snapshot = self._source.snapshot()
         settings = self._settings()
         self._observe("snapshot", time.perf_counter() - began)
-        before = self._before
-        memory = None if self._forgetful else before
-        if events > _FEW or self._took > _QUICK:
-            outcome, computed = await asyncio.to_thread(self._time, snapshot, settings, memory)
-        else:
-            outcome, computed = self._time(snapshot, settings, memory)
-        if before is not None and memory is None:
+        before, threaded = self._before, events > _FEW or self._took > _QUICK
+        known = None if self._forgetful else before
+        memory = self._held or (known.translation if known else None)
+        translation, self._took = await _time(
+            lambda: self._translate(snapshot, settings, memory), threaded
+        )
+        self._count_work(translation)
+        if not self._source.select(translation.selections):
+            self._held = translation
+            self._ended, self._spent = time.monotonic(), time.process_time() - spent
+            return
+        outcome, computed = await _time(lambda: self._compile(translation, known), threaded)
+        if before is not None and known is None:
             outcome = _relate(outcome, before)
-        self._forgetful = False
+        self._forgetful, self._held = False, None
         self._before = outcome
-        self._took = computed
+        self._took += computed
         handed = time.perf_counter()
         try:
             self._sinks.publish(outcome)
@@ -230,18 +244,16 @@ class Pipeline:
             self._frozen = count
             keep_all()
 
-    def _time(
-        self, snapshot: Snapshot, settings: Settings, before: Outcome | None
-    ) -> tuple[Outcome, float]:
-        """Compute, and tell the seconds of CPU that it took."""
-        began = time.thread_time()
-        outcome = self._compute(snapshot, settings, before)
-        return outcome, time.thread_time() - began
-
-    def _compute(self, snapshot: Snapshot, settings: Settings, before: Outcome | None) -> Outcome:
+    def _translate(
+        self, snapshot: Snapshot, settings: Settings, previous: Translation | None
+    ) -> Translation:
         began = time.perf_counter()
-        translation = translate(snapshot, settings, before.translation if before else None)
-        translated = time.perf_counter()
+        translation = translate(snapshot, settings, previous)
+        self._observe("translate", time.perf_counter() - began)
+        return translation
+
+    def _compile(self, translation: Translation, before: Outcome | None) -> Outcome:
+        began = time.perf_counter()
         old_fleets = {one.name: one for one in before.translation.ir.fleets} if before else {}
         old_shards = before.shards if before else {}
         shards: dict[str, Shards] = {}
@@ -250,8 +262,7 @@ class Pipeline:
                 shards[fleet.name] = old_shards[fleet.name]
             else:
                 shards[fleet.name] = compile_fleet(fleet, old_shards.get(fleet.name))
-        self._observe("translate", translated - began)
-        self._observe("compile", time.perf_counter() - translated)
+        self._observe("compile", time.perf_counter() - began)
         return Outcome(
             revision=before.revision + 1 if before else 1,
             translation=translation,
@@ -259,12 +270,15 @@ class Pipeline:
             changed=_changed(shards, old_shards),
         )
 
-    def _count(self, outcome: Outcome, before: Outcome | None) -> None:
-        work, done = self.work, outcome.translation.work
-        work.runs += 1
+    def _count_work(self, translation: Translation) -> None:
+        work, done = self.work, translation.work
         work.routes += done.routes
         work.virtual_hosts += done.virtual_hosts
         work.clusters += done.clusters
+
+    def _count(self, outcome: Outcome, before: Outcome | None) -> None:
+        work = self.work
+        work.runs += 1
         for fleet in outcome.changed:
             old = before.shards.get(fleet) if before else None
             delta = diff(old, outcome.shards[fleet])
@@ -274,6 +288,17 @@ class Pipeline:
         for fleet, old in before.shards.items() if before else ():
             if fleet not in outcome.shards:
                 self.on_change(fleet, old, None)
+
+
+async def _time(compute: Callable[[], _T], threaded: bool) -> tuple[_T, float]:
+    """Compute, in a thread or here, and tell the seconds of CPU that it took."""
+
+    def timed() -> tuple[_T, float]:
+        began = time.thread_time()
+        made = compute()
+        return made, time.thread_time() - began
+
+    return await asyncio.to_thread(timed) if threaded else timed()
 
 
 def _changed(new: Mapping[str, Shards], old: Mapping[str, Shards]) -> frozenset[str]:

@@ -1,21 +1,22 @@
 """ClusterSource: the objects of a cluster, for the pipeline.
 
 In: the cache, what is seen of fleets, the settings. Out: `ready`, which returns when all that translation may read has
-been read: every kind, every referenced Secret and ConfigMap, every selected Pod, and the fleets that there are. Must never: give a snapshot in
-which something is missing only because it has not been read yet.
+been read: every kind, every referenced Secret and ConfigMap, every Pod that is selected already, and the fleets that there are; `select`, for
+it is translation that knows which Pods requests are sent to. Must never: give a snapshot in which something is missing only because it has not
+been read yet.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from operator import is_
 
 from controller.infra.holdings import Holdings
 from controller.kube.cache import Cache
 from controller.kube.fetch import Reference
 from controller.kube.pods import Selection
-from controller.kube.references import READ, referenced, selected
+from controller.kube.references import READ, referenced
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 
@@ -23,7 +24,7 @@ __all__ = ["ClusterSource"]
 
 
 #: The tables that were looked at, the settings, what was found.
-_Known = tuple[tuple[object, ...], Settings, tuple[frozenset[Reference], frozenset[Selection]]]
+_Known = tuple[tuple[object, ...], Settings, frozenset[Reference]]
 
 
 class ClusterSource:
@@ -47,24 +48,22 @@ class ClusterSource:
         while True:
             self._news.clear()
             if self._holdings.synced:
-                snapshot = self._cache.snapshot()
-                references, selections = self._find_referenced(snapshot)
-                read, followed = self._cache.want(references), self._cache.select(selections)
-                if read and followed:
+                read = self._cache.want(self._find_referenced(self._cache.snapshot()))
+                if read and not self._cache.pods.waits:
                     return
             await self._news.wait()
 
-    def _find_referenced(
-        self, snapshot: Snapshot
-    ) -> tuple[frozenset[Reference], frozenset[Selection]]:
-        """Return what `referenced` and `selected` do; most changes touch none of the tables that it reads."""
+    def select(self, selections: Set[Selection]) -> bool:
+        """Say of which Pods a translation makes use; False: not all of them have been read, `ready` returns when they are."""
+        return self._cache.select(selections)
+
+    def _find_referenced(self, snapshot: Snapshot) -> frozenset[Reference]:
+        """Return what `referenced` does; most changes touch none of the tables that it reads."""
         tables = tuple(getattr(snapshot, name) for name in READ)
         settings = self._settings().core()
         known = self._referenced
         if known is None or known[1] != settings or not all(map(is_, known[0], tables)):
-            found = referenced(snapshot, settings), selected(snapshot, settings)
-            known = (tables, settings, found)
-            self._referenced = known
+            known = self._referenced = (tables, settings, referenced(snapshot, settings))
         return known[2]
 
     def snapshot(self) -> Snapshot:

@@ -34,7 +34,7 @@ _LOOK = 2.0  # seconds between looks at the configuration, which has no callback
 #: Of an outcome, by turns of the namespaces; the console has all, and Events are for what is bad, too.
 _WARNINGS = 10
 #: Warnings that statuses tell by conditions.
-_CONDITIONS = frozenset({"EndpointsNotFound", "RouteRulesOverlap", "Shadowed"})
+_CONDITIONS = frozenset({"EndpointsNotFound", "PodsNotRead", "RouteRulesOverlap", "Shadowed"})
 _MOST = 10  # Gateways of a merged fleet that are told by an Event; the statuses of all have it
 
 

@@ -22,7 +22,7 @@ from controller.kube.errors import ApiError
 from controller.kube.fetch import Reference
 from controller.kube.pace import Pace
 from controller.kube.pods import Selection, Table, list_pods
-from controller.kube.references import referenced, selected
+from controller.kube.references import referenced
 from controller.kube.reflector import Item, Target
 from controller.kube.scope import BUILT_IN, Scope
 from controller.kube.store import Source, Store
@@ -31,6 +31,7 @@ from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.resources.kinds import KINDS, Object
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.sortedmap import EMPTY
+from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 
 __all__ = ["Reader"]
@@ -109,7 +110,9 @@ class Reader:
         read = self._store.snapshot()
         found = [read.get(ObjectRef(*one)) or self._stand_ins.get(one) for one in wanted]
         whole = snapshot.replace(changed=[one for one in found if one is not None])
-        pods = await self._select(selected(snapshot, settings))
+        if not any(one.spec.endpoint_selector for one in whole.x_backends.values()):
+            return whole
+        pods = await self._select(translate(whole, settings).selections)
         return msgspec.structs.replace(whole, pods=pods)
 
     async def _select(self, selections: frozenset[Selection]) -> Table:

@@ -88,7 +88,7 @@ class Cache:
             lambda kind: self.served.get(kind) or APIS["v1", kind],
         )
         self._fetched = Source(released=True)
-        self._pods = Pods(kube, self._tell_change, self._pace)
+        self.pods = Pods(kube, self._tell_change, self._pace)  # that `select` names
         self._discovery = Discovery(kube, self._pace)
         self._served: Served | None = None
         self._followed: dict[Target, _Followed] = {}
@@ -101,7 +101,7 @@ class Cache:
         """Follow the cluster until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._fetch.run())
-            group.create_task(self._pods.run())
+            group.create_task(self.pods.run())
             group.create_task(self._follow(group))
 
     # --- for those who use it -------------------------------------------------------------------
@@ -117,7 +117,7 @@ class Cache:
 
     def snapshot(self) -> Snapshot:
         """Return all objects; identical objects and tables where nothing has changed."""
-        found, pods = self._store.snapshot(), self._pods.table()
+        found, pods = self._store.snapshot(), self.pods.table()
         if pods is not found.pods:
             found = self._store.take_pods(pods)
         return found
@@ -132,12 +132,7 @@ class Cache:
 
     def select(self, selections: Set[Selection]) -> bool:
         """Name the Pods to follow, by namespace and labels; returns as `want` does."""
-        return self._pods.want(selections)
-
-    @property
-    def selections(self) -> frozenset[Selection]:
-        """The Pods that are followed."""
-        return self._pods.selections
+        return self.pods.want(selections)
 
     def present(self, ref: ObjectRef) -> Present | None:
         """Return version and status of an object of the gateway groups as last seen, None when it is not there."""
@@ -204,7 +199,7 @@ class Cache:
             f"{kind} {where}/{name}": said
             for (kind, where, name), said in self._fetch.problems.items()
         }
-        found |= self._pods.problems
+        found |= self.pods.problems
         if self._discovery_problem:
             found["discovery"] = self._discovery_problem
         return found
@@ -223,7 +218,7 @@ class Cache:
         for target, one in self._followed.items():
             for cause, count in one.reflector.restarts.items():
                 total[target.api.kind, cause] += count
-        for cause, count in self._pods.restarts.items():
+        for cause, count in self.pods.restarts.items():
             total["Pod", cause] += count
         return total
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import deque
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
 
 import msgspec
 
@@ -20,7 +19,8 @@ from controller.kube.apis import APIS, Api
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.errors import ApiError
-from controller.kube.pace import Backoff, Pace
+from controller.kube.pace import TRIES, Backoff, Pace
+from controller.kube.patience import Open, Patience
 from controller.kube.reflector import Item
 
 __all__ = ["Fetch", "Reference"]
@@ -29,9 +29,6 @@ log = logging.getLogger(__name__)
 
 #: (kind, namespace, name) of a Secret, ConfigMap or ClusterTrustBundle, which has namespace "".
 Reference = tuple[str, str, str]
-
-#: Tries after which a fault of the server with one object counts as an answer: it may be that object's alone.
-_TRIES = 3
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -47,7 +44,7 @@ class _Wanted:
 
     def __init__(self, pace: Pace) -> None:
         self.version = ""  # that was read; "": none
-        self.since = time.monotonic()
+        self.first = False  # wanted since the controller began, and there since then
         self.answered = False  # read, or known that it cannot be
         self.queued = False
         self.busy = False
@@ -82,8 +79,8 @@ class Fetch:
         self._open: set[Reference] = set()  # wanted, existing, and not answered yet
         self._queue: deque[Reference] = deque()
         self._work = asyncio.Semaphore(0)  # one for each entry of the queue
-        self._settled_once = False
-        self._patience: asyncio.TimerHandle | None = None
+        self._begun = False
+        self._patience = Patience(pace.patience, on_settled)
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -94,7 +91,7 @@ class Fetch:
         finally:
             for one in self._wanted.values():
                 _cancel(one.timer)
-            _cancel(self._patience)
+            self._patience.end()
 
     # --- what there is --------------------------------------------------------------------------
 
@@ -118,27 +115,21 @@ class Fetch:
     def want(self, references: Set[Reference]) -> bool:
         """Say what is referred to now; tell whether all of it that exists has been read.
 
-        When some has not, `on_settled` is called later. After the first time that is so, waiting ends with the
-        pace's patience: one object that cannot be read must not hold up every other change.
+        When some has not, `on_settled` is called later. What is referred to the first time is waited for without end, unless it is
+        refused; what comes later with patience (patience.py).
         """
         for reference in self._wanted.keys() - references:
             self._reset(reference, self._wanted.pop(reference))
         for reference in references - self._wanted.keys():
             wanted = self._wanted[reference] = _Wanted(self._pace)
             if reference in self._there:
+                wanted.first = not self._begun
                 self._enqueue(reference, wanted)
-        if not self._open:
-            self._settled_once = True
-            return True
-        if not self._settled_once:
-            return False
-        oldest = min(self._wanted[one].since for one in self._open)
-        left = oldest + self._pace.patience - time.monotonic()
-        if left <= 0:
-            return True
-        _cancel(self._patience)
-        self._patience = asyncio.get_running_loop().call_later(left, self._on_settled)
-        return False
+        self._begun = True
+        return self._patience.ask(self._list_open())
+
+    def _list_open(self) -> Iterator[Open]:
+        return ((one[1], self._wanted[one].first) for one in self._open)
 
     def _reset(self, reference: Reference, wanted: _Wanted) -> None:
         """Forget what was read of an object that is gone or not wanted any more."""
@@ -147,12 +138,12 @@ class Fetch:
         if wanted.version:
             self._on_gone(reference)
         wanted.version, wanted.answered, wanted.again, wanted.tries = "", False, False, 0
+        wanted.first = False
         self._close(reference)
 
     def _enqueue(self, reference: Reference, wanted: _Wanted) -> None:
         if not wanted.answered and reference not in self._open:
             self._open.add(reference)
-            wanted.since = time.monotonic()
         if not wanted.queued and not wanted.busy:
             _cancel(wanted.timer)
             wanted.queued = True
@@ -162,8 +153,7 @@ class Fetch:
     def _close(self, reference: Reference) -> None:
         if reference in self._open:
             self._open.discard(reference)
-            if not self._open:
-                _cancel(self._patience)
+            if not self._patience.waits(self._list_open()):
                 self._on_settled()
 
     # --- reading --------------------------------------------------------------------------------
@@ -218,10 +208,10 @@ class Fetch:
             self.problems[reference] = said
             log.warning("%s %s/%s: cannot be read: %s (tried again)", *reference, said)
         wanted.tries += 1
-        # No answer at all is no fact about this object; a refusal is one.
+        # No answer at all is no fact about this object; a refusal is one. Between two tries credentials are replaced.
         silent = isinstance(error, ApiError) and error.status in (0, 429)
-        passing = isinstance(error, ApiError) and error.passing
-        if not silent and (not passing or wanted.tries >= _TRIES):
+        passing = isinstance(error, ApiError) and (error.passing or error.status == 401)
+        if not silent and (not passing or wanted.tries >= TRIES):
             wanted.answered = True
             self._close(reference)
         loop = asyncio.get_running_loop()

@@ -12,6 +12,10 @@ import time
 
 import msgspec
 
+#: Tries in vain after which a fault of the server counts as an answer: some 10 s of them, which is longer than an election or a
+#: restart of a server takes; what lasts longer may be that object's, or that namespace's, alone.
+TRIES = 8
+
 
 class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """Times are seconds."""

@@ -1,8 +1,8 @@
 """Pods: those that XBackends select by their labels, followed by one watch for each namespace and set of labels.
 
-In: an API server, the selections that are wanted (references.py). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
+In: an API server, the selections that are wanted (translation says which). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
 Of a Pod its first address is kept and whether it serves, so that nothing happens when anything else of it changes. What is wanted no
-longer is forgotten at once. Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller
+longer is forgotten at once; what cannot be read any more stays, and says so. Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller
 starts, or hold everything up because some cannot be read.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from functools import partial
 
 import msgspec
@@ -20,27 +20,27 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.errors import ApiError
-from controller.kube.pace import Pace
+from controller.kube.pace import TRIES, Pace
+from controller.kube.patience import Open, Patience
 from controller.kube.reflector import Item, Key, Reflector, Target
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
 from edgefast.sortedmap import EMPTY, SortedMap
 
-__all__ = ["Pods", "Selection", "Table", "list_pods"]
+__all__ = ["NOT_YET", "Pods", "Selection", "Table", "list_pods"]
 
 log = logging.getLogger(__name__)
 
 #: Namespace, and labels as an API server takes them.
 Selection = tuple[str, str]
-Table = SortedMap[Selection, tuple[SelectedPod, ...]]
+Table = SortedMap[Selection, SelectedPods]
 
 _API = APIS["v1", "Pod"]
 _PAGE = 500
 _LISTS = 8  # selections that `list_pods` reads at once
-#: Lists in vain after which a fault of the server counts as an answer: some 10 s of them, which is longer than an election or a
-#: restart of a server takes; what lasts longer may be that namespace's alone.
-TRIES = 8
 #: Phases in which nothing of a Pod runs any more.
 _OVER = ("Succeeded", "Failed")
+#: Why Pods cannot be read of which the server has said nothing, neither.
+NOT_YET = "no answer yet"
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -73,19 +73,20 @@ class _Followed:
         self.reflector = make(self)
         self.first = first  # wanted since the controller began: there may be proxies that serve it
         self.task: asyncio.Task[None] | None = None
-        self.refused = False  # the server has said, or shown, that it cannot be read
-        self.faults = 0  # of the server, before anything was read
+        self.refused = ""  # why it cannot be read, as the server has said, or shown
+        self.faults = 0  # of the server, since something was read
         self.pods: dict[Key, SelectedPod] = {}
 
     @property
     def answered(self) -> bool:
         """It has been read, or it is known that it cannot be."""
-        return self.reflector.synced or self.refused
+        return self.reflector.synced or bool(self.refused)
 
     @property
-    def namespace(self) -> str:
-        """Whose it is."""
-        return self.selection[0]
+    def found(self) -> SelectedPods:
+        """What is known of them."""
+        unread = self.refused or ("" if self.reflector.synced else NOT_YET)
+        return SelectedPods(pods=tuple(sorted(set(self.pods.values()))), unread=unread)
 
 
 class Pods:
@@ -102,11 +103,7 @@ class Pods:
         self._leaving: list[asyncio.Task[None]] = []
         self._ended: Counter[str] = Counter()  # restarts of reflectors that are no more, by cause
         self._begun = False
-        self._patience: asyncio.TimerHandle | None = None
-        self._until = 0.0  # when patience ends; 0: nothing is waited for with it
-        self._hasty: set[str] = (
-            set()
-        )  # namespaces that patience ended for, until all of them is answered
+        self._patience = Patience(pace.patience, on_change)
 
     async def run(self) -> None:
         """Follow what is wanted until cancelled."""
@@ -122,14 +119,13 @@ class Pods:
                             one.task = group.create_task(one.reflector.run())
                     await self._look.wait()
         finally:
-            self._calm()
+            self._patience.end()
 
     def want(self, selections: Set[Selection]) -> bool:
         """Say what is selected now; tell whether all of it has been read.
 
-        When some has not, `on_change` is called later. What is selected the first time is waited for without end, unless it is refused.
-        Of what comes later waiting ends with the pace's patience, which begins with the first False since a True; then the namespaces
-        that were waited for are waited for no more until all of theirs is answered: who edits without pause holds up nobody else.
+        When some has not, `on_change` is called later. What is selected the first time is waited for without end, unless it is refused;
+        what comes later with patience (patience.py).
         """
         for selection in self._followed.keys() - selections:
             self._drop(selection)
@@ -137,29 +133,20 @@ class Pods:
             self._followed[selection] = _Followed(
                 selection, self._make_reflector, first=not self._begun
             )
+            self._dirty.add(selection)
             self._look.set()
         self._begun = True
-        open_ = [one for one in self._followed.values() if not one.answered]
-        self._hasty &= {one.namespace for one in open_}
-        if any(one.first for one in open_):
-            return False
-        waiting = {one.namespace for one in open_} - self._hasty
-        loop = asyncio.get_running_loop()
-        if waiting and not self._until:
-            self._until = loop.time() + self._pace.patience
-            self._patience = loop.call_at(self._until, self._on_change)
-        if waiting and loop.time() < self._until:
-            return False
-        self._hasty |= waiting
-        self._calm()
-        return True
+        return self._patience.ask(self._list_open())
 
-    def _calm(self) -> None:
-        """Nothing is waited for."""
-        self._until = 0.0
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+    @property
+    def waits(self) -> bool:
+        """Tell whether some of what is selected is waited for."""
+        return self._patience.waits(self._list_open())
+
+    def _list_open(self) -> Iterator[Open]:
+        return (
+            (one.selection[0], one.first) for one in self._followed.values() if not one.answered
+        )
 
     def table(self) -> Table:
         """Return the Pods by selection; the identical table where nothing has changed."""
@@ -167,8 +154,8 @@ class Pods:
             draft = self._table.edit()
             for selection in self._dirty:
                 one = self._followed.get(selection)
-                if one is not None and one.pods:
-                    draft[selection] = tuple(sorted(set(one.pods.values())))
+                if one is not None:
+                    draft[selection] = one.found
                 else:
                     draft.pop(selection, None)
             self._dirty.clear()
@@ -204,7 +191,8 @@ class Pods:
             Target(_API, namespace, label_selector=labels),
             partial(self._on_put, one),
             partial(self._on_delete, one),
-            self._on_change,
+            partial(self._tell, one),
+            on_read=partial(self._on_read, one),
             on_error=partial(self._on_error, one),
             pace=self._pace,
         )
@@ -225,13 +213,26 @@ class Pods:
 
     def _on_error(self, one: _Followed, error: ApiError) -> None:
         """Tell when it is an answer: a refusal is, no answer at all or too much load is not; a fault of the server is when it lasts."""
-        if one.answered or error.status in (0, 429):
+        if one.refused or error.status in (0, 429):
             return
         # Between two tries credentials are replaced and versions go on, too.
         passing = error.passing or error.expired or error.status == 401
         one.faults += passing
-        one.refused = not passing or one.faults >= TRIES
-        if one.refused and self._followed.get(one.selection) is one:
+        if not passing or one.faults >= TRIES:
+            one.refused = error.reason
+            self._tell(one)
+
+    def _on_read(self, one: _Followed, followed: bool) -> None:
+        """Let a refusal go, once a watch says something: what is listed and not watched is out of date at once."""
+        one.faults = 0
+        if one.refused and (followed or not one.reflector.synced):
+            one.refused = ""
+            self._tell(one)
+
+    def _tell(self, one: _Followed) -> None:
+        """There is something else to say of a selection."""
+        if self._followed.get(one.selection) is one:
+            self._dirty.add(one.selection)
             self._on_change()
 
     def _set(self, one: _Followed, key: Key, pod: SelectedPod | None) -> None:
@@ -264,7 +265,7 @@ def _read(item: Item) -> SelectedPod | None:
 async def list_pods(
     kube: Kube, selections: Set[Selection]
 ) -> tuple[Table, dict[Selection, ApiError]]:
-    """Read once what `Pods` would follow, several at a time; and which cannot be read, and why: nothing is known of those."""
+    """Read once what `Pods` would follow, several at a time; and which cannot be read, and why."""
     draft = EMPTY.edit()
     refused: dict[Selection, ApiError] = {}
     turns = asyncio.Semaphore(_LISTS)
@@ -275,9 +276,9 @@ async def list_pods(
                 found = await _list(kube, selection)
             except ApiError as error:
                 refused[selection] = error
+                draft[selection] = SelectedPods(unread=error.reason)
                 return
-        if found:
-            draft[selection] = tuple(sorted(found))
+        draft[selection] = SelectedPods(pods=tuple(sorted(found)))
 
     async with asyncio.TaskGroup() as group:
         for selection in sorted(selections):

@@ -3,7 +3,7 @@
 In: a snapshot and the settings. Out: their names. Referring are Gateways of our classes in watched namespaces
 (listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, XBackends, HTTPRouteFilters
 (bodies of answers), SecurityPolicies (keys of clients, passwords, key sets), BackendTrafficPolicies (bodies of answers), and rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
-read either. And which Pods must be followed, because an XBackend selects them. Pure. Must never: follow a reference of somebody else's Gateway.
+read either. Pure. Must never: follow a reference of somebody else's Gateway.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from controller.kube.fetch import Reference
-from controller.kube.pods import Selection
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.listener import Listener
@@ -22,13 +21,12 @@ from edgefast.resources.model.reference import (
     SecretObjectReference,
 )
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.backend.podselectors import index_selectors
 from edgefast.translate.facts.authority import CLUSTER_KIND, authority_of
 from edgefast.translate.facts.reference import Grants, index_grants, is_granted
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.settings import Settings
 
-__all__ = ["READ", "referenced", "selected"]
+__all__ = ["READ", "referenced"]
 
 #: Tables of a snapshot that are looked at.
 READ = (
@@ -91,14 +89,6 @@ def referenced(snapshot: Snapshot, settings: Settings) -> frozenset[Reference]:
         for (namespace, _), target in snapshot.x_backends.items():
             found.update(_of_x_backend(target, namespace))
     return frozenset(found)
-
-
-def selected(snapshot: Snapshot, settings: Settings) -> frozenset[Selection]:
-    """Return (namespace, labels) of the Pods that translation would look at: so many of a namespace as it follows."""
-    if not settings.enable_x_backend:
-        return frozenset()
-    by_namespace = index_selectors(snapshot)
-    return frozenset((one, text) for one, texts in by_namespace.items() for text in texts)
 
 
 def _of_x_backend(target: XBackend, namespace: str) -> Iterator[Reference]:

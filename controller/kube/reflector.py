@@ -84,6 +84,7 @@ class Reflector:
         on_synced: Callable[[], None] = lambda: None,
         *,
         on_missing: Callable[[], None] = lambda: None,
+        on_read: Callable[[bool], None] = lambda followed: None,
         on_error: Callable[[ApiError], None] = lambda error: None,
         known: dict[Key, str] | None = None,
         pace: Pace | None = None,
@@ -99,6 +100,7 @@ class Reflector:
         self._on_delete = on_delete
         self._on_synced = on_synced
         self._on_missing = on_missing
+        self._on_read = on_read  # told, too, whether it was a watch that said something
         self._on_error = on_error
         self._pace = pace or Pace()
         self._backoff = Backoff(self._pace.backoff_first, self._pace.backoff_most)
@@ -134,7 +136,7 @@ class Reflector:
             self._forget(key)
         self._position = version
         self._settle()
-        self._recover()
+        self._recover(followed=False)
         if not self.synced:
             self.synced = True
             self._on_synced()
@@ -182,7 +184,7 @@ class Reflector:
             # Closed here and now, not by the garbage collector: the connection goes with it.
             async with contextlib.aclosing(events):
                 async for lines in events:
-                    self._recover()
+                    self._recover(followed=True)
                     for line in lines:
                         self._take_event(line)
                         self._settle()
@@ -276,7 +278,8 @@ class Reflector:
         self._failures = 0
         self._backoff.reset()
 
-    def _recover(self) -> None:
+    def _recover(self, *, followed: bool) -> None:
+        self._on_read(followed)
         if self.problem:
             log.info("%s: followed again", self.target)
             self.problem = ""

@@ -42,6 +42,20 @@ ROUTES = (
         + route("rules: [{backendRefs: [{name: empty, port: 80}]}]"),
     ),
     Page(
+        word="PodsNotRead",
+        means="The Pods that an XBackend selects cannot be read: the API server refuses it, fails again and again, or has not answered yet. Those "
+        "that were known before stay, whatever has become of them; without any the backend has no endpoints, and its requests get 503. A "
+        "warning; it goes away when they are read.",
+        fix=(
+            "Forbidden: the controller's role has `list` and `watch` of Pods where `extensionApis.enableXBackend` was set when it was installed; "
+            "the chart makes it, in watched namespaces or for the cluster.",
+            "Anything else is the API server's: the controller's `/ready` and log have its words.",
+        ),
+        seen="XBackend default/carts spec.endpointSelector.matchLabels: PodsNotRead its Pods cannot be read (Forbidden), those that were known "
+        "before stay",
+        where="In the status of the XBackend (`ResolvedRefs`), in Events and in `edgefast explain --live`.",
+    ),
+    Page(
         word="IncompatibleFilters",
         means="Filters of a rule exclude each other: the rule answers 500. An API server with the CRDs of the Gateway API does "
         "not take such a route, and files are refused with Forbidden or Duplicate; it comes from servers with other CRDs.",

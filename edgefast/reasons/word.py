@@ -60,6 +60,7 @@ Word = Literal[
     "PartiallyAssigned",
     "PartiallyInvalidCertificateRef",
     "Pending",
+    "PodsNotRead",
     "PolicyIgnored",
     "PortNotFound",
     "PortNotSpecified",

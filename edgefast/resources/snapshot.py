@@ -37,7 +37,7 @@ from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.namespace import Namespace, implicit_namespace, label_namespace
 from edgefast.resources.kubernetes.secret import Secret
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPods
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.sortedmap import EMPTY, Draft, SortedMap
@@ -102,8 +102,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     http_route_filters: SortedMap[Key, HTTPRouteFilter] = EMPTY
     #: EndpointSlices by (namespace, Service), each tuple sorted by name.
     slices_by_service: SortedMap[Key, tuple[EndpointSlice, ...]] = EMPTY
-    #: Pods by (namespace, selector of an XBackend), each tuple sorted; the controller's cache writes it, no document does.
-    pods: SortedMap[Key, tuple[SelectedPod, ...]] = EMPTY
+    #: Pods by (namespace, selector of an XBackend); the controller's cache writes it, no document does.
+    pods: SortedMap[Key, SelectedPods] = EMPTY
     #: (kind, namespace, name) -> where it came from; only objects from files are in it.
     loaded: SortedMap[tuple[str, str, str], Loaded] = EMPTY
     #: (kind, namespace, name) -> what is known of an object of a file that a mistake keeps out of here.

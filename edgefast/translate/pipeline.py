@@ -17,9 +17,9 @@ import msgspec
 
 from edgefast.problem import Problem
 from edgefast.resources.snapshot import Snapshot
-from edgefast.sortedmap import EMPTY
+from edgefast.sortedmap import EMPTY, SortedMap
 from edgefast.translate.backend.cluster import Clusters
-from edgefast.translate.backend.podselectors import index_selectors
+from edgefast.translate.backend.podselectors import Lack, Selection, Selectors, choose_selectors
 from edgefast.translate.facts.change import (
     changed_attached,
     changed_gateways,
@@ -72,16 +72,30 @@ def translate(
 ) -> Translation:
     """Translate all objects; with `previous`, only what changed since is done anew."""
     memo = _usable_memo(previous, settings)
+    unfollowed = memo.selectors.unfollowed if memo else EMPTY
+    found = _translate(snapshot, settings, previous, unfollowed)
+    chosen = found.memo.selectors.unfollowed
+    if chosen is unfollowed:
+        return found
+    # Whose Pods are followed is known when it is known who is used, which does not depend on it: the second time is the last.
+    made = _translate(snapshot, settings, found, chosen)
+    return msgspec.structs.replace(made, work=found.work.plus(made.work))
+
+
+def _translate(
+    snapshot: Snapshot,
+    settings: Settings,
+    previous: Translation | None,
+    unfollowed: SortedMap[Selection, Lack],
+) -> Translation:
+    """Translate with the selections that are known not to be followed."""
+    memo = _usable_memo(previous, settings)
     before = memo.world if memo else None
     if before and before.snapshot.reference_grants is snapshot.reference_grants:
         grants = before.grants
     else:
         grants = index_grants(snapshot)
-    if before and before.snapshot.x_backends is snapshot.x_backends:
-        selectors = before.selectors
-    else:
-        selectors = index_selectors(snapshot)
-    world = World(snapshot=snapshot, settings=settings, grants=grants, selectors=selectors)
+    world = World(snapshot=snapshot, settings=settings, grants=grants, unfollowed=unfollowed)
 
     # What the outside of a fleet looks like: classes, Gateways, listeners, conflicts.
     keyring = Keyring(snapshot, memo.keyring if memo else None)
@@ -206,6 +220,7 @@ def translate(
     x_backends = judge_x_backends(
         clusters, sums, own, judged, filters, world, memo.x_backends if memo else XBackendStatuses()
     )
+    selectors = choose_selectors(x_backends.wishes, memo.selectors if memo else Selectors())
     statuses = judge_all(
         classes,
         gateways,
@@ -245,6 +260,7 @@ def translate(
         ir=fleets,
         infra=infra,
         statuses=statuses,
+        selections=selectors.followed,
         told=Told(find_problems),
         work=Work(
             routes=routes.made,
@@ -265,6 +281,7 @@ def translate(
             judged=judged,
             uses=uses,
             x_backends=x_backends,
+            selectors=selectors,
             users=users,
             routes=routes.outcomes,
             route_readers=routes.readers,

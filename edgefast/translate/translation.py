@@ -17,6 +17,7 @@ from edgefast.problem import Problem
 from edgefast.resources.snapshot import Key
 from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
+from edgefast.translate.backend.podselectors import Selection, Selectors
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import World
 from edgefast.translate.facts.readers import Readers
@@ -50,6 +51,14 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     policies: int = 0  # SecurityPolicies and BackendTrafficPolicies
     filters: int = 0  # of listeners
 
+    def plus(self, other: Work) -> Work:
+        """Return the sum of both."""
+        pairs = ((name, getattr(self, name) + getattr(other, name)) for name in _WORK)
+        return Work(**dict(pairs))
+
+
+_WORK = Work.__struct_fields__
+
 
 class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Outcomes of every stage, for the next translation."""
@@ -64,6 +73,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     judged: OwnStatuses
     uses: OwnUses
     x_backends: XBackendStatuses
+    selectors: Selectors
     users: tuple[object, ...]  # what statuses of BackendTLSPolicies are judged by
     routes: SortedMap[Key, RouteOutcome]
     route_readers: Readers[Key]
@@ -103,6 +113,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     ir: IR
     infra: tuple[Infra, ...]
     statuses: Statuses
+    selections: frozenset[Selection] = frozenset()  # of the Pods that requests are sent to
     told: Told
     work: Work
     memo: Memo

@@ -77,9 +77,10 @@ class Bench:
         release = Release("edge-gateway", self.namespace)
         names = f"{{{self.namespace}}}"
         watch = "config.edgeGateway.provider.kubernetes.watch"
-        install, problems = load_install(
-            release, settings=[f"{watch}.type=Namespaces", f"{watch}.namespaces={names}"]
-        )
+        settings = [f"{watch}.type=Namespaces", f"{watch}.namespaces={names}"]
+        if "extensionApis" in self._config:  # more roles than without
+            settings.append("config.edgeGateway.extensionApis.enableXBackend=true")
+        install, problems = load_install(release, settings=settings)
         assert install is not None, problems
         self.api.apply(*render_roles(install))
         self.kubeconfig = self._apiserver.kubeconfig_for(f"{self.namespace}/edge-gateway")

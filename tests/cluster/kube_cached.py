@@ -9,9 +9,10 @@ from cluster.world.apiserver import ApiServer
 from controller.kube.cache import Cache
 from controller.kube.client import Kube
 from controller.kube.pace import Pace
-from controller.kube.references import referenced, selected
+from controller.kube.references import referenced
 from controller.kube.scope import Scope
 from edgefast.problem import ObjectRef
+from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from tests.controller.kube.waiting import running
 
@@ -94,7 +95,7 @@ class Following:
     def settled(self) -> bool:
         snapshot = self.cache.snapshot()
         read = self.cache.want(referenced(snapshot, self.settings))
-        return self.cache.select(selected(snapshot, self.settings)) and read
+        return self.cache.select(translate(snapshot, self.settings).selections) and read
 
 
 @contextlib.asynccontextmanager

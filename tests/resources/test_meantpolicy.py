@@ -19,7 +19,8 @@ GROUP = "gateway.networking.k8s.io"
 OURS = "gateway.edge.io/v1alpha1"
 TARGETS = {"targetRefs": [{"group": GROUP, "kind": "HTTPRoute", "name": "web"}]}
 SERVICE = {"targetRefs": [{"group": "", "kind": "Service", "name": "web"}]}
-EXPERIMENTAL = "gateway.networking.x-k8s.io/v1alpha1"
+X_GROUP = "gateway.networking.x-k8s.io"
+EXPERIMENTAL = f"{X_GROUP}/v1alpha1"
 
 
 def policies(
@@ -156,6 +157,12 @@ def test_what_has_no_kind_is_told_by_its_targets(kind: Any) -> None:
         ("v1", "service", "Service"),
         ("core", "Service", "Service"),
         ("gateway.edge.oi", "Backend", "Backend"),
+        # Kinds of the experimental group have an X before them.
+        (X_GROUP, "Backend", "XBackend"),
+        (f"{X_GROUP}/v1alpha1", "backend", "XBackend"),
+        (X_GROUP, "Backends", "XBackend"),
+        (X_GROUP, "XBackends", "XBackend"),
+        (X_GROUP, "x-backend", "XBackend"),
         (None, None, None),
         (GROUP, " ", None),
         (GROUP, "0s", None),
@@ -168,7 +175,8 @@ def test_what_has_no_kind_is_told_by_its_targets(kind: Any) -> None:
         ("apps", "Deployment", ""),
         ("apps/v1", "Deployment", ""),
         ("multicluster.x-k8s.io", "ServiceImport", ""),
-        ("gateway.networking.x-k8s.io", "XListenerSet", ""),
+        (X_GROUP, "XListenerSet", ""),
+        (X_GROUP, "BackendTrafficPolicy", ""),
         ("policy.linkerd.io", "HTTPRoute", ""),
         ("gateway.envoyproxy.io", "HTTPRoute", ""),
         ("gateway.envoyproxy.io/v1alpha1", "Backend", ""),

@@ -16,7 +16,7 @@ import yaml
 
 from edgefast.resources.decode.decode import decode_api_object, decode_documents
 from edgefast.resources.kinds import Object
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation
@@ -33,6 +33,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     settings: Settings = Settings()
     show: tuple[str, ...] = ()  # "infra", or kinds of base objects whose status matters
     pods: dict[str, tuple[SelectedPod, ...]] = {}  # by "namespace labels"
+    unread: dict[str, str] = {}  # why, of Pods that cannot be read, by the same
     unsound: bool = False  # objects go in that the strict decoder refuses, as an API server might
 
 
@@ -62,9 +63,10 @@ def read_input(path: Path) -> Input:
     own = {_key(one): one for one in objects}
     snapshot = Snapshot.of([*own.values(), *base.values()])
     pods = snapshot.pods.edit()
-    for name, some in case.pods.items():
+    for name in case.pods | case.unread:
         namespace, _, labels = name.partition(" ")
-        pods[namespace, labels] = some
+        some, why = case.pods.get(name, ()), case.unread.get(name, "")
+        pods[namespace, labels] = SelectedPods(pods=some, unread=why)
     return Input(
         case=case,
         snapshot=msgspec.structs.replace(snapshot, pods=pods.done()),

@@ -11,10 +11,11 @@ import pytest
 from edgefast.problem import ObjectRef
 from edgefast.resources.gatewayapi.xbackend import EndpointSelector, XBackend
 from edgefast.resources.kinds import EXPERIMENTAL_GROUP, Object
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.backend.podselectors import MOST, index_selectors
+from edgefast.translate.backend.podselectors import MOST
+from edgefast.translate.status.condition import Condition
 from edgefast.translate.status.status import PolicyStatus
 from tests.translate import world
 from tests.translate.test_speed import count_calls
@@ -50,9 +51,10 @@ def route(index: int, *names: str) -> Object:
     return world.route(index, path=f"/{index}", backendRefs=refs)
 
 
-def select(snapshot: Snapshot, labels: str, *addresses: str) -> Snapshot:
+def select(snapshot: Snapshot, labels: str, *addresses: str, unread: str = "") -> Snapshot:
     draft = snapshot.pods.edit()
-    draft["default", labels] = tuple(SelectedPod(address=one) for one in addresses)
+    found = tuple(SelectedPod(address=one) for one in addresses)
+    draft["default", labels] = SelectedPods(pods=found, unread=unread)
     return msgspec.structs.replace(snapshot, pods=draft.done())
 
 
@@ -82,10 +84,15 @@ def policy(own: str, ref: dict[str, Any] | None = None, name: str = "") -> Objec
 
 
 def tell_accepted(found: Translation, name: str) -> tuple[str, int]:
+    (condition,) = conditions_of(found, name)
+    return condition.status, condition.observed_generation
+
+
+def conditions_of(found: Translation, name: str) -> tuple[Condition, ...]:
     status = found.statuses.x_backends["default", name]
     assert isinstance(status, PolicyStatus)
-    ((condition,),) = (one.conditions for one in status.ancestors)
-    return condition.status, condition.observed_generation
+    (entry,) = status.ancestors
+    return entry.conditions
 
 
 @pytest.fixture
@@ -111,6 +118,20 @@ def test_pods_cost_their_cluster_alone(made: tuple[Snapshot, Translation]) -> No
     changed = next(one for one in fleet.clusters if one.name == "xbackend/default/b0")
     assert [one.address for one in changed.endpoints] == ["10.0.0.1", "10.0.0.2"]
     assert same(found, translate(after, CLUSTER))
+
+
+def test_pods_that_cannot_be_read_are_told_of_and_stay(made: tuple[Snapshot, Translation]) -> None:
+    snapshot, before = made
+    after = select(snapshot, "app=a0", "10.0.0.1", unread="Forbidden")
+    found = translate(after, CLUSTER, before)
+    assert (found.work.routes, found.work.clusters) == (0, 1)
+    assert found.ir.fleets == before.ir.fleets
+    accepted, resolved = conditions_of(found, "b0")
+    assert (accepted.status, resolved.type, resolved.status) == ("True", "ResolvedRefs", "False")
+    assert resolved.reason == "PodsNotRead" and "(Forbidden)" in resolved.message
+    assert same(found, translate(after, CLUSTER))
+    back = translate(snapshot, CLUSTER, found)
+    assert conditions_of(back, "b0") == (accepted,) and same(back, before)
 
 
 def test_an_edit_costs_those_who_name_it(made: tuple[Snapshot, Translation]) -> None:
@@ -174,9 +195,9 @@ def test_labels_that_are_refused_take_no_place(labels: dict[str, str]) -> None:
     name = next(iter(labels))
     older = [pods(f"a{at}", {**labels, name: f"{labels[name]}{at}"[-63:]}) for at in range(MOST)]
     snapshot = Snapshot.of([world.gateway_class(), world.gateway(), *older])
-    snapshot = snapshot.replace(changed=[pods("b", {"app": "web"}), route(0, "b"), route(1, "a0")])
-    assert index_selectors(snapshot) == {"default": frozenset(("app=web",))}
-    found = translate(snapshot, CLUSTER)
+    users = [route(1, *(f"a{at}" for at in range(MOST))), route(0, "b")]
+    found = translate(snapshot.replace(changed=[pods("b", {"app": "web"}), *users]), CLUSTER)
+    assert found.selections == {("default", "app=web")}
     assert tell_accepted(found, "b") == ("True", 0)
     assert tell_accepted(found, "a0") == ("False", 0)
 
@@ -212,7 +233,11 @@ def test_any_history_comes_to_the_same(seed: int) -> None:
                 snapshot = snapshot.replace(changed=[route(random.randint(0, 3), *names)])
             case 3:
                 label = f"app=a{random.randint(0, 20)}{random.randint(0, 5)}"
-                snapshot = select(snapshot, label, *(["10.0.0.1"] * random.randint(0, 1)))
+                some, why = (
+                    ["10.0.0.1"] * random.randint(0, 1),
+                    random.choice(("", "", "Forbidden")),
+                )
+                snapshot = select(snapshot, label, *some, unread=why)
             case 4:
                 gone = [
                     ObjectRef("XBackend", *key, EXPERIMENTAL_GROUP)

@@ -82,6 +82,7 @@ def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
         "OverlappingHostnames",
         "PartiallyInvalidCertificateRef",
         "Pending",
+        "PodsNotRead",
         "PortNotSpecified",
         "RefusedByProxies",
         "TicketKeysNotKept",

@@ -196,6 +196,8 @@ def _decode_one(
         obj = _decode_fast(raw, info)
         if obj is not None and next(check_version(obj, version), None) is None:
             named = _ref(raw, kind, group, info.namespaced) if misplaced else None
+            if kind in CLOSING_KINDS:
+                obj = aim_policy(obj, None)
             return Found(prefix, obj, named, misplaced)
     walk = Walk(info.kind, redact=info.kind == "Secret")
     built: Object | None = walk.build(info.struct, raw)

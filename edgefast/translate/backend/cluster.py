@@ -37,8 +37,9 @@ class ClusterOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fal
 
     cluster: ir.Cluster
     broken: str = ""  # why requests must fail
-    mismatch: str = ""  # why none of the endpoints that there are is on its port
+    mismatch: str = ""  # why none of the endpoints that there are, or may be, is used
     session: ir.SessionPersistence | None = None  # what an XBackend says of its clients
+    selects: str = ""  # labels of the Pods that it asks for
     reads: tuple[Fact, ...] = ()  # but for those that its name says
     secrets: tuple[ir.Secret, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -73,6 +74,7 @@ class Clusters:
         self._uses = uses.edit()
         self._noted = noted
         self.touched: set[ClusterRef] = set()  # made anew
+        self._dropped: set[ClusterRef] = set()
         self.made = 0
 
     @property
@@ -141,14 +143,17 @@ class Clusters:
         if dropped is not None:
             follow(self._readers, ref, dropped.reads)
             self._stale.add(ref)
+            self._dropped.add(ref)
 
     @property
     def noted(self) -> frozenset[ClusterRef]:
         """Those of which there is something to tell."""
-        looked = self._noted | self.touched
-        return frozenset(
-            ref for ref in looked if ref in self._outcomes and self._outcomes[ref].problems
-        )
+        looked = self.touched | self._dropped
+        if not looked:
+            return self._noted
+        outcomes = self._outcomes
+        told = (ref for ref in looked if (one := outcomes.get(ref)) is not None and one.problems)
+        return (self._noted - looked).union(told)
 
     def problems(self) -> Iterator[Problem]:
         """Give the problems of all clusters, by cluster."""
@@ -257,7 +262,9 @@ def _translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Cl
             protocol=made.protocol,
         ),
         broken=made.broken,
+        mismatch=made.unread,
         session=made.session,
+        selects=made.selects,
         reads=_note(ref, reader),
         secrets=made.secrets,
         problems=made.problems,

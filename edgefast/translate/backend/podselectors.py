@@ -1,44 +1,106 @@
-"""Pod selectors: which labels of XBackends Pods are followed by, namespace by namespace.
+"""Pod selectors: which labels of XBackends Pods are followed by.
 
-In: a snapshot. Out: the selectors, as texts that an API server takes. Each one is a watch, so there are MOST of them in a namespace: those of
+In: what each XBackend that is used, and with which nothing else is wrong, selects. Out: the selections that are followed, as texts that an API
+server takes, and those that are not, and why. Each one is a watch, so there are MOST of them in a namespace and MOST_OF_ALL over all: those of
 the oldest XBackends; XBackends that say the same labels share one. The controller follows these, and translation refuses the others.
-Selectors that are refused for what they say themselves have no place among them.
-Must never: depend on anything but the XBackends of the namespace.
+An XBackend that nobody uses, or that is refused for anything else, has no place among them.
+Must never: let depend who is followed on who was followed before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from edgefast.resources.gatewayapi.xbackend import EndpointSelector
 from edgefast.resources.rules.rule import Violation
 from edgefast.resources.rules.xbackend import check_labels
-from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.translate.match.precedence import age_order
+from edgefast.resources.snapshot import Key
+from edgefast.sortedmap import EMPTY, SortedMap, find_unlike
+from edgefast.translate.match.precedence import Age
 
-__all__ = ["MOST", "Selectors", "check_selector", "index_selectors"]
+__all__ = [
+    "MOST",
+    "MOST_OF_ALL",
+    "Lack",
+    "Selection",
+    "Selectors",
+    "Wish",
+    "check_selector",
+    "choose_selectors",
+]
 
-#: Different selectors of one namespace.
+#: Different selections of one namespace.
 MOST = 16
+#: Of all namespaces together: so many watches more than of collections are open at an API server from each replica of the controller.
+MOST_OF_ALL = 256
 #: Labels of one selector (maxProperties of the CRD).
 _MOST_LABELS = 64
 #: Characters of one, which stands in the URL of each list and watch: half of the 8 kB of a request line that servers and proxies take.
 _MOST_TEXT = 4096
-#: By namespace.
-Selectors = Mapping[str, frozenset[str]]
+
+#: Namespace, and labels as an API server takes them.
+Selection = tuple[str, str]
+#: Which bound a selection is beyond.
+Lack = Literal["namespace", "all"]
 
 
-def index_selectors(snapshot: Snapshot) -> Selectors:
-    """Return the selectors that Pods are followed by."""
-    found: dict[str, dict[str, None]] = {}
-    for key in _by_age(snapshot):
-        spec = snapshot.x_backends[key].spec
-        labels = spec.endpoint_selector
-        if spec.type != "EndpointSelector" or labels is None:
+class Wish(NamedTuple):
+    """What one XBackend selects, and how old it is."""
+
+    age: Age
+    labels: str
+
+
+class Selectors(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Who is followed; never changed after it was made."""
+
+    wishes: SortedMap[Key, Wish] = EMPTY  # by XBackend
+    queue: SortedMap[Age, Selection] = EMPTY  # the same, oldest first
+    followed: frozenset[Selection] = frozenset()
+    unfollowed: SortedMap[Selection, Lack] = EMPTY
+
+
+def choose_selectors(wishes: SortedMap[Key, Wish], previous: Selectors) -> Selectors:
+    """Return who is followed of these; the identical `unfollowed` where it is the same as before."""
+    if wishes is previous.wishes:
+        return previous
+    queue = previous.queue.edit()
+    gone, come = find_unlike(previous.wishes, wishes)
+    for wish in gone.values():
+        del queue[wish.age]
+    for (namespace, _), wish in come.items():
+        queue[wish.age] = (namespace, wish.labels)
+    ordered = queue.done()
+    followed, beyond = _divide(ordered.values())
+    known, unfollowed = dict(previous.unfollowed.items()), previous.unfollowed.edit()
+    for one in known.keys() - beyond.keys():
+        del unfollowed[one]
+    for one, lack in beyond.items():
+        if known.get(one) != lack:
+            unfollowed[one] = lack
+    return Selectors(wishes=wishes, queue=ordered, followed=followed, unfollowed=unfollowed.done())
+
+
+def _divide(selections: Iterable[Selection]) -> tuple[frozenset[Selection], dict[Selection, Lack]]:
+    """Return the selections that are followed and those that are not, of all in their order."""
+    followed: set[Selection] = set()
+    beyond: dict[Selection, Lack] = {}
+    counts: dict[str, int] = {}
+    for one in selections:
+        if one in followed or one in beyond:
             continue
-        if len(found.get(key[0], ())) < MOST and not any(check_selector(labels)):
-            found.setdefault(key[0], {}).setdefault(labels.text)
-    return {namespace: frozenset(texts) for namespace, texts in found.items()}
+        count = counts.get(one[0], 0)
+        if count >= MOST:
+            beyond[one] = "namespace"
+        elif len(followed) >= MOST_OF_ALL:
+            beyond[one] = "all"
+        else:
+            followed.add(one)
+            counts[one[0]] = count + 1
+    return frozenset(followed), beyond
 
 
 def check_selector(selector: EndpointSelector) -> Iterable[Violation]:
@@ -55,8 +117,3 @@ def check_selector(selector: EndpointSelector) -> Iterable[Violation]:
         said = f"{size} characters of labels, at most {_MOST_TEXT}"
         return (Violation(path, "TooMany", said),)
     return ()
-
-
-def _by_age(snapshot: Snapshot) -> list[Key]:
-    table = snapshot.x_backends
-    return sorted(table, key=lambda key: age_order(table[key].metadata))

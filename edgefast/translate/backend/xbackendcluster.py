@@ -26,7 +26,7 @@ from edgefast.resources.rules.xbackend import (
     check_type,
 )
 from edgefast.translate.backend.peer import read_authorities, read_certificate, read_names
-from edgefast.translate.backend.podselectors import MOST, check_selector
+from edgefast.translate.backend.podselectors import MOST, MOST_OF_ALL, check_selector
 from edgefast.translate.backend.session import translate_session
 from edgefast.translate.backend.xbackend import ONLY_HTTP1
 from edgefast.translate.facts.clusterref import ClusterRef
@@ -53,6 +53,8 @@ class XBackendOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     protocol: ir.UpstreamProtocol = "http1"
     session: ir.SessionPersistence | None = None
     secrets: tuple[ir.Secret, ...] = ()
+    selects: str = ""  # labels of Pods, whether these are followed or not; "": none, or something is wrong with it
+    unread: str = ""  # why there may be Pods where none is known
     broken: str = ""
     problems: tuple[Problem, ...] = ()
 
@@ -78,7 +80,7 @@ def translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> XBa
         end = "" if reader.settings.standalone else "."
         ready = (ir.Endpoint(hostname=f"{host.hostname}{end}", port=spec.port.value),)
     elif spec.endpoint_selector is not None:
-        ready, leaving = _select(backend, spec.endpoint_selector, reader, report)
+        _check_selects(spec.endpoint_selector, reader, report)
     tls: ir.UpstreamTls | None = None
     secrets: tuple[ir.Secret, ...] = ()
     if spec.tls is not None:
@@ -89,8 +91,14 @@ def translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> XBa
     if session is not None and not session.name:
         named = ir.name_session(f"xbackend/{ref.namespace}/{ref.name}", 0)
         session = msgspec.structs.replace(session, name=named)
+    selects = unread = ""
+    if spec.endpoint_selector is not None and not report.refused:
+        # Last: what is refused for anything else asks for no Pods.
+        selects = spec.endpoint_selector.text
+        ready, leaving, unread = _select(backend, selects, reader, report)
     if report.refused:
-        return XBackendOutcome(broken=report.refused[0].text(), problems=report.problems)
+        broken = report.refused[0].text()
+        return XBackendOutcome(selects=selects, broken=broken, problems=report.problems)
     if ref.protocol == "raw":  # the client's own TLS is passed on
         tls, secrets = None, ()
     return XBackendOutcome(
@@ -100,6 +108,8 @@ def translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> XBa
         protocol=_protocol_of(backend, ref, tls),
         session=session,
         secrets=secrets,
+        selects=selects,
+        unread=unread,
         problems=report.problems,
     )
 
@@ -125,33 +135,46 @@ def _protocol_of(
     return "alpn" if tls is not None and backend.spec.protocol not in ONLY_HTTP1 else "http1"
 
 
-def _select(
-    backend: XBackend, selector: EndpointSelector, reader: Reader, report: Report
-) -> tuple[tuple[ir.Endpoint, ...], tuple[ir.Endpoint, ...]]:
-    """Return the Pods that serve, and those that are leaving."""
-    namespace, path = backend.metadata.namespace, "spec.endpointSelector.matchLabels"
+def _check_selects(selector: EndpointSelector, reader: Reader, report: Report) -> None:
     if reader.settings.standalone:
         said = "EndpointSelector selects Pods, and there are none without a cluster"
         hint = "use a Service with its EndpointSlice, or a Backend with ip"
         report.refuse("spec.type", "NotSupported", said, hint)
-        return (), ()
-    if refuse_violations(check_selector(selector), report, "spec.endpointSelector"):
-        return (), ()
-    if not reader.follows(namespace, selector.text):
+    else:
+        refuse_violations(check_selector(selector), report, "spec.endpointSelector")
+
+
+def _select(
+    backend: XBackend, selects: str, reader: Reader, report: Report
+) -> tuple[tuple[ir.Endpoint, ...], tuple[ir.Endpoint, ...], str]:
+    """Return the Pods that serve, those that are leaving, and why none is known though there may be some."""
+    namespace, path = backend.metadata.namespace, "spec.endpointSelector.matchLabels"
+    if lack := reader.why_unfollowed(namespace, selects):
+        whose, most = f"namespace {namespace}", MOST
+        hint = "let XBackends share labels, or move some to another namespace"
+        if lack == "all":
+            whose, most = "all namespaces", MOST_OF_ALL
+            hint = "let XBackends share labels, or use Services"
         said = (
-            f"XBackends of namespace {namespace} select Pods by more than {MOST} different sets of labels; "
+            f"XBackends in use of {whose} select Pods by more than {most} different sets of labels; "
             "the oldest ones are followed, this is not"
         )
-        hint = "let XBackends share labels, or move some to another namespace"
         report.refuse(path, "TooMany", said, hint)
-        return (), ()
+        return (), (), ""
     ready: dict[ir.Endpoint, None] = {}
     leaving: dict[ir.Endpoint, None] = {}
-    for pod in reader.pods(namespace, selector.text):
+    found = reader.pods(namespace, selects)
+    for pod in found.pods:
         if address := read_address(pod.address):
-            found = ir.Endpoint(address=str(address), port=backend.spec.port.value)
-            (leaving if pod.leaving else ready)[found] = None
-    return _sorted(ready), _sorted(leaving)
+            endpoint = ir.Endpoint(address=str(address), port=backend.spec.port.value)
+            (leaving if pod.leaving else ready)[endpoint] = None
+    why = ""
+    if found.unread:
+        said, known = f"its Pods cannot be read ({found.unread})", ready or leaving
+        fate = "those that were known before stay" if known else "and none is known"
+        report.warn(path, "PodsNotRead", f"{said}, {fate}")
+        why = "" if known else said
+    return _sorted(ready), _sorted(leaving), why
 
 
 def _sorted(endpoints: dict[ir.Endpoint, None]) -> tuple[ir.Endpoint, ...]:

@@ -39,8 +39,7 @@ def changed_objects(old: World, new: World) -> set[Fact]:
     changed.update(_diff("Namespace", before.namespaces, after.namespaces))
     for fact in _diff_plain(old.grants, new.grants):
         changed.add(("Grants", "", fact))
-    for namespace in _diff_plain(old.selectors, new.selectors):
-        changed.add(("Selectors", "", namespace))
+    changed.update(_diff("Unfollowed", old.unfollowed, new.unfollowed))
     return changed
 
 

@@ -46,5 +46,5 @@ class ClusterState(NamedTuple):
     name: str  # the cluster's in the IR: the one text of it
     available: bool  # it has an endpoint to send to
     broken: str  # why requests must fail, "" when it works
-    mismatch: str = ""  # why none of the endpoints that there are is on its port
+    mismatch: str = ""  # why none of the endpoints that there are, or may be, is used
     session: ir.SessionPersistence | None = None  # what it says itself of its clients

@@ -23,7 +23,7 @@ from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.namespace import NAME_LABEL
 from edgefast.resources.kubernetes.secret import Secret
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPods
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.snapshot import Key, Snapshot
@@ -52,6 +52,7 @@ CLUSTER_OF = {
 
 _LIMIT_STORE = ("LimitStore", "", "")
 _NOTHING: Mapping[str, Level] = {}
+_NO_PODS = SelectedPods()
 
 
 def implied_by(ref: ClusterRef) -> tuple[Fact, ...]:
@@ -114,7 +115,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     snapshot: Snapshot
     settings: Settings
     grants: Grants
-    selectors: Mapping[str, frozenset[str]] = {}  # that Pods are followed by, by namespace
+    unfollowed: Mapping[Key, str] = {}  # selections whose Pods are not followed, and why
     gateways: Mapping[Key, GatewayView | None] = {}  # None: it exists, but is not ours
     policies: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
     attached: SortedMap[Target, Level] = EMPTY  # SecurityPolicies and BackendTrafficPolicies
@@ -173,15 +174,15 @@ class Reader:
         self.reads.add(("XBackend", namespace, name))
         return self._world.snapshot.x_backends.get((namespace, name))
 
-    def follows(self, namespace: str, selector: str) -> bool:
-        """Tell whether the Pods of a selector are followed: a namespace may have so many."""
-        self.reads.add(("Selectors", "", namespace))
-        return selector in self._world.selectors.get(namespace, ())
+    def why_unfollowed(self, namespace: str, selector: str) -> str:
+        """Return why the Pods of a selector are not followed, "" when they are: there may be so many selectors."""
+        self.reads.add(("Unfollowed", namespace, selector))
+        return self._world.unfollowed.get((namespace, selector), "")
 
-    def pods(self, namespace: str, selector: str) -> tuple[SelectedPod, ...]:
+    def pods(self, namespace: str, selector: str) -> SelectedPods:
         """Return the Pods that a selector has."""
         self.reads.add(("Pods", namespace, selector))
-        return self._world.snapshot.pods.get((namespace, selector), ())
+        return self._world.snapshot.pods.get((namespace, selector), _NO_PODS)
 
     def rate_limit_filter(self, namespace: str, name: str) -> RateLimitFilter | None:
         """Return a RateLimitFilter."""

@@ -1,26 +1,29 @@
 """Statuses of XBackends: one entry per Gateway of ours whose routes, policies or listener filters send to one, or would if it were sound.
 
-In: what clusters of XBackends came to, who uses them. Out: statuses, in the words of the installed CRDs: v1.6 calls the entries parents,
-v1.7 ancestors. Only those are judged anew whose cluster was made anew, or whose users differ.
-Source: Gateway API XBackend status (Accepted; at most 32 entries).
+In: what clusters of XBackends came to, who uses them. Out: what those that are used select, and statuses, in the words of the installed CRDs:
+v1.6 calls the entries parents, v1.7 ancestors. Only those are judged anew whose cluster was made anew, or whose users differ.
+Source: Gateway API XBackend status (Accepted; at most 32 entries). ResolvedRefs is there only while Pods cannot be read.
 Must never: list a Gateway of another controller, or differ from what is judged when there is no before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from edgefast.problem import Problem
+from edgefast.resources.gatewayapi.xbackend import XBackend
 from edgefast.resources.model.reference import ParentReference
 from edgefast.resources.snapshot import Key
-from edgefast.sortedmap import EMPTY, SortedMap, find_unlike
-from edgefast.translate.backend.cluster import Clusters
+from edgefast.sortedmap import EMPTY, Draft, SortedMap, find_unlike
+from edgefast.translate.backend.cluster import ClusterOutcome, Clusters
+from edgefast.translate.backend.podselectors import Wish
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import World
 from edgefast.translate.filter.listenerfilter import ListenerFilters
 from edgefast.translate.judge.ownstatus import OwnStatuses
+from edgefast.translate.match.precedence import age_order
 from edgefast.translate.policy.closed import OwnKey
 from edgefast.translate.policy.own import OwnPolicies
 from edgefast.translate.route.routesums import RouteSums
@@ -46,6 +49,7 @@ class XBackendStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Those of all XBackends that are used, and by whom."""
 
     statuses: SortedMap[Key, XBackendStatus] = EMPTY
+    wishes: SortedMap[Key, Wish] = EMPTY  # of those that select Pods
     users: SortedMap[tuple[Key, Key], int] = EMPTY  # by routes
     asked: Mapping[Key, frozenset[Key]] = {}  # by policies and filters
 
@@ -60,7 +64,7 @@ def judge_x_backends(
     previous: XBackendStatuses,
 ) -> XBackendStatuses:
     """Return all statuses."""
-    asked = _find_asked(own, judged, filters)
+    asked = _find_asked(own, judged, filters, world)
     suspects = {(ref.namespace, ref.name) for ref in clusters.touched if ref.kind == "xbackend"}
     if sums.x_users is not previous.users:
         for unlike in find_unlike(previous.users, sums.x_users):
@@ -70,22 +74,38 @@ def judge_x_backends(
             suspects.add(key)
     if not suspects and sums.x_users is previous.users:
         return previous
-    statuses = previous.statuses.edit()
+    statuses, wishes = previous.statuses.edit(), previous.wishes.edit()
     for key in sorted(suspects):
         gateways = sorted({*sums.x_users_of(key), *asked.get(key, ())})
         backend = world.snapshot.x_backends.get(key)
         if backend is None or not gateways:
             statuses.pop(key, None)
+            wishes.pop(key, None)
             continue
-        accepted = _judge(_problems_of(key, clusters), backend.metadata.generation)
-        status = _shape(accepted, gateways[:MAX_ENTRIES], world)
+        outcomes = tuple(_outcomes_of(key, clusters))
+        conditions = _judge(_problems_of(outcomes), backend.metadata.generation)
+        status = _shape(conditions, gateways[:MAX_ENTRIES], world)
         if statuses.get(key) != status:
             statuses[key] = status
-    return XBackendStatuses(statuses=statuses.done(), users=sums.x_users, asked=asked)
+        _note_wish(wishes, key, backend, outcomes)
+    return XBackendStatuses(
+        statuses=statuses.done(), wishes=wishes.done(), users=sums.x_users, asked=asked
+    )
+
+
+def _note_wish(
+    wishes: Draft[Key, Wish], key: Key, backend: XBackend, outcomes: Iterable[ClusterOutcome]
+) -> None:
+    selects = next((one.selects for one in outcomes if one.selects), "")
+    wish = Wish(age_order(backend.metadata), selects)
+    if not selects:
+        wishes.pop(key, None)
+    elif wishes.get(key) != wish:
+        wishes[key] = wish
 
 
 def _find_asked(
-    own: OwnPolicies, judged: OwnStatuses, filters: ListenerFilters
+    own: OwnPolicies, judged: OwnStatuses, filters: ListenerFilters, world: World
 ) -> dict[Key, frozenset[Key]]:
     """Return the Gateways at which policies and listener filters ask an XBackend."""
     found: dict[Key, set[Key]] = {}
@@ -94,9 +114,10 @@ def _find_asked(
         status = judged.of(key[0]).get(key[1:])
         for entry in status.ancestors if status is not None else ():
             ref = entry.ancestor_ref
-            if ref.kind == "Gateway":
-                for backend in backends:
-                    found.setdefault(backend, set()).add((ref.namespace or key[1], ref.name))
+            gateway = (ref.namespace or key[1], ref.name)
+            if ref.kind == "Gateway" and world.gateways.get(gateway) is not None:
+                for backend in backends:  # a target that is not there is an ancestor, too
+                    found.setdefault(backend, set()).add(gateway)
     for one in filters.outcomes.values():
         for backend in _backends_of(one.clusters):
             found.setdefault(backend, set()).add(one.gateway)
@@ -117,40 +138,47 @@ def _backends_of(clusters: Iterable[ClusterRef]) -> set[Key]:
     return {(one.namespace, one.name) for one in clusters if one.kind == "xbackend"}
 
 
-def _problems_of(key: Key, clusters: Clusters) -> tuple[Problem, ...]:
-    """Return what is wrong with an XBackend, whatever is spoken to it."""
-    found: dict[Problem, None] = {}
-    outcomes = clusters.outcomes
-    begin = ("xbackend", *key)
+def _outcomes_of(key: Key, clusters: Clusters) -> Iterator[ClusterOutcome]:
+    """Give what an XBackend came to, by what is spoken to it."""
+    outcomes, begin = clusters.outcomes, ("xbackend", *key)
     for ref in outcomes.starting_at(begin):
         if ref[:3] != begin:
-            break
-        found.update((one, None) for one in outcomes[ref].problems if one.severity == "error")
-    return tuple(found)
+            return
+        yield outcomes[ref]
 
 
-def _judge(problems: tuple[Problem, ...], generation: int) -> Condition:
-    if problems:
-        return fails("Accepted", "Invalid", render_problems(problems), generation)
-    return holds("Accepted", "Accepted", "XBackend is accepted", generation)
+def _problems_of(outcomes: Iterable[ClusterOutcome]) -> tuple[Problem, ...]:
+    """Return what is wrong with an XBackend, whatever is spoken to it."""
+    return tuple(dict.fromkeys(one for outcome in outcomes for one in outcome.problems))
 
 
-def _shape(accepted: Condition, gateways: Iterable[Key], world: World) -> XBackendStatus:
+def _judge(problems: tuple[Problem, ...], generation: int) -> tuple[Condition, ...]:
+    """Say whether it is accepted; and, while it is so, that its Pods cannot be read: the API has no word for that."""
+    if wrong := [one for one in problems if one.severity == "error"]:
+        return (fails("Accepted", "Invalid", render_problems(wrong), generation),)
+    accepted = holds("Accepted", "Accepted", "XBackend is accepted", generation)
+    if unread := [one for one in problems if one.reason == "PodsNotRead"]:
+        said = render_problems(unread)
+        return (accepted, fails("ResolvedRefs", "PodsNotRead", said, generation))
+    return (accepted,)
+
+
+def _shape(
+    conditions: tuple[Condition, ...], gateways: Iterable[Key], world: World
+) -> XBackendStatus:
     controller = world.settings.controller_name
     refs = [ParentReference(namespace=namespace, name=name) for namespace, name in gateways]
     if world.settings.bundle_version.startswith(_OLDER):
         return RouteStatus(
             parents=tuple(
-                RouteParentStatus(
-                    parent_ref=ref, controller_name=controller, conditions=(accepted,)
-                )
+                RouteParentStatus(parent_ref=ref, controller_name=controller, conditions=conditions)
                 for ref in refs
             )
         )
     return PolicyStatus(
         ancestors=tuple(
             PolicyAncestorStatus(
-                ancestor_ref=ref, controller_name=controller, conditions=(accepted,)
+                ancestor_ref=ref, controller_name=controller, conditions=conditions
             )
             for ref in refs
         )

@@ -23,6 +23,7 @@ from edgefast.resources.edge.policytarget import (
     is_target,
 )
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
+from edgefast.resources.foreign.meanttarget import hint_at_kind
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.facts.clusterref import ClusterRef
@@ -123,7 +124,9 @@ def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str],
                 targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
         elif not is_target(name, ref.group, ref.kind):
             named = f"{ref.group}/{ref.kind}" if ref.group != GATEWAY_GROUP else ref.kind
-            hint = did_you_mean(ref.kind, kinds) if ref.group == GATEWAY_GROUP else ""
+            hint = hint_at_kind(ref.group, ref.kind)
+            if ref.group == GATEWAY_GROUP:
+                hint = did_you_mean(ref.kind, kinds)
             said, slip = supported_text(named, kinds), ("spec", "targetRefs", at) in meant
             problem = report.refuse(
                 f"{path}.kind",

@@ -234,6 +234,10 @@ def _translate_share(
     )
     if cluster is None:
         reason = report.unresolved[unresolved].text()
+        if ref.filters:
+            # Who is used must not depend on whether another one can be sent to: what is wrong with the filters is told when this is mended.
+            where = msgspec.structs.replace(place, limits=False)
+            translate_filters(ref.filters, where, reader, Report(report.object), path)
         return ir.BackendRef(weight=ref.weight, reason=reason), []
     # No other kind says anything of sessions.
     session = reader.cluster(cluster).session if cluster.kind == "xbackend" else None

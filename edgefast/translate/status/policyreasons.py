@@ -139,6 +139,14 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "to it are answered 500.",
             ours=True,
         ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "PodsNotRead",
+            "The Pods that it selects cannot be read. Those that were known stay; without any its requests are answered 503. It is there only "
+            "while that is so.",
+            ours=True,
+        ),
     ),
     "BackendTrafficPolicy": (
         Reason("Accepted", "True", "Accepted", "As of a SecurityPolicy, and so are the others."),

@@ -367,6 +367,9 @@ fault of ours or a want of memory of theirs, is told as `Programmed` False: on l
 What a controller answers for no more (its class or the configuration has another `controllerName`, its namespace is not watched) has
 `Accepted` and `Programmed` `Unknown` with the reason `Pending`, as before any controller has seen it; the message says why and
 names the fleet that goes on with its last table (and whether pods that are made now can have it), and `addresses` are where that one answers. Entries in routes and policies go.
+
+Entries in XBackends that were written before `extensionApis.enableXBackend` was switched off stay as they were: with it goes the right to read XBackends
+and to write their statuses. Requests to them are answered 500 from then on, which the routes that name them say.
 """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -58,6 +58,9 @@ class Small:
 
     def snapshot(self) -> Snapshot:
         return self.objects
+
+    def select(self, selections: Set[Any]) -> bool:
+        return not selections
 
     async def sent(self) -> None:
         pass

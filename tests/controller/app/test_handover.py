@@ -86,6 +86,9 @@ class Room:
     def snapshot(self) -> Snapshot:
         return self.objects
 
+    def select(self, selections: Set[Any]) -> bool:
+        return not selections
+
     def settings(self) -> Settings:
         return Settings(standalone=False, fleets=tuple(self.infra.states()))
 

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import pytest
 from aiohttp import web
 
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.fetch import Fetch, Reference
-from controller.kube.pace import Pace
+from controller.kube.pace import TRIES, Pace
 from controller.kube.reflector import Item
 
 from .script import failure, obj, scripted
@@ -200,7 +201,7 @@ def test_a_refusal_holds_nobody_up_and_heals() -> None:
     run(test())
 
 
-def test_a_fault_of_one_object_is_an_answer_after_three_tries() -> None:
+def test_a_fault_of_one_object_is_an_answer_when_it_lasts() -> None:
     server = Server()
     server.failing = {"a": 500}
 
@@ -209,7 +210,101 @@ def test_a_fault_of_one_object_is_an_answer_after_three_tries() -> None:
             told.fetch.note(A, "1")
             assert not told.fetch.want({A})
             await until(lambda: told.settled, "settled")
-            assert told.fetch.want({A}) and server.calls["a"] >= 3
+            assert told.fetch.want({A}) and server.calls["a"] >= TRIES
+
+    run(test())
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 401])
+def test_a_passing_fault_is_no_answer(status: int) -> None:
+    server = Server()
+    server.failing = {"a": status}
+
+    async def test() -> None:
+        async with fetching(server) as told:
+            told.fetch.note(A, "1")
+            assert not told.fetch.want({A})
+            await until(lambda: server.calls["a"] >= 4, "tried again")
+            server.failing = {}
+            await until(lambda: told.settled, "settled")
+            assert told.fetch.want({A}) and told.held == {"a": "1"}
+
+    run(test(), seconds=20.0)
+
+
+def named(name: str, namespace: str = "ns") -> Reference:
+    return ("Secret", namespace, name)
+
+
+async def _read(told: Told, *references: Reference) -> None:
+    """Have these read once."""
+    for one in references:
+        told.fetch.note(one, "1")
+    await until(lambda: told.fetch.want(set(references)), "read")
+
+
+def test_who_refers_to_ever_new_objects_holds_up_nobody() -> None:
+    server = Server()
+    server.versions |= {f"v{at}": 1 for at in range(10_000)}
+
+    async def test() -> None:
+        async with fetching(server) as told:
+            await _read(told, A)
+            server.hold = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            at = 0
+
+            def edit() -> set[Reference]:
+                nonlocal at
+                at += 1
+                told.fetch.note(named(f"v{at}", "busy"), "1")
+                return {A, named(f"v{at}", "busy")}
+
+            began = loop.time()
+            assert not told.fetch.want(edit())
+            await until(lambda: told.fetch.want(edit()), "once", seconds=10.0)
+            assert loop.time() - began >= QUICK.patience * 0.9
+            assert all(told.fetch.want(edit()) for _ in range(20))
+            # The others are waited for as ever, and the busy one again when all of it has been read.
+            told.fetch.note(named("c", "other"), "1")
+            assert not told.fetch.want({*edit(), named("c", "other")})
+            server.hold.set()
+            server.hold = None
+            calm = {A, named("v1", "busy")}
+            await until(lambda: told.fetch.want(calm) and "v1" in told.held, "read again")
+            server.hold = asyncio.Event()
+            assert not told.fetch.want(edit())
+
+    run(test(), seconds=30.0)
+
+
+def test_what_is_stuck_of_one_namespace_does_not_make_others_impatient() -> None:
+    """What cannot be had for long is waited for no more; what another one refers to afterwards is, as ever."""
+    server = Server()
+
+    async def test() -> None:
+        async with fetching(server) as told:
+            await _read(told, A)
+            server.hold = asyncio.Event()
+            told.fetch.note(named("b", "stuck"), "1")
+            stuck = {A, named("b", "stuck")}
+            await until(lambda: told.fetch.want(stuck), "patience is over")
+            told.fetch.note(named("c", "other"), "1")
+            assert not told.fetch.want({*stuck, named("c", "other")})
+
+    run(test())
+
+
+def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
+    server = Server()
+
+    async def test() -> None:
+        async with fetching(server) as told:
+            server.hold = asyncio.Event()
+            told.fetch.note(A, "1")
+            assert not told.fetch.want({A})
+            told.fetch.note(named("c", "busy"), "1")
+            await until(lambda: told.fetch.want({named("c", "busy")}), "patience is over")
 
     run(test())
 

@@ -9,14 +9,13 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from controller.kube.pace import Pace
-from controller.kube.pods import TRIES, Pods, list_pods
-from controller.kube.references import referenced, selected
+from controller.kube.pace import TRIES, Pace
+from controller.kube.pods import NOT_YET, Pods, list_pods
+from controller.kube.references import referenced
 from controller.kube.reflector import Item
 from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.kubernetes.selectedpod import SelectedPod
+from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.backend.podselectors import MOST
 from edgefast.translate.settings import Settings
 
 from .script import event, failure, obj, page, scripted, stream
@@ -24,6 +23,7 @@ from .waiting import run, running, until
 
 QUICK = Pace(backoff_first=0.001, backoff_most=0.01, silence=5.0, patience=0.2)
 WEB = ("ns", "app=web")
+ONE = SelectedPods(pods=(SelectedPod(address="10.0.0.1"),))
 
 
 def pod(name: str, version: int, address: str, ready: str = "True", **meta: Any) -> dict[str, Any]:
@@ -64,7 +64,8 @@ def test_pods_come_and_go() -> None:
                     SelectedPod(address="10.0.0.1", leaving=True),
                     SelectedPod(address="10.0.0.2"),
                 )
-                await until(lambda: pods.table().get(WEB) == both, "followed")
+                found = SelectedPods(pods=both)
+                await until(lambda: pods.table().get(WEB) == found, "followed")
                 assert pods.want({WEB})
                 assert pods.table() is pods.table()
                 assert len(changes) == 3  # the list, b, a; labels are nobody's business
@@ -86,9 +87,9 @@ def test_what_may_not_be_read_holds_nothing_up() -> None:
                 pods.want({WEB})
                 await until(lambda: pods.want({WEB}), "answered")
                 assert list(pods.problems) == ["pods.v1 in ns (app=web)"]
-                assert not pods.table()
+                assert pods.table() == {WEB: SelectedPods(unread="Forbidden")}
             table, refused = await list_pods(kube, {WEB})
-            assert not table and refused.keys() == {WEB}
+            assert table == {WEB: SelectedPods(unread="Forbidden")} and refused.keys() == {WEB}
 
     run(test())
 
@@ -113,7 +114,7 @@ def test_a_watch_that_was_replaced_says_nothing_any_more() -> None:
                 raw = msgspec.Raw(msgspec.json.encode(pod("ghost", 6, "10.0.0.9")))
                 put(Item("ns", "ghost", "6", raw))
                 await until(lambda: pods.want({WEB}), "read again")
-                assert len(lists) == 2 and not pods.table()
+                assert len(lists) == 2 and pods.table() == {WEB: SelectedPods()}
 
     run(test())
 
@@ -148,7 +149,7 @@ def test_a_passing_fault_is_no_answer(status: int) -> None:
 
     async def checks(pods: Pods) -> None:
         await until(lambda: pods.want({WEB}), "answered")
-        assert pods.table()[WEB] == (SelectedPod(address="10.0.0.1"),)
+        assert pods.table()[WEB] == ONE
         assert len(lists) > 2
 
     run(_follow(answer, [], checks))
@@ -167,6 +168,7 @@ def test_a_fault_that_lasts_holds_nothing_up_for_ever() -> None:
         await until(lambda: changes, "told")
         assert len(lists) >= TRIES
         assert pods.want({WEB}) and pods.problems
+        assert pods.table()[WEB].unread == "InternalError"
 
     run(_follow(answer, changes, checks))
 
@@ -196,6 +198,9 @@ def test_the_first_time_all_is_waited_for() -> None:
         assert not pods.want(more)
         await until(lambda: changes, "patience ends")
         assert pods.want(more)
+        assert pods.table()["ns", "app=slow"] == SelectedPods(unread=NOT_YET)
+        go.set()
+        await until(lambda: pods.table()["ns", "app=slow"] == ONE, "read after all")
 
     run(_follow(answer, changes, checks))
 
@@ -223,7 +228,8 @@ def test_who_edits_without_pause_holds_up_nobody() -> None:
         assert all(pods.want(edit()) for _ in range(20))
         # The others are waited for as ever, and the busy one again when it has been read whole.
         assert not pods.want({*edit(), ("ns", "app=other")})
-        await until(lambda: pods.want({WEB, ("busy", "app=calm")}) and len(pods.table()) == 2)
+        calm = ("busy", "app=calm")
+        await until(lambda: pods.want({WEB, calm}) and pods.table()[calm] == ONE)
         assert not pods.want(edit())
 
     run(_follow(answer, [], checks))
@@ -238,9 +244,83 @@ def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
     async def checks(pods: Pods) -> None:
         assert not pods.want({WEB, ("busy", "app=v0")})
         await until(lambda: pods.want({WEB, ("busy", "app=v1")}), "once", seconds=10.0)
-        assert pods.table().keys() == {WEB}
+        assert [one for one, found in pods.table().items() if not found.unread] == [WEB]
 
     run(_follow(answer, [], checks))
+
+
+class Revoked:
+    """A server whose Pods can be listed; of watches it says what a test wants, each over at once, with a change in it or with nothing."""
+
+    def __init__(self) -> None:
+        self.status = 0  # of watches; 0: they are good
+        self.lists = 200
+        self.quiet = False
+        self.version = 5
+        self.asked = 0
+        self.watches = 0
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        self.version += 1
+        self.asked += 1
+        if "watch" not in request.query:
+            if self.lists != 200:
+                return failure(self.lists, "Forbidden" if self.lists == 403 else "Why")
+            return page(self.version, pod("a", 1, "10.0.0.1"))
+        self.watches += 1
+        if self.status:
+            return failure(self.status, "Forbidden" if self.status == 403 else "Expired")
+        bookmark = event("BOOKMARK", obj("", self.version))
+        return await stream(request, *(() if self.quiet else (bookmark,)), hold=False)
+
+
+async def _revoke(server: Revoked, changes: list[int], checks: Any) -> None:
+    async with scripted(server.serve) as kube:
+        pods = Pods(kube, lambda: changes.append(1), QUICK)
+        async with running(pods.run()):
+            await until(lambda: pods.want({WEB}) and pods.table()[WEB] == ONE, "followed")
+            await checks(pods)
+
+
+def test_pods_that_cannot_be_read_any_more_stay_and_it_is_told() -> None:
+    server, changes = Revoked(), list[int]()
+
+    async def checks(pods: Pods) -> None:
+        changes.clear()
+        server.status = server.lists = 403
+        stale = msgspec.structs.replace(ONE, unread="Forbidden")
+        await until(lambda: pods.table()[WEB] == stale, "told")
+        assert len(changes) == 1
+        seen = server.asked
+        await until(lambda: server.asked > seen + 12, "tried again and again")
+        assert len(changes) == 1 and pods.want({WEB})
+        # A list alone is not enough: without a watch nobody hears what comes next.
+        server.lists, seen = 200, server.watches
+        await until(lambda: server.watches > seen + 12, "tried again and again")
+        assert pods.table()[WEB] == stale and len(changes) == 1
+        server.status = 0
+        await until(lambda: pods.table()[WEB] == ONE, "followed again")
+        assert len(changes) == 2
+
+    run(_revoke(server, changes, checks))
+
+
+@pytest.mark.parametrize("status", [410, 429, 500])
+def test_what_passes_is_not_told(status: int) -> None:
+    """Watches that are too old, again and again, without anything in between but lists; a server that is restarted."""
+    server, changes = Revoked(), list[int]()
+
+    async def checks(pods: Pods) -> None:
+        for _ in range(3):
+            server.quiet, server.status = True, status
+            seen = server.watches
+            await until(lambda seen=seen: server.watches >= seen + TRIES // 2, "some of them")  # type: ignore[misc]
+            server.quiet, server.status = False, 0
+            seen = server.watches
+            await until(lambda seen=seen: server.watches > seen + 1, "a good one")  # type: ignore[misc]
+            assert pods.table()[WEB] == ONE
+
+    run(_revoke(server, changes, checks))
 
 
 def test_one_list_that_fails_is_one_that_is_not_read() -> None:
@@ -267,7 +347,8 @@ def test_one_list_that_fails_is_one_that_is_not_read() -> None:
         async with scripted(serve) as kube:
             odd, half, other = ("ns", "a b=c"), ("ns", "app=half"), ("ns", "app=other")
             table, refused = await list_pods(kube, {WEB, odd, half, other})
-            assert table.keys() == {WEB, other}
+            assert {one for one, read in table.items() if read == ONE} == {WEB, other}
+            assert table[odd].unread == "BadRequest"
             assert {one: error.status for one, error in refused.items()} == {odd: 400, half: 500}
 
     run(test(), seconds=30.0)
@@ -282,21 +363,15 @@ spec: {spec}
 """
 
 
-def test_what_is_selected_and_referred_to() -> None:
-    by = "{{type: EndpointSelector, port: {{number: 80}}, endpointSelector: {{matchLabels: {{app: {}, at: x}}}}}}"
+def test_what_is_referred_to() -> None:
     tls = (
         "{type: ExternalHostname, port: {number: 80}, externalHostname: {hostname: a.example.com}, tls: {mode: ClientAndServer, "
         'clientCertificateRef: {name: mine}, validation: {hostname: a.example.com, caCertificateRefs: [{group: "", kind: ConfigMap, name: ca}]}}}'
     )
-    text = "---".join(
-        [*(_backend(at, by.format(f"a{at % 20:02}")) for at in range(40)), _backend(40, tls)]
-    )
-    decoded = decode_documents(text.encode(), "x.yaml")
+    decoded = decode_documents(_backend(40, tls).encode(), "x.yaml")
     assert not decoded.problems
     found = Snapshot.of(decoded.objects)
     settings = Settings(standalone=False)
-    wanted = selected(found, settings)
-    assert wanted == {("apps", f"app=a{at:02},at=x") for at in range(MOST)}
     assert referenced(found, settings) == {("ConfigMap", "apps", "ca"), ("Secret", "apps", "mine")}
     off = msgspec.structs.replace(settings, enable_x_backend=False)
-    assert not selected(found, off) and not referenced(found, off)
+    assert not referenced(found, off)

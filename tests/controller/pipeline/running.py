@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
+
+import msgspec
 
 from controller.pipeline import Outcome, Pipeline
 from edgefast.problem import ObjectRef
 from edgefast.resources.kinds import Object
+from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
 from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.backend.podselectors import Selection
 from edgefast.translate.settings import Settings
 from tests.translate import world
 
@@ -23,6 +27,8 @@ class Objects:
         self.synced = asyncio.Event()
         self.synced.set()
         self.taken = 0
+        self.selections: Set[Selection] = frozenset()
+        self.read: set[Selection] = set()  # Pods that have been
 
     async def ready(self) -> None:
         await self.synced.wait()
@@ -30,6 +36,22 @@ class Objects:
     def snapshot(self) -> Snapshot:
         self.taken += 1
         return self.now
+
+    def select(self, selections: Set[Selection]) -> bool:
+        self.selections = selections
+        if selections <= self.read:
+            return True
+        self.synced.clear()  # `ready` waits for them
+        return False
+
+    def take_pods(self, selection: Selection, *addresses: str) -> None:
+        """Have the Pods of a selection read, and all that was waited for."""
+        pods = self.now.pods.edit()
+        found = tuple(SelectedPod(address=one) for one in addresses)
+        pods[selection] = SelectedPods(pods=found)
+        self.now = msgspec.structs.replace(self.now, pods=pods.done())
+        self.read.add(selection)
+        self.synced.set()
 
 
 class Kept:
