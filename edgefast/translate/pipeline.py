@@ -249,7 +249,7 @@ def _translate(
         found += sums.every_problem()
         found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
         found += judged.problems(own, standalone=settings.standalone)
-        found += find_unproved(own, judged, standalone=settings.standalone)
+        found += find_unproved(own, lambda key: settings.standalone or key[1:] in judged.of(key[0]))
         for around, fleet in zip(infra, fleets.fleets, strict=False):
             found += find_unplaced(around, fleet.proxies) if fleet.proxies is not None else ()
         found += hosts.problems()

@@ -1,25 +1,25 @@
 """Unproved rules: of an authorization, those that ask for a token of a provider that no SecurityPolicy has: nobody can show one.
 
 In: all policies of our own. Out: a remark for each such rule. Which policies hold where is for merging to say; a provider that is nowhere is
-nowhere in force, and most likely a slip. In a cluster policies without a status are not looked at.
+nowhere in force, and most likely a slip.
 Must never: speak of a provider that some policy has, or of a policy that is closed as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from edgefast.problem import Problem, did_you_mean
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.kinds import ref_of
-from edgefast.translate.judge.ownstatus import OwnStatuses
+from edgefast.translate.policy.closed import OwnKey
 from edgefast.translate.policy.own import OwnPolicies
 
 __all__ = ["find_unproved"]
 
 
-def find_unproved(own: OwnPolicies, judged: OwnStatuses, *, standalone: bool) -> Iterator[Problem]:
-    """Report rules whose provider nobody has."""
+def find_unproved(own: OwnPolicies, is_told: Callable[[OwnKey], bool]) -> Iterator[Problem]:
+    """Report rules whose provider nobody has; `is_told` tells of which policies anything is said."""
     if not any(one.unit.authorization is not None for one in own.units.values()):
         return
     there: set[str] = set()
@@ -27,7 +27,7 @@ def find_unproved(own: OwnPolicies, judged: OwnStatuses, *, standalone: bool) ->
         if isinstance(outcome.policy, SecurityPolicy) and outcome.policy.spec.jwt is not None:
             there.update(one.name for one in outcome.policy.spec.jwt.providers)
     for key, outcome in own.outcomes.items():
-        if outcome.policy is None or not (standalone or key[1:] in judged.of(key[0])):
+        if outcome.policy is None or not is_told(key):
             continue
         for unit in (one.unit for one in outcome.units):
             rules = unit.authorization.rules if unit.authorization is not None else ()
