@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.foreign.annotated import find_annotated, hint_annotated
+from edgefast.resources.foreign.annotated import Rest, find_annotated, hint_annotated
 
 pytestmark = pytest.mark.pure
 
@@ -23,8 +23,8 @@ def test_others_are_left_alone() -> None:
         "haproxy.org/allow-list": "of another project",
         f"x{NGINX}/auth-url": "1",
     }
-    assert find_annotated(others) == ([], 0)
-    assert find_annotated({}) == ([], 0)
+    assert find_annotated(others) == ([], Rest())
+    assert find_annotated({}) == ([], Rest())
 
 
 def test_who_decides_who_gets_in_comes_first() -> None:
@@ -37,7 +37,7 @@ def test_who_decides_who_gets_in_comes_first() -> None:
         ("app-root", False),
         ("limit-rate", False),
     ]
-    assert rest == 0 and "secret" not in repr(found)
+    assert rest == Rest() and "secret" not in repr(found)
 
 
 def test_one_that_is_in_no_table_may_decide_it() -> None:
@@ -48,7 +48,7 @@ def test_one_that_is_in_no_table_may_decide_it() -> None:
 def test_many_and_long_ones_are_bounded() -> None:
     many = {f"{NGINX}/{'x' * 10_000}{at:03}": "v" * 10_000 for at in range(100)}
     found, rest = find_annotated({**many, f"{NGINX}/auth-url": "v"})
-    assert len(found) == 32 and rest == 69
+    assert len(found) == 32 and rest == Rest(69, guards=True)
     assert found[0].short == "auth-url"
     assert len(repr(found)) < 32 * 1_000
 
@@ -73,3 +73,11 @@ def test_an_ingress_keeps_a_bounded_message_and_no_value() -> None:
 )
 def test_what_is_no_metadata_says_nothing(metadata: Any) -> None:
     assert hint_annotated({"metadata": metadata}) == "see docs/migrating.md"
+
+
+def test_of_those_that_are_not_told_one_by_one_it_is_known_whether_any_guards() -> None:
+    guards = [f"{NGINX}/x{at}" for at in range(32)]  # in no table: they may
+    _, rest = find_annotated([*guards, f"{NGINX}/proxy-buffering"])
+    assert rest == Rest(1, guards=False)
+    _, rest = find_annotated([*guards, f"{NGINX}/auth-url"])
+    assert rest == Rest(1, guards=True)

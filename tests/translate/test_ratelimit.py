@@ -284,7 +284,7 @@ def test_sources_that_exclude_each_other_are_kept() -> None:
     made = world.rate_limit_filter("f", {"clientSelectors": ranges, "limit": HOUR})
     translation = run(made, route(rule("/", "f")))
     assert limits_of(translation)[0].sources == ("10.0.0.0/8", "192.0.2.0/24")
-    assert not translation.problems
+    assert all(one.severity == "warning" for one in translation.problems)
 
 
 def test_a_rule_has_so_many_limits_and_no_more() -> None:
@@ -332,3 +332,29 @@ def test_only_a_fleet_with_limits_has_a_store() -> None:
 def test_a_rule_that_answers_500_needs_no_store() -> None:
     translation = run(FILTER, route(rule("/", "f", backendRefs=[])))
     assert translation.ir.fleets[0].limit_store is None
+
+
+@pytest.mark.parametrize(
+    ("ranges", "apart"),
+    [
+        (("0.0.0.0/0", "::/0"), True),
+        (("10.0.0.0/8", "192.0.2.0/24"), True),
+        (("10.0.0.0/8", "10.1.0.0/16"), False),
+        (("10.0.0.0/8",), False),
+    ],
+)
+def test_ranges_that_nobody_is_in_together_are_told(ranges: tuple[str, ...], apart: bool) -> None:
+    selectors = [{"sourceCIDR": {"type": "Distinct", "value": one}} for one in ranges]
+    one = {"clientSelectors": selectors, "limit": {"requests": 3, "unit": "Second"}}
+    limits = world.make(
+        {
+            "apiVersion": "gateway.edge.io/v1alpha1",
+            "kind": "RateLimitFilter",
+            "metadata": {"name": "f", "namespace": "default"},
+            "spec": {"type": "Global", "global": {"rules": [one]}},
+        }
+    )
+    made = run(limits, route(rule("/", "f")), settings=Settings(standalone=True))
+    assert limits_of(made)  # it is served as it is written
+    told = [one for one in made.problems if "counts nobody" in one.message]
+    assert [one.severity for one in told] == (["warning"] if apart else [])

@@ -82,7 +82,9 @@ class Passwords:
         self._wake = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._told = False
+        self._told: set[bool] = (
+            set()
+        )  # whether of $apr1$, for which there was no thread the last time
 
     def digest(self, kept: bytes, pair: bytes) -> bytes:
         """Return what stands for a name and a password beside the hash that they are of: a new hash is a new question."""
@@ -99,18 +101,20 @@ class Passwords:
         if self.count >= QUEUE or self._waiting[client] >= SHARE:
             return None
         job = Job(kept, password, client, asker, user, proof)
+        native = self._make_hasher is not None and is_apr1(kept)
         try:
-            self._begin(job)
+            self._begin(job, native=native)
         except (OSError, RuntimeError) as problem:  # no thread, no memory
-            self._tell(problem)
+            self._tell(problem, native=native)
             return None
-        self._told = False
+        self._told.discard(native)
         self.count += 1
         self._waiting[client] += 1
         return job
 
-    def _begin(self, job: Job) -> None:
-        if self._make_hasher is not None and is_apr1(job.kept):
+    def _begin(self, job: Job, *, native: bool) -> None:
+        if native:
+            assert self._make_hasher is not None
             self._hash(job, self._make_hasher)
             return
         if self._thread is None:
@@ -129,10 +133,10 @@ class Passwords:
         job.password = b""
         self._hashing.append(job)
 
-    def _tell(self, problem: Exception) -> None:
-        """Once until passwords are tried again, however many come."""
-        if not self._told:
-            self._told = True
+    def _tell(self, problem: Exception, *, native: bool) -> None:
+        """Once until passwords of that thread are tried again, however many come."""
+        if native not in self._told:
+            self._told.add(native)
             _log.error(
                 "passwords cannot be tried, and requests with one are answered 503: %s", problem
             )

@@ -58,16 +58,20 @@ cdef class Prober(Timer):
         """Which checks clusters have, of the policies as they are now. Most clusters are treated as others are, which is asked once."""
         cdef Tables tables = self.engine.tables
         cdef dict wanted = {}, known = {}
-        cdef list found
+        cdef list found, many = []
         for name, treatments in tables.treated.items():
             found = known.get(treatments)
             if found is None:
                 found = known[treatments] = self.checks_of(treatments)
             if found:
-                wanted[name] = found
+                wanted[name] = found[:CHECKS_MOST]
                 if len(found) > CHECKS_MOST:
-                    self.tell(f"{name} has {len(found)} health checks; {CHECKS_MOST} of a backend are made, and rules with others do without")
-                    wanted[name] = found[:CHECKS_MOST]
+                    many.append(name)
+        if many:
+            _log.warning(
+                "%s has more health checks than the %d that are made of a backend (and %d others): rules with those do without", many[0],
+                CHECKS_MOST, len(many) - 1,
+            )
         names = [name for name in self.wanted if name not in wanted]
         names += [name for name, found in wanted.items() if self.wanted.get(name) != found]
         self.wanted = wanted

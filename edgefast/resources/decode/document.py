@@ -107,9 +107,9 @@ class Found(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def why(self) -> str:
-        """The first mistake, with its field path; "" where there is none."""
+        """What its first mistake is, without what was written: tables have it. "" where there is none."""
         first = next(iter(self.violations), None)
-        return f"{render_path(first.path)}: {first.reason} {first.message}" if first else ""
+        return f"{render_path(first.path)}: {first.reason}" if first else ""
 
 
 def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
@@ -120,8 +120,13 @@ def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) 
     if not isinstance(value, dict):
         shown = "a list" if isinstance(value, list) else "a bare value"
         yield _wrong((), None, (), "Invalid", f"{shown} (expected an object)")
+        yield from _find_buried(value, (), namespace)
         return
     items, kind = value.get("items"), value.get("kind")
+    if isinstance(items, dict) and _is_list(kind):
+        yield _wrong((), None, ("items",), "Invalid", "an object (expected a list)")
+        yield from _find_buried(value, (), namespace)
+        return
     if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
         yield _decode_one(value, (), tuple(repeated_fields(document)), namespace)
         return
@@ -136,8 +141,9 @@ def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) 
         prefix: Path = ("items", index)
         if not isinstance(item, dict):
             yield _wrong(prefix, None, (), "Invalid", "not an object")
-        elif isinstance(item.get("kind"), str) and item["kind"] == "List":
+        elif _is_list(item.get("kind")):
             yield _wrong(prefix, None, ("kind",), "Forbidden", "a List in a List")
+            yield from _find_buried(item, prefix, namespace)
         else:
             if kind != "List" and "kind" not in item and "apiVersion" not in item:
                 # Items of a typed list carry neither when they come from an API server.
@@ -146,6 +152,36 @@ def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) 
                     "apiVersion": value.get("apiVersion"),
                 }
             yield _decode_one(item, prefix, tuple(repeated.get(prefix, ())), namespace)
+
+
+def _is_list(kind: object) -> bool:
+    """Tell whether a kind is that of a list: of anything, or of objects that are read."""
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        return False
+    return kind == "List" or any(one.kind == kind.removesuffix("List") for one in KINDS.values())
+
+
+def _find_buried(
+    value: object, prefix: Path, namespace: str, of: dict[str, Any] | None = None
+) -> Iterator[Found]:
+    """Give the policies in what is no document, and is not taken for one: what they are for must know of them. `of`: what items of a typed list are.
+
+    It ends where documents do (MAX_DEPTH).
+    """
+    if isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _find_buried(one, (*prefix, index), namespace, of)
+    elif isinstance(value, dict) and _is_list(value.get("kind")):
+        kind = value["kind"].removesuffix("List")
+        typed = {"kind": kind, "apiVersion": value.get("apiVersion")} if kind else None
+        yield from _find_buried(value.get("items"), (*prefix, "items"), namespace, typed)
+    elif isinstance(value, dict):
+        one = {**(of or {}), **value}
+        kind = one.get("kind")
+        if policy := meant_policy(one, one.get("apiVersion"), kind):
+            ref = _ref(one, kind if isinstance(kind, str) and kind else policy, "", True)
+            said = Violation((), "Forbidden", "it is in what is no document, and is not read")
+            yield _meant(one, policy, prefix, ref, (said,), namespace)
 
 
 def repeated_fields(document: ParsedDocument) -> list[Violation]:

@@ -332,7 +332,11 @@ class Walk:
         elif "string" in kinds and scalar:
             hint = f"write {'it' if self._redact else repr(_plain(raw))} in quotes"
             return self._report(path, "Invalid", f"{self._show(raw)} (expected {expected})", hint)
-        return self._report(path, "Invalid", f"{self._show(raw)} (expected {expected})")
+        # What is written in the place of a reference to a Secret may be the secret.
+        part = shape.item if shape.kind in ("list", "map") and shape.item is not None else shape
+        hidden = part.kind == "struct" and isinstance(raw, str | int | float)
+        shown = "a value" if hidden else self._show(raw)
+        return self._report(path, "Invalid", f"{shown} (expected {expected})")
 
     def _show(self, raw: Any) -> str:
         if raw is None:

@@ -8,7 +8,7 @@ Must never: look at a value: a snippet, or a secret, may be in it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -35,13 +35,21 @@ class Annotated(msgspec.Struct, frozen=True):
     said: str  # what of it is here
 
 
-def find_annotated(annotations: Iterable[str]) -> tuple[list[Annotated], int]:
-    """Return what an object has of other projects' annotations, so many of them at most, and how many there are beside."""
+class Rest(NamedTuple):
+    """Annotations that are not told one by one."""
+
+    number: int = 0
+    guards: bool = False  # some of them do
+
+
+def find_annotated(annotations: Iterable[str]) -> tuple[list[Annotated], Rest]:
+    """Return what an object has of other projects' annotations, so many of them at most, and what there is beside."""
     names = [one for one in annotations if one.startswith(_PREFIXES)]
     if not names:
-        return [], 0
+        return [], Rest()
     names.sort(key=lambda name: (not _guards(name), name))
-    return [_read(one) for one in names[:_MOST]], max(len(names) - _MOST, 0)
+    rest = names[_MOST:]
+    return [_read(one) for one in names[:_MOST]], Rest(len(rest), bool(rest) and _guards(rest[0]))
 
 
 def _guards(name: str) -> bool:
@@ -64,6 +72,6 @@ def hint_annotated(raw: Mapping[str, Any]) -> str:
     names = annotations if isinstance(annotations, dict) else ()
     found, rest = find_annotated(one for one in names if isinstance(one, str))
     said = [one.said for one in found]
-    if rest:
-        said.append(f"and {rest} more")
+    if rest.number:
+        said.append(f"and {rest.number} more")
     return "; ".join([*said, f"see {PAGE}"])

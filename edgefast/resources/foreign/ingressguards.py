@@ -13,8 +13,8 @@ _ADDRESSES = "principal.clientCIDRs; who the client is says EdgeProxy spec.clien
 _KEPT = "connections to the service are kept, as to any backend (EdgeProxy spec.http.upstreamIdle)"
 _WAF = "requests are not searched for attacks; an authorisation service may"
 _RATE = (
-    "RateLimitFilter spec.global, clientSelectors with a sourceCIDR of type Distinct for 0.0.0.0/0 and for ::/0; no bursts, 429 in place of "
-    "503, and all replicas count together, in a cluster by a store"
+    "RateLimitFilter spec.global: two rules, whose clientSelectors have a sourceCIDR of type Distinct, one for 0.0.0.0/0 and one for ::/0; no "
+    "bursts, 429 in place of 503, and all replicas count together, in a cluster by a store"
 )
 _ALLOWED = (
     f"SecurityPolicy spec.authorization, which denies all others: a rule that allows {_ADDRESSES}"
@@ -35,7 +35,7 @@ GUARDS: Mapping[str, Counterpart] = {
         "the redirect is the service's, which is told where the client was (x-forwarded-host, x-forwarded-uri)"
     ),
     "auth-request-redirect": never(
-        "the service is told what was asked for (x-forwarded-host, x-forwarded-uri), and nothing else"
+        "the service is told what was asked for (x-forwarded-method, -host, -uri), and no other address"
     ),
     "auth-method": never("the service is asked with the method of the request"),
     "auth-response-headers": here(
@@ -77,7 +77,7 @@ GUARDS: Mapping[str, Counterpart] = {
         "Gateway spec.tls.frontend: mode AllowValidOnly for on, AllowInsecureFallback for optional_no_ca, of which no backend is told; optional is "
         "not here"
     ),
-    "auth-tls-verify-depth": never("a chain may have any length"),
+    "auth-tls-verify-depth": never("a chain may be as long as the TLS library lets it"),
     "auth-tls-error-page": never("the handshake ends, and there is no request to answer"),
     "auth-tls-pass-certificate-to-upstream": later(),
     "auth-tls-match-cn": later("an authority that signs for those alone who may enter"),

@@ -24,7 +24,7 @@ Much of what decides who gets in is not in an Ingress but in the ConfigMap of th
 - `block-user-agents` and `block-referers`: rules of routes that match these headers by expressions and answer 403 (HTTPRouteFilter
   spec.directResponse), or principal.headers of SecurityPolicy spec.authorization, whose values are to the letter.
 - `no-auth-locations` leaves `/.well-known/acme-challenge` open below `global-auth-url`, also where it is not written; here a policy for
-  that rule does (`mergeType: Replace`).
+  that rule does (`mergeType: Replace`), unless the Gateway's policy is an `Override`: nothing below loosens that.
 - `use-forwarded-headers`, `use-proxy-protocol` and `proxy-real-ip-cidr` say who the client is; here EdgeProxy spec.clientAddress, which
   believes nobody by default.
 
@@ -59,7 +59,7 @@ Three things are on by default there, and not here: redirects to HTTPS of each h
                     "HTTPRoute spec.rules.backendRefs, whose port is a number and not a name"
                 ),
                 "rules[].http.paths[].backend.resource": never(
-                    "a backendRef names a Service or a Backend"
+                    "a backendRef names a Service, a Backend or an XBackend"
                 ),
                 "tls[].hosts": here("Gateway spec.listeners.hostname"),
                 "tls[].secretName": here(

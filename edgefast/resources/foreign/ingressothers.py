@@ -141,7 +141,7 @@ OTHERS: Mapping[str, Counterpart] = {
     "proxy-ssl-verify": here(
         "BackendTLSPolicy spec.validation: whoever is spoken to in TLS is verified"
     ),
-    "proxy-ssl-verify-depth": never("a chain may have any length"),
+    "proxy-ssl-verify-depth": never("a chain may be as long as the TLS library lets it"),
     "proxy-ssl-name": here("BackendTLSPolicy spec.validation.hostname"),
     "proxy-ssl-server-name": here(
         "BackendTLSPolicy spec.validation.hostname, which is always sent"
@@ -193,7 +193,9 @@ OTHERS: Mapping[str, Counterpart] = {
     "limit-rate-after": never(_SLOW),
     "http2-push-preload": never("nothing is pushed; browsers have given that up"),
     # Copies.
-    "mirror-target": here("the filter RequestMirror, whose backendRef is a Service or a Backend"),
+    "mirror-target": here(
+        "the filter RequestMirror, whose backendRef is a Service, a Backend or an XBackend"
+    ),
     "mirror-request-body": here(
         "the filter RequestMirror, which copies the body, too; off is not here"
     ),

@@ -52,6 +52,7 @@ def meant_kind(group: object, kind: object) -> str | None:
     if strange:
         return ""
     folded = _fold(kind)
+    near = near or (_written(group) == EXPERIMENTAL_GROUP and not folded.startswith("x"))
     found = _meant_there(group, folded) or _FOLDED.get(folded, "")
     if not found and near:
         alike = difflib.get_close_matches(folded, _FOLDED, n=1, cutoff=_ALIKE)

@@ -356,7 +356,7 @@ def _resolve_rate_limit(
     elif limits.closed is not None:
         _refuse_closed(limits.closed, named, where, reader, report)
         return
-    elif wrong := check_rate_limit(limits).problems:
+    elif wrong := tuple(check_rate_limit(limits).refused):
         _refuse_broken(wrong, named, where, report)
         return
     elif why:

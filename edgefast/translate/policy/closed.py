@@ -162,6 +162,7 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
             targets.update((one, "spec") for one in _targets_of(named, ref.kind, snapshot))
     if lost := next((one for one in policies if one.lost), None):
         said = f"a target cannot be read: while the policy has a mistake, 500 is answered for all of namespace {ref.namespace}"
+        said += ", and its routes of layer 4 are refused" if shape.family == "security" else ""
         told.append(Problem(ref, "spec", "Invalid", said, "", lost.source, severity="warning"))
     for named, source in chain.from_iterable(one.targets for one in policies):
         path = render_path(named.path)

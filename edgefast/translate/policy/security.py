@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgefast import ir
+from edgefast.resources.edge.policytarget import LATER_KINDS
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.kinds import ref_of
 from edgefast.translate.facts.facts import Reader
@@ -34,7 +35,7 @@ from edgefast.translate.report.report import Report
 
 __all__ = ["translate_security"]
 
-_BROKEN = "while it has a mistake, requests that it is for are answered 500"
+_BROKEN = "while it has a mistake, 500 is answered where it holds"
 
 
 def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
@@ -49,6 +50,8 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
         "extAuth": spec.ext_auth,
     }
     names = tuple(name for name, part in set_ones.items() if part is not None)
+    if not closed and not names and any(target[0] in LATER_KINDS for target, _ in targets):
+        closed = "it says nothing, and names a route of layer 4"  # which it was said to close
     shape = shape_policy(policy, "security", (CLOSED,) if closed else names)
     warn_empty(policy, said=bool(closed or names), report=report)
     units = [close_policy(shape, closed)] if closed else []

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import msgspec
 
@@ -137,6 +138,8 @@ def check_rate_limit(limits: RateLimitFilter) -> Report:
         _check_count(len(selectors), "selectors", _MAX_SELECTORS, report, where)
         for index, selector in enumerate(selectors):
             _check_selector(selector, report, f"{where}[{index}]")
+        if not report.refused:
+            _check_apart(selectors, report, where)
         if not 0 <= rule.limit.requests <= _MAX_REQUESTS:
             said = f"{rule.limit.requests} (expected 0 to {_MAX_REQUESTS})"
             report.refuse(f"{path}.limit.requests", "Invalid", said)
@@ -174,6 +177,18 @@ def _check_selector(selector: RateLimitSelector, report: Report, path: str) -> N
         except ValueError:
             said = f'"{source.value}" (expected a range of addresses such as 10.0.0.0/8)'
             report.refuse(f"{path}.sourceCIDR.value", "Invalid", said)
+
+
+def _check_apart(selectors: Sequence[RateLimitSelector], report: Report, path: str) -> None:
+    """Tell of ranges that no address is in together: all selectors of a rule hold, so it counts nobody."""
+    found = [one.source_cidr.value for one in selectors if one.source_cidr is not None]
+    networks = [parse_network(one) for one in found]
+    for (one, first), (other, second) in combinations(zip(found, networks, strict=True), 2):
+        apart = first.version != second.version or not first.overlaps(second)
+        if apart:
+            said = f"no address is in {one} and in {other}, so the rule counts nobody"
+            report.warn(path, "Invalid", said, "write a rule for each")
+            return
 
 
 def _check_header(header: RateLimitHeaderMatch, report: Report, path: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgefast.resources.foreign.annotated import Annotated, find_annotated
+from edgefast.resources.foreign.annotated import Annotated, Rest, find_annotated
 from edgefast.resources.foreign.counterparts import PAGE
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.translate.report.report import Report
@@ -30,18 +30,18 @@ def tell_annotations(metadata: ObjectMeta, report: Report, *, standalone: bool) 
         said = "requests pass WITHOUT it" if one.guards else "it changes nothing"
         hint = f"annotations of {one.project} are not applied: {one.said}; see {PAGE}"
         tell(f"{_PATH}[{one.name}]", "PolicyIgnored", said, hint)
-    if rest:  # some of these guard, too, where the last one does
-        tell = report.lose if found[-1].guards else report.warn
-        tell(_PATH, "PolicyIgnored", f"{rest} more are not applied", f"see {PAGE}")
+    if rest.number:
+        tell = report.lose if rest.guards else report.warn
+        tell(_PATH, "PolicyIgnored", f"{rest.number} more are not applied", f"see {PAGE}")
 
 
-def _tell_at_once(found: Sequence[Annotated], rest: int, report: Report) -> None:
+def _tell_at_once(found: Sequence[Annotated], rest: Rest, report: Report) -> None:
     guards = ", ".join(one.short for one in found if one.guards)
     others = ", ".join(one.short for one in found if not one.guards)
     said = [
         f"requests pass WITHOUT {guards}" if guards else "",
         f"{others}: nothing is changed by that" if others else "",
-        f"{rest} more are not applied" if rest else "",
+        f"{rest.number} more are not applied" if rest.number else "",
     ]
     hint = f"annotations of {found[0].project} are not applied, see {PAGE}"
     report.warn(_PATH, "PolicyIgnored", "; ".join(filter(None, said)), hint)

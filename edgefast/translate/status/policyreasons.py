@@ -110,7 +110,7 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "Programmed",
             "False",
             "NotSupported",
-            "It names routes of layer 4, or they are below it: policies cannot hold for them yet, and what comes to them is refused. Or its health check of a backend is one too many. The message names them.",
+            "It names routes of layer 4, or they are below it: policies cannot hold for them yet, and what comes to them is refused. Or, of a BackendTrafficPolicy, its health check of a backend is one too many. The message names them.",
         ),
         Reason(
             "Programmed",

@@ -112,3 +112,19 @@ def test_pythons_thread_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> 
         passwords.close()
 
     asyncio.run(run())
+
+
+def test_each_thread_that_cannot_be_had_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Who has the other one makes nobody repeat it."""
+
+    async def run() -> None:
+        passwords = Passwords(asyncio.get_running_loop(), make_hasher=refuse_first(9))
+        for _ in range(3):
+            assert ask(passwords, APR1) is None
+            asked = ask(passwords, BCRYPT)
+            assert asked is not None and await asked.user == b"alice"
+        passwords.close()
+
+    with caplog.at_level(logging.ERROR):
+        asyncio.run(run())
+    assert len(caplog.records) == 1

@@ -138,3 +138,20 @@ def test_a_section_is_a_named_rule(tmp_path: Path, section: str, shut: set[str])
     assert closed(made) == shut
     missing = [one.message for one in made.problems if "other" in one.message]
     assert bool(missing) == (not shut)
+
+
+@pytest.mark.parametrize("spec", [{}, {"jwt": None}])
+def test_one_that_says_nothing_closes_it_too(tmp_path: Path, spec: dict[str, Any]) -> None:
+    """Of an API server: in files it is a mistake of its own."""
+    policy_ = decode_api_object(policy(target("TCPRoute"), **spec), "SecurityPolicy")
+    made = translate(read(tmp_path).replace([policy_]), Settings())
+    assert closed(made) == {"tcproute"}
+    (entry,) = made.statuses.security_policies["default", "p"].ancestors
+    assert entry.conditions[-1].status == "False"
+
+
+@pytest.mark.parametrize("kind", ["TcpRoutes", "tcproute", "TCPRoute"])
+def test_in_the_group_of_experiments_it_is_meant_too(tmp_path: Path, kind: str) -> None:
+    wrong = target("TCPRoute") | {"group": "gateway.networking.x-k8s.io", "kind": kind}
+    snapshot = read(tmp_path, policy(wrong, authorization=DENY))
+    assert closed(translate(snapshot, Settings(standalone=True))) == {"tcproute"}

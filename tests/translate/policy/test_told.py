@@ -39,7 +39,7 @@ def named(name: str, **spec: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("action", "fate"), [("Allow", "lets nobody in"), ("Deny", "denies everybody")]
+    ("action", "fate"), [("Allow", "lets nobody in"), ("Deny", "holds whatever token")]
 )
 def test_a_provider_that_nobody_has(action: str, fate: str) -> None:
     asking = named("p", targetRefs=[target("r0")], authorization=tokens("login", action))
@@ -55,9 +55,13 @@ def test_a_provider_that_nobody_has(action: str, fate: str) -> None:
 
 def test_in_a_cluster_of_policies_that_are_for_something_alone() -> None:
     asking = named("p", targetRefs=[target("r0")], authorization=tokens("login"))
-    nowhere = named("q", targetRefs=[target("gone")], authorization=tokens("login"))
-    found = told(asking, nowhere, standalone=False)
-    assert {one.object.name for one in found if one.object} >= {"p"}
+    elsewhere = named("q", targetRefs=[target("r0")], authorization=tokens("login"))
+    elsewhere["metadata"]["namespace"] = "other"
+    objects = [decode_api_object(one, "SecurityPolicy") for one in (asking, elsewhere)]
+    snapshot = world.many(2).replace(objects)
+    made = translate(snapshot, Settings(standalone=False, watch_namespaces=("default",)))
+    found = [one.object for one in made.problems if "has a provider" in one.message]
+    assert [one.name for one in found if one is not None] == ["p"]
 
 
 def test_a_unit_that_answers_500_says_so() -> None:
@@ -66,7 +70,7 @@ def test_a_unit_that_answers_500_says_so() -> None:
     problems = [one for one in translate(snapshot, Settings()).problems if one.object]
     (error,) = (one for one in problems if one.severity == "error")
     assert error.path == "spec.basicAuth.users"
-    (fate,) = (one for one in problems if "answered 500" in one.message)
+    (fate,) = (one for one in problems if "500 is answered" in one.message)
     assert (fate.path, fate.severity) == ("spec.basicAuth", "warning")
 
 
@@ -97,3 +101,30 @@ def test_what_a_check_says_is_in_no_message(tmp_path: Path, send: dict[str, Any]
     problems = FileSource([tmp_path]).read().problems
     assert len(problems) >= 2
     assert "12345678" not in repr(problems)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [
+        ("SecurityPolicy", {"basicAuth": {"users": "alice:s3cr3t"}}),
+        ("SecurityPolicy", {"basicAuth": "alice:s3cr3t"}),
+        ("SecurityPolicy", {"apiKeyAuth": {"credentialRefs": "s3cr3t"}}),
+        ("SecurityPolicy", {"apiKeyAuth": {"credentialRefs": ["s3cr3t"]}}),
+        (
+            "BackendTrafficPolicy",
+            {"healthCheck": {"active": {"type": "TCP", "tcp": {"send": "s3cr3t"}}}},
+        ),
+    ],
+)
+def test_a_secret_in_the_place_of_its_reference_is_in_no_message(
+    tmp_path: Path, kind: str, spec: dict[str, Any]
+) -> None:
+    (tmp_path / "site.json").write_text(site())
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy(target("r0"), kind=kind, **spec)))
+    loaded = FileSource([tmp_path]).read()
+    translation = translate(loaded.snapshot, Settings(standalone=True))
+    served = serve_translation(translation, problems=loaded.problems)
+    found = explain(served, read_ask("GET", "http://r0.example/"))
+    assert found.answers[0].status == 500
+    assert loaded.problems
+    assert "s3cr3t" not in repr((loaded.problems, translation.problems, translation.ir, found))
