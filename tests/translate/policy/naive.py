@@ -7,6 +7,7 @@ It knows names and merge types alone, and no shapes, levels or units of the prod
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 BACKENDS = ("Service", "Backend")
 LOWER = ("HTTPRoute", "GRPCRoute", *BACKENDS)
@@ -31,11 +32,11 @@ class Plain:
     targets: tuple[At, ...]
     features: tuple[str, ...]
 
-    @property
+    @cached_property
     def title(self) -> str:
         return f"{FAMILIES[self.kind]}/default/{self.name}"
 
-    @property
+    @cached_property
     def aims(self) -> tuple[At, ...]:
         if self.kind == "BackendTrafficPolicy":
             return self.targets
@@ -43,7 +44,7 @@ class Plain:
             return tuple((kind, name, "") for kind, name, _ in self.targets if kind in BACKENDS)
         return tuple(one for one in self.targets if one[0] not in BACKENDS)
 
-    @property
+    @cached_property
     def units(self) -> tuple[str, ...]:
         if self.kind == "XBackendTrafficPolicy":
             return (self.title,) if self.features else ()
@@ -58,7 +59,7 @@ class Plain:
             return (self.title,) if self.features else ()
         return tuple(f"{self.title}#{one}" for one in self.features)
 
-    @property
+    @cached_property
     def age(self) -> tuple[str, str]:
         return (self.created or "9999", f"default/{self.name}")
 
@@ -81,13 +82,10 @@ def evaluate(policies: list[Plain], path: list[At]) -> Verdict:
     """Say what holds at the end of a path."""
     verdict = Verdict()
     closed: list[str] = []
+    by_age = sorted(policies, key=lambda p: p.age)
     for kind in FAMILIES:
-        here = [
-            (depth, one)
-            for depth, at in enumerate(path)
-            for one in sorted(policies, key=lambda p: p.age)
-            if one.kind == kind and at in one.aims
-        ]
+        those = [one for one in by_age if one.kind == kind]
+        here = [(depth, one) for depth, at in enumerate(path) for one in those if at in one.aims]
         replaced, replacer = -1, ""
         for depth in range(len(path)):
             oldest = next((one for at, one in here if at == depth), None)
