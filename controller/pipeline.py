@@ -66,7 +66,7 @@ class Source(Protocol):
         """Return the objects as they are now, sharing what did not change."""
 
     def select(self, selections: Set[Selection]) -> bool:
-        """Say which Pods a translation selects; False: some have to be read first, and `ready` returns when they are."""
+        """Say which Pods a translation selects; False: some have to be read first, and `ready` returns when they are, or others may be selected."""
 
 
 class Sinks(Protocol):

@@ -1,9 +1,10 @@
 """ClusterSource: the objects of a cluster, for the pipeline.
 
 In: the cache, what is seen of fleets, the settings. Out: `ready`, which returns when all that translation may read has
-been read: every kind, every referenced Secret and ConfigMap, every Pod that is selected already, and the fleets that there are; `select`, for
-it is translation that knows which Pods requests are sent to. Must never: give a snapshot in which something is missing only because it has not
-been read yet.
+been read: every kind, every referenced Secret and ConfigMap, and the fleets that there are; `select`, for it is translation that knows
+which Pods requests are sent to. While it selects some that have not been read, `ready` returns when they have been, or when objects or
+settings are others than those that were translated: it may select other Pods now, or none.
+Must never: give a snapshot in which something is missing only because it has not been read yet, or have the same translated again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from edgefast.translate.settings import Settings
 __all__ = ["ClusterSource"]
 
 
+#: What decides which Pods are selected.
+_TABLES = tuple(name for name in Snapshot.__struct_fields__ if name != "pods")
+#: All there was but Pods, and the settings.
+_Given = tuple[tuple[object, ...], Settings]
 #: The tables that were looked at, the settings, what was found.
 _Known = tuple[tuple[object, ...], Settings, frozenset[Reference]]
 
@@ -36,6 +41,8 @@ class ClusterSource:
         self._settings = settings
         self._news = asyncio.Event()
         self._referenced: _Known | None = None
+        self._given: _Given = ((), Settings())
+        self._held: _Given | None = None  # what selects Pods that have not been read
         holdings.on_synced.append(self._news.set)
 
     def mark(self) -> None:
@@ -48,14 +55,24 @@ class ClusterSource:
         while True:
             self._news.clear()
             if self._holdings.synced:
-                read = self._cache.want(self._find_referenced(self._cache.snapshot()))
-                if read and not self._cache.pods.waits:
+                snapshot = self._cache.snapshot()
+                read = self._cache.want(self._find_referenced(snapshot))
+                if read and not (self._cache.pods.waits and self._is_held(snapshot)):
                     return
             await self._news.wait()
 
     def select(self, selections: Set[Selection]) -> bool:
-        """Say of which Pods a translation makes use; False: not all of them have been read, `ready` returns when they are."""
-        return self._cache.select(selections)
+        """Say which Pods the translation of what was given last selects; False: not all of them have been read."""
+        read = self._cache.select(selections)
+        self._held = None if read else self._given
+        return read
+
+    def _is_held(self, snapshot: Snapshot) -> bool:
+        """Tell whether another translation would select what the last one did."""
+        if self._held is None:
+            return False
+        tables, settings = self._held
+        return settings == self._settings().core() and all(map(is_, tables, _list_tables(snapshot)))
 
     def _find_referenced(self, snapshot: Snapshot) -> frozenset[Reference]:
         """Return what `referenced` does; most changes touch none of the tables that it reads."""
@@ -68,4 +85,10 @@ class ClusterSource:
 
     def snapshot(self) -> Snapshot:
         """Return the objects as they are now."""
-        return self._cache.snapshot()
+        found = self._cache.snapshot()
+        self._given = (_list_tables(found), self._settings().core())
+        return found
+
+
+def _list_tables(snapshot: Snapshot) -> tuple[object, ...]:
+    return tuple(getattr(snapshot, name) for name in _TABLES)

@@ -1,8 +1,9 @@
 """Patience: how long everything waits for what is wanted and has not been answered.
 
 In: whose it is, and whether it has been wanted since the controller began. Out: whether to wait. What is wanted since the beginning is waited
-for without end: there may be proxies that serve it. Of what comes later waiting ends after some seconds, which begin with the first
-look that has to wait; then the namespaces that were waited for are waited for no more until all of theirs is answered.
+for without end: there may be proxies that serve it. Of what comes later waiting ends after some seconds, which begin for each namespace with
+the first look that has to wait for it; then it is waited for no more until all of its own is answered. Who comes while others are waited for has
+as long, but three times as long after the first one ends all waiting: namespaces that take turns would hold up the others for ever.
 Must never: let one who edits without pause, or what cannot be had, hold up the changes of others, or make them impatient.
 """
 
@@ -16,6 +17,9 @@ __all__ = ["Open", "Patience"]
 #: Of what is not answered: its namespace, and whether it has been wanted since the beginning.
 Open = tuple[str, bool]
 
+#: Times patience, after which nobody is waited for any more, however late they came.
+_MOST = 3
+
 
 class Patience:
     """See the module's text; single-threaded. `end` it."""
@@ -24,34 +28,43 @@ class Patience:
         """`on_end` is called when there is a reason to look again."""
         self._seconds = seconds
         self._on_end = on_end
-        self._timer: asyncio.TimerHandle | None = None
-        self._until = 0.0  # when it ends; 0: nothing is waited for with it
-        #: Namespaces that it ended for, until all of theirs is answered.
+        #: Namespaces that have been waited for since there was nobody to wait for, the first one first, and what ends it.
+        self._ends: dict[str, asyncio.TimerHandle] = {}
+        #: Those that it ended for, until all of theirs is answered.
         self._hasty: set[str] = set()
 
     def waits(self, open_: Iterable[Open]) -> bool:
         """Tell whether any of these is waited for; asking begins and ends nothing."""
-        over = self._until and asyncio.get_running_loop().time() >= self._until
-        return any(first or (not over and whose not in self._hasty) for whose, first in open_)
+        return any(first or not self._is_over(whose) for whose, first in open_)
 
     def ask(self, open_: Iterable[Open]) -> bool:
-        """Tell whether to go on; the first no since a yes is where patience begins."""
+        """Tell whether to go on; the first no because of a namespace is where patience with it begins."""
         found = list(open_)
         self._hasty &= {whose for whose, _ in found}
-        waiting = {whose for whose, first in found if not first} - self._hasty
-        if waiting and not self._until:
-            loop = asyncio.get_running_loop()
-            self._until = loop.time() + self._seconds
-            self._timer = loop.call_at(self._until, self._on_end)
-        if self.waits(found):
-            return False
-        self._hasty |= waiting
-        self.end()
-        return True
+        later = {whose for whose, first in found if not first}
+        for whose in sorted(later - self._hasty - self._ends.keys()):
+            self._begin(whose)
+        if all(map(self._is_over, later)):  # whose turn is over has no other one before this
+            self._hasty |= later
+            self.end()
+        return not self.waits(found)
+
+    def _begin(self, whose: str) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self._seconds
+        if self._ends:
+            first = next(iter(self._ends.values())).when()
+            end = min(end, first + (_MOST - 1) * self._seconds)
+        self._ends[whose] = loop.call_at(end, self._on_end)
+
+    def _is_over(self, whose: str) -> bool:
+        if whose in self._hasty:
+            return True
+        end = self._ends.get(whose)
+        return end is not None and asyncio.get_running_loop().time() >= end.when()
 
     def end(self) -> None:
         """Wait for nothing."""
-        self._until = 0.0
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in self._ends.values():
+            timer.cancel()
+        self._ends.clear()

@@ -2,8 +2,10 @@
 
 In: an API server, the selections that are wanted (translation says which). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
 Of a Pod its first address is kept and whether it serves, so that nothing happens when anything else of it changes. What is wanted no
-longer is forgotten at once; what cannot be read any more stays, and says so. Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller
-starts, or hold everything up because some cannot be read.
+longer is forgotten at once; what cannot be read any more stays, and says so. What is selected when the controller begins holds everything
+up until there is an answer, be it a refusal, or until nobody selects it any more: there may be proxies that serve it.
+Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller starts, or hold everything
+up because of what the server refuses, or for ever because of what was selected later.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ class _Followed:
         self.first = first  # wanted since the controller began: there may be proxies that serve it
         self.task: asyncio.Task[None] | None = None
         self.refused = ""  # why it cannot be read, as the server has said, or shown
-        self.faults = 0  # of the server, since something was read
+        self.faults = 0  # of the server, since a watch said something
         self.pods: dict[Key, SelectedPod] = {}
 
     @property
@@ -125,18 +127,23 @@ class Pods:
         """Say what is selected now; tell whether all of it has been read.
 
         When some has not, `on_change` is called later. What is selected the first time is waited for without end, unless it is refused;
-        what comes later with patience (patience.py).
+        what comes later with patience (patience.py). It is called at once when something is new and not waited for: the table
+        says of it now that it has not been read.
         """
         for selection in self._followed.keys() - selections:
             self._drop(selection)
-        for selection in sorted(selections - self._followed.keys()):
+        new = selections - self._followed.keys()
+        for selection in sorted(new):
             self._followed[selection] = _Followed(
                 selection, self._make_reflector, first=not self._begun
             )
             self._dirty.add(selection)
             self._look.set()
         self._begun = True
-        return self._patience.ask(self._list_open())
+        go = self._patience.ask(self._list_open())
+        if go and new:
+            self._on_change()
+        return go
 
     @property
     def waits(self) -> bool:
@@ -170,11 +177,6 @@ class Pods:
             for selection, one in self._followed.items()
             if one.reflector.problem
         }
-
-    @property
-    def selections(self) -> frozenset[Selection]:
-        """What is followed."""
-        return frozenset(self._followed)
 
     @property
     def restarts(self) -> Counter[str]:
@@ -223,9 +225,11 @@ class Pods:
             self._tell(one)
 
     def _on_read(self, one: _Followed, followed: bool) -> None:
-        """Let a refusal go, once a watch says something: what is listed and not watched is out of date at once."""
+        """Let refusals and faults go, once a watch says something: what is listed and not watched is out of date at once."""
+        if not followed and one.reflector.synced:
+            return
         one.faults = 0
-        if one.refused and (followed or not one.reflector.synced):
+        if one.refused:
             one.refused = ""
             self._tell(one)
 

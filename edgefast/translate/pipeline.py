@@ -211,7 +211,7 @@ def _translate(
     if memo and previous and all(map(is_, users, memo.users)):
         policy_statuses = previous.statuses.backend_tls_policies
     else:
-        asked = find_asked(own, judged) if policies.outcomes else {}
+        asked = find_asked(own, judged, world) if policies.outcomes else {}
         policy_statuses = judge_policies(
             policies,
             lambda one: {*sums.users_of(one), *asked.get(one, ()), *filters.users_of(one)},

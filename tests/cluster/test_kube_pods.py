@@ -102,7 +102,7 @@ def test_pods_come_and_go(newest: ApiServer) -> None:
 
             await one.cache.wait_synced()
             await until(lambda: addresses() == [], "none serves")
-            assert one.cache.pods.selections == {(namespace, "app=web")}
+            assert one.cache.snapshot().pods.keys() == {(namespace, "app=web")}
             serve(newest, namespace, "a", "10.9.0.1")
             await until(lambda: addresses() == ["10.9.0.1"], "one serves")
             newest.admin.apply(pod(namespace, "b", "web"))
@@ -146,7 +146,7 @@ def test_without_permission_nothing_is_asked(newest: ApiServer) -> None:
             await one.cache.wait_synced()
             await until(one.settled, "read")
             assert not one.cache.problems and not one.cache.snapshot().x_backends
-            assert not one.cache.pods.selections
+            assert not one.cache.snapshot().pods
             made = translate(one.cache.snapshot(), one.settings)
             status = made.statuses.http_routes[namespace, "pods"]
             said = [c for c in status.parents[0].conditions if c.type == "ResolvedRefs"]

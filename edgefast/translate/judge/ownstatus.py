@@ -76,8 +76,8 @@ class OwnStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 yield from self.told.get(key, ())
 
 
-def find_asked(own: OwnPolicies, judged: OwnStatuses) -> dict[Key, set[Key]]:
-    """Return, by Service that policies ask, the Gateways at which they do: BackendTLSPolicies are told of these, too."""
+def find_asked(own: OwnPolicies, judged: OwnStatuses, world: World) -> dict[Key, set[Key]]:
+    """Return, by Service that policies ask, the Gateways of ours at which they do: BackendTLSPolicies are told of these, too."""
     found: dict[Key, set[Key]] = {}
     for key, outcome in own.outcomes.items():
         services = {(one.namespace, one.name) for one in outcome.clusters if one.kind == "service"}
@@ -85,9 +85,10 @@ def find_asked(own: OwnPolicies, judged: OwnStatuses) -> dict[Key, set[Key]]:
         status = judged.of(key[0]).get(key[1:]) if services else None
         for entry in status.ancestors if status is not None else ():
             ref = entry.ancestor_ref
-            if ref.kind == "Gateway":
-                for service in services:
-                    found.setdefault(service, set()).add((ref.namespace or key[1], ref.name))
+            gateway = (ref.namespace or key[1], ref.name)
+            if ref.kind == "Gateway" and world.gateways.get(gateway) is not None:
+                for service in services:  # a target that is not there is an ancestor, too
+                    found.setdefault(service, set()).add(gateway)
     return found
 
 

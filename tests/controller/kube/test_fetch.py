@@ -295,6 +295,28 @@ def test_what_is_stuck_of_one_namespace_does_not_make_others_impatient() -> None
     run(test())
 
 
+def test_who_comes_while_another_is_waited_for_is_waited_for_as_long() -> None:
+    server = Server()
+
+    async def test() -> None:
+        async with fetching(server) as told:
+            await _read(told, A)
+            server.hold = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            stuck = {A, named("b", "stuck")}
+            told.fetch.note(named("b", "stuck"), "1")
+            assert not told.fetch.want(stuck)
+            await until(lambda: told.settled == 2, "patience with one is over")
+            began = loop.time()
+            told.fetch.note(named("c", "other"), "1")
+            both = {*stuck, named("c", "other")}
+            assert not told.fetch.want(both)
+            await until(lambda: told.fetch.want(both), "patience with the other is over, too")
+            assert loop.time() - began >= QUICK.patience * 0.9
+
+    run(test())
+
+
 def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
     server = Server()
 

@@ -69,8 +69,7 @@ def test_pods_come_and_go() -> None:
                 assert pods.want({WEB})
                 assert pods.table() is pods.table()
                 assert len(changes) == 3  # the list, b, a; labels are nobody's business
-                assert pods.want(frozenset()) and WEB not in pods.table()
-                assert not pods.selections
+                assert pods.want(frozenset()) and not pods.table()
 
     run(test())
     assert set(asked) == {("/api/v1/namespaces/ns/pods", "app=web")}
@@ -235,6 +234,53 @@ def test_who_edits_without_pause_holds_up_nobody() -> None:
     run(_follow(answer, [], checks))
 
 
+async def _serve_some(request: web.Request) -> web.StreamResponse:
+    """Answer for Pods of app=v... never, for others at once."""
+    if request.query["labelSelector"].startswith("app=v"):
+        await asyncio.Event().wait()
+    return page(5, pod("a", 1, "10.0.0.1"))
+
+
+def test_who_comes_while_another_is_waited_for_is_waited_for_as_long() -> None:
+    changes: list[int] = []
+
+    async def checks(pods: Pods) -> None:
+        await until(lambda: pods.want({WEB}), "begun")
+        stuck, both = {WEB, ("stuck", "app=v")}, {WEB, ("stuck", "app=v"), ("other", "app=v")}
+        changes.clear()
+        assert not pods.want(stuck)
+        await until(lambda: changes, "patience with one is over")
+        began = asyncio.get_running_loop().time()
+        assert not pods.want(both)
+        await until(lambda: len(changes) == 2, "patience with the other is over, too")
+        assert asyncio.get_running_loop().time() - began >= QUICK.patience * 0.9
+        assert not pods.waits and pods.want(both)
+
+    run(_follow(_serve_some, changes, checks))
+
+
+@pytest.mark.parametrize("several", [2, 9])
+def test_who_take_turns_hold_up_nobody(several: int) -> None:
+    """Each begins anew when the one before is waited for no more."""
+
+    async def checks(pods: Pods) -> None:
+        await until(lambda: pods.want({WEB}), "begun")
+        loop = asyncio.get_running_loop()
+        at = 0
+
+        def edit() -> set[tuple[str, str]]:
+            nonlocal at
+            at += 1
+            whose = int(loop.time() / QUICK.patience * 3) % several
+            return {WEB, (f"busy{whose}", f"app=v{at}")}
+
+        began = loop.time()
+        await until(lambda: pods.want(edit()), "once", seconds=10.0)
+        assert loop.time() - began <= QUICK.patience * 5
+
+    run(_follow(_serve_some, [], checks))
+
+
 def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.query["labelSelector"].startswith("app=v"):
@@ -254,6 +300,7 @@ class Revoked:
 
     def __init__(self) -> None:
         self.status = 0  # of watches; 0: they are good
+        self.some = 0  # watches of that status, after which they are good again; 0: all
         self.lists = 200
         self.quiet = False
         self.version = 5
@@ -269,7 +316,11 @@ class Revoked:
             return page(self.version, pod("a", 1, "10.0.0.1"))
         self.watches += 1
         if self.status:
-            return failure(self.status, "Forbidden" if self.status == 403 else "Expired")
+            status = self.status
+            self.some -= 1
+            if not self.some:
+                self.status = 0
+            return failure(status, "Forbidden" if status == 403 else "Expired")
         bookmark = event("BOOKMARK", obj("", self.version))
         return await stream(request, *(() if self.quiet else (bookmark,)), hold=False)
 
@@ -305,20 +356,36 @@ def test_pods_that_cannot_be_read_any_more_stay_and_it_is_told() -> None:
     run(_revoke(server, changes, checks))
 
 
+def test_a_watch_that_fails_for_long_is_told_though_lists_are_good() -> None:
+    server, changes = Revoked(), list[int]()
+
+    async def checks(pods: Pods) -> None:
+        changes.clear()
+        server.status = 500
+        stale = msgspec.structs.replace(ONE, unread="Expired")
+        await until(lambda: pods.table()[WEB] == stale, "told", seconds=20.0)
+        seen = server.watches
+        await until(lambda: server.watches > seen + 12, "tried again and again")
+        assert pods.table()[WEB] == stale and len(changes) == 1
+        server.status = 0
+        await until(lambda: pods.table()[WEB] == ONE, "followed again")
+
+    run(_revoke(server, changes, checks))
+
+
 @pytest.mark.parametrize("status", [410, 429, 500])
 def test_what_passes_is_not_told(status: int) -> None:
     """Watches that are too old, again and again, without anything in between but lists; a server that is restarted."""
     server, changes = Revoked(), list[int]()
 
     async def checks(pods: Pods) -> None:
+        changes.clear()
         for _ in range(3):
-            server.quiet, server.status = True, status
-            seen = server.watches
-            await until(lambda seen=seen: server.watches >= seen + TRIES // 2, "some of them")  # type: ignore[misc]
-            server.quiet, server.status = False, 0
+            server.some, server.status = TRIES - 1, status
+            await until(lambda: not server.status, "some of them")
             seen = server.watches
             await until(lambda seen=seen: server.watches > seen + 1, "a good one")  # type: ignore[misc]
-            assert pods.table()[WEB] == ONE
+        assert pods.table()[WEB] == ONE and not changes
 
     run(_revoke(server, changes, checks))
 

@@ -1,12 +1,13 @@
-"""Held: what a translation selects is read before anybody is told of it; nothing is lost, and nobody waits for ever."""
+"""Held: what a translation selects is read before anybody is told of it; nothing is lost, and what is selected no more is not waited for."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 from aiohttp import web
 
@@ -16,9 +17,10 @@ from controller.kube.pace import Pace
 from controller.kube.pods import Pods
 from controller.pipeline import Outcome, Pipeline
 from controller.source import ClusterSource
+from edgefast.problem import ObjectRef
 from edgefast.resources.kinds import EXPERIMENTAL_GROUP, Object
 from edgefast.resources.snapshot import Snapshot
-from tests.controller.kube.script import page, scripted, stream
+from tests.controller.kube.script import failure, page, scripted, stream
 from tests.controller.kube.test_pods import pod
 from tests.controller.kube.waiting import until
 from tests.controller.pipeline.running import SETTINGS, Kept, Room, many, run
@@ -93,11 +95,16 @@ class _Cluster:
     def __init__(self, snapshot: Snapshot) -> None:
         self.now = snapshot
         self.pods: Pods
+        self.pipeline: Pipeline
+        self.given = 0  # snapshots
 
     async def wait_synced(self) -> None:
         """All there was has been read."""
 
     def snapshot(self) -> Snapshot:
+        self.given += 1
+        if self.now.pods is not self.pods.table():
+            self.now = msgspec.structs.replace(self.now, pods=self.pods.table())
         return self.now
 
     def want(self, references: Set[Any]) -> bool:
@@ -110,10 +117,13 @@ class _Cluster:
 def _follow(
     serve: Callable[[web.Request], Any],
     scenario: Callable[[_Cluster, Kept, Callable[[], None]], Any],
+    *more: Object,
 ) -> None:
+    """Run a scenario with a pipeline that begins with one route, and `more`."""
+
     async def main() -> None:
         async with scripted(serve) as kube, asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-            cluster, kept = _Cluster(many(1)), Kept()
+            cluster, kept = _Cluster(many(1).replace(more)), Kept()
             holdings = SimpleNamespace(synced=True, on_synced=[])
             source = ClusterSource(cast(Cache, cluster), cast(Holdings, holdings), lambda: SETTINGS)
             pipeline = Pipeline(source, lambda: SETTINGS, kept)
@@ -122,7 +132,10 @@ def _follow(
                 source.mark()
                 pipeline.mark()
 
-            cluster.pods = Pods(kube, mark, Pace(backoff_first=0.001, silence=5.0, patience=0.3))
+            cluster.pods = Pods(
+                kube, mark, Pace(backoff_first=0.001, backoff_most=0.01, silence=5.0, patience=0.3)
+            )
+            cluster.pipeline = pipeline
             running = [tasks.create_task(one.run()) for one in (cluster.pods, pipeline)]
             await scenario(cluster, kept, mark)
             for one in running:
@@ -152,5 +165,74 @@ def test_who_selects_ever_other_pods_holds_up_nobody_for_ever(answers: bool) -> 
             cluster.now = cluster.now.replace([pods("busy", {"app": f"v{at}"})])
             mark()
             await asyncio.sleep(0.002)
+
+    _follow(serve, scenario)
+
+
+GONE = (
+    ObjectRef("XBackend", "default", "slow", EXPERIMENTAL_GROUP),
+    ObjectRef("HTTPRoute", "default", "r90"),
+)
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize(
+    ("news", "removed"),
+    [((), GONE), ([pods("slow", {"app": "other"})], ())],
+    ids=["removed", "corrected"],
+)
+def test_what_nobody_selects_any_more_is_not_waited_for(
+    news: Sequence[Object], removed: Sequence[ObjectRef]
+) -> None:
+    """At the start Pods are waited for without end: who takes the XBackend away that selects them, or corrects it, has to be heard."""
+    asked: list[str] = []
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            return await stream(request)
+        asked.append(request.query["labelSelector"])
+        return failure(429, "TooManyRequests", **{"Retry-After": "0.02"})
+
+    async def scenario(cluster: _Cluster, kept: Kept, mark: Callable[[], None]) -> None:
+        await until(lambda: len(asked) > 3, "asked again and again")
+        cluster.now = cluster.now.replace([world.route(91, path="/91")])
+        mark()
+        await until(
+            lambda: cluster.pipeline.work.routes > 2, "all are translated, one of them later"
+        )
+        given, seen = cluster.given, len(asked)
+        await until(lambda: len(asked) > seen + 3, "asked again and again")
+        assert not kept.outcomes and cluster.given == given  # nobody looks without a cause
+        cluster.now = cluster.now.replace(news, removed)
+        mark()
+        await until(lambda: kept.outcomes, "told")
+        (outcome,) = kept.outcomes
+        assert "/91" in str(outcome.translation.ir.fleets)
+        assert WEB not in cluster.pods.table()
+
+    _follow(serve, scenario, pods("slow", {"app": "web"}), sent_to(90, "slow"))
+
+
+@pytest.mark.wire
+def test_what_is_told_before_its_pods_are_read_says_so() -> None:
+    async def serve(request: web.Request) -> web.StreamResponse:
+        if "watch" in request.query:
+            return await stream(request)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    def told(kept: Kept) -> set[str]:
+        found = kept.outcomes[-1].translation.problems
+        return {one.object.name for one in found if one.object and one.reason == "PodsNotRead"}
+
+    async def scenario(cluster: _Cluster, kept: Kept, mark: Callable[[], None]) -> None:
+        await until(lambda: kept.outcomes, "begun")
+        cluster.now = cluster.now.replace([sent_to(90, "busy"), pods("busy", {"app": "v0"})])
+        mark()
+        await until(lambda: told(kept) == {"busy"}, "patience is over")
+        # Now it is waited for no more: what it selects next is told of at once, and nobody has to change anything for that.
+        cluster.now = cluster.now.replace([sent_to(91, "more"), pods("more", {"app": "v1"})])
+        mark()
+        await until(lambda: told(kept) == {"busy", "more"}, "told", seconds=10.0)
 
     _follow(serve, scenario)

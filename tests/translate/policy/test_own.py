@@ -262,6 +262,18 @@ def test_a_policy_of_a_service_is_told_of_who_asks_it() -> None:
     assert not step(snapshot, broken).statuses.backend_tls_policies
 
 
+def test_a_policy_of_a_service_is_not_told_of_gateways_that_are_not_ours() -> None:
+    """What targets a Gateway has it for an ancestor even where it is not there, and asks nothing for it."""
+    tls = world.policy("tls", "auth")
+    asking = security("p", ("Gateway", "soon", ""))
+    made = translate(Snapshot.of([*base(), world.authority(True), tls, asking]), PLAIN)
+    assert made.statuses.security_policies["default", "p"]
+    assert not made.statuses.backend_tls_policies
+    there = step(made.memo.world.snapshot.replace([world.gateway("soon", 81)]), made)
+    (entry,) = there.statuses.backend_tls_policies["default", "tls"].ancestors
+    assert entry.ancestor_ref.name == "soon"
+
+
 def test_affected_is_there_while_a_policy_is() -> None:
     def types(made: Translation) -> dict[str, str]:
         status = made.statuses.gateways["default", "gw"]
