@@ -137,7 +137,7 @@ def write_setting(field: str, value: int) -> tuple[str, str]:
         return COUNTED[field], f"{value} at most"
     if field in COUNTED:
         return COUNTED[field], "any number"
-    return _SETTINGS[field], f"{write_time(value)}" if value else "without end"
+    return _SETTINGS[field], write_time(value) if value else "without end"
 
 
 def list_dark(listener: ir.Listener, dark: Unserved | None) -> tuple[str, ...]:

@@ -67,9 +67,10 @@ def same(one: Translation, other: Translation) -> bool:
 
 
 def policy(own: str, ref: dict[str, Any] | None = None, name: str = "") -> Object:
-    """Return a SecurityPolicy that asks what `ref` names, on the Gateway; or on a route of that name and asks nobody."""
+    """Return a SecurityPolicy that asks what `ref` names, on the Gateway of that name, or "gw"; or on a route of that name and asks nobody."""
     kind = "Gateway" if ref else "HTTPRoute"
-    target = {"group": "gateway.networking.k8s.io", "kind": kind, "name": "gw" if ref else name}
+    named = name or ("gw" if ref else "")
+    target = {"group": "gateway.networking.k8s.io", "kind": kind, "name": named}
     says: dict[str, Any] = {"authorization": {"defaultAction": "Allow"}}
     if ref:
         says = {"extAuth": {"http": {"backendRef": ref}}}

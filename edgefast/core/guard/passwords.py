@@ -24,8 +24,9 @@ QUEUE = 64
 SHARE = 8
 #: Pairs that are known to be right.
 KNOWN = 4096
-_log = logging.getLogger(__name__)
 _NICE = 19  # whoever proves who it is has waited least
+
+_log = logging.getLogger(__name__)
 
 
 class Asker(Protocol):
@@ -82,9 +83,8 @@ class Passwords:
         self._wake = threading.Semaphore(0)
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._told: set[bool] = (
-            set()
-        )  # whether of $apr1$, for which there was no thread the last time
+        #: Of which hashes (whether $apr1$) it was said that there is no thread for them.
+        self._told: set[bool] = set()
 
     def digest(self, kept: bytes, pair: bytes) -> bytes:
         """Return what stands for a name and a password beside the hash that they are of: a new hash is a new question."""

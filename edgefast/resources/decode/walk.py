@@ -111,7 +111,7 @@ class Walk:
             return self._wrong_type(shape, raw, path)
         assert shape.struct is not None
         sound = self._check_known(shape, raw, path)
-        secret = getattr(shape.struct, "hides_values", False) or _is_credential(raw)
+        secret = shape.struct.hides_values or _is_credential(raw)
         redact, self._redact = self._redact, self._redact or secret
         values: dict[str, Any] = {}
         tainted: set[str] = set()

@@ -42,14 +42,14 @@ class Rest(NamedTuple):
     guards: bool = False  # some of them do
 
 
-_NONE = Rest()
+_NO_REST = Rest()
 
 
 def find_annotated(annotations: Iterable[str]) -> tuple[list[Annotated], Rest]:
     """Return what an object has of other projects' annotations, so many of them at most, and what there is beside."""
     names = [one for one in annotations if one.startswith(_PREFIXES)]
     if not names:
-        return [], _NONE
+        return [], _NO_REST
     names.sort(key=lambda name: (not _guards(name), name))
     rest = names[_MOST:]
     return [_read(one) for one in names[:_MOST]], Rest(len(rest), bool(rest) and _guards(rest[0]))

@@ -39,13 +39,12 @@ class ForeignPolicy(msgspec.Struct, frozen=True):
 
     ref: ObjectRef
     targets: tuple[tuple[Target, Source], ...]
-    fields: tuple[
-        str, ...
-    ] = ()  # of its spec, those that are set: "jwt", "jwt.providers[].recomputeRoute"
+    #: Of its spec, those that are set: "jwt", "jwt.providers[].recomputeRoute".
+    fields: tuple[str, ...] = ()
     source: Source | None = None
     # Of a policy of ours:
     lost: bool = False  # a target that cannot be read may be anything of the namespace
-    why: str = ""  # the first of its mistakes, with the field path
+    why: str = ""  # field path and reason of the first of its mistakes
 
 
 def read_fields(raw: dict[str, Any], inner: Iterable[str] = ()) -> tuple[str, ...]:

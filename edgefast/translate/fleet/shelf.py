@@ -44,9 +44,7 @@ class Shelf(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     treated: SortedMap[Treatment, int] = EMPTY  # hosts whose rules treat a cluster so
     checking: frozenset[str] = frozenset()  # units with a check of health
     crowded: frozenset[ClusterRef] = frozenset()  # clusters whose treatments depend on these
-    varied: frozenset[ClusterRef] = (
-        frozenset()
-    )  # clusters that could have more checks than are made
+    varied: frozenset[ClusterRef] = frozenset()  # those that could have more checks than are made
     unmade: Mapping[ClusterRef, tuple[str, ...]] = {}  # units whose check of a cluster is not made
     zoned: int = 0  # units and clusters that make zones count
 

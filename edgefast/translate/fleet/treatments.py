@@ -19,7 +19,7 @@ from edgefast.sortedmap import SortedMap
 from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtualhost.virtualhost import Treatment
 
-__all__ = ["TREATMENTS_MOST", "Treatments", "list_ways"]
+__all__ = ["TREATMENTS_MOST", "Treatments", "Ways", "list_ways"]
 
 #: Ways of one cluster that are named whole: some kB of names.
 TREATMENTS_MOST = 64
@@ -33,9 +33,7 @@ class Treatments(msgspec.Struct, frozen=True, gc=False):
 
     ways: Ways
     crowded: bool = False  # on which units have checks
-    varied: bool = (
-        False  # on what these say and whose they are, once more checks are there than are made
-    )
+    varied: bool = False  # on what these say, and whose they are, once there are many
     unmade: tuple[str, ...] = ()  # units whose check of it is not made
 
 

@@ -148,9 +148,7 @@ def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) 
         said = supported_text(word, _MERGES)
         report.refuse("spec.mergeType", "NotSupported", said, hint, condition="Invalid")
     kinds = dict.fromkeys(kind for kind, *_ in targets)
-    allowed = [one for one in kinds if one not in LATER_KINDS]
-    wrong = [one for one in allowed if (one in _FRONTS) != (word == "Override")]
-    wrong += [one for one in kinds if one in LATER_KINDS]
+    wrong = [one for one in kinds if one in LATER_KINDS or (one in _FRONTS) != (word == "Override")]
     if word in ("Replace", "Override") and wrong:
         said = f"{word} is not for {wrong[0]}s: " + (
             "they are the lowest levels" if word == "Override" else "it drops what routes inherit"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -213,12 +214,10 @@ def test_who_edits_without_pause_holds_up_nobody() -> None:
     async def checks(pods: Pods) -> None:
         await until(lambda: pods.want({WEB}), "begun")
         loop = asyncio.get_running_loop()
-        at = 0
+        numbers = count()
 
         def edit() -> set[tuple[str, str]]:
-            nonlocal at
-            at += 1
-            return {WEB, ("busy", f"app=v{at}")}
+            return {WEB, ("busy", f"app=v{next(numbers)}")}
 
         began = loop.time()
         assert not pods.want(edit())
@@ -266,13 +265,11 @@ def test_who_take_turns_hold_up_nobody(several: int) -> None:
     async def checks(pods: Pods) -> None:
         await until(lambda: pods.want({WEB}), "begun")
         loop = asyncio.get_running_loop()
-        at = 0
+        numbers = count()
 
         def edit() -> set[tuple[str, str]]:
-            nonlocal at
-            at += 1
             whose = int(loop.time() / QUICK.patience * 3) % several
-            return {WEB, (f"busy{whose}", f"app=v{at}")}
+            return {WEB, (f"busy{whose}", f"app=v{next(numbers)}")}
 
         began = loop.time()
         await until(lambda: pods.want(edit()), "once", seconds=10.0)

@@ -94,6 +94,11 @@ def test_a_watch_that_fails_for_long_is_told_though_lists_are_good() -> None:
     run(_revoke(server, changes, checks))
 
 
+async def _see_another(server: Revoked) -> None:
+    seen = server.watches
+    await until(lambda: server.watches > seen + 1, "a good one")
+
+
 @pytest.mark.parametrize("status", [410, 429, 500])
 def test_what_passes_is_not_told(status: int) -> None:
     """Watches that are too old, again and again, without anything in between but lists; a server that is restarted."""
@@ -104,8 +109,7 @@ def test_what_passes_is_not_told(status: int) -> None:
         for _ in range(3):
             server.some, server.status = TRIES - 1, status
             await until(lambda: not server.status, "some of them")
-            seen = server.watches
-            await until(lambda seen=seen: server.watches > seen + 1, "a good one")  # type: ignore[misc]
+            await _see_another(server)
         assert pods.table()[WEB] == ONE and not changes
 
     run(_revoke(server, changes, checks))
