@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+pytest_plugins = ["leisure"]
+
 # A test says the same on every machine and in every run, however slow it is. `--hypothesis-profile=explore` looks for more.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", _PATIENT, derandomize=True, database=None)

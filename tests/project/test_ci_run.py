@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from pathlib import Path
 import pytest
 
 CI = Path(__file__).parents[2] / ".ci"
+LEISURE = Path(__file__).parents[1] / "leisure.py"
+#: What a nested pytest is to do without, to start at once.
+BARE = {"PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 SUITES = """
 .PHONY: setup test-cluster test-conformance test test-aws-lc heavy debug fuzz
@@ -61,9 +65,12 @@ def test_crowded():
 """
 
 
-def run(place: Path, *, worse: int = 0, bad: str = GOOD, **recipes: str) -> tuple[int, list[str]]:
+def run(
+    place: Path, *, worse: int = 0, bad: str = GOOD, begin_until: int = 1000, **recipes: str
+) -> tuple[int, list[str]]:
     """Run a copy of the script where `make` has the same targets and small real suites; return its exit status and lines."""
     shutil.copytree(CI, place / ".ci")
+    shutil.copy(LEISURE, place / "conftest.py")
     recipes = {"setup": "true", "conformance": "true", "fuzz": "true", **recipes}
     run_pytest = f"{sys.executable} -m pytest -ra -p no:cacheprovider --rootdir ."
     (place / "Makefile").write_text(SUITES.format(pytest=run_pytest, **recipes))
@@ -72,7 +79,7 @@ def run(place: Path, *, worse: int = 0, bad: str = GOOD, **recipes: str) -> tupl
     (place / "suite_worse.py").write_text(WORSE.format(count=worse) if worse else GOOD)
     done = subprocess.run(
         [place / ".ci" / "run"],
-        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        env={**os.environ, **BARE, "BEGIN_UNTIL": str(begin_until)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -91,6 +98,36 @@ def end_of(lines: list[str]) -> list[str]:
 def test_all_that_passed_is_a_sum(tmp_path: Path) -> None:
     status, lines = run(tmp_path)
     assert (status, end_of(lines)) == (0, ["5 passed, 0 failed"])
+
+
+def test_what_has_no_time_left_is_named(tmp_path: Path) -> None:
+    status, lines = run(tmp_path, begin_until=0)
+    assert (status, sorted(end_of(lines))) == (
+        0,
+        [
+            "3 passed, 0 failed",
+            *(
+                f"{suite}: no time left for all of its tests"
+                for suite in ("debug", "fuzz", "heavy")
+            ),
+        ],
+    )
+
+
+@pytest.mark.parametrize(("until", "said"), [("0", "1 skipped"), ("4e9", "1 passed")])
+def test_a_test_that_comes_too_late_is_skipped(until: str, said: str, tmp_path: Path) -> None:
+    shutil.copy(LEISURE, tmp_path / "conftest.py")
+    (tmp_path / "test_good.py").write_text(GOOD)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-ra", "--rootdir", ".", f"--begin-until={until}"],
+        cwd=tmp_path,
+        env={**os.environ, **BARE},
+        capture_output=True,
+        text=True,
+    )
+    assert said in done.stdout
+    late = re.findall(r"^SKIPPED \[(\d+)\] .*: no time left$", done.stdout, re.M)
+    assert late == (["1"] if "skipped" in said else [])
 
 
 def test_few_that_failed_run_again_alone_and_are_named(tmp_path: Path) -> None:

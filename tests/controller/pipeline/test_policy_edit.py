@@ -1,4 +1,7 @@
-"""An edited policy of very many routes: one resource is sent, no route is translated, and nobody waits for it."""
+"""An edited policy of very many routes: one resource is sent, no route is translated, and nobody waits for it.
+
+How long that is on some machine says bench/test_bench_edit.py; here it is held against a start with the same objects.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ from tests.translate import world
 from tests.translate.gatewaytext import gateway
 
 EDITS = 9
-#: Seconds from an edit to its tables on their way.
-BOUND = 0.050
+#: Of the time of a start with 10,000 routes, that of an edit, at most.
+PART = 1 / 20
 
 
 Make = Callable[[int], tuple[dict[str, Any], str]]  # number of an edit -> policy, its one unit
@@ -86,39 +89,43 @@ def route(at: int) -> dict[str, Any]:
 
 
 def edit_objects(routes: int, make: Make) -> list[float]:
-    """Seconds of the controller's pipeline for each edit."""
+    """Seconds of the controller's pipeline for its start, then for each edit."""
     taken: list[float] = []
 
     async def scenario(made: Room) -> None:
+        began = time.perf_counter()
         await made.wait_for(1)
+        taken.append(time.perf_counter() - began)
         for number in range(EDITS):
             raw, name = make(number)
             edited: Object = world.make(raw)
             before = made.kept.outcomes[-1]
             began = time.perf_counter()
             after = await made.change(edited)
-            taken.append(time.perf_counter() - began)
+            spent = time.perf_counter() - began
             (fleet,) = after.shards
             delta = diff(before.shards[fleet], after.shards[fleet])
             if number:  # the first one brings it, and all routes name it from then on
                 assert [one.name for one in delta.put] == [name] and not delta.remove
                 assert after.translation.work.routes == 0
                 assert after.translation.work.policies == 1
+                taken.append(spent)
 
     run(many(routes), scenario)
-    return taken[1:]
+    return taken
 
 
 def edit_files(routes: int, folder: Path, make: Make) -> list[float]:
-    """Seconds of the files' pipeline for each edit: read, translate, compile, compare."""
+    """Seconds of the files' pipeline (read, translate, compile, compare) for its start, then for each edit."""
     items = json.dumps([route(at) for at in range(routes)])
     (folder / "all.yaml").write_text(f"{BASE}---\napiVersion: v1\nkind: List\nitems: {items}\n")
     file = folder / "policy.json"
     file.write_text(json.dumps(make(0)[0]))
     source, settings = FileSource([folder]), Settings()
+    began = time.perf_counter()
     made = translate(source.read().snapshot, settings)
     shards = compile_fleet(made.ir.fleets[0])
-    taken = []
+    taken = [time.perf_counter() - began]
     for number in range(1, EDITS):
         raw, name = make(number)
         file.write_text(json.dumps(raw))
@@ -144,6 +151,6 @@ def test_one_resource_is_sent_and_no_route_translated(make: Make, tmp_path: Path
 @pytest.mark.parametrize("make", [admits, checks])
 def test_ten_thousand_routes_wait_for_nothing(make: Make, tmp_path: Path) -> None:
     objects, files = edit_objects(10_000, make), edit_files(10_000, tmp_path, make)
-    for name, taken in (("controller", objects), ("files", files)):
-        shown = f"{median(taken) * 1e3:.1f} ms ({min(taken) * 1e3:.1f}-{max(taken) * 1e3:.1f})"
-        assert median(taken) < BOUND, f"{name}: {shown}"
+    for name, (start, *edits) in (("controller", objects), ("files", files)):
+        shown = ", ".join(f"{one * 1e3:.1f}" for one in edits)
+        assert median(edits) < start * PART, f"{name}: {shown} ms, a start {start * 1e3:.0f} ms"
