@@ -82,7 +82,9 @@ def test_socket_that_nobody_reads(site: Site) -> None:
         site.wait_until(
             lambda: site.metric("edgefast_connections_active") < open_before, "end of it", CEILING
         )
-        assert site.metric("edgefast_requests_active") == streams
+        site.wait_until(
+            lambda: site.metric("edgefast_requests_active") == streams, "end of them", CEILING
+        )
     counted = site.metric("edgefast_http2_breaches_total", reason="stall") - stalls
     assert 1 <= counted <= STREAMS + 1
     site.wait_until(lambda: "http2 stall" in site.access_log, "the log has its word")
