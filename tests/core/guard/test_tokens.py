@@ -50,7 +50,7 @@ def claim(
 def token(alg: str = "ES256", number: int = 0, **claims: Any) -> str:
     """A token of the issuer, good now."""
     now = int(time.time())
-    said = {"iss": ISSUER, "aud": "web", "sub": "ann", "iat": now, "exp": now + 300, **claims}
+    said = {"iss": ISSUER, "aud": "web", "sub": "ann", "iat": now, "exp": now + 86_400, **claims}
     return issuer.token(alg, number, **said).decode()
 
 
