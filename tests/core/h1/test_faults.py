@@ -90,10 +90,10 @@ async def test_a_fault_at_the_end_of_an_exchange_ends_its_connection(
     backend = await failing.backend(say("x"))
     port = await failing.serve(make_fleet(make_cluster(backend.port)))
     client = await failing.client(port)
-    # A few requests fill a batch, before its timer looks at it.
-    request = make_request("/" + "x" * 7000, headers=[("user-agent", "x" * 7000)])
+    # Each such byte takes six in a line: less than twenty requests fill a batch, before its timer looks at it.
+    request = make_request("/" + "x" * 512, headers=[("user-agent", "\xff" * 512)])
     with pytest.raises(Gone):
-        for _ in range(20):
+        for _ in range(200):
             await client.ask(request)
     await failing.until(lambda: failing.engine.open_connections == 0)
     assert len(failing.take_faults()) == failing.counters["faults"] == 1
