@@ -3,6 +3,7 @@
 In: a scenario. Out: plain objects beside those of objects.py. Must never use a field outside the published kinds.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from bench.credentials import AUDIENCE, ISSUER, make_key_set
@@ -19,14 +20,19 @@ POLICY = f"Policy {NAMESPACE}/kept "  # as messages name it
 def make_policies(scenario: Scenario) -> list[Object]:
     """A route and its policy."""
     kind, spec = _make_spec(scenario.policy)
-    target = {"group": GATEWAY_API, "kind": "HTTPRoute", "name": "kept"}
-    policy = {
+    policy = make_policy("kept", kind, ("HTTPRoute", "kept"), spec)
+    return [_make_route(scenario.make_route(0).host), policy]
+
+
+def make_policy(name: str, kind: str, target: tuple[str, str], spec: Mapping[str, Any]) -> Object:
+    """A policy of a kind of ours at an object of the Gateway API (its kind and name)."""
+    targeted = {"group": GATEWAY_API, "kind": target[0], "name": target[1]}
+    return {
         "apiVersion": f"{EDGE_API}/v1alpha1",
         "kind": kind,
-        "metadata": {"name": "kept", "namespace": NAMESPACE},
-        "spec": {"targetRefs": [target], **spec},
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"targetRefs": [targeted], **spec},
     }
-    return [_make_route(scenario.make_route(0).host), policy]
 
 
 def _make_spec(policy: str) -> tuple[str, dict[str, Any]]:

@@ -11,13 +11,13 @@ import json
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.certificate import make_certificate
-from bench.objects import make_base, make_routes
+from bench.objects import Object, make_base, make_routes
+from bench.policyobjects import make_policy
 from bench.scenario import Scenario
 from edgefast.providers.files import FileSource
 from edgefast.table import compile_fleet
@@ -25,32 +25,24 @@ from edgefast.table.shards import diff
 from edgefast.translate import Settings, translate
 
 ROUNDS = 20
+GATEWAY = ("Gateway", "bench")
 
 
-def make_policy(kind: str, **spec: Any) -> dict[str, Any]:
-    target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "bench"}
-    return {
-        "apiVersion": "gateway.edge.io/v1alpha1",
-        "kind": kind,
-        "metadata": {"name": "edited", "namespace": "bench"},
-        "spec": {"targetRefs": [target], **spec},
-    }
-
-
-def admit(number: int) -> dict[str, Any]:
+def admit(number: int) -> Object:
     rule = {"action": "Allow", "principal": {"clientCIDRs": [f"10.{number}.0.0/16"]}}
-    return make_policy("SecurityPolicy", authorization={"rules": [rule]})
+    return make_policy("edited", "SecurityPolicy", GATEWAY, {"authorization": {"rules": [rule]}})
 
 
-def treat(number: int) -> dict[str, Any]:
-    return make_policy("BackendTrafficPolicy", healthCheck={"panicThreshold": number})
+def treat(number: int) -> Object:
+    health = {"panicThreshold": number}
+    return make_policy("edited", "BackendTrafficPolicy", GATEWAY, {"healthCheck": health})
 
 
 @pytest.mark.parametrize("make", [admit, treat])
 @pytest.mark.parametrize("routes", [1_000, 10_000])
 def test_policy_edit(
     benchmark: BenchmarkFixture,
-    make: Callable[[int], dict[str, Any]],
+    make: Callable[[int], Object],
     routes: int,
     tmp_path: Path,
 ) -> None:

@@ -114,6 +114,14 @@ def test_what_has_no_time_left_is_named(tmp_path: Path) -> None:
     )
 
 
+def test_how_many_had_no_time_left_is_told(tmp_path: Path) -> None:
+    status, lines = run(tmp_path, fuzz="echo 'SKIPPED [12] tests/leisure.py:25: no time left'")
+    assert (status, end_of(lines)) == (
+        0,
+        ["fuzz: no time left for 12 of its tests", "5 passed, 0 failed"],
+    )
+
+
 @pytest.mark.parametrize(("until", "said"), [("0", "1 skipped"), ("4e9", "1 passed")])
 def test_a_test_that_comes_too_late_is_skipped(until: str, said: str, tmp_path: Path) -> None:
     shutil.copy(LEISURE, tmp_path / "conftest.py")
