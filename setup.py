@@ -51,6 +51,8 @@ COMPILE = ["-std=c11", MISSING, "-idirafter", "csrc", "-fvisibility=hidden", *OP
 # The one place for Cython directives. Release code checks bounds where the C does: at load and in the head scan.
 DIRECTIVES = {
     "language_level": "3",
+    "auto_pickle": False,
+    "binding": False,
     "boundscheck": DEBUG,
     "wraparound": False,
     "initializedcheck": DEBUG,
