@@ -90,7 +90,7 @@ int ef_head_scan_request(ef_head *head, const ef_head_limits *limits, const uint
             continue;
         }
         EF_COUNT(line_len);
-        rc = ef_head_parse_request_line(head, buf, start, start + line_len);
+        rc = ef_head_parse_request_line(head, buf, start, start + line_len, limits->raw);
         if (rc != 0) return rc;
         head->seen_flags |= EF_SEEN_LINE;
     }

@@ -23,9 +23,11 @@
  *   version     HTTP/1.1; 1.0: 426, but 400 when it has Transfer-Encoding; no version (0.9) or 0.x: 400; others: 505
  *   method      unknown token 501; CONNECT and TRACE 405 whatever the target
  *   target      origin-form; "*" for OPTIONS only; absolute-form (http, https) without userinfo and only when its authority
- *               equals Host (bytes, ignoring ASCII case: "a" is not "a:80"); never '#', '\', space, <>"{}|^` or 0x80-0xff
+ *               equals Host (bytes, ignoring ASCII case: "a" is not "a:80"); never '#', space, <> or 0x80-0xff. By setting
+ *               '|' in path and query, and {}^\"` in the query: browsers send them raw (WHATWG URL, query state)
  *   Host        exactly one: unreserved characters of RFC 3986 (a DNS name, an IPv4 address) or a bracketed IPv6 address,
- *               with an optional ":port" of 1-5 digits <= 65535. Percent-encoding, sub-delims and an empty port are refused
+ *               with an optional ":port" of 1-5 digits <= 65535. Percent-encoding, sub-delims and an empty port are refused,
+ *               and so is an empty label. One dot at the end is the root (RFC 3986 3.2.2): host_len leaves it out
  *   lengths     at most one Content-Length, digits without sign or leading zero, < 2^63; at most one Transfer-Encoding, only
  *               "chunked" (501 when chunked is the last of several well-formed codings); never both
  *   names       '_' by setting. Under Allow and Drop, a name that becomes a header of enum ef_header_id when '_' is read as
@@ -182,12 +184,19 @@ enum ef_head_error {
 };
 
 enum ef_underscore { EF_UNDERSCORE_REJECT = 0, EF_UNDERSCORE_ALLOW = 1, EF_UNDERSCORE_DROP = 2 };
+enum ef_raw { EF_RAW_REJECT = 0, EF_RAW_ALLOW = 1 };
+
+/* Bits of ef_head.notes: what a request's target or Host has that few have, so that nobody else pays for it. */
+#define EF_NOTE_PARAMETERS 1u /* the path has a ';' */
+#define EF_NOTE_RAW        2u /* the path has a '|': ef_path_encode_raw() comes before ef_path_normalize() */
+#define EF_NOTE_HOST_DOT   4u /* Host has a dot behind its name: ef_head_drop_host_dot() */
 
 typedef struct ef_head_limits {
     uint32_t head;       /* bytes of the whole head: 431 */
     uint32_t line;       /* bytes of the request line without its CRLF: 414 */
     uint32_t count;      /* header lines, <= EF_MAX_HEADERS: 431 */
     uint32_t underscore; /* enum ef_underscore */
+    uint32_t raw;        /* enum ef_raw: raw characters in the target; 400 */
 } ef_head_limits;
 
 typedef struct ef_head {
@@ -200,9 +209,9 @@ typedef struct ef_head {
     int32_t error;  /* enum ef_head_error */
     int32_t status; /* what to answer: requests only; 502 for responses */
     uint32_t method_off, method_len;
-    uint32_t target_off, target_len;       /* path and query; "*" for OPTIONS *; may be empty: see target_empty_path */
-    uint32_t path_len;                     /* of target up to, without '?' */
-    uint32_t host_off, host_len;           /* host without port (IP literals with their brackets), case as sent */
+    uint32_t target_off, target_len; /* path and query; "*" for OPTIONS *; may be empty: see target_empty_path */
+    uint32_t path_len;               /* of target up to, without '?' */
+    uint32_t host_off, host_len; /* host without port and final dot (IP literals with their brackets), case as sent */
     uint32_t authority_off, authority_len; /* the whole Host value */
     uint32_t host_port;                    /* 0: none given */
     uint64_t content_length;               /* EF_BODY_LENGTH only, else 0 */
@@ -221,7 +230,7 @@ typedef struct ef_head {
     uint8_t target_empty_path; /* "http://a" or "http://a?x": target is "" or "?x", path_len 0; put "/" before it */
     uint8_t nominates;         /* Connection names a field other than TE, which may also be one behind the body */
     uint8_t grpc;              /* enum ef_grpc_kind by Content-Type; of requests only with POST */
-    uint8_t reserved_[1];
+    uint8_t notes;             /* EF_NOTE_* */
     ef_span spans[EF_MAX_HEADERS];
 } ef_head;
 
@@ -230,6 +239,10 @@ void ef_head_reset(ef_head *head); /* everything but the spans: those are writte
 /* Scan a request head. See the top of the file. Leading empty lines: at most one CRLF is skipped (RFC 9112 2.2) and counts
  * into head_len. */
 int ef_head_scan_request(ef_head *head, const ef_head_limits *limits, const uint8_t *buf, size_t len);
+
+/* Take the dot behind Host's name out of the bytes that an accepted request was scanned from: "a.:80" becomes "a:80 ". Routing, matches,
+ * logs, services and backends read one name then. The length of the head stays; no other line changes. */
+void ef_head_drop_host_dot(ef_head *head, uint8_t *buf);
 
 /* Scan a response head. `request_method` (enum ef_method) decides body framing (HEAD; RFC 9112 6.3). 1xx, 204, 304: no body.
  * A response with EF_BODY_EOF is never keep_alive, nor is a 1xx or 204 that announces a body. HTTP/1.0: keep_alive only with

@@ -1,8 +1,11 @@
 /* head_authority.c - the Host header (RFC 9110 7.2, RFC 3986 3.2.2): one host, an optional port, nothing else.
  *
  * In: the header's value, OWS trimmed. Out: host, host_port, authority. Narrower than reg-name on purpose: sub-delims and
- * percent-encoding stand in no DNS name, and each of them splits some parser from another (',' '@' '%' ...).
+ * percent-encoding stand in no DNS name, and each of them splits some parser from another (',' '@' '%' ...). The name of the root at
+ * the end ("a." is "a", RFC 3986 3.2.2) is not part of the host: a name with it would miss the rules of the name without.
  */
+#include <string.h>
+
 #include "internal/charset.h"
 #include "internal/head_scan.h"
 
@@ -79,8 +82,10 @@ int ef_head_parse_host(ef_head *head, const uint8_t *buf, size_t at, size_t end)
         if (host_end == end || !is_ipv6(buf, at + 1, host_end)) return ef_head_refuse(head, EF_E_HOST);
         host_end++;
     } else {
-        while (host_end < end && ef_is(buf[host_end], EF_CLASS_UNRESERVED))
-            host_end++;
+        for (uint8_t previous = '.'; host_end < end && ef_is(buf[host_end], EF_CLASS_UNRESERVED); host_end++) {
+            if (buf[host_end] == '.' && previous == '.') return ef_head_refuse(head, EF_E_HOST); /* an empty label */
+            previous = buf[host_end];
+        }
     }
     if (host_end == at || host_end - at > EF_MAX_HOST) return ef_head_refuse(head, EF_E_HOST);
     if (host_end < end) {
@@ -89,9 +94,25 @@ int ef_head_parse_host(ef_head *head, const uint8_t *buf, size_t at, size_t end)
     }
     if (head->absolute_scheme && !equals_target(head, buf, at, end)) return ef_head_refuse(head, EF_E_AUTHORITY);
 
+    if (buf[host_end - 1] == '.') {
+        head->notes |= EF_NOTE_HOST_DOT;
+        host_end--;
+    }
     head->host_off = (uint32_t)at;
     head->host_len = (uint32_t)(host_end - at);
     head->authority_off = (uint32_t)at;
     head->authority_len = (uint32_t)(end - at);
     return 0;
+}
+
+void ef_head_drop_host_dot(ef_head *head, uint8_t *buf) {
+    if (!(head->notes & EF_NOTE_HOST_DOT)) return;
+    const size_t dot = (size_t)head->host_off + head->host_len;
+    const size_t rest = (size_t)head->authority_off + head->authority_len - dot - 1; /* ":80" */
+    head->notes &= (uint8_t)~EF_NOTE_HOST_DOT;
+    memmove(buf + dot, buf + dot + 1, rest);
+    buf[dot + rest] = ' '; /* OWS behind the value */
+    head->authority_len--;
+    for (unsigned i = 0; i < head->n_spans; i++)
+        if (head->spans[i].id == EF_H_HOST) head->spans[i].val_len--;
 }

@@ -30,7 +30,7 @@ static int check_request_version(ef_head *head, const uint8_t *buf, size_t at, s
     return ef_head_refuse(head, version < 10 ? EF_E_VERSION : EF_E_VERSION_UNSUPPORTED);
 }
 
-int ef_head_parse_request_line(ef_head *head, const uint8_t *buf, size_t at, size_t end) {
+int ef_head_parse_request_line(ef_head *head, const uint8_t *buf, size_t at, size_t end, uint32_t raw) {
     size_t method_end = at;
     while (method_end < end && ef_token_lower[buf[method_end]])
         method_end++;
@@ -52,7 +52,7 @@ int ef_head_parse_request_line(ef_head *head, const uint8_t *buf, size_t at, siz
     head->method = (uint8_t)ef_method_lookup(buf + at, method_end - at);
     if (head->method == EF_M_UNKNOWN) return ef_head_refuse(head, EF_E_UNKNOWN_METHOD);
     if (head->method == EF_M_CONNECT || head->method == EF_M_TRACE) return ef_head_refuse(head, EF_E_REFUSED_METHOD);
-    return ef_head_parse_target(head, buf, target, target_end);
+    return ef_head_parse_target(head, buf, target, target_end, raw);
 }
 
 int ef_head_parse_status_line(ef_head *head, const uint8_t *buf, size_t at, size_t end) {

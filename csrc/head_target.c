@@ -19,7 +19,7 @@ static size_t match_scheme(const uint8_t *text, size_t len, uint8_t *scheme) {
     return 0;
 }
 
-int ef_head_parse_target(ef_head *head, const uint8_t *buf, size_t at, size_t end) {
+int ef_head_parse_target(ef_head *head, const uint8_t *buf, size_t at, size_t end, uint32_t raw) {
     if (buf[at] != '/') {
         if (buf[at] == '*' && end - at == 1 && head->method == EF_M_OPTIONS) {
             head->target_off = (uint32_t)at;
@@ -42,11 +42,17 @@ int ef_head_parse_target(ef_head *head, const uint8_t *buf, size_t at, size_t en
     }
     head->target_off = (uint32_t)at;
     head->target_len = (uint32_t)(end - at);
+    const unsigned in_path = raw == EF_RAW_ALLOW ? EF_CLASS_PATH | EF_CLASS_RAW : EF_CLASS_PATH;
+    const unsigned in_query = raw == EF_RAW_ALLOW ? EF_CLASS_QUERY | EF_CLASS_RAW | EF_CLASS_RAW_QUERY : EF_CLASS_QUERY;
+    unsigned seen = 0;
     size_t i = at;
-    while (i < end && ef_is(buf[i], EF_CLASS_PATH))
-        i++;
+    for (; i < end && ef_is(buf[i], in_path); i++)
+        seen |= ef_byte_class[buf[i]];
     head->path_len = (uint32_t)(i - at);
-    while (i < end && ef_is(buf[i], EF_CLASS_QUERY))
-        i++;
+    if (seen & EF_CLASS_PARAMETER) head->notes |= EF_NOTE_PARAMETERS;
+    if (seen & EF_CLASS_RAW) head->notes |= EF_NOTE_RAW;
+    if (i < end && buf[i] == '?')
+        while (i < end && ef_is(buf[i], in_query))
+            i++;
     return i == end ? 0 : ef_head_refuse(head, EF_E_TARGET);
 }

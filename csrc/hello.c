@@ -85,8 +85,9 @@ static int32_t read_name(cursor *c, ef_hello *hello) {
         uint8_t byte = hello->name[i];
         if (byte == 0) return bad(hello, ALERT_UNRECOGNIZED_NAME);
         if (byte >= 'A' && byte <= 'Z') hello->name[i] = (uint8_t)(byte | 0x20);
+        if (byte == '.' && (i == 0 || hello->name[i - 1] == '.')) return bad(hello, ALERT_UNRECOGNIZED_NAME);
     }
-    hello->name_len = (uint8_t)n;
+    hello->name_len = (uint8_t)(hello->name[n - 1] == '.' ? n - 1 : n); /* RFC 6066 3: a name has no dot at its end */
     return 0;
 }
 

@@ -17,11 +17,12 @@
 #define EF_HELLO_ALPN 255 /* ... and for a protocol's */
 
 typedef struct ef_hello {
-    uint32_t need;               /* EF_NEED_MORE: bytes in all */
-    uint8_t alert;               /* EF_BAD: TLS alert description */
-    uint8_t name_len;            /* 0: it asks for no name */
-    uint8_t name[EF_HELLO_NAME]; /* server_name in lower case, without NUL inside, not otherwise checked */
-    uint8_t alpn_len;            /* 0: it offers no protocol, or several */
+    uint32_t need;    /* EF_NEED_MORE: bytes in all */
+    uint8_t alert;    /* EF_BAD: TLS alert description */
+    uint8_t name_len; /* 0: it asks for no name */
+    uint8_t
+        name[EF_HELLO_NAME]; /* server_name in lower case, without a final dot, empty labels and NUL; else unchecked */
+    uint8_t alpn_len;        /* 0: it offers no protocol, or several */
     uint8_t alpn[EF_HELLO_ALPN]; /* the only one that it offers (RFC 7301), byte for byte */
 } ef_hello;
 

@@ -136,6 +136,35 @@ int ef_path_unescape_slashes(const uint8_t *path, size_t len, uint8_t *out, size
     return normalize(path, len, out, out_cap, out_len, 1, &escaped_slash);
 }
 
+size_t ef_path_strip_parameters(uint8_t *path, size_t len, size_t from) {
+    size_t written = from;
+    for (size_t i = from; i < len; i++) {
+        if (path[i] == ';') {
+            while (i + 1 < len && path[i + 1] != '/')
+                i++;
+        } else if (path[i] != '/' || written == 0 || path[written - 1] != '/') {
+            path[written++] = path[i];
+        }
+    }
+    return written;
+}
+
+long ef_path_encode_raw(const uint8_t *path, size_t len, uint8_t *out, size_t out_cap) {
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        const int is_raw = !ef_is(path[i], EF_CLASS_PATH);
+        if (out_cap - n < (is_raw ? 3u : 1u)) return EF_BAD;
+        if (is_raw) {
+            out[n++] = '%';
+            out[n++] = (uint8_t)hex_digits[path[i] >> 4];
+            out[n++] = (uint8_t)hex_digits[path[i] & 15];
+        } else {
+            out[n++] = path[i];
+        }
+    }
+    return (long)n;
+}
+
 long ef_query_decode(const uint8_t *in, size_t len, uint8_t *out, size_t out_cap) {
     size_t n = 0;
     for (size_t i = 0; i < len; i++) {

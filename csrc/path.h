@@ -11,6 +11,11 @@
  * "/a//../b" is "/a/b"); "//" merged. The result starts with exactly one slash and normalises to itself.
  * ef_path_unescape_slashes(): %2F and %5C become '/' first, then the same; for the redirect of EscapedSlashes. Always written:
  * EF_PATH_WRITTEN or EF_BAD ("/a%2F..;/" is fine above and invalid here).
+ * ef_path_strip_parameters(): in place, of a path in normal form, from byte `from` on: what stands between a ';' and the next '/'
+ * goes, slashes that meet are merged ("/a;v=1/;x/b" is "/a/b"). Returns the new length. The result is in normal form. An escaped
+ * ';' (%3B) is data and stays (RFC 3986 2.2, and servlet containers, which cut parameters off before they decode).
+ * ef_path_encode_raw(): what the scan lets into a path by EF_RAW_ALLOW becomes %XX: "/a|b" and "/a%7Cb" are one path. Returns the
+ * length written, EF_BAD when out_cap is too small (3 * len is always enough).
  * Cost: one pass without a write for a normal path.
  */
 #ifndef EF_PATH_H
@@ -22,6 +27,8 @@
 int ef_path_normalize(const uint8_t *path, size_t len, uint8_t *out, size_t out_cap, size_t *out_len,
                       int *escaped_slash);
 int ef_path_unescape_slashes(const uint8_t *path, size_t len, uint8_t *out, size_t out_cap, size_t *out_len);
+size_t ef_path_strip_parameters(uint8_t *path, size_t len, size_t from);
+long ef_path_encode_raw(const uint8_t *path, size_t len, uint8_t *out, size_t out_cap);
 /* Percent-decode a query name or value ("+" is a space); returns the decoded length, -1 if out_cap is too small (len is always
  * enough). Malformed escapes are kept as they are. */
 long ef_query_decode(const uint8_t *in, size_t len, uint8_t *out, size_t out_cap);

@@ -78,6 +78,8 @@ class HttpSettings(Struct, frozen=True, gc=False):
     escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = (
         "UnescapeAndRedirect"
     )
+    path_parameters: Literal["keep", "strip", "reject"] = "keep"
+    raw_characters: Literal["Allow", "Reject"] = "Allow"
     underscores: Literal["Reject", "Allow", "Drop"] = "Reject"
     via: str = ""  # "" sends no Via header
     client_address: ClientAddress = ClientAddress()

@@ -42,12 +42,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (rc == EF_PATH_WRITTEN) require_normal(out, out_len, 1);
     if (rc == EF_PATH_SAME) require_normal(in, size, 1);
 
+    const size_t normal_len = rc == EF_PATH_WRITTEN ? out_len : 0;
+    uint8_t *normal = exact_copy(out, normal_len);
+
     const int slashes = ef_path_unescape_slashes(in, size, out, size, &out_len);
     if (rc == EF_BAD) REQUIRE(slashes == EF_BAD);
     if (slashes == EF_PATH_WRITTEN) require_normal(out, out_len, 0);
     REQUIRE(slashes == EF_PATH_WRITTEN || slashes == EF_BAD);
     if (rc == EF_PATH_SAME && !escaped)
         REQUIRE(slashes == EF_PATH_WRITTEN && out_len == size && memcmp(in, out, size) == 0);
+
+    if (rc != EF_BAD) { /* without parameters it is a normal form, and has none */
+        uint8_t *bare = exact_copy(rc == EF_PATH_SAME ? in : normal, rc == EF_PATH_SAME ? size : normal_len);
+        const size_t bare_len = ef_path_strip_parameters(bare, rc == EF_PATH_SAME ? size : normal_len, 0);
+        REQUIRE(memchr(bare, ';', bare_len) == NULL);
+        require_normal(bare, bare_len, 1);
+        free(bare);
+    }
+    free(normal);
+
+    uint8_t *wide = malloc(3 * size + 1);
+    const long encoded = ef_path_encode_raw(in, size, wide, 3 * size);
+    REQUIRE(encoded >= (long)size && memchr(wide, '|', (size_t)encoded) == NULL);
+    if (encoded > 0) REQUIRE(ef_path_encode_raw(in, size, wide, (size_t)encoded - 1) == EF_BAD);
+    free(wide);
 
     const long decoded = ef_query_decode(in, size, out, size);
     REQUIRE(decoded >= 0 && (size_t)decoded <= size);

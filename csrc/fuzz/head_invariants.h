@@ -37,6 +37,7 @@ static inline void require_sound(const ef_head *head, const uint8_t *buf, size_t
     }
     REQUIRE(next + 2 == head->head_len);
     REQUIRE(head->body == EF_BODY_LENGTH ? head->content_length > 0 : head->content_length == 0);
+    if (head->host_len > 0) REQUIRE(buf[head->host_off] != '.' && buf[head->host_off + head->host_len - 1] != '.');
 }
 
 /* The head as a proxy would write it again, from the spans: it must mean the same. */
@@ -61,7 +62,7 @@ static inline void require_rewritten_same(const ef_head *head, const ef_head_lim
     }
     memcpy(out + n, "\r\n", 2);
     n += 2;
-    const ef_head_limits wide = {EF_MAX_HEAD, EF_MAX_HEAD, limits->count, limits->underscore};
+    const ef_head_limits wide = {EF_MAX_HEAD, EF_MAX_HEAD, limits->count, limits->underscore, limits->raw};
     ef_head_reset(&again);
     REQUIRE(fuzz_scan(&again, &wide, out, n, method) == (int)n);
     REQUIRE(again.body == head->body && again.content_length == head->content_length);
@@ -78,9 +79,9 @@ static inline void fuzz_head(const uint8_t *data, size_t size, int method) {
     static ef_head parts;
     /* The second set makes every limit reachable with small inputs. */
     static const ef_head_limits sets[] = {
-        {EF_DEFAULT_REQUEST_HEAD, EF_DEFAULT_REQUEST_LINE, EF_DEFAULT_HEADERS, EF_UNDERSCORE_REJECT},
-        {120, 40, 4, EF_UNDERSCORE_ALLOW},
-        {200, 200, 8, EF_UNDERSCORE_DROP},
+        {EF_DEFAULT_REQUEST_HEAD, EF_DEFAULT_REQUEST_LINE, EF_DEFAULT_HEADERS, EF_UNDERSCORE_REJECT, EF_RAW_REJECT},
+        {120, 40, 4, EF_UNDERSCORE_ALLOW, EF_RAW_REJECT},
+        {200, 200, 8, EF_UNDERSCORE_DROP, EF_RAW_ALLOW},
     };
     uint8_t *buf = exact_copy(data, size);
     const size_t split = fuzz_number(data, size) % (size + 1);

@@ -15,6 +15,9 @@ extern const uint8_t ef_token_lower[256];
 #define EF_CLASS_UNRESERVED 4u /* RFC 3986 2.3: ALPHA DIGIT - . _ ~ */
 #define EF_CLASS_DIGIT      8u
 #define EF_CLASS_HEX        16u
+#define EF_CLASS_PARAMETER  32u  /* ';': parameters of a path segment begin there */
+#define EF_CLASS_RAW        64u  /* '|': EF_RAW_ALLOW lets it into path and query */
+#define EF_CLASS_RAW_QUERY  128u /* {}^\"`: EF_RAW_ALLOW lets them into the query */
 extern const uint8_t ef_byte_class[256];
 
 static inline int ef_is(uint8_t byte, unsigned class_bits) { return (ef_byte_class[byte] & class_bits) != 0; }

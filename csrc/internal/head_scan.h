@@ -36,9 +36,9 @@
 /* Sets error and status; returns EF_BAD. */
 int ef_head_refuse(ef_head *head, enum ef_head_error error);
 
-int ef_head_parse_request_line(ef_head *head, const uint8_t *buf, size_t at, size_t end);
+int ef_head_parse_request_line(ef_head *head, const uint8_t *buf, size_t at, size_t end, uint32_t raw);
 int ef_head_parse_status_line(ef_head *head, const uint8_t *buf, size_t at, size_t end);
-int ef_head_parse_target(ef_head *head, const uint8_t *buf, size_t at, size_t end);
+int ef_head_parse_target(ef_head *head, const uint8_t *buf, size_t at, size_t end, uint32_t raw);
 int ef_head_parse_host(ef_head *head, const uint8_t *buf, size_t at, size_t end);
 
 /* One header line; line_end is the offset behind its CRLF. Appends a span. */

@@ -78,7 +78,9 @@ static void test_path(void) {
     REFUSED(":method=GET\n:scheme=http\n:path=/ HTTP/1.1\n:authority=x\n", EF_H2_E_PATH, 400);
     REFUSED(":method=GET\n:scheme=http\n:path=/\r\n:authority=x\n", EF_H2_E_PATH, 400);
     REFUSED(":method=GET\n:scheme=http\n:path=/#a\n:authority=x\n", EF_H2_E_PATH, 400);
-    REFUSED(":method=GET\n:scheme=http\n:path=/\\\n:authority=x\n", EF_H2_E_PATH, 400);
+    REFUSED(":method=GET\n:scheme=http\n:path=/\\\n:authority=x\n", EF_H2_E_HEAD, 400);
+    REFUSED(":method=GET\n:scheme=http\n:path=/?|\n:authority=x\n", EF_H2_E_HEAD, 400);
+    REFUSED(":method=GET\n:scheme=http\n:path=/\n:authority=x..\n", EF_H2_E_HEAD, 400);
 }
 
 static void test_connect(void) {

@@ -115,6 +115,7 @@ static const head_case targets[] = {
 static const head_case hosts[] = {
     GOOD(GET_HOST("a")),
     GOOD(GET_HOST("A.b-c_d~e.example.")),
+    GOOD(GET_HOST("127.0.0.1.:80")),
     GOOD(GET_HOST("127.0.0.1")),
     GOOD(GET_HOST("a:0")),
     GOOD(GET_HOST("a:65535")),
@@ -132,6 +133,13 @@ static const head_case hosts[] = {
     BAD(GET_HOST(""), 400, EF_E_HOST),
     BAD(GET_HOST(" "), 400, EF_E_HOST),
     BAD(GET_HOST("a b"), 400, EF_E_HOST),
+    BAD(GET_HOST("."), 400, EF_E_HOST),
+    BAD(GET_HOST(".:80"), 400, EF_E_HOST),
+    BAD(GET_HOST(".a"), 400, EF_E_HOST),
+    BAD(GET_HOST("a.."), 400, EF_E_HOST),
+    BAD(GET_HOST("a..:80"), 400, EF_E_HOST),
+    BAD(GET_HOST("a..b"), 400, EF_E_HOST),
+    BAD(GET_AT("http://a/", "a."), 400, EF_E_AUTHORITY),
     BAD(GET_HOST("a,b"), 400, EF_E_HOST),
     BAD(GET_HOST("a/b"), 400, EF_E_HOST),
     BAD(GET_HOST("a@b"), 400, EF_E_HOST),
@@ -175,6 +183,66 @@ static const head_case hosts[] = {
     BAD(GET_HOST("[::1]80"), 400, EF_E_HOST),
     BAD(GET_HOST("[::1]."), 400, EF_E_HOST),
 };
+
+/* What browsers send raw (EF_RAW_ALLOW): '|' everywhere, the others in the query alone. */
+static const head_case raw_targets[] = {
+    GOOD(REQUEST("GET /a|b?|{}^\\\"` HTTP/1.1")),
+    GOOD(GET_AT("http://a/|?{", "a")),
+    GOOD(GET_AT("http://a?{", "a")),
+    BAD(GET_AT("http://a|/", "a|"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /{ HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /} HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /^ HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /\\ HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /\" HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /` HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /?< HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /?> HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /?# HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET /?\x80 HTTP/1.1"), 400, EF_E_TARGET),
+    BAD(REQUEST("GET |/ HTTP/1.1"), 400, EF_E_TARGET),
+};
+
+static void expect_notes(const scan_mode *mode, const char *text, unsigned notes) {
+    static ef_head head;
+    CHECK(scan_all_ways(&head, mode, text, strlen(text)) > 0);
+    CHECK_EQUAL(head.notes, notes);
+}
+
+static void test_notes(const scan_mode *mode) {
+    expect_notes(mode, REQUEST("GET /a HTTP/1.1"), 0);
+    expect_notes(mode, REQUEST("GET /a%3B%7C?;{ HTTP/1.1"), 0);
+    expect_notes(mode, REQUEST("GET /a?| HTTP/1.1"), 0);
+    expect_notes(mode, REQUEST("GET /a;b HTTP/1.1"), EF_NOTE_PARAMETERS);
+    expect_notes(mode, REQUEST("GET /;|?{ HTTP/1.1"), EF_NOTE_PARAMETERS | EF_NOTE_RAW);
+    expect_notes(mode, GET_HOST("a."), EF_NOTE_HOST_DOT);
+    expect_notes(mode, GET_AT("http://a.:80/|", "A.:80"), EF_NOTE_HOST_DOT | EF_NOTE_RAW);
+    expect_notes(mode, GET_HOST("[::1]"), 0);
+}
+
+/* The bytes with the dot taken out are those of the name without it, with a space behind the value. */
+static void expect_without_dot(const scan_mode *mode, const char *with, const char *without) {
+    static ef_head head, other;
+    uint8_t buf[200];
+    const size_t len = strlen(with);
+    CHECK_EQUAL(strlen(without), len);
+    memcpy(buf, with, len);
+    CHECK_EQUAL(scan_whole(&head, mode, buf, len), (int)len);
+    CHECK_EQUAL(buf[head.host_off + head.host_len], '.');
+    ef_head_drop_host_dot(&head, buf);
+    CHECK(memcmp(buf, without, len) == 0);
+    ef_head_drop_host_dot(&head, buf); /* once */
+    CHECK(memcmp(buf, without, len) == 0);
+    CHECK(same_outcome((int)len, &head, scan_whole(&other, mode, (const uint8_t *)without, len), &other));
+}
+
+static void test_dot(const scan_mode *mode) {
+    expect_without_dot(mode, GET_HOST("Shop.example."), GET_HOST("Shop.example "));
+    expect_without_dot(mode, GET_HOST("a.:8080"), GET_HOST("a:8080 "));
+    expect_without_dot(mode, GET_HOST("a.:80 \t"), GET_HOST("a:80  \t"));
+    expect_without_dot(mode, "GET / HTTP/1.1\r\nX: y.\r\nhost:a.\r\nZ: a.\r\n\r\n",
+                       "GET / HTTP/1.1\r\nX: y.\r\nhost:a \r\nZ: a.\r\n\r\n");
+}
 
 /* The fields of an accepted request. */
 static void test_results(const scan_mode *mode) {
@@ -255,6 +323,12 @@ int main(void) {
     run_cases(&mode, lines, sizeof(lines) / sizeof(lines[0]));
     run_cases(&mode, targets, sizeof(targets) / sizeof(targets[0]));
     run_cases(&mode, hosts, sizeof(hosts) / sizeof(hosts[0]));
+    ef_head_limits lenient = default_limits;
+    lenient.raw = EF_RAW_ALLOW;
+    const scan_mode raw = {&lenient, 0, 0};
+    run_cases(&raw, raw_targets, sizeof(raw_targets) / sizeof(raw_targets[0]));
+    test_notes(&raw);
+    test_dot(&mode);
     test_results(&mode);
     test_longest_host(&mode);
     test_pipelined(&mode);

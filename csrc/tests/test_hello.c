@@ -53,6 +53,16 @@ static void test_names(void) {
     wrap(RECORD_MOST);
     expect_name(wire.data, wire.n, wire.n, "example.org@[`{\xc3\x84");
 
+    make_hello(&message, "A.b.", 4, NULL); /* the same name as without the dot */
+    wrap(RECORD_MOST);
+    expect_name(wire.data, wire.n, wire.n, "a.b");
+    static const char *const empty_labels[] = {".", "..", ".a", "a..", "a..b"};
+    for (size_t i = 0; i < sizeof(empty_labels) / sizeof(*empty_labels); i++) {
+        make_hello(&message, empty_labels[i], strlen(empty_labels[i]), NULL);
+        wrap(RECORD_MOST);
+        expect_alert(wire.data, wire.n, UNRECOGNIZED_NAME);
+    }
+
     memset(longest, 'a', 256);
     make_hello(&message, longest, 256, NULL);
     wrap(RECORD_MOST);

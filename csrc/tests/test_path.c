@@ -143,6 +143,47 @@ static void test_unescape(void) {
     SLASHES("/%2F%00", bad);
 }
 
+static void expect_stripped(const char *path, size_t from, const char *want) {
+    uint8_t again[200];
+    size_t again_len;
+    int escaped;
+    const size_t len = strlen(path);
+    for (int start = 0; start < 2; start++) {
+        uint8_t *in = (uint8_t *)(start ? guard_start(path, len) : guard_end(path, len));
+        CHECK_EQUAL(ef_path_normalize(in, len, again, sizeof(again), &again_len, &escaped), EF_PATH_SAME);
+        const size_t n = ef_path_strip_parameters(in, len, from);
+        if (!CHECK(n == strlen(want) && memcmp(in, want, n) == 0))
+            fprintf(stderr, "    %s -> %.*s, want %s\n", path, (int)n, (const char *)in, want);
+        CHECK_EQUAL(ef_path_normalize(in, n, again, sizeof(again), &again_len, &escaped), EF_PATH_SAME);
+    }
+}
+
+static void test_parameters(void) {
+    expect_stripped("/a/b", 0, "/a/b");
+    expect_stripped("/admin;x", 0, "/admin");
+    expect_stripped("/a;v=1/b;w;x/c", 0, "/a/b/c");
+    expect_stripped("/a;", 0, "/a");
+    expect_stripped("/;", 0, "/");
+    expect_stripped("/;a/;b", 0, "/");
+    expect_stripped("/a/;x/b", 0, "/a/b");
+    expect_stripped("/a%3Bx", 0, "/a%3Bx");
+    expect_stripped("/...;/x", 0, "/.../x");
+    expect_stripped("/a;b/c;d", 4, "/a;b/c");
+    expect_stripped("/a;b/c;d", 8, "/a;b/c;d");
+    expect_stripped("/a;b/;c", 4, "/a;b/");
+}
+
+static void test_raw(void) {
+    uint8_t out[100];
+    CHECK_EQUAL(ef_path_encode_raw((const uint8_t *)"/a|b%7C", 7, out, 9), 9);
+    CHECK(memcmp(out, "/a%7Cb%7C", 9) == 0);
+    CHECK_EQUAL(ef_path_encode_raw((const uint8_t *)"/a|b%7C", 7, out, 8), EF_BAD);
+    CHECK_EQUAL(ef_path_encode_raw((const uint8_t *)"||", 2, out, 5), EF_BAD);
+    CHECK_EQUAL(ef_path_encode_raw((const uint8_t *)"||", 2, out, 6), 6);
+    CHECK_EQUAL(ef_path_encode_raw((const uint8_t *)"", 0, out, 0), 0);
+    CHECK_EQUAL(ef_path_encode_raw((const uint8_t *)"/a", 2, out, 1), EF_BAD);
+}
+
 static void expect_decoded(const char *in, size_t len, const char *want, size_t want_len) {
     uint8_t out[100];
     CHECK_EQUAL(ef_query_decode(guard_end(in, len), len, out, want_len), (long)want_len);
@@ -170,6 +211,8 @@ int main(void) {
     test_escapes();
     test_refused();
     test_unescape();
+    test_parameters();
+    test_raw();
     test_query();
     return FINISH();
 }

@@ -196,7 +196,10 @@ int ef_tls_has_name(const ef_tls *tls, const char *name, size_t n) {
     const char *read = SSL_get_servername(tls->ssl, TLSEXT_NAMETYPE_host_name);
     /* A session of 1.2 that is resumed tells the name of its first handshake, which had the same scope. */
     if (SSL_session_reused(tls->ssl) && SSL_version(tls->ssl) < TLS1_3_VERSION) return 1;
-    return read ? strlen(read) == n && strncasecmp(read, name, n) == 0 : n == 0;
+    if (read == NULL) return n == 0;
+    size_t len = strlen(read);
+    if (len == n + 1 && n > 0 && read[n] == '.') len--; /* hello.h leaves out the dot at the end */
+    return len == n && strncasecmp(read, name, n) == 0;
 }
 
 /* --- bytes ------------------------------------------------------------------------------------------------------------- */

@@ -49,6 +49,11 @@ cdef extern from "head.h" nogil:
         EF_UNDERSCORE_REJECT
         EF_UNDERSCORE_ALLOW
         EF_UNDERSCORE_DROP
+        EF_RAW_REJECT
+        EF_RAW_ALLOW
+        EF_NOTE_PARAMETERS
+        EF_NOTE_RAW
+        EF_NOTE_HOST_DOT
 
     ctypedef struct ef_span:
         uint32_t name_off
@@ -65,6 +70,7 @@ cdef extern from "head.h" nogil:
         uint32_t line
         uint32_t count
         uint32_t underscore
+        uint32_t raw
 
     ctypedef struct ef_head:
         uint32_t head_len
@@ -96,12 +102,14 @@ cdef extern from "head.h" nogil:
         uint8_t te_trailers
         uint8_t nominates
         uint8_t grpc
+        uint8_t notes
         ef_span spans[128]
 
     void ef_head_reset(ef_head *head)
     int ef_head_scan_request(ef_head *head, const ef_head_limits *limits, const uint8_t *buf, size_t len)
     int ef_head_scan_response(ef_head *head, const ef_head_limits *limits, const uint8_t *buf, size_t len,
                               unsigned request_method)
+    void ef_head_drop_host_dot(ef_head *head, uint8_t *buf)
     uint32_t ef_name_hash(const uint8_t *name, size_t len)
     const char *ef_head_error_text(int error)
     const char *ef_head_error_name(int error)
@@ -140,6 +148,8 @@ cdef extern from "path.h" nogil:
     int ef_path_normalize(const uint8_t *path, size_t len, uint8_t *out, size_t out_cap, size_t *out_len,
                           int *escaped_slash)
     int ef_path_unescape_slashes(const uint8_t *path, size_t len, uint8_t *out, size_t out_cap, size_t *out_len)
+    size_t ef_path_strip_parameters(uint8_t *path, size_t len, size_t start)
+    long ef_path_encode_raw(const uint8_t *path, size_t len, uint8_t *out, size_t out_cap)
 
 
 cdef extern from "table.h" nogil:

@@ -40,6 +40,7 @@ from edgefast.why.unserved import Unserved
 _FIXES = {
     "head": "send a request that docs/http1.md allows",
     "path": "send a path without it",
+    "path_parameters": "send a path without it, or set pathParameters of EdgeProxy spec.http",
     "escaped_slashes": "escape nothing in the path, or set escapedSlashes of EdgeProxy spec.http",
 }
 
@@ -185,10 +186,12 @@ def answer_rule(
     limits: Sequence[LimitPart],
     guarded: Guarded,
     behind: Head,
+    *,
+    https: bool,
 ) -> tuple[Answer, ...]:
     """Return what the rule's shares answer, the most frequent first; how to correct mistakes is up to `advise`.
 
-    head: the request as it came. behind: as it is when its policies are done with it.
+    head: the request as it came. behind: as it is when its policies are done with it. https: what its client speaks.
     """
     if rule.status:
         why = rule.reason or "the rule is not valid"
@@ -240,6 +243,7 @@ def answer_rule(
             guarded.answer or limited,
             behind,
             find_shut(settle_treated(*treating(served, rule, share))),
+            https=https,
         )
         parts = [(one, percent)]
         if fault is not None and struck and one.check != "cors":
@@ -268,6 +272,8 @@ def _answer_share(
     stopped: Answer | None,
     behind: Head,
     shut: Setting | None,
+    *,
+    https: bool,
 ) -> Answer:
     cors = (share.cors if share else None) or rule.cors
     if cors is not None and is_preflight(head):
@@ -283,7 +289,7 @@ def _answer_share(
             check="redirect",
             status=redirect.status,
             why="a RequestRedirect filter",
-            location=write_location(redirect, listener, behind, prefix_len),
+            location=write_location(redirect, listener, behind, prefix_len, https=https),
         )
     if rule.direct is not None:
         why = "an HTTPRouteFilter answers"
@@ -357,12 +363,14 @@ def is_preflight(head: Head) -> bool:
 
 
 def write_location(
-    redirect: ir.Redirect, listener: ir.Listener, head: Head, prefix_len: int
+    redirect: ir.Redirect, listener: ir.Listener, head: Head, prefix_len: int, *, https: bool
 ) -> str:
     """Return the Location of a redirect (HTTPRequestRedirectFilter), as core/route/rule.pyx writes it."""
-    scheme = redirect.scheme or ("https" if listener.protocol == "HTTPS" else "http")
+    scheme = redirect.scheme or ("https" if https else "http")
     defaults = {"http": 80, "https": 443}
     port = redirect.port or defaults.get(redirect.scheme) or listener.port
+    if not redirect.port and not redirect.scheme and https != (listener.protocol == "HTTPS"):
+        port = defaults[scheme]  # the client's port is that of the proxy before this one
     name = redirect.hostname.encode() or head.host_sent
     if defaults.get(scheme) != port:
         name += b":%d" % port

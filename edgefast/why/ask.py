@@ -50,8 +50,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.scheme}://{self.host}{target}"
 
     def name(self) -> str:
-        """Return the name of Host, without port, in lower case."""
-        return re.sub(r":\d*$", "", self.host).lower()
+        """Return the name of Host, without port and final dot, in lower case."""
+        return re.sub(r":\d*$", "", self.host).lower().removesuffix(".")
 
     def head(self) -> bytes:
         """Return the request head."""
@@ -111,7 +111,7 @@ def read_ask(
         target=target + (found[4] or ""),
         headers=tuple((header, value) for header, value in lines if header.lower() != "host"),
         source=source,
-        sni=sni.lower(),
+        sni=_read_name(sni),
     )
 
 
@@ -141,7 +141,7 @@ def _read_stream(
         port=port,
         host=host,
         source=source,
-        sni=sni.lower(),
+        sni=_read_name(sni),
     )
 
 
@@ -150,6 +150,14 @@ def _read_header(line: str) -> tuple[str, str]:
     if not colon or not name.strip():
         raise AskError(f'"{line}" is no header such as "x-user: one"')
     return name.strip(), value.strip()
+
+
+def _read_name(sni: str) -> str:
+    """Return a TLS name as a server reads it (csrc/hello.c): in lower case, without the dot at its end. Raises AskError."""
+    name = sni.lower().removesuffix(".")
+    if sni and "" in name.split("."):
+        raise AskError(f'"{sni}" is no TLS name: it has an empty label')
+    return name
 
 
 def _is_address(name: str) -> bool:

@@ -7,12 +7,17 @@ Must never: believe a header that the settings do not trust.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from edgefast import ir
 from edgefast._csrc import lib
 from edgefast.inetaddr import is_in, is_private, parse_network, read_address
-from edgefast.why.head import Head
+
+if TYPE_CHECKING:  # which reads a head with what is here
+    from edgefast.why.head import Head, Line
 
 
 class Client(msgspec.Struct, frozen=True):
@@ -23,19 +28,41 @@ class Client(msgspec.Struct, frozen=True):
     received: str | None  # x-forwarded-for as it counts; None: only the peer speaks
     internal: bool
     believed: bool = False  # what the peer says of the request counts, besides x-forwarded-for
+    https: bool = False  # what the client speaks
 
 
-def find_client(head: Head, source: str, settings: ir.ClientAddress) -> Client:
+def find_client(
+    head: Head, source: str, settings: ir.ClientAddress, *, tls: bool = False
+) -> Client:
     """Return whose request it is."""
     peer = _canonical(source) or source
     listed = [one.value for one in head.lines if one.id == lib.EF_H_X_FORWARDED_FOR]
     if not listed and settings.trusted_hops == 0 and not settings.trusted_cidrs:
-        return Client(peer, peer, None, _is_private(peer))
-    received = ",".join(one.decode("utf-8", "surrogateescape") for one in listed if one)
-    entries = [entry.strip(" \t\r\n\v\f") for entry in received.split(",")] if received else []
+        return Client(peer, peer, None, _is_private(peer), https=tls)
+    received, entries = _split(head.lines)
     believed = _is_believed(settings, peer, entries)
     address = _believe(settings, peer, entries) if believed else peer
-    return Client(peer, address, received, not received and _is_private(address), believed)
+    https = find_scheme(head.lines, source, settings, tls=tls)
+    return Client(peer, address, received, not received and _is_private(address), believed, https)
+
+
+def find_scheme(
+    lines: Iterable[Line], source: str, settings: ir.ClientAddress, *, tls: bool
+) -> bool:
+    """Tell whether the client speaks https: as X-Forwarded-Proto of a trusted peer says, else as the connection does."""
+    lines = tuple(lines)
+    said = [one.value.lower() for one in lines if one.id == lib.EF_H_X_FORWARDED_PROTO]
+    if len(said) != 1 or said[0] not in (b"http", b"https"):
+        return tls
+    believed = _is_believed(settings, _canonical(source) or source, _split(lines)[1])
+    return said[0] == b"https" if believed else tls
+
+
+def _split(lines: Iterable[Line]) -> tuple[str, list[str]]:
+    """Return x-forwarded-for as one line, and its entries."""
+    listed = [one.value for one in lines if one.id == lib.EF_H_X_FORWARDED_FOR]
+    received = ",".join(one.decode("utf-8", "surrogateescape") for one in listed if one)
+    return received, [one.strip(" \t\r\n\v\f") for one in received.split(",")] if received else []
 
 
 def drop_untrusted(head: Head, client: Client) -> Head:

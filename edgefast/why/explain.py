@@ -18,6 +18,7 @@ from edgefast.reasons.named import name_reasons
 from edgefast.table import Hit
 from edgefast.table.match import Call, find_listener, order_hostnames
 from edgefast.why import answer as answers
+from edgefast.why.ambiguous import find_ambiguity
 from edgefast.why.ask import STREAMS, Ask
 from edgefast.why.backend import describe_units
 from edgefast.why.candidates import find_candidates
@@ -78,7 +79,7 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     if tls != (ask.scheme == "https"):
         wrong = answers.answer_protocol(ask.scheme, ask.port, listeners[0].protocol)
         return _stop(served, ask, wrong)
-    head = scan_head(ask.head(), listeners[0].http, tls=tls)
+    head = scan_head(ask.head(), listeners[0].http, tls=tls, source=ask.source)
     if isinstance(head, Refusal):
         return _stop(served, ask, answers.answer_refusal(head), grpc=head.grpc)
     listener = find_listener(listeners, ask.port, head.host)
@@ -91,7 +92,7 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
         return _stop(served, ask, answers.answer_handshake(named, dark), head, listener)
     if listener is None:
         return _stop(served, ask, answers.answer_no_listener(head.host, listeners, dark), head)
-    client = find_client(head, ask.source, listener.http.client_address)
+    client = find_client(head, ask.source, listener.http.client_address, tls=tls)
     before = judge_filters(served, listener, drop_untrusted(head, client))
     if before.answer is not None:
         return Explanation(
@@ -107,7 +108,8 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     hits = list(islice(served.matcher.matches(listener.name, head.host, request), _HITS))
     near, more = find_candidates(served, listener, head.host, request, hits, most)
     notes = (*list_dark(listener, dark), *before.notes())
-    if hits:
+    ambiguous = find_ambiguity(served, listener, head, hits[0]) if hits else None
+    if hits and ambiguous is None:
         found = _explain_rule(served, ask, head, listener, client, hits, near, more)
         if not notes and not before.parts:
             return found
@@ -124,7 +126,9 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
         answers=before.settle(
             name_statuses(
                 [
-                    answers.answer_closed_listener(dark)
+                    ambiguous
+                    if ambiguous is not None
+                    else answers.answer_closed_listener(dark)
                     if dark is not None and dark.name == listener.name
                     else answers.answer_no_rule(nearest, name_reasons(kept_out))
                 ],
@@ -160,7 +164,9 @@ def _explain_rule(
     guarded = (
         Guarded() if rule.status else judge_units(served, rule, head, client.address, now=ask.now)
     )
-    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded, seen)
+    found = answers.answer_rule(
+        served, listener, head, rule, hit.prefix_len, limits, guarded, seen, https=client.https
+    )
     units = served.units(rule.traffic)
     fault = None if rule.status else find_fault(units)
     overrides, whose = ((), "") if rule.status else find_overrides(units)
@@ -233,7 +239,6 @@ def _backends(
 ) -> tuple[BackendPart, ...]:
     rule, parts = hit.rule, []
     total = sum(one.weight for one in rule.backends) or 1
-    tls = listener.protocol == "HTTPS"
     timeout = settings["request_timeout"].value if "request_timeout" in settings else None
     for at, share in enumerate(rule.backends):
         cluster = served.clusters.get(share.cluster)
@@ -253,7 +258,7 @@ def _backends(
                     way, cluster, head, client.address, listener.http
                 )
             lines = write_head(
-                head, rule, share, hit.prefix_len, client, listener.http, tls=tls, timeout=timeout
+                head, rule, share, hit.prefix_len, client, listener.http, timeout=timeout
             )
             lines = hide_head(lines, rule, share)
             if cluster is not None and cluster.protocol == "h2":

@@ -67,7 +67,6 @@ def write_head(
     client: Client,
     http: ir.HttpSettings,
     *,
-    tls: bool,
     timeout: int | None = None,
 ) -> tuple[str, ...]:
     """Return the lines of the request head; `share` None: the rule's own filters alone.
@@ -87,7 +86,7 @@ def write_head(
     ]
     lines += _kept(head, ops, http)
     expected = rule.timeouts.request if timeout is None and rule.timeouts is not None else timeout
-    lines += _added(head, expected, ops, client, http, tls=tls)
+    lines += _added(head, expected, ops, client, http)
     lines += [f"{name}: {value}" for name, value in ops.lines]
     if head.chunked or (head.web_text and head.content_length):
         lines.append("transfer-encoding: chunked")
@@ -140,10 +139,13 @@ def _kept(head: Head, ops: Ops, http: ir.HttpSettings) -> list[str]:
 
 
 def _added(
-    head: Head, expected: int | None, ops: Ops, client: Client, http: ir.HttpSettings, *, tls: bool
+    head: Head, expected: int | None, ops: Ops, client: Client, http: ir.HttpSettings
 ) -> list[str]:
     forwarded = f"{client.received},{client.peer}" if client.received else client.peer
-    added = [("x-forwarded-for", forwarded), ("x-forwarded-proto", "https" if tls else "http")]
+    added = [
+        ("x-forwarded-for", forwarded),
+        ("x-forwarded-proto", "https" if client.https else "http"),
+    ]
     if client.internal:
         added.append(("x-edge-internal", "true"))
     else:

@@ -11,6 +11,7 @@ import msgspec
 from edgefast import ir
 from edgefast.table.match import Call, find_listener
 from edgefast.why import answer as answers
+from edgefast.why.ambiguous import find_ambiguity
 from edgefast.why.ask import Ask
 from edgefast.why.backend import settle_backend
 from edgefast.why.changes import Side
@@ -91,7 +92,7 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
     if tls != (ask.scheme == "https"):
         wrong = answers.answer_protocol(ask.scheme, ask.port, listeners[0].protocol)
         return Outcome((wrong,))
-    head = scan_head(ask.head(), listeners[0].http, tls=tls)
+    head = scan_head(ask.head(), listeners[0].http, tls=tls, source=ask.source)
     if isinstance(head, Refusal):
         return Outcome((answers.answer_refusal(head),))
     listener = find_listener(listeners, ask.port, head.host)
@@ -100,7 +101,7 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
     named = find_listener(listeners, ask.port, ask.sni) if ask.sni else None
     if named is not None and answers.ends_handshake(named):
         return Outcome((answers.answer_handshake(named),), listener=named.name)
-    client = find_client(head, ask.source, listener.http.client_address)
+    client = find_client(head, ask.source, listener.http.client_address, tls=tls)
     head = drop_untrusted(head, client)
     before = judge_filters(served, listener, head)
     filters = tuple(map(_nameless, list_filter_units(served, listener)))
@@ -117,13 +118,18 @@ def find_outcome(served: Served, ask: Ask) -> Outcome:
     if hit is None:
         none = before.settle((answers.answer_no_rule(""),))
         return Outcome(none, listener=listener.name, policies=filters, services=len(filters))
+    if (ambiguous := find_ambiguity(served, listener, head, hit)) is not None:
+        said = before.settle((ambiguous,))
+        return Outcome(said, listener=listener.name, policies=filters, services=len(filters))
     rule = hit.rule
     seen = see_behind(served, rule, head)  # by limits
     limits = judge_limits(rule, Call(seen.request()), client, None) if rule.rate_limits else ()
     guarded = Guarded()
     if (rule.policies or rule.ext_auth is not None) and not rule.status:
         guarded = judge_units(served, rule, head, client.address, blind=True)
-    found = answers.answer_rule(served, listener, head, rule, hit.prefix_len, limits, guarded, seen)
+    found = answers.answer_rule(
+        served, listener, head, rule, hit.prefix_len, limits, guarded, seen, https=client.https
+    )
     return Outcome(
         before.settle(found),
         rule,

@@ -30,7 +30,7 @@ METHODS = mostly(
 TARGETS = mostly(
     b"/ /a/b /a?b=c&d /a%2Fb?c/d?e //b/../c http://a http://a/ HTTP://A/b?c https://a?d".split(),
     b"* http://a:8080/ http://u@a/ http://@ http:///a http:// ftp://a/ http://a#b admin a:80".split()
-    + b"/a#b /a\\b /{} /\xc3\xa4 ?a *a".split()
+    + b'/a#b /a\\b /{} /\xc3\xa4 ?a *a /a;b/c;d?; /a|b?| /?{}^\\"` /?< /|;'.split()
     + [b"", b"/a b", b"/\t"],
 )
 VERSIONS = mostly(
@@ -39,10 +39,10 @@ VERSIONS = mostly(
     + [b"", b"HTTP/1.1 "],
 )
 HOSTS = mostly(
-    b"a a A a:8080 a.example:80 127.0.0.1 [::1]:443 [1:2:3:4:5:6:7:8] [::1.2.3.4] [::] a_b~c".split()
+    b"a a A a:8080 a. a.example.:80 a.example:80 127.0.0.1 [::1]:443 [1:2:3:4:5:6:7:8] [::1.2.3.4] [::] a_b~c".split()
     + [b"x" * 255],
     b"[::1 [1:2::] [1:::2] a,b a@b a/b a: a:99999 a:0x1 :80 a%20b *.a [::1%25a] [v1.a] a:+1".split()
-    + b"[1::2::3] [12345::] [::256.1.1.1] [1:2:3:4:5:6:7:8:9] [1:2:3:4:5:6:7::] a:000080".split()
+    + b". .a a.. a..b a..:80 [1::2::3] [12345::] [::256.1.1.1] [1:2:3:4:5:6:7:8:9] [1:2:3:4:5:6:7::] a:000080".split()
     + [b"", b"a b", b"\xc3\xa4", b"x" * 256],
     share=8,
 )
@@ -171,13 +171,14 @@ def _message(draw: st.DrawFn, before: bytes, line: bytes, lines: list[bytes]) ->
 
 LIMITS = st.one_of(
     st.just(Limits()),
-    st.builds(Limits, underscore=st.sampled_from(["allow", "drop"])),
+    st.builds(Limits, underscore=st.sampled_from(["allow", "drop"]), raw=st.booleans()),
     st.builds(
         Limits,
         head=st.integers(0, 160),
         line=st.integers(0, 60),
         count=st.integers(0, 5),
         underscore=st.sampled_from(["reject", "allow", "drop"]),
+        raw=st.booleans(),
     ),
 )
 

@@ -24,6 +24,11 @@ UNDERSCORES = {
     "allow": lib.EF_UNDERSCORE_ALLOW,
     "drop": lib.EF_UNDERSCORE_DROP,
 }
+NOTES = {
+    lib.EF_NOTE_PARAMETERS: "parameters",
+    lib.EF_NOTE_RAW: "raw",
+    lib.EF_NOTE_HOST_DOT: "host_dot",
+}
 
 
 def scan(
@@ -33,7 +38,7 @@ def scan(
     head = ffi.new("ef_head *")
     bounds = ffi.new(
         "ef_head_limits *",
-        (limits.head, limits.line, limits.count, UNDERSCORES[limits.underscore]),
+        (limits.head, limits.line, limits.count, UNDERSCORES[limits.underscore], limits.raw),
     )
     lib.ef_head_reset(head)
     result = lib.EF_NEED_MORE
@@ -74,6 +79,7 @@ def _read_head(data: bytes, head: Any, is_request: bool) -> Head:
         host=text(head.host_off, head.host_len),
         port=head.host_port,
         authority=text(head.authority_off, head.authority_len),
+        notes=frozenset(word for bit, word in NOTES.items() if head.notes & bit),
         status=head.response_status,
         minor=head.version_minor,
         body=BODIES[head.body],
@@ -145,6 +151,29 @@ def unescape_slashes(path: bytes) -> bytes | None:
     if lib.ef_path_unescape_slashes(path, len(path), out, len(path), out_len) == lib.EF_BAD:
         return None
     return bytes(ffi.buffer(out, out_len[0]))
+
+
+def strip_parameters(path: bytes, start: int = 0) -> bytes:
+    """A path in normal form without the parameters of its segments, from `start` on."""
+    buf = ffi.new("uint8_t[]", path or b"\0")
+    return bytes(ffi.buffer(buf, lib.ef_path_strip_parameters(buf, len(path), start)))
+
+
+def encode_raw(path: bytes) -> bytes:
+    """What no URI has in its path as %XX."""
+    out = ffi.new("uint8_t[]", 3 * len(path) + 1)
+    return bytes(ffi.buffer(out, lib.ef_path_encode_raw(path, len(path), out, 3 * len(path))))
+
+
+def drop_host_dot(data: bytes, limits: Limits) -> bytes:
+    """The bytes of an accepted request without the dot behind its Host."""
+    head = ffi.new("ef_head *")
+    bounds = ffi.new("ef_head_limits *", (limits.head, limits.line, limits.count, 1, limits.raw))
+    buf = ffi.new("uint8_t[]", data)
+    lib.ef_head_reset(head)
+    assert lib.ef_head_scan_request(head, bounds, buf, len(data)) > 0
+    lib.ef_head_drop_host_dot(head, buf)
+    return bytes(ffi.buffer(buf, len(data)))
 
 
 def decode_query(text: bytes) -> bytes:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 TARGET = re.compile(rb"[!$-;=?-\[\]_a-z~]*")
+RAW_TARGET = re.compile(rb"[!$-;=@-\[\]_a-z~|]*(?:\?[!\"$-;=?-~]*)?")
 HOST = re.compile(rb"(?P<host>\[[^\]]*\]|[A-Za-z0-9\-._~]+)(?::(?P<port>[0-9]{1,5}))?")
 METHODS = set(
     b"ACL BIND CHECKOUT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL "
@@ -44,12 +45,13 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """Bytes of the head, bytes of the request line, number of lines; underscore: reject, allow or drop."""
+    """Bytes of the head, bytes of the request line, number of lines; underscore: reject, allow or drop; raw: what browsers send raw may come."""
 
     head: int = 32768
     line: int = 8192
     count: int = 100
     underscore: str = "reject"
+    raw: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Head:
     host: bytes = b""
     port: int = 0
     authority: bytes = b""
+    notes: frozenset[str] = frozenset()
     status: int = 0
     minor: int = 1
     body: str = "none"
@@ -145,7 +148,7 @@ def read_request(data: bytes, limits: Limits) -> Head:
     line_cap = start + limits.line + 2
     too_long = "line_too_long" if line_cap <= limits.head else "head_too_large"
     line = take_line(data, start, min(line_cap, limits.head), too_long, "line")
-    version = read_request_line(head, line)
+    version = read_request_line(head, line, limits)
     read_fields(head, data, start + len(line) + 2, limits, is_request=True)
     names = [f.name.lower() for f in head.fields]
     if version == b"HTTP/1.0":
@@ -171,7 +174,7 @@ def read_request(data: bytes, limits: Limits) -> Head:
     return head
 
 
-def read_request_line(head: Head, line: bytes) -> bytes:
+def read_request_line(head: Head, line: bytes, limits: Limits) -> bytes:
     if not line:
         raise Fault("line")
     method = re.match(TOKEN, line)
@@ -197,11 +200,11 @@ def read_request_line(head: Head, line: bytes) -> bytes:
         raise Fault("refused_method")
     if head.method not in METHODS:
         raise Fault("unknown_method")
-    read_target(head, target)
+    read_target(head, target, RAW_TARGET if limits.raw else TARGET)
     return version
 
 
-def read_target(head: Head, target: bytes) -> None:
+def read_target(head: Head, target: bytes, allowed: re.Pattern[bytes]) -> None:
     if not target.startswith(b"/") and not (target == b"*" and head.method == b"OPTIONS"):
         absolute = re.match(rb"(?i)(https?)://([^/?]*)", target)
         if absolute is None:
@@ -217,10 +220,13 @@ def read_target(head: Head, target: bytes) -> None:
         head.authority = absolute[2]
         target = target[absolute.end() :]
         head.empty_path = not target.startswith(b"/")
-    if not TARGET.fullmatch(target):
+    if not allowed.fullmatch(target):
         raise Fault("target")
     head.target = target
     head.path = target.split(b"?", 1)[0]
+    head.notes = frozenset(
+        note for byte, note in ((b";", "parameters"), (b"|", "raw")) if byte in head.path
+    )
 
 
 def read_response(data: bytes, limits: Limits, method: bytes) -> Head:
@@ -311,9 +317,14 @@ def read_host(head: Head, value: bytes) -> None:
             ipaddress.IPv6Address(match["host"][1:-1].decode("latin-1"))
         except ValueError:
             raise Fault("host") from None
+    elif "" in match["host"].decode().removesuffix(".").split("."):
+        raise Fault("host")
     if head.scheme and head.authority.lower() != value.lower():
         raise Fault("authority")
     head.host, head.port, head.authority = match["host"], int(match["port"] or 0), value
+    if head.host.endswith(b"."):
+        head.host = head.host[:-1]
+        head.notes |= {"host_dot"}
 
 
 def check_lengths(names: list[bytes], head: Head) -> None:

@@ -47,6 +47,17 @@ def normalize(path: bytes, unescape: bool = False) -> bytes | None:
     return re.sub(rb"//+", b"/", b"/" + b"/".join(kept))
 
 
+def strip_parameters(path: bytes, start: int = 0) -> bytes:
+    """Without what follows ";" in each segment, from `start` on, of a path in normal form."""
+    kept = path[:start] + re.sub(rb";[^/]*", b"", path[start:])
+    return path[:start] + re.sub(rb"//+", b"/", kept)[start:]
+
+
+def encode_raw(path: bytes) -> bytes:
+    """What no URI has in its path as %XX."""
+    return re.sub(rb"[^!$-;=@-\[\]_a-z~]", lambda m: b"%%%02X" % m[0][0], path)
+
+
 def decode_query(text: bytes) -> bytes:
     """'+' is a space; what is no escape stays."""
     return ESCAPE.sub(lambda m: bytes([int(m[1], 16)]), text.replace(b"+", b" "))

@@ -55,7 +55,7 @@ def make_body(head: Head) -> tuple[bytes, bytes]:
 
 def accepted(data: bytes, method: bytes | None = None) -> Head:
     """The scan's reading of a head that it accepts and whose body is small."""
-    head = native.scan(data, Limits(underscore="allow"), method)
+    head = native.scan(data, Limits(underscore="allow", raw=True), method)
     assume(isinstance(head, Head) and head.content_length < 1000)
     assert isinstance(head, Head)
     return head

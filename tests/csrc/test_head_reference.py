@@ -23,6 +23,23 @@ def test_request(data: st.DataObject, head: bytes, limits: Limits) -> None:
 
 
 @MANY
+@given(heads.requests(), st.booleans())
+def test_host_without_its_dot(head: bytes, raw: bool) -> None:
+    limits = Limits(underscore="allow", raw=raw)
+    want = reference.scan_request(head, limits)
+    if not isinstance(want, reference.Head):
+        return
+    now = native.drop_host_dot(head, limits)
+    assert len(now) == len(head)
+    again = native.scan(now, limits)
+    assert isinstance(again, reference.Head)
+    assert (again.host, again.port, again.length) == (want.host, want.port, want.length)
+    assert "host_dot" not in again.notes
+    if "host_dot" not in want.notes:
+        assert now == head
+
+
+@MANY
 @given(st.data(), heads.responses(), heads.LIMITS, st.sampled_from([b"GET", b"HEAD", b"POST"]))
 def test_response(data: st.DataObject, head: bytes, limits: Limits, method: bytes) -> None:
     want = reference.scan_response(head, limits, method)

@@ -44,6 +44,24 @@ def test_unescape_slashes(path: bytes) -> None:
 
 
 @MANY
+@given(PATHS, st.integers(0, 6))
+def test_strip_parameters(path: bytes, start: int) -> None:
+    normal = native.normalize(path)[0]
+    if normal is None:
+        return
+    start = min(start, len(normal))
+    assert native.strip_parameters(normal, start) == reference_path.strip_parameters(normal, start)
+    bare = native.strip_parameters(normal)
+    assert b";" not in bare and native.normalize(bare)[0] == bare
+
+
+@MANY
+@given(st.lists(st.sampled_from([*PIECES, b"|"]), max_size=12).map(b"".join))
+def test_encode_raw(path: bytes) -> None:
+    assert native.encode_raw(path) == reference_path.encode_raw(path)
+
+
+@MANY
 @given(st.lists(st.sampled_from(PIECES) | st.binary(max_size=3), max_size=12).map(b"".join))
 def test_decode_query(text: bytes) -> None:
     assert native.decode_query(text) == reference_path.decode_query(text)

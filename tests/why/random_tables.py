@@ -30,6 +30,7 @@ VALUES = ("1", "2", "1,2", "a b", "ab", "")
 PATTERNS = (".*", "[0-9]+", "(a|b).*", "1", "[^,]*")
 PATHS = ("/.*", "/a.*", "/(a|b)(/.*)?", "/[a-z]+/b", "/a/b.*", ".*")
 PARAMETERS = ("q", "r", "x-a")
+MORE = ("", "", *"/ /a/b //a /../a /%61 /a%2Fb ;v=1 /a;/b /a|b /;a /a;/../b%2F".split())
 CLUSTERS = ("service/ns/one/80", "service/ns/two/80", "backend/ns/three")
 EMPTY = "service/ns/empty/80"
 UNITS = (*(f"security/ns/{one}#authorization" for one in "abc"), "traffic/ns/a", "traffic/ns/b")
@@ -104,6 +105,8 @@ class Tables:
         return ir.HttpSettings(
             escaped_slashes=pick(["UnescapeAndRedirect", "KeepUnchanged", "Reject"]),
             underscores=pick(["Reject", "Allow", "Drop"]),
+            path_parameters=pick(["keep", "keep", "strip", "reject"]),
+            raw_characters=pick(["Allow", "Allow", "Reject"]),
             via=pick(["", "", "edge"]),
             route_timeout=pick([15_000, 0, 500]),
             body_size=pick([0, 0, 500]),
@@ -352,10 +355,10 @@ class Tables:
 
     def _ask(self) -> Ask:
         pick = self._random.choice
-        more = pick(["", "", "/", "/a/b", "//a", "/../a", "/%61", "/a%2Fb", ";v=1", "/a;/b"])
+        more = pick(MORE)
         path = (self._path() or "/"[more.startswith("/") :]) + more or "/"
         query = "&".join(
-            f"{pick(PARAMETERS)}={pick(['1', '2', 'a+b', '%31', ''])}"
+            f"{pick(PARAMETERS)}={pick(['1', '2', 'a+b', '%31', '', '{1}|'])}"
             for _ in range(pick([0, 0, 1, 2]))
         )
         method = pick(METHODS + ("GET", "GET"))
@@ -366,7 +369,7 @@ class Tables:
         return Ask(
             method=method,
             port=port,
-            host=pick([host, host.upper(), f"{host}:{port}"]),
+            host=pick([host, host.upper(), f"{host}:{port}", f"{host}.", f"{host}.:{port}"]),
             target=path + (f"?{query}" if query or self._chance(5) else ""),
             headers=tuple(self._header() for _ in range(pick([0, 1, 1, 2, 3]))),
         )
@@ -380,6 +383,7 @@ class Tables:
                 (pick(["x_y", "x_b"]), "1"),
                 ("X-Forwarded-For", pick(["10.0.0.7", "192.0.2.9, 10.0.0.1", "nobody", ""])),
                 ("X-Request-Id", pick(["given", "x" * 80])),
+                ("X-Forwarded-Proto", pick(["https", "HTTP", "https", "https,http"])),
                 (pick(["Forwarded", "X-Real-IP"]), "192.0.2.1"),
                 (pick(["X-Forwarded-Host", "X-Original-URL", "X-Rewrite-URL"]), "/a/b"),
                 ("X-Edge-Internal", "true"),

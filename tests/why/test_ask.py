@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.why.ask import Ask, read_ask
+from edgefast.why.ask import Ask, AskError, read_ask
 
 pytestmark = pytest.mark.pure
 
@@ -24,3 +24,13 @@ def test_a_call_over_tls_and_fields_of_its_own() -> None:
         "https", 443, "shop.test", "shop.test",
     )  # fmt: skip
     assert asked.headers == (("Content-Type", "application/grpc+proto"), CALL[1])
+
+
+def test_a_name_with_a_dot_at_its_end() -> None:
+    """A server reads the TLS name without it; Host goes as it is written, and the proxy drops the dot."""
+    asked = read_ask("GET", "https://Shop.test./")
+    assert (asked.host, asked.name(), asked.sni) == ("Shop.test.", "shop.test", "shop.test")
+    assert read_ask("GET", "tls://shop.test.", sni=None).sni == "shop.test"
+    for name in ("shop..test", ".shop.test", "shop.test..", "."):
+        with pytest.raises(AskError, match="TLS name"):
+            read_ask("GET", "https://shop.test/", sni=name)

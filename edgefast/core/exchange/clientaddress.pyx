@@ -5,30 +5,72 @@
 
 cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1:
     """Whose request it is, where other proxies may have spoken for the client; else it stays the peer's."""
-    cdef bytes value
     cdef uint16_t i
     cdef list entries
-    cdef bint listed = False, told = False, believed
+    cdef bint listed = False, told = False, spoken = False, believed
     for i in range(head.n_spans):
         if head.spans[i].id == EF_H_X_FORWARDED_FOR:
             listed = True
         elif head.spans[i].id == EF_H_FORWARDING:
             told = True
+        elif head.spans[i].id == EF_H_X_FORWARDED_PROTO:
+            spoken = True
     if told and ex.settings.trusted_hops == 0 and ex.settings.n_trusted == 0:
         leave_out_forwarding(head)
     if not listed and ex.settings.trusted_hops == 0 and ex.settings.n_trusted == 0:
         return 0
-    ex.received = b""
-    for i in range(head.n_spans):
-        if head.spans[i].id == EF_H_X_FORWARDED_FOR and head.spans[i].val_len:
-            value = base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len]
-            ex.received = ex.received + b"," + value if ex.received else value
-    entries = [entry.strip() for entry in ex.received.split(b",")] if ex.received else []
+    ex.received = join_forwarded(base, head)
+    entries = split_forwarded(ex.received)
     believed = believes(ex.settings, ex.down.peer.address, len(entries))
     if told and not believed:
         leave_out_forwarding(head)
+    if spoken and believed and (ex.settings.trusted_hops or ex.settings.n_trusted):
+        ex.https = forwarded_https(base, head, ex.https)
     ex.client = client_address(ex.settings, ex.down.peer.address, entries, believed)
     return 0
+
+
+cdef bytes join_forwarded(const uint8_t *base, ef_head *head):
+    """x-forwarded-for as it came, all lines as one."""
+    cdef bytes joined = b"", value
+    cdef uint16_t i
+    for i in range(head.n_spans):
+        if head.spans[i].id == EF_H_X_FORWARDED_FOR and head.spans[i].val_len:
+            value = base[head.spans[i].val_off:head.spans[i].val_off + head.spans[i].val_len]
+            joined = joined + b"," + value if joined else value
+    return joined
+
+
+cdef list split_forwarded(bytes joined):
+    return [entry.strip() for entry in joined.split(b",")] if joined else []
+
+
+cdef bint forwarded_https(const uint8_t *base, ef_head *head, bint own) noexcept:
+    """What X-Forwarded-Proto of a trusted proxy says. A list, several lines, and what is neither http nor https say nothing: `own` stays."""
+    cdef const ef_span *said = NULL
+    cdef uint16_t i
+    for i in range(head.n_spans):
+        if head.spans[i].id == EF_H_X_FORWARDED_PROTO:
+            if said != NULL:
+                return own
+            said = &head.spans[i]
+    if said == NULL:
+        return own
+    if said.val_len == 5 and strncasecmp(<const char *>base + said.val_off, "https", 5) == 0:
+        return True
+    if said.val_len == 4 and strncasecmp(<const char *>base + said.val_off, "http", 4) == 0:
+        return False
+    return own
+
+
+cdef bint asks_https(Exchange ex, const uint8_t *base, ef_head *head) except -1:
+    """The same before learn_client."""
+    cdef HttpSettings settings = ex.settings
+    if settings.trusted_hops == 0 and settings.n_trusted == 0:
+        return ex.https
+    if not believes(settings, ex.down.peer.address, len(split_forwarded(join_forwarded(base, head)))):
+        return ex.https
+    return forwarded_https(base, head, ex.https)
 
 
 cdef void leave_out_forwarding(ef_head *head) noexcept:

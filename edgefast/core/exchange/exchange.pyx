@@ -32,11 +32,9 @@ cdef class Exchange(RequestBody):
         cdef ef_request request
         cdef ListenerTable named
         cdef Routed at
-        cdef int result, escaped = 0
-        cdef bint asterisk
-        cdef bytes target
         self.settings = port.settings
         self.client = peer.address
+        self.https = peer.tls
         self.started = engine.reactor.now_us()
         self.method = head.method
         self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
@@ -56,45 +54,13 @@ cdef class Exchange(RequestBody):
         if head.target_len > path_len:
             query = path + path_len + 1
             query_len = head.target_len - path_len - 1
-        if head.target_empty_path:
-            path = <const uint8_t *>b"/"
-            path_len = 1
-        asterisk = path_len == 1 and path[0] == c"*"
-        if asterisk:
+        if path_len == 1 and path[0] == c"*":
             request.path = <const uint8_t *>b"/"
             request.path_len = 1
+        elif settle_path(self, base, head, query, query_len, &request):
+            path, path_len = request.path, request.path_len
         else:
-            if path_len > engine.scratch_size:
-                return self.answer(414, b"", 0)
-            result = ef_path_normalize(path, path_len, engine.path, engine.scratch_size, &request.path_len, &escaped)
-            if result < 0:
-                engine.count(G_PATH_REFUSED)
-                self.down.refuse_more()
-                return self.fail(400, F_INVALID)
-            if result == EF_PATH_WRITTEN:
-                path = engine.path
-                path_len = request.path_len
-            if escaped and port.settings.escaped_slashes != 1:
-                if port.settings.escaped_slashes == 2 or ef_path_unescape_slashes(
-                    path, path_len, engine.scratch, engine.scratch_size, &path_len
-                ) < 0:
-                    engine.count(G_PATH_REFUSED)
-                    self.down.refuse_more()
-                    return self.fail(400, F_INVALID)
-                target = engine.scratch[:path_len]
-                if query_len:
-                    target += b"?" + query[:query_len]
-                return self.answer(
-                    307,
-                    b"location: %b://%b%b\r\n" % (
-                        b"https" if peer.tls else b"http",
-                        base[head.authority_off:head.authority_off + head.authority_len],
-                        target,
-                    ),
-                    F_REDIRECT,
-                )
-            request.path = path
-            request.path_len = path_len
+            return 0
         self.listener = port.find(host, head.host_len)
         if peer.sni is not None:
             named = port.find(<const uint8_t *>PyBytes_AS_STRING(peer.sni), PyBytes_GET_SIZE(peer.sni))
@@ -131,6 +97,13 @@ cdef class Exchange(RequestBody):
             return self.answer(404, b"", F_NO_ROUTE)
         if self.rule.guard is not None:
             self.rule.guard.conceal(self, at.base, head, at.query, at.query_len)
+        if (
+            head.notes & EF_NOTE_PARAMETERS and self.settings.path_parameters == PARAMETERS_KEEP
+            and not is_read_alike(self, at, request, &hit)
+        ):
+            self.rule = None
+            engine.count(G_PATH_REFUSED)
+            return self.fail(400, F_INVALID)
         if self.rule.status:
             return self.answer(self.rule.status, b"", F_INVALID)
         prefetch_row(self.rule.row)  # counted in when the exchange ends

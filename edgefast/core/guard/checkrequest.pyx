@@ -23,7 +23,7 @@ cdef dict shown_headers(Admittance asker, AuthService service):
         found[b":authority"] = at.base[head.authority_off:head.authority_off + head.authority_len]
         found[b":method"] = at.base[head.method_off:head.method_off + head.method_len]
         found[b":path"] = shown_path(at)
-        found[b":scheme"] = b"https" if ex.down.peer.tls else b"http"
+        found[b":scheme"] = b"https" if ex.https else b"http"
     out.size = 0
     out_reserve(out, head.head_len + PyBytes_GET_SIZE(asker.lines))
     put_shown(out, asker, names)
@@ -101,7 +101,7 @@ cdef int write_check(Out *out, Admittance asker, AuthService service, bint shows
             out_bytes(&http, text)
         pb_text(&http, 4, pb_string(shown_path(&asker.at)))
         pb_text(&http, 5, pb_string(asker.at.base[head.authority_off:head.authority_off + head.authority_len]))
-        pb_text(&http, 6, b"https" if ex.down.peer.tls else b"http")
+        pb_text(&http, 6, b"https" if ex.https else b"http")
         pb_number(&http, 9, body if shows else -1 if ex.unsized else <int64_t>ex.announced)
         pb_text(&http, 10, ex.down.protocol)
         if body:

@@ -191,6 +191,6 @@ cdef class SessionPolicy:
         rest = b"; Path=%b%b; HttpOnly%b; SameSite=Strict\r\n" % (
             self.path,
             b"; Max-Age=%d" % max((left + 999) // 1000, 1) if self.permanent else b"",
-            b"; Secure" if ex.down.peer.tls else b"",
+            b"; Secure" if ex.https else b"",
         )
         return cookie_line(self.name, value, rest)

@@ -196,6 +196,8 @@ cdef class H1Server(H1Responder):
         self.wants_continue = head.expect_continue
         self.takes_trailers = head.te_trailers
         ex = self.exchange = make_exchange(self)
+        if head.notes & EF_NOTE_HOST_DOT:
+            ef_head_drop_host_dot(head, <uint8_t *>data)
         ex.begin(data, head)
         if self.state == D_WAIT and self.exchange is ex:
             ex.request_end()

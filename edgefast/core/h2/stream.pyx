@@ -33,6 +33,8 @@ cdef class H2Stream(H2Responder):
         self.handing = True
         self.session.touched.append(self)
         ex = self.exchange = make_exchange(self)
+        if head.notes & EF_NOTE_HOST_DOT:
+            ef_head_drop_host_dot(head, <uint8_t *>base)
         ex.begin(base, head)
         if self.exchange is not ex:
             return 0

@@ -107,7 +107,7 @@ cdef tuple forwarded_lines(Exchange ex):
     internal = not received and inet_read_bytes(trusted, address) and inet_is_private(address)
     lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
         received + b"," + peer.address if received else peer.address,
-        b"https" if peer.tls else b"http",
+        b"https" if ex.https else b"http",
         b"x-edge-internal: true\r\n" if internal else b"x-edge-external-address: %b\r\n" % trusted,
     )
     return lines, internal

@@ -32,6 +32,7 @@ cdef class HttpSettings:
         int64_t grpc_backoff
         uint32_t max_requests
         int escaped_slashes     # 0 redirect, 1 keep, 2 reject
+        int path_parameters     # PARAMETERS_* of exchange/target.pyx
         bytes via, via_2        # b"via: ...\r\n" of messages that came in HTTP/1.1, and in HTTP/2, or b""
         uint32_t trusted_hops
         InetRange *trusted      # networks whose x-forwarded-for is believed

@@ -15,6 +15,8 @@ cdef class HttpSettings:
         self.response_limits.line = min(spec.response_head, 262144)
         self.response_limits.count = min(spec.header_count, EF_MAX_HEADERS)
         self.response_limits.underscore = EF_UNDERSCORE_ALLOW
+        self.request_limits.raw = {"Reject": EF_RAW_REJECT, "Allow": EF_RAW_ALLOW}[spec.raw_characters]
+        self.response_limits.raw = EF_RAW_REJECT  # a response has no target
         self.drop_flags = EF_SPAN_HOP | EF_SPAN_NOMINATED | (EF_SPAN_UNDERSCORE if spec.underscores == "Drop" else 0)
         self.body_size = spec.body_size
         self.buffer_bytes = spec.buffer_bytes
@@ -51,6 +53,7 @@ cdef class HttpSettings:
             for code in spec.grpc.retry_codes:
                 self.grpc_codes |= <uint32_t>1 << <uint32_t>code
         self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
+        self.path_parameters = {"keep": PARAMETERS_KEEP, "strip": PARAMETERS_STRIP, "reject": PARAMETERS_REJECT}[spec.path_parameters]
         self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
         self.via_2 = b"via: 2.0 %b\r\n" % spec.via.encode() if spec.via else b""
         self.trusted_hops = spec.client_address.trusted_hops
@@ -75,8 +78,8 @@ cdef class Redirect:
     cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
                         size_t query_len, const uint8_t *host, size_t host_len):
         """The Location value: absolute, by the port rules of HTTPRequestRedirectFilter (port, else the scheme's default, else the
-        listener's; 80 and 443 are left out where they are the default)."""
-        scheme = self.scheme or ("https" if ex.down.peer.tls else "http")
+        listener's; 80 and 443 are left out where they are the default). Without a scheme the client's stays."""
+        scheme = self.scheme or ("https" if ex.https else "http")
         port = self.port
         if port == 0:
             if self.scheme == "http":
@@ -85,6 +88,8 @@ cdef class Redirect:
                 port = 443
             else:
                 port = ex.down.peer.port.number
+                if ex.https != ex.down.peer.tls:  # the client's port is that of the proxy before this one
+                    port = 443 if ex.https else 80
         name = self.hostname.encode() if self.hostname else host[:host_len]
         authority = name
         if not ((scheme == "http" and port == 80) or (scheme == "https" and port == 443)):

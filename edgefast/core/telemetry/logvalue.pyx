@@ -89,7 +89,7 @@ cdef int put_header(LogProgram program, const LogOp *op, Exchange ex, LogValue *
         if hashed == HASH_FORWARDED_FOR and n == 15 and ex.listener is not None:
             program.put(v, ex.received + b"," + ex.down.peer.address if ex.received else ex.down.peer.address)
         elif hashed == HASH_FORWARDED_PROTO and n == 17:
-            program.put(v, b"https" if ex.down.peer.tls else b"http")
+            program.put(v, b"https" if ex.https else b"http")
         else:
             put_request(name, n, hashed, ex, v)
         hide_value(program, op.other_hides if name == op.other else op.hides, v)
@@ -107,7 +107,7 @@ cdef int put_request(const uint8_t *name, uint32_t n, uint32_t hashed, Exchange 
         if n == 7 and name[1] == c"m":
             put_raw(v, ex.raw.data, ex.method_len)
         elif n == 7:
-            told = b"https" if ex.down.peer.tls else b"http"
+            told = b"https" if ex.https else b"http"
             put_raw(v, <const uint8_t *>PyBytes_AS_STRING(told), PyBytes_GET_SIZE(told))  # both are constants
         elif n == 5:
             put_raw(v, ex.raw.data + ex.target_off, ex.target_len)

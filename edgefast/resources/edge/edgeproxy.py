@@ -158,6 +158,21 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
             "nothing, or 400."
         ),
     ] = None
+    path_parameters: Annotated[
+        Literal["keep", "strip", "reject"] | None,
+        Meta(
+            description="What path parameters get (/admin;x): keep forwards them, but answers 400 if "
+            "another rule takes the path without them; strip removes them before matching and "
+            "forwarding; reject answers 400."
+        ),
+    ] = None
+    raw_characters: Annotated[
+        Literal["Allow", "Reject"] | None,
+        Meta(
+            description='What a raw | { } ^ \\ " or backtick in the query, or | in the path, gets: '
+            "the query is passed on as it is and the path with %7C, or 400."
+        ),
+    ] = None
     underscores: Annotated[
         Literal["RejectRequest", "DropHeader", "Allow"] | None,
         Meta(
@@ -181,8 +196,8 @@ class ProxyClientAddress(Element, frozen=True, kw_only=True):
     trusted_cidrs: Annotated[
         Annotated[tuple[CIDR, ...], Meta(max_length=256, extra=AS_SET)] | None,
         Meta(
-            description="Peers whose x-forwarded-for is believed, and whose Forwarded, X-Real-IP, "
-            "X-Forwarded-Host and the like are passed on."
+            description="Peers whose x-forwarded-for and x-forwarded-proto are believed, and whose "
+            "Forwarded, X-Real-IP, X-Forwarded-Host and the like are passed on."
         ),
     ] = field(default=None, name="trustedCIDRs")
     proxy_protocol: Annotated[

@@ -62,6 +62,8 @@ DEFAULT_SPEC = EdgeProxySpec(
         max_connections=10_000,
         max_requests_per_connection=10_000,
         escaped_slashes="UnescapeAndRedirect",
+        path_parameters="keep",
+        raw_characters="Allow",
         underscores="RejectRequest",
     ),
     http2=ProxyHTTP2(

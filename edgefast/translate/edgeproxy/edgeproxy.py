@@ -50,6 +50,8 @@ _SLASHES: tuple[Literal["Reject", "UnescapeAndRedirect", "KeepUnchanged"], ...] 
     "UnescapeAndRedirect",
     "KeepUnchanged",
 )
+_PARAMETERS: tuple[Literal["reject", "keep", "strip"], ...] = ("reject", "keep", "strip")
+_RAW: tuple[Literal["Reject", "Allow"], ...] = ("Reject", "Allow")
 _PROXY_PROTOCOL: tuple[Literal["required", "optional", "off"], ...] = (
     "required",
     "optional",
@@ -101,6 +103,8 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     retry = (spec.grpc or ProxyGRPC()).retry or ProxyGRPCRetry()
     words: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
         ("http.escapedSlashes", http.escaped_slashes, _SLASHES),
+        ("http.pathParameters", http.path_parameters, _PARAMETERS),
+        ("http.rawCharacters", http.raw_characters, _RAW),
         ("http.underscores", http.underscores, tuple(_UNDERSCORES)),
         ("clientAddress.proxyProtocol", client.proxy_protocol, _PROXY_PROTOCOL),
         ("proxyProtocol", spec.proxy_protocol, PROXY_PROTOCOLS),
@@ -164,6 +168,8 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         max_connections=http.max_connections or 0,
         max_requests_per_connection=http.max_requests_per_connection or 0,
         escaped_slashes=_known(http.escaped_slashes, _SLASHES),
+        path_parameters=_known(http.path_parameters, _PARAMETERS),
+        raw_characters=_known(http.raw_characters, _RAW),
         underscores=_UNDERSCORES.get(http.underscores or "", "Reject"),
         via=http.via or "",
         client_address=ir.ClientAddress(

@@ -45,7 +45,7 @@ async def test_heads_of_browsers(world: World, kind: str, body: bytes) -> None:
     head = scan_head(raw[: raw.index(b"\r\n\r\n") + 4], http, tls=False)
     assert isinstance(head, Head)
     who = find_client(head, "127.0.0.1", http.client_address)
-    said = "\r\n".join((*write_head(head, make_rule(), None, 0, who, http, tls=False), "", ""))
+    said = "\r\n".join((*write_head(head, make_rule(), None, 0, who, http), "", ""))
     before, _, after = said.partition(RANDOM_ID)
     assert got.startswith(before) and got.endswith(after)
     client.close()

@@ -44,7 +44,7 @@ async def test_a_backend_sees_what_is_explained(world: World, kind: str) -> None
     head = scan_head(raw[: raw.index(b"\r\n\r\n") + 4], HTTP, tls=False)
     assert isinstance(head, Head)
     who = find_client(head, "127.0.0.1", HTTP.client_address)
-    said = to_http2(write_head(head, make_rule(), None, 0, who, HTTP, tls=False), head)
+    said = to_http2(write_head(head, make_rule(), None, 0, who, HTTP), head)
     seen = dict(got)
     protocol = [f":protocol: {seen[':protocol']}"] if ":protocol" in seen else []
     lines = [

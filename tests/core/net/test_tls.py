@@ -54,6 +54,11 @@ async def start(world: World, site: Site, fleet: ir.Fleet) -> int:
         ("a.test", "other.test", 404),
         ("other.test", "a.test", 200),
         (None, "a.test", 200),
+        ("a.test.", "a.test", 200),
+        ("A.test.", "a.test.:8443", 200),
+        ("a.test", "a.test.", 200),
+        ("a.test.", "b.test", 421),
+        ("x.w.test.", "y.w.test.", 200),
     ],
 )
 async def test_one_listener_for_both(
@@ -62,7 +67,7 @@ async def test_one_listener_for_both(
     """A name that no listener has shows no certificate of one: nothing is crossed, so nothing is misdirected."""
     port = await start(world, site, secure_fleet(backend.port, "a.test", "b.test", "*.w.test"))
     context = site.client()
-    if sni is None:
+    if sni is None or sni.endswith("."):
         context.check_hostname = False
     client = await world.tls_client(port, context, sni)
     answer = await client.get(host=host)

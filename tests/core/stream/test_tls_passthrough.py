@@ -104,6 +104,7 @@ async def test_the_most_specific_name_decides(world: World, site: Site) -> None:
     for asked, found in (
         ("db.test", "db.test"),
         ("DB.test", "db.test"),
+        ("db.test.", "db.test"),
         ("a.db.test", "*.db.test"),
         ("b.a.db.test", "*.db.test"),
         ("other.test", "*"),

@@ -20,6 +20,8 @@ LISTENERS: dict[str, dict[str, Any]] = {
     "underscores-drop": {"underscores": "DropHeader"},
     "slashes-keep": {"escapedSlashes": "KeepUnchanged"},
     "slashes-reject": {"escapedSlashes": "Reject"},
+    "raw-reject": {"rawCharacters": "Reject"},
+    "parameters-strip": {"pathParameters": "strip"},
     "small": {"requestHead": 1024, "requestLine": 512, "headerCount": 10, "bodySize": 1000},
 }
 

@@ -112,6 +112,9 @@ def _next_message(connection: h11.Connection) -> Expected | None:
         elif isinstance(event, h11.EndOfMessage):
             assert request is not None
             headers = [(bytes(name), bytes(value)) for name, value in request.headers]
+            headers = [
+                (name, _host(value) if name == b"host" else value) for name, value in headers
+            ]
             behind = [(bytes(name), bytes(value)) for name, value in event.headers]
             return Expected(
                 request.method,
@@ -122,6 +125,11 @@ def _next_message(connection: h11.Connection) -> Expected | None:
             )
         else:  # NEED_DATA, PAUSED, ConnectionClosed
             return None
+
+
+def _host(value: bytes) -> bytes:
+    """Without the root's name at its end (RFC 3986 3.2.2)."""
+    return re.sub(rb"(?<=[^.])\.(?=(?::[0-9]+)?\Z)", b"", value)
 
 
 def observed(message: Message) -> Expected:
@@ -142,7 +150,7 @@ def normal_target(target: bytes) -> bytes:
     path, mark, query = target.partition(b"?")
     if not path.startswith(b"/"):
         return target
-    path = re.sub(rb"%[0-9a-fA-F]{2}", _normal_escape, path)
+    path = re.sub(rb"%[0-9a-fA-F]{2}", _normal_escape, path).replace(b"|", b"%7C")
     kept: list[
         bytes
     ] = []  # RFC 3986 5.2.4 first, with empty segments; slashes are merged afterwards
