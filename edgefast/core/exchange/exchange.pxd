@@ -158,6 +158,7 @@ cdef class Exchange(RequestBody):
         bytes client            # the address to believe (EdgeProxy clientAddress)
         bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
         int64_t started         # us
+        HeaderOps own_ops       # what the rule's filters do to an answer of the proxy's own; None: nothing
         bint https              # what its client speaks: the connection's, or as a trusted proxy says (x-forwarded-proto)
         bint overridden         # its answer is one in place of another
         bint struck             # a fault has had its chance

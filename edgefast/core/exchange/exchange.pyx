@@ -274,6 +274,7 @@ cdef class Exchange(RequestBody):
         cdef Override found = override_of(self, status)
         if found is not None:
             return say_override(self, found, status, lines)
+        lines = dress_own(self, lines)
         if self.told is not None:
             lines += self.told.lines(self, NULL, NULL)
         if self.grpc:

@@ -12,6 +12,12 @@ cdef inline bytes type_line(bytes lines):
     return b"" if lines.startswith(b"content-type:") else b"content-type: text/plain\r\n"
 
 
+cdef inline bytes first_lines(Engine engine, Exchange ex):
+    """Server and Date of an own answer, unless the rule's filters say otherwise. `ex` None: the message never became a request."""
+    cdef bytes lines = engine.clock.server_and_date()
+    return lines if ex is None or ex.own_ops is None else lines_but(lines, ex.own_ops.names)
+
+
 cdef class Inbound(Session):
     cdef int send_continue(self) except -1:
         """The client may send its body (100), if it waits for that."""

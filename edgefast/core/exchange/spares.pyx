@@ -106,6 +106,7 @@ cdef class Spares(Watched):
         ex.user = None
         ex.trace = None
         ex.cors_lines = None
+        ex.own_ops = None
         ex.client = None
         ex.received = None
         memcpy(<char *><void *>ex + first, <char *><void *>self.new + first, self.size - first)

@@ -46,7 +46,7 @@ cdef int deny_grpc(Exchange ex, AuthVerdict verdict, bytes lines, bytes body) ex
     own = b"content-type: application/grpc\r\ngrpc-status: %d\r\ngrpc-message: %b\r\n" % (status, message)
     if details is not None:
         own += b"grpc-status-details-bin: %b\r\n" % details
-    lines = lines_but(lines, _GRPC_OWN)
+    lines = dress_own(ex, lines_but(lines, _GRPC_OWN))
     if ex.told is not None:
         lines += ex.told.lines(ex, NULL, NULL)
     return say_grpc(ex, meant, own, lines)

@@ -44,7 +44,7 @@ cdef class H1Responder(Inbound):
             self.closing = True
         self.wants_continue = False
         self.engine.gather.reset()
-        parts = [status_line(status), self.engine.clock.server_and_date(), lines]
+        parts = [status_line(status), first_lines(self.engine, ex), lines]
         if self.closing:
             parts.append(b"connection: close, upgrade\r\n" if status == 426 else b"connection: close\r\n")
         if body:

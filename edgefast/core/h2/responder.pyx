@@ -64,7 +64,7 @@ cdef class H2Responder(Inbound):
         cdef Out *out = &engine.out
         cdef iovec piece
         self.wants_continue = False
-        parts = [status_line(status), engine.clock.server_and_date(), lines]
+        parts = [status_line(status), first_lines(engine, ex), lines]
         if body:
             parts.append(b"%bcontent-length: %d\r\n" % (type_line(lines), len(body)))
         elif status != 429 and status != 204 and status != 304:

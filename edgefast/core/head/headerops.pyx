@@ -125,3 +125,22 @@ cdef int write_spans(
     if end > run:
         out_raw(out, base + run, end - run)
     return 0
+
+
+cdef bytes dress_own(Exchange ex, bytes lines):
+    """Lines of an own answer as the ResponseHeaderModifier filters of its rule leave them: those of a redirect, a 429, a 503 too. Lines of
+    CORS stay, as on answers of backends. A content type comes first (Inbound.answer); in gRPC's answers it is gRPC's own."""
+    cdef HeaderOps ops = ex.backend.response_ops if ex.backend is not None else ex.rule.response_ops if ex.rule is not None else None
+    cdef bytes cors = b"", behind = b"", added
+    cdef list first, rest
+    ex.own_ops = ops
+    if ops is None:
+        return lines
+    if ex.cors_lines is not None and ex.cors_lines in lines:
+        cors = ex.cors_lines
+        lines, _, behind = lines.partition(cors)
+    added = lines_but(ops.append, _GRPC_OWN) if ex.grpc else ops.append
+    rest = lines_but(lines + behind, ops.names).splitlines(True) + added.splitlines(True)
+    first = [line for line in rest if line[:13].lower() == b"content-type:"]  # of several the last
+    rest = [line for line in rest if line[:13].lower() != b"content-type:"]
+    return b"".join([b"content-type:" + line[13:] for line in first[max(len(first) - 1, 0):]] + rest) + cors

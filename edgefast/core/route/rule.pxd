@@ -110,6 +110,7 @@ cdef class Rule:
         Guard guard                 # None: everybody may enter
         Traffic traffic             # None: no policy says how its requests are treated
         DirectAnswer direct         # None: it has no answer of its own
+        HeaderOps response_ops      # of answers of the proxy's own before a backend is chosen; None: none
         list backends               # when there are several
         uint32_t n_backends         # of them
         int attempts

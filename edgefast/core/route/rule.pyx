@@ -231,6 +231,8 @@ cdef class Rule:
             self.traffic = Traffic(engine, spec, self.request_timeout, settings.route_timeout)
         if direct is not None:
             self.direct = DirectAnswer(direct)
+        if response_headers is not None:
+            self.response_ops = compile_ops((response_headers,))
         plain = not (request_headers or response_headers or redirect or rewrite or mirrors or cors)
         if not backends:  # a redirect, or an answer by status
             self.only = resolve_backend(engine, spec, None, plain)
