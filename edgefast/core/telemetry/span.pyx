@@ -315,7 +315,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     pack_bytes(out, ex.raw.data + ex.authority_off, ex.authority_len, LOG_FIELD)
     pack_bytes(out, ex.raw.data + ex.agent_off, ex.agent_len, LOG_FIELD)
     pack_bytes(out, ex.request_id, ex.request_id_len, LOG_FIELD)
-    pack_number(out, ex.down.peer.tls)
+    pack_number(out, ex.https)
     pack_tls(out, &ex.down.peer.tls_facts)
     pack_number(out, ex.down.peer.port.number)
     pack_text(out, ex.client)

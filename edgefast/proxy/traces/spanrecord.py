@@ -63,7 +63,7 @@ class SpanRecord(msgspec.Struct, frozen=True, array_like=True, tag=0, gc=False):
     authority: bytes
     user_agent: bytes
     request_id: bytes
-    tls: int
+    tls: int  # its client speaks https: on this connection, or to a trusted proxy before it
     tls_version: bytes  # "TLSv1.3"; b"": the client speaks none
     tls_cipher: bytes
     tls_group: bytes  # of the key exchange; b"": the library does not tell

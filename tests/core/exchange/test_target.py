@@ -8,6 +8,7 @@ from core.backend import Call, make_response
 from core.client import Client, make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.h2.asking import Asker
+from core.traces import spans_since, traced
 from core.world import World
 from edgefast import ir
 
@@ -185,6 +186,18 @@ async def test_raw_characters(
         assert [line["path"] for line in world.lines()] == [asked]
 
 
+async def test_raw_characters_in_http2(world: World) -> None:
+    site = Site(world)
+    await site.open(make_rule())
+    asker = Asker(await world.client(site.port))
+    found = []
+    for path in (b'/a|b?|{}^\\"`', b"/a{", b"/?<"):
+        fields = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", path)]
+        found.append((await asker.ask([*fields, (b":authority", b"test")])).status)
+    assert found == [200, 400, 400]
+    assert site.heads == [('/a%7Cb?|{}^\\"`', "test")]
+
+
 async def test_raw_characters_do_not_make_a_path_too_long_to_hold(world: World) -> None:
     """The largest line that can be asked for, all of it three bytes each."""
     limits = {"request_line": 262144, "request_head": 262144}
@@ -246,6 +259,15 @@ async def test_the_scheme_of_a_trusted_proxy(
         f"{scheme}://test:8443/port",
         f"{scheme}://test/a/b",
     ]
+
+
+async def test_spans_have_the_scheme_of_a_trusted_proxy(world: World) -> None:
+    backend = await world.backend(lambda call: make_response())
+    fleet = make_fleet(traced(client_address=TRUSTED), make_rule(), make_cluster(backend.port))
+    client = await world.client(await world.serve(fleet))
+    for proto in ("https", "http"):
+        await client.get(headers=[("x-forwarded-proto", proto)])
+    assert [one.tls for one in spans_since(world, 0) if hasattr(one, "tls")] == [1, 0]
 
 
 async def test_a_session_cookie_is_secure_where_the_client_speaks_https(world: World) -> None:
