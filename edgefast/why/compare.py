@@ -27,6 +27,9 @@ from edgefast.why.witness import Witness, limit_match, make_witnesses, vary_witn
 
 _HOSTS_NAMED = 3
 _ENTRANTS = 4  # matches of a hostname that each set of policies is tried with
+_PATHS = 8  # paths of a hostname that are written otherwise where settings of paths differ
+#: What those settings decide about: parameters, escaped slashes, raw characters.
+_ENDINGS = (";any", "%2Fany", "|any?{any}")
 _WORDS = {
     "backends": "backends",
     "request_headers": "request headers",
@@ -129,6 +132,7 @@ class _Plan(msgspec.Struct):
         found, _ = make_witnesses(self._matches())
         once = dict.fromkeys(make_ask(pair, self.port, self.host, one) for one in found or [ROOT])
         yield from once
+        yield from self._asks_of_settings(pair)
         for number, side in enumerate(pair.sides()):
             for match, rule in self.entries[number]:
                 if (match, rule) in self.entries[1 - number]:
@@ -143,6 +147,18 @@ class _Plan(msgspec.Struct):
                 if ask is not None and rule.policies and _is_refused(side, ask):
                     ask = next((one for one in taken if not _is_refused(side, one)), None)
                     yield from () if ask is None else (ask,)
+
+    def _asks_of_settings(self, pair: Pair) -> Iterator[Ask]:
+        """Give requests with targets that settings of the port decide about, where these differ."""
+        first, second = (_find_settings(side, self.port) for side in pair.sides())
+        if not first or not second or first == second:  # a port that comes or goes is told anyway
+            return
+        paths = dict.fromkeys(
+            match.path.rstrip("/") or "/any" for match in self._matches() if match.kind != "regex"
+        )
+        for path in list(paths)[:_PATHS]:
+            for ending in _ENDINGS:
+                yield make_ask(pair, self.port, self.host, Witness("GET", path + ending, ()))
 
     def asks_entrants(self, pair: Pair) -> Iterator[Ask]:
         """Give requests that policies let in or not, for some matches of each set of policies that differ."""
@@ -189,6 +205,16 @@ class _Plan(msgspec.Struct):
     def asks_for(self, pair: Pair, match: ir.Match) -> Iterator[Ask]:
         """Give many requests for one match."""
         return (make_ask(pair, self.port, self.host, one) for one in vary_witness(match))
+
+
+def _find_settings(side: Served, port: int) -> tuple[str, ...]:
+    """Return what a port's settings say of targets."""
+    http = [one.http for one in side.listeners(port)[:1]]
+    return tuple(
+        word
+        for one in http
+        for word in (one.path_parameters, one.escaped_slashes, one.raw_characters)
+    )
 
 
 def _find_access(side: Served, names: tuple[str, ...]) -> tuple[ir.Authorization, ...]:

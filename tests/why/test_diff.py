@@ -210,3 +210,36 @@ def test_what_random_requests_see_is_told(start: int) -> None:
 def _is_regex(side: Served, ask: Ask) -> bool:
     match = find_outcome(side, ask).match
     return match is not None and match.kind == "regex"
+
+
+@pytest.mark.parametrize(
+    ("changed", "ending"),
+    [
+        ({"path_parameters": "reject"}, ";any"),
+        ({"path_parameters": "strip"}, ";any"),
+        ({"escaped_slashes": "Reject"}, "%2Fany"),
+        ({"raw_characters": "Reject"}, "|any?{any}"),
+    ],
+)
+def test_settings_of_paths_are_asked_about(changed: dict[str, str], ending: str) -> None:
+    def serve(**http: str) -> Served:
+        listener = ir.Listener(
+            name="l", port=80, bind_port=80, protocol="HTTP", http=ir.HttpSettings(**http)
+        )
+        rules = tuple(
+            ir.Rule(route=f"ns/{one}", index=0, backends=(ir.BackendRef(cluster="c"),))
+            for one in "ab"
+        )
+        entries = (
+            ir.Entry(match=ir.Match(kind="prefix", path="/admin"), rule=0),
+            ir.Entry(match=ir.Match(kind="prefix", path=""), rule=1),
+        )
+        host = ir.VirtualHost(listener="l", hostname="*", rules=rules, entries=entries)
+        cluster = ir.Cluster(name="c", endpoints=(ir.Endpoint(address="192.0.2.1", port=80),))
+        return Served(
+            ir.Fleet(name="f", listeners=(listener,), virtual_hosts=(host,), clusters=(cluster,))
+        )
+
+    assert list(compare_requests(Pair(serve(), serve()))) == []
+    found = list(compare_requests(Pair(serve(), serve(**changed))))
+    assert any(one.example is not None and ending in one.example.url for one in found), found
