@@ -12,7 +12,10 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet
-JOBS ?= 2
+# Tests wait for processes most of their time: more workers than CPUs.
+JOBS ?= 4
+# Clusters of the cluster suite that run side by side.
+WORLDS ?= 2
 # What the engine is linked with: the system's OpenSSL, or EDGEFAST_TLS=aws-lc (csrc/aws-lc/build.py).
 TLS := $(or $(EDGEFAST_TLS),system)
 TLS_PACKAGES := $(if $(filter aws-lc,$(TLS)),cargo cmake g++ make,libssl-dev)
@@ -57,7 +60,7 @@ lint: $(VENV)/.dev ## formatting, types, import contracts, C warnings
 
 test-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## the tests on a real Kubernetes control plane (root; Go 1.26 the first time)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
-	@$(AS_ROOT) $(BIN)/pytest -m "cluster and not heavy" $(ARGS) </dev/null
+	@$(AS_ROOT) $(BIN)/pytest -m "cluster and not heavy" -n $(WORLDS) --dist loadgroup $(ARGS) </dev/null
 
 test-conformance: $(VENV)/.dev build/.native build/.cluster-packages ## the Gateway API's own suite on that control plane, in both modes (root)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools

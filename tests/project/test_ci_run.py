@@ -66,7 +66,13 @@ def test_crowded():
 
 
 def run(
-    place: Path, *, worse: int = 0, bad: str = GOOD, begin_until: int = 1000, **recipes: str
+    place: Path,
+    *,
+    worse: int = 0,
+    bad: str = GOOD,
+    begin_until: int = 1000,
+    stop_after: int = 1000,
+    **recipes: str,
 ) -> tuple[int, list[str]]:
     """Run a copy of the script where `make` has the same targets and small real suites; return its exit status and lines."""
     shutil.copytree(CI, place / ".ci")
@@ -79,7 +85,7 @@ def run(
     (place / "suite_worse.py").write_text(WORSE.format(count=worse) if worse else GOOD)
     done = subprocess.run(
         [place / ".ci" / "run"],
-        env={**os.environ, **BARE, "BEGIN_UNTIL": str(begin_until)},
+        env={**os.environ, **BARE, "BEGIN_UNTIL": str(begin_until), "STOP_AFTER": str(stop_after)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -120,6 +126,20 @@ def test_how_many_had_no_time_left_is_told(tmp_path: Path) -> None:
         0,
         ["fuzz: no time left for 12 of its tests", "5 passed, 0 failed"],
     )
+
+
+def test_a_long_suite_ends_when_time_does(tmp_path: Path) -> None:
+    status, lines = run(tmp_path, stop_after=15, fuzz="echo began; sleep 100")
+    assert status == 0
+    assert "fuzz: ended before all of its tests had run" in end_of(lines)
+    assert "began" in lines
+
+
+def test_a_suite_that_has_to_run_fails_when_time_ends(tmp_path: Path) -> None:
+    status, lines = run(tmp_path, stop_after=15, conformance="echo began; sleep 100")
+    assert status == 1
+    assert "began" in lines
+    assert "== make test-conformance: ended early, after 15 s" in lines
 
 
 @pytest.mark.parametrize(("until", "said"), [("0", "1 skipped"), ("4e9", "1 passed")])
