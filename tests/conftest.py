@@ -7,12 +7,18 @@ Must never: hold fixtures of one room; those stand in the room's own conftest.
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["leisure"]
+
+# The product's processes read compiled modules, as an installed one does: compiling 300 sources takes longer than all else at a start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A test says the same on every machine and in every run, however slow it is. `--hypothesis-profile=explore` looks for more.
 _PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -24,7 +24,8 @@ from edgefast.cli.live import LiveError, Where, check_live, live_options, open_c
 from edgefast.cli.mistakes import tell_adopted
 from edgefast.cli.options import Format, adopt_option, config_option, output_option
 from edgefast.cli.output import has_colour, write_value
-from edgefast.why import AskError, Explanation, Served, Told, explain, read_ask, read_dump
+from edgefast.why import AskError, Explanation, Served, Told, read_ask, read_dump
+from edgefast.why.explain import explain
 from edgefast.why.render import render_explanation
 
 T = TypeVar("T")

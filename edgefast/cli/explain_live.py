@@ -22,8 +22,9 @@ from edgefast.table.match import find_listener
 from edgefast.translate.pipeline import translate
 from edgefast.translate.status.status import GatewayStatus
 from edgefast.translate.translation import Translation
-from edgefast.why import Ask, Explanation, Served, Told, explain, serve_translation
+from edgefast.why import Ask, Explanation, Served, Told, serve_translation
 from edgefast.why.described import list_uncounted
+from edgefast.why.explain import explain
 
 #: Checks that say "not here": another Gateway may have the route.
 _ELSEWHERE = ("port", "protocol", "listener", "rule")

@@ -14,7 +14,8 @@ import msgspec
 from edgefast.console.state import State
 from edgefast.problem import Problem
 from edgefast.table import Shards
-from edgefast.why import Ask, AskError, Explanation, Live, Served, explain, read_ask
+from edgefast.why import Ask, AskError, Explanation, Live, Served, read_ask
+from edgefast.why.explain import explain
 from edgefast.why.origin import Origin
 
 LONGEST = 8000  # characters of the form

@@ -10,7 +10,6 @@ a snapshot from half of a file.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
 import stat
@@ -18,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -26,7 +25,6 @@ from edgefast.problem import Problem, Source
 from edgefast.providers.folders import SUFFIXES, find_folders, walk_files
 from edgefast.providers.names import index_files, key_of
 from edgefast.providers.stale import Kept, Key, keep_stale
-from edgefast.providers.watch import Watch
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.decode import DecodeCache, decode_documents
 from edgefast.resources.decode.document import DEFAULT_NAMESPACE
@@ -36,6 +34,9 @@ from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.limits import MAX_FILE_BYTES
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot, check_duplicates
+
+if TYPE_CHECKING:
+    from edgefast.providers.watch import Watch
 
 __all__ = ["STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
 
@@ -309,6 +310,8 @@ class FileSource:
 
 async def watch_files(source: FileSource, watch: Watch) -> Reading:
     """Wait for a change and return what it came to."""
+    import asyncio  # `edgefast check` reads files once, and starts without it (20 ms)
+
     while True:
         await watch.wait()
         reading = await asyncio.to_thread(source.read, watch.busy())

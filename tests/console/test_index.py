@@ -13,7 +13,8 @@ from edgefast.console.index import Index
 from edgefast.console.numbers import Counters, Meter, make_row
 from edgefast.console.rows import PAGE, list_children
 from edgefast.problem import ObjectRef, Problem
-from edgefast.why import explain, read_ask
+from edgefast.why import read_ask
+from edgefast.why.explain import explain
 from edgefast.why.served import Served
 
 pytestmark = pytest.mark.pure

@@ -14,8 +14,9 @@ from msgspec import structs, to_builtins
 from cli.admin_server import AdminServer
 from cli.calling import call
 from edgefast import ir
-from edgefast.why import Served, explain, read_ask
+from edgefast.why import Served, read_ask
 from edgefast.why.dump import read_live
+from edgefast.why.explain import explain
 from proxy.command import Process, Start, gateway, gateway_class, save, start
 from wire.harness.ports import free_port
 

@@ -7,7 +7,8 @@ from hashlib import sha256
 import pytest
 
 from edgefast import ir
-from edgefast.why import explain, read_ask
+from edgefast.why import read_ask
+from edgefast.why.explain import explain
 from edgefast.why.outcome import find_outcome
 from tests.tokens import issuer
 from why.test_guarded import guard, serve

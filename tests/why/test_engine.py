@@ -15,7 +15,8 @@ import pytest
 from core.backend import Backend, Call, make_response
 from core.client import Client, Response
 from core.world import World
-from edgefast.why import Ask, Explanation, Served, explain
+from edgefast.why import Ask, Explanation, Served
+from edgefast.why.explain import explain
 from edgefast.why.forwarded import RANDOM_ID
 from tests.why.many_worlds import run_worlds
 from tests.why.random_tables import PORTS, Tables

@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.why import Explanation, Live, Served, explain, read_ask
+from edgefast.why import Explanation, Live, Served, read_ask
 from edgefast.why.changes import Change, Difference, rank_change
 from edgefast.why.compare import compare_requests
+from edgefast.why.explain import explain
 from edgefast.why.explanation import EndpointPart
 from edgefast.why.outcome import find_outcome
 from edgefast.why.pair import Pair

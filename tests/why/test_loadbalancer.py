@@ -9,7 +9,8 @@ import pytest
 from core.fleets import CLUSTER, PORT, make_fleet, make_host, make_rule
 from core.guard.policies import TRAFFIC
 from edgefast import ir
-from edgefast.why import Ask, Explanation, Served, explain
+from edgefast.why import Ask, Explanation, Served
+from edgefast.why.explain import explain
 from edgefast.why.outcome import find_outcome
 from edgefast.why.render import render_explanation
 

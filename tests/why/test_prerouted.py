@@ -9,7 +9,8 @@ import pytest
 
 from cli.calling import call
 from edgefast import ir
-from edgefast.why import Ask, Served, explain
+from edgefast.why import Ask, Served
+from edgefast.why.explain import explain
 
 pytestmark = pytest.mark.pure
 

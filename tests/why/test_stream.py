@@ -11,10 +11,10 @@ from edgefast.why import (
     AskError,
     Explanation,
     diff_translations,
-    explain,
     read_ask,
     serve_translation,
 )
+from edgefast.why.explain import explain
 from edgefast.why.render import render_explanation
 from tests.translate.gatewaytext import gateway
 

@@ -8,7 +8,8 @@ from edgefast import ir
 from edgefast.resources.model.regex import compile_regex
 from edgefast.table import Matcher, Request, compile_fleet
 from edgefast.table.match import Call, order_hostnames
-from edgefast.why import AskError, Served, explain, read_ask
+from edgefast.why import AskError, Served, read_ask
+from edgefast.why.explain import explain
 from edgefast.why.head import Head, scan_head
 from edgefast.why.sample import sample_pattern
 from edgefast.why.trial import describe_match, try_match

@@ -6,7 +6,8 @@ import pytest
 
 from edgefast.ir import CHECKS_MOST
 from edgefast.translate import translate
-from edgefast.why import explain, read_ask, serve_translation
+from edgefast.why import read_ask, serve_translation
+from edgefast.why.explain import explain
 from tests.translate import world
 from tests.translate.policy.test_treatments import PLAIN, aged
 

@@ -10,7 +10,8 @@ import pytest
 from core.fleets import CLUSTER, PORT, make_fleet, make_host, make_listener, make_rule
 from core.guard.policies import TRAFFIC
 from edgefast import ir
-from edgefast.why import Ask, Explanation, Live, Served, explain
+from edgefast.why import Ask, Explanation, Live, Served
+from edgefast.why.explain import explain
 from edgefast.why.outcome import find_outcome
 from edgefast.why.pair import Pair
 from edgefast.why.render import render_explanation

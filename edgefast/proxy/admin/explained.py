@@ -18,7 +18,8 @@ from edgefast.proxy.admin.inforce import read_now, read_resources
 from edgefast.proxy.admin.limitlist import LimitList
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import BlobError, Resource, Shards
-from edgefast.why import Ask, AskError, Explanation, Live, Served, explain
+from edgefast.why import Ask, AskError, Explanation, Live, Served
+from edgefast.why.explain import explain
 
 __all__ = ["Explained"]
 

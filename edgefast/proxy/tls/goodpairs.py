@@ -16,7 +16,6 @@ from edgefast.proxy.tls.server import check_secret
 from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.translate.tls.certificate import parse_pair
 from edgefast.translate.tls.keyring import TLS_TYPE
 
 __all__ = ["GoodPairs"]
@@ -64,6 +63,8 @@ class GoodPairs:
 
 
 def _mismatch(secret: Secret) -> str:
+    from edgefast.translate.tls.certificate import parse_pair
+
     pair = parse_pair(secret.value("tls.crt") or b"", secret.value("tls.key") or b"")
     if isinstance(pair, str):
         return pair

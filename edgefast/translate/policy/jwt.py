@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from edgefast import ir, keyset
+from edgefast import ir
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
 from edgefast.resources.edge.jwt import (
@@ -144,6 +144,8 @@ def _read_local(
 
 
 def _parse(text: bytes, whose: str, report: Report, path: str) -> bytes:
+    from edgefast import keyset  # `cryptography` is loaded where there are keys, not at every start
+
     try:
         parsed = keyset.parse_key_set(text)
     except keyset.KeySetError as error:

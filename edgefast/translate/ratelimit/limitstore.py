@@ -25,7 +25,6 @@ from edgefast.resources.config.storeurl import StoreURL, check_address, parse_st
 from edgefast.resources.model.duration import parse_duration
 from edgefast.translate.facts.facts import Fact, Reader, World
 from edgefast.translate.report.report import Report
-from edgefast.translate.tls.certificate import check_bundle
 from edgefast.translate.tls.keyring import Keyring
 
 _PATH = "rateLimit.backend.redis"
@@ -117,6 +116,8 @@ class _Secrets:
 
     def bundle(self, ref: SecretKeyReference, path: str) -> bytes:
         """Return a CA bundle that loads."""
+        from edgefast.translate.tls.certificate import check_bundle
+
         bundle = self.value(ref, "ca.crt", path)
         wrong = check_bundle(bundle) if bundle else ""
         if len(bundle) > _MAX_BUNDLE:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,10 +19,15 @@ from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
 from edgefast.resources.kubernetes.configmap import ConfigMap
 from edgefast.resources.kubernetes.secret import Secret
 from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.tls.certificate import Pair, parse_bundle, parse_pair
-from edgefast.translate.tls.staple import STAPLE_KEY, Staple, parse_staple
+
+if (
+    TYPE_CHECKING
+):  # the functions import them: without certificates `cryptography` is not loaded (25 ms, 8 MiB)
+    from edgefast.translate.tls.certificate import Pair
+    from edgefast.translate.tls.staple import Staple
 
 TLS_TYPE = "kubernetes.io/tls"
+STAPLE_KEY = "tls.ocsp-staple"
 
 
 class Certified(msgspec.Struct, frozen=True):
@@ -102,6 +108,9 @@ def join_bundles(bundles: Iterable[ir.Secret]) -> ir.Secret | None:
 
 
 def _certify(secret: Secret) -> Certified | str:
+    from edgefast.translate.tls.certificate import parse_pair
+    from edgefast.translate.tls.staple import parse_staple
+
     name = f"{secret.metadata.namespace}/{secret.metadata.name}"
     if secret.type != TLS_TYPE:
         return f"Secret {name} has type {secret.type}, {TLS_TYPE} is needed"
@@ -117,6 +126,8 @@ def _certify(secret: Secret) -> Certified | str:
 
 
 def _bundle(kind: str, holder: _Holder) -> ir.Secret | str:
+    from edgefast.translate.tls.certificate import parse_bundle
+
     meta, field = holder.metadata, "ca.crt"
     name = f"{meta.namespace}/{meta.name}"
     text: bytes | None

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.hashes import Hash, HashAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import ocsp
 
-STAPLE_KEY = "tls.ocsp-staple"
 #: Largest response taken. One with a certificate of its signer has 2 to 3 KiB, and every full handshake carries it.
 MAX_STAPLE = 16 * 1024
 #: Responses for single certificates that are looked at.

@@ -30,8 +30,7 @@ from edgefast.translate.facts.reference import (
 )
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import is_foreign_option
-from edgefast.translate.tls.keyring import Certified, Keyring, join_bundles
-from edgefast.translate.tls.staple import STAPLE_KEY
+from edgefast.translate.tls.keyring import STAPLE_KEY, Certified, Keyring, join_bundles
 
 #: Key of `tls.options` for the lowest TLS version that clients may speak.
 MIN_VERSION = "gateway.edge.io/tls-min-version"

@@ -12,7 +12,8 @@ from core.backend import Backend, make_response
 from core.fleets import PORT
 from core.world import World
 from edgefast import ir
-from edgefast.why import Ask, Served, explain
+from edgefast.why import Ask, Served
+from edgefast.why.explain import explain
 from tests.why.balancers import BALANCERS
 from tests.why.test_loadbalancer import fleet_of, make_endpoints
 

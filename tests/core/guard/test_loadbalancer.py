@@ -19,7 +19,8 @@ from core.guard.proofs import KEYS, make_keys
 from core.h2.test_both import begin, events
 from core.world import World
 from edgefast import ir
-from edgefast.why import Ask, Served, explain
+from edgefast.why import Ask, Served
+from edgefast.why.explain import explain
 
 LOWER = "traffic/ns/lower"
 BY_USER = ir.LoadBalancer(type="hash", hash=ir.HashPolicy(headers=("x-user",)))

@@ -12,8 +12,9 @@ from core.guard.policies import TRAFFIC
 from core.guard.sessions import BY_COOKIE, BY_HEADER, NAME, keeping, now_ms, numbered, write
 from core.world import World
 from edgefast import ir
-from edgefast.why import Ask, Served, explain
+from edgefast.why import Ask, Served
 from edgefast.why.described import describe_unit
+from edgefast.why.explain import explain
 from edgefast.why.outcome import find_outcome
 from edgefast.why.session import describe_session
 

@@ -20,7 +20,8 @@ from core.client import Client, Response
 from core.h2.asking import Asker, Fields, Reset
 from core.world import World
 from edgefast import ir
-from edgefast.why import Ask, Served, explain
+from edgefast.why import Ask, Served
+from edgefast.why.explain import explain
 from tests.why.many_worlds import run_worlds
 from tests.why.random_tables import PORTS, Tables
 

@@ -15,8 +15,9 @@ from edgefast.problem import ObjectRef
 from edgefast.providers.files import FileSource
 from edgefast.resources.decode.decode import decode_api_object
 from edgefast.translate import Settings, Translation, translate
-from edgefast.why import explain, read_ask, serve_translation
+from edgefast.why import read_ask, serve_translation
 from edgefast.why.described import describe_unit
+from edgefast.why.explain import explain
 from tests.translate import world
 from tests.translate.policy.hierarchy import EDGE, GROUP
 from tests.translate.test_incremental import _same

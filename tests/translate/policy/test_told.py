@@ -12,7 +12,8 @@ from edgefast.problem import Problem
 from edgefast.providers.files import FileSource
 from edgefast.resources.decode.decode import decode_api_object
 from edgefast.translate import Settings, translate
-from edgefast.why import explain, read_ask, serve_translation
+from edgefast.why import read_ask, serve_translation
+from edgefast.why.explain import explain
 from tests.translate import world
 from tests.translate.policy.test_closed import raw, site, target
 from tests.translate.policy.test_layer4 import policy
