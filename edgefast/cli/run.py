@@ -64,6 +64,15 @@ from edgefast.translate.settings import Settings, settings_from
 @adopt_option
 @serving_options
 @click.option(
+    "--settle-time",
+    "settle",
+    type=click.FloatRange(0, 60),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Read a file this long after its last write; files that are renamed into place at once.",
+)
+@click.option(
     "--take-over",
     is_flag=True,
     help="Replace the edgefast that serves with these addresses: it drains when this one serves.",
@@ -75,6 +84,7 @@ def run(
     config: Path | None,
     adopt: bool,
     settings: ProxySettings,
+    settle: float,
     take_over: bool,
 ) -> None:
     """Serve Gateway API objects from files."""
@@ -90,7 +100,10 @@ def run(
     check_start(settings)
     try:
         with in_words():
-            uvloop.run(_serve(files, gateway, problems, settings, adopt=adopt, take_over=take_over))
+            source = FileSource(files, settle=settle)
+            uvloop.run(
+                _serve(source, gateway, problems, settings, adopt=adopt, take_over=take_over)
+            )
     except* (ServerTaken, TakeOverRefused) as group:
         give_up("; ".join(str(one) for one in group.exceptions))
     except* NothingServed:
@@ -98,7 +111,7 @@ def run(
 
 
 async def _serve(
-    files: tuple[Path, ...],
+    source: FileSource,
     gateway: EdgeGateway | None,
     problems: tuple[Problem, ...],
     settings: ProxySettings,
@@ -130,7 +143,6 @@ async def _serve(
         )
 
     agent.on_problems = report_problems
-    source = FileSource(files)
     standalone = Standalone(agent, source, translation_settings, report, problems)
     leave(await agent.run(standalone.run, *parts))
 

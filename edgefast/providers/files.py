@@ -1,11 +1,12 @@
 """FileSource: the objects of watched files, folders and standard input.
 
-In: paths. Out: a `Reading` (snapshot and problems) for every look; only files that changed are read,
-only documents that changed are decoded. A file that cannot be read, is being written, is broken or
-became empty keeps its last good content, and so does all that is under a folder that cannot be had;
+In: paths. Out: a `Reading` (snapshot and problems) for every look. A look reads the files that changed and decodes the documents
+that changed. It counts when no link or folder moved meanwhile and no file was being written; else the reading before stays,
+for at most HOLD seconds where only some files are being written. A file that cannot be read, is broken or
+became empty keeps its last good content, and so does all that is under a folder that cannot be read;
 an object that became invalid keeps its last good version, and the place of a route without one stays
 closed; all are problems. Must never raise for what is in a file or what the file system says, or give
-a snapshot from half of a file.
+a snapshot from half of a file or from two versions of a folder.
 """
 
 from __future__ import annotations
@@ -17,20 +18,23 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from edgefast.problem import Problem, Source
-from edgefast.providers.folders import SUFFIXES, find_folders, walk_files
-from edgefast.providers.names import index_files, key_of
+from edgefast.providers.content import NotRegular, Stamp, Unsettled, read_file
+from edgefast.providers.cut import find_cut, lose_last
+from edgefast.providers.folders import SUFFIXES, find_folders
+from edgefast.providers.listing import Entry, list_files
+from edgefast.providers.names import index_files
+from edgefast.providers.settling import NO_EVENTS, Events, Settling, Wait
+from edgefast.providers.sourcefile import Look, Reading, SourceFile, reuse_loaded
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.decode import DecodeCache, decode_documents
 from edgefast.resources.decode.document import DEFAULT_NAMESPACE
 from edgefast.resources.decode.newerpolicy import note_newer_files
-from edgefast.resources.decode.text import DocumentMarks
-from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.limits import MAX_FILE_BYTES
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot, check_duplicates
@@ -38,77 +42,42 @@ from edgefast.resources.snapshot import Snapshot, check_duplicates
 if TYPE_CHECKING:
     from edgefast.providers.watch import Watch
 
-__all__ = ["STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
+__all__ = ["HOLD", "STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
 
 STANDARD_INPUT = "<stdin>"
 #: Files of one source; a folder with more is a mistake (/ or a home folder).
 MAX_FILES = 100_000
-#: A file changed this recently (seconds) may change again within the clock tick of its time stamp.
-_FRESH = 0.1
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """One look at everything."""
-
-    snapshot: Snapshot
-    problems: tuple[Problem, ...]
-    changed: bool  # since the look before
-    # Whether a table made of it may take the place of the one before: there is an object, and all
-    # that was found at the first look has been had whole since, or is gone.
-    usable: bool
-    files: int
-    objects: int
-    seconds: float  # that the look took
-
-
-class _Stamp(NamedTuple):
-    """When two looks give the same one, the content is the same."""
-
-    modified: int
-    changed: int
-    size: int
-    inode: int
-    device: int
-
-
-class _File(NamedTuple):
-    stamp: _Stamp | None  # None: look again whatever the stamp says
-    digest: bytes
-    objects: tuple[tuple[Key, Loaded], ...]
-    problems: tuple[Problem, ...]
-    read: bool  # its content was had whole at least once
-    kept: Kept = Kept()  # the last of `objects`, which are not in it any more in sound form
-    refused: tuple[Refused, ...] = ()
-    policies: tuple[ForeignPolicy, ...] = ()
-
-    @property
-    def sound(self) -> tuple[tuple[Key, Loaded], ...]:
-        stale = len(self.kept.objects)
-        return self.objects[:-stale] if stale else self.objects
-
-    @property
-    def closed(self) -> tuple[tuple[Key, Loaded], ...]:
-        """What keeps places of objects with mistakes closed; nothing of a kind while one may be a kept object under another name."""
-        if not self.refused:  # nearly always
-            return ()
-        found = tuple((key_of(one.closed), one.closed) for one in self.refused if one.closed)
-        named = {key for key, _ in found}
-        hidden = {key[0] for key, _ in self.kept.objects if key not in named}
-        return tuple((key, one) for key, one in found if key[0] not in hidden)
-
-
-class _Once(Exception):
-    """Not a regular file: read once, never watched."""
+#: Reads of a source whose links move meanwhile, before the next look tries again.
+_TRIES = 5
+#: While a file is being written, changes of others wait for this long (seconds): they may belong together.
+HOLD = 10.0
+_MOVED = "links or folders on the way moved during every read"
+#: Seconds until the next look when links moved in each of the tries.
+_MOVED_AGAIN = 0.1
 
 
 class FileSource:
     """See the module's text. `read` blocks and is not reentrant: call it in a thread."""
 
-    def __init__(self, paths: Sequence[Path], namespace: str = DEFAULT_NAMESPACE) -> None:
-        """`namespace` is of objects that name none."""
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        namespace: str = DEFAULT_NAMESPACE,
+        *,
+        settle: float | None = None,
+    ) -> None:
+        """`namespace` is of objects that name none; `settle`: seconds after its last write in which a file is not read.
+
+        Without `settle` files are read as they are.
+        """
         self._paths = tuple(paths)
         self._namespace = namespace
-        self._files: dict[str, _File] = {}
+        self._settling = None if settle is None else Settling(settle)
+        #: Seconds until the next look is due; None: when something changes.
+        self.due: float | None = None
+        self._held: float | None = None  # since when files are being written (monotonic)
+        self._files: dict[str, SourceFile] = {}
+        self._pipes: dict[str, SourceFile] = {}  # what could be read once only
         self._index: dict[Key, Loaded] = {}
         self._doubled = False  # two sound objects have one name
         self._count = 0  # of those in use, closed ones not among them
@@ -120,20 +89,20 @@ class FileSource:
         self._undelivered = False
         self._owed: set[str] = set()  # found at the first look, never had whole
 
-    def read(self, busy: frozenset[str] = frozenset()) -> Reading:
-        """Look at everything; files whose real path is in `busy` are taken as they were."""
+    def read(self, events: Events = NO_EVENTS) -> Reading:
+        """Look at everything; `events` says which files are being written."""
         began = time.perf_counter()
-        problems: list[Problem] = []
-        files: dict[str, _File] = {}
-        lost: set[str] = set()
-        for name, reachable in self._expand(problems, lost):
-            if name in files:
-                continue
-            file = self._look(name, busy) if reachable else self._files.get(name)
-            if file is not None:
-                files[name] = file
+        look = self._look_over(events)
+        if look is None:
+            self.due = _MOVED_AGAIN
+            moved = (_problem(str(one), "Invalid", _MOVED) for one in self._paths[:1])
+            return self._as_before((*self._problems, *moved), began)
+        self.due = look.wait
+        if self._is_held(look):
+            return self._as_before((*look.problems, *look.written), began)
+        files, problems = look.files, [*look.problems, *look.written]
         changed = self._first or self._undelivered or _differ(self._files, files)
-        unread = lost.union(name for name, file in files.items() if not file.read)
+        unread = look.lost.union(name for name, file in files.items() if not file.read)
         self._owed = unread if self._first else self._owed & unread
         self._first = self._undelivered = False
         self._files = files
@@ -143,15 +112,46 @@ class FileSource:
             self._found = found
             self._reindex()
             self._problems = (*found, *self._duplicates())
-        return Reading(
-            self._snapshot,
-            self._problems,
-            changed,
-            bool(self._count) and not self._owed,
-            len(files),
-            self._count,
-            time.perf_counter() - began,
-        )
+        usable = bool(self._count) and not self._owed
+        return self._reading(self._problems, began, changed=changed, usable=usable)
+
+    def _look_over(self, events: Events) -> Look | None:
+        """Read until no link or folder moves meanwhile; None when they always do."""
+        for _ in range(_TRIES):
+            look = Look(events)
+            for one, reachable in self._expand(look):
+                if one.name in look.files:
+                    continue
+                file = self._look(one, look) if reachable else self._files.get(one.name)
+                if file is not None:
+                    look.files[one.name] = file
+            if not look.pins.moved():
+                return look
+        return None
+
+    def _is_held(self, look: Look) -> bool:
+        """Tell whether this look is not taken in, because files are being written: at the start for as long as it takes."""
+        if not look.written:
+            self._held = None
+            return False
+        now = time.monotonic()
+        if self._held is None:
+            self._held = now
+        return self._first or now - self._held < HOLD
+
+    def _as_before(self, problems: tuple[Problem, ...], began: float) -> Reading:
+        """Return what the reading before said; at the start nothing, with the reason."""
+        if self._first:
+            return self._reading(problems, began, changed=False, usable=False)
+        usable = bool(self._count) and not self._owed
+        return self._reading(self._problems, began, changed=False, usable=usable)
+
+    def _reading(
+        self, problems: tuple[Problem, ...], began: float, *, changed: bool, usable: bool
+    ) -> Reading:
+        seconds = time.perf_counter() - began
+        files = len(self._files)
+        return Reading(self._snapshot, problems, changed, usable, files, self._count, seconds)
 
     def tell_again(self) -> None:
         """Let the next reading be a changed one: what the last one said has not been taken in."""
@@ -163,49 +163,49 @@ class FileSource:
 
     # --- which files ----------------------------------------------------------------------------
 
-    def _expand(self, problems: list[Problem], lost: set[str]) -> Iterator[tuple[str, bool]]:
-        """Yield the names of all files, and whether each can be looked at; else it stays as it was.
+    def _expand(self, look: Look) -> Iterator[tuple[Entry, bool]]:
+        """Yield all files, and whether each can be looked at; else it stays as it was.
 
-        Names are text, because a Path for each costs more than its stat. `lost` takes the folders
-        that cannot be had whole.
+        Names are text, because a Path for each costs more than its stat.
         """
         count = 0
         for path in self._paths:
-            if str(path) == "-":
-                yield STANDARD_INPUT, True
+            name = str(path)
+            if name == "-":
+                yield Entry(STANDARD_INPUT, STANDARD_INPUT), True
                 continue
+            linked = look.pins.pin_way(path)
             try:
                 is_folder = stat.S_ISDIR(os.stat(path).st_mode)
             except OSError as error:
                 if under := self._under(path):
-                    lost.add(str(path))
-                    problems.append(_unreadable(str(path), error))
-                    yield from ((name, False) for name in under)
+                    look.lost.add(name)
+                    look.problems.append(_unreadable(name, error))
+                    yield from ((Entry(one, one), False) for one in under)
                     continue
                 is_folder = False  # a file, or nothing yet: the look at it says why
             if not is_folder:
-                yield str(path), True
+                yield Entry(name, name, linked), True
                 continue
             empty = True
             try:
-                for folder, names in walk_files(path, onerror=_raise):
-                    for name in names:
-                        count += 1
-                        if count > MAX_FILES:
-                            message = f"more than {MAX_FILES} files"
-                            problems.append(_problem(str(path), "TooMany", message))
-                            lost.add(str(path))
-                            return
-                        empty = False
-                        yield f"{folder}{os.sep}{name}", True
+                for one in list_files(name, look.pins, linked):
+                    count += 1
+                    if count > MAX_FILES:
+                        message = f"more than {MAX_FILES} files"
+                        look.problems.append(_problem(name, "TooMany", message))
+                        look.lost.add(name)
+                        return
+                    empty = False
+                    yield one, True
             except OSError as error:
-                lost.add(str(path))
-                problems.append(_unreadable(str(path), error))
-                yield from ((name, False) for name in self._under(path))
+                look.lost.add(name)
+                look.problems.append(_unreadable(name, error))
+                yield from ((Entry(one, one), False) for one in self._under(path))
                 continue
             if empty:
                 words = ", ".join(SUFFIXES)
-                problems.append(_problem(str(path), "Required", f"no file ends in {words}"))
+                look.problems.append(_problem(name, "Required", f"no file ends in {words}"))
 
     def _under(self, path: Path) -> list[str]:
         prefix = os.path.join(path, "")
@@ -213,15 +213,14 @@ class FileSource:
 
     # --- one file -------------------------------------------------------------------------------
 
-    def _look(self, name: str, busy: frozenset[str]) -> _File | None:
-        known = self._files.get(name)
+    def _look(self, one: Entry, look: Look) -> SourceFile | None:
+        name = one.name
+        known = self._files.get(name) or self._pipes.get(name)
         if known is not None and name == STANDARD_INPUT:
-            return known
-        if busy and os.path.realpath(name) in busy:
             return known
         try:
             if known is not None and known.stamp is not None:
-                facts, at = os.stat(name), known.stamp
+                facts, at = os.stat(one.path), known.stamp
                 # Field by field: no stamp is made for each of ten thousand files.
                 if (
                     facts.st_mtime_ns == at.modified
@@ -231,14 +230,16 @@ class FileSource:
                     and facts.st_dev == at.device
                 ):
                     return known
-            data, stamp = _read(name, once=known is not None)
-        except _Once:
+            data, stamp, regular = self._read(one, look, known)
+        except NotRegular:
             assert known is not None
             return known
+        except Unsettled as error:
+            return self._wait_for(name, error.wait, look, known)
         except OSError as error:
             problem = _unreadable(name, error)
             if known is None:
-                return _File(None, b"", (), (problem,), False)
+                return SourceFile(None, b"", (), (problem,), False)
             return known._replace(stamp=None, digest=b"", problems=(problem,))
         digest = hashlib.blake2b(data, digest_size=16).digest()
         if known is not None and digest == known.digest:
@@ -249,32 +250,62 @@ class FileSource:
             hint = "remove the file to take its objects out of service"
             problem = msgspec.structs.replace(problem, hint=hint)
             return known._replace(stamp=stamp, digest=digest, problems=(problem,))
-        return self._decode(name, data, known)._replace(stamp=stamp, digest=digest)
+        file = self._decode(name, data, known)._replace(stamp=stamp, digest=digest)
+        if not regular:
+            self._pipes[name] = file
+        return file
 
-    def _decode(self, name: str, data: bytes, known: _File | None) -> _File:
+    def _read(
+        self, one: Entry, look: Look, known: SourceFile | None
+    ) -> tuple[bytes, Stamp | None, bool]:
+        if one.name == STANDARD_INPUT:
+            return sys.stdin.buffer.read(MAX_FILE_BYTES + 1), None, False
+        settling = self._settling
+        if settling is None:
+            if look.events.busy and os.path.realpath(one.path) in look.events.busy:
+                raise Unsettled(Wait(0.0, "the file is being written"))
+            return read_file(one.path, None, once=known is not None)
+
+        def judge(fd: int, facts: os.stat_result) -> Wait | None:
+            return settling.judge(one.path, fd, facts, one.linked, look.events)
+
+        return read_file(one.path, judge, once=known is not None)
+
+    def _wait_for(
+        self, name: str, wait: Wait, look: Look, known: SourceFile | None
+    ) -> SourceFile | None:
+        """Leave a file that is being written as it was."""
+        if self._settling is None:
+            return known
+        look.wait = wait.seconds if look.wait is None else min(wait.seconds, look.wait)
+        stays = "its last good content stays" if known is not None else "it is not read yet"
+        hint = "write another file and rename it"
+        problem = _problem(name, "Pending", f"{wait.why}; {stays}")
+        look.written.append(msgspec.structs.replace(problem, hint=hint, severity="warning"))
+        return known if known is not None else SourceFile(None, b"", (), (), False)
+
+    def _decode(self, name: str, data: bytes, known: SourceFile | None) -> SourceFile:
         decoded = decode_documents(data, name, self._cache, namespace=self._namespace)
-        problems = decoded.problems
-        broken = any(_breaks_file(one) for one in problems)
+        problems, policies = decoded.problems, decoded.policies
+        if cut := find_cut(data, decoded):
+            policies += lose_last(decoded)
+            if known is not None or not cut.told:
+                problems += (_problem(name, "Invalid", f"the file is cut off: {cut.why}"),)
+        broken = cut is not None or any(_breaks_file(one) for one in problems)
         if broken and known is not None and (known.read or known.objects):
             stays = _problem(name, "Invalid", "the file is not whole; its last good content stays")
             return known._replace(problems=(*problems, stays))
         before = dict(known.objects) if known is not None else {}
-        objects = tuple(_settle(one, before) for one in decoded.objects)
+        objects = tuple(reuse_loaded(one, before) for one in decoded.objects)
         present = [key for key, _ in objects]
         kept = keep_stale(before.items(), known.kept if known else Kept(), present, problems)
-        noted = note_newer_files((one for _, one in kept.objects), problems, decoded.policies)
+        noted = note_newer_files((one for _, one in kept.objects), problems, policies)
         still = tuple((key, noted.get(one.ref, one)) for key, one in kept.objects)
         kept = kept._replace(objects=still)
         problems += kept.problems
-        return _File(
-            None,
-            b"",
-            objects + kept.objects,
-            problems,
-            not broken,
-            kept,
-            decoded.refused,
-            decoded.policies,
+        whole = not broken
+        return SourceFile(
+            None, b"", objects + kept.objects, problems, whole, kept, decoded.refused, policies
         )
 
     # --- all files ------------------------------------------------------------------------------
@@ -313,18 +344,18 @@ async def watch_files(source: FileSource, watch: Watch) -> Reading:
     import asyncio  # `edgefast check` reads files once, and starts without it (20 ms)
 
     while True:
-        await watch.wait()
-        reading = await asyncio.to_thread(source.read, watch.busy())
+        await watch.wait(source.due)
+        reading = await asyncio.to_thread(source.read, watch.events())
         changed = reading.changed
         # A folder may have been filled before it was watched, and so may folders in it.
         while watch.follow(await asyncio.to_thread(source.folders)):
-            reading = await asyncio.to_thread(source.read, watch.busy())
+            reading = await asyncio.to_thread(source.read, watch.events())
             changed |= reading.changed
         if changed:
             return reading
 
 
-def _differ(before: dict[str, _File], after: dict[str, _File]) -> bool:
+def _differ(before: dict[str, SourceFile], after: dict[str, SourceFile]) -> bool:
     return before.keys() != after.keys() or any(
         before[name].objects is not file.objects
         or before[name].problems != file.problems
@@ -332,46 +363,6 @@ def _differ(before: dict[str, _File], after: dict[str, _File]) -> bool:
         or before[name].refused is not file.refused  # what keeps its place closed
         for name, file in after.items()
     )
-
-
-def _raise(error: OSError) -> None:
-    raise error
-
-
-def _stamp(facts: os.stat_result) -> _Stamp:
-    return _Stamp(facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino, facts.st_dev)
-
-
-def _read(name: str, *, once: bool) -> tuple[bytes, _Stamp | None]:
-    """Return content and stamp; with `once`, raises _Once for what is no regular file."""
-    if name == STANDARD_INPUT:
-        return sys.stdin.buffer.read(MAX_FILE_BYTES + 1), None
-    # Never wait for a writer of a FIFO that a folder happens to hold.
-    with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-        facts = os.fstat(file.fileno())
-        regular = stat.S_ISREG(facts.st_mode)
-        if not regular:
-            if once:
-                raise _Once
-            os.set_blocking(file.fileno(), True)
-        data = file.read(MAX_FILE_BYTES + 1)
-    fresh = time.time() - max(facts.st_mtime, facts.st_ctime) < _FRESH
-    return data, None if fresh and regular else _stamp(facts)
-
-
-def _settle(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
-    """Return the key, and the item of the last time when object and lines are the same."""
-    key = key_of(one)
-    old = before.get(key)
-    if old is None or old.obj is not one.obj:
-        return key, one
-    a, b = old.marks, one.marks
-    if not isinstance(a, DocumentMarks) or not isinstance(b, DocumentMarks):
-        return key, one
-    same = (
-        a.base == b.base and a.lines is b.lines and (a.document, a.prefix) == (b.document, b.prefix)
-    )
-    return key, old if same else one
 
 
 def _breaks_file(problem: Problem) -> bool:

@@ -1,19 +1,18 @@
-"""Folders: which files a path stands for, and which folders tell when that changes.
+"""Folders: which folders to watch for the files and folders that a user names.
 
-In: paths of files and folders, with links anywhere in them. Out: the files under a folder, and the
-folders to watch with the names that matter in each. Editors replace files, `mv` replaces folders and
-deployments swap links, so the folder of each of them is watched, not only the folder itself. Must
-never raise for what the file system will not say: what cannot be looked at is not there now.
+In: paths of files and folders, with links anywhere in them. Out: folders with the names that matter in each, and the links on
+the way to a path. Editors replace files, `mv` replaces folders and deployments swap links: the folder of each of them is
+watched as well. Must never raise for an error of the file system: what cannot be looked at counts as missing.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["SUFFIXES", "find_folders", "walk_files"]
+__all__ = ["SUFFIXES", "find_folders", "find_hinges"]
 
 SUFFIXES = (".yaml", ".yml", ".json")
 #: Links followed on the way to a path, as the kernel does (path_resolution(7)).
@@ -25,26 +24,11 @@ def find_folders(paths: Iterable[Path]) -> dict[Path, frozenset[str] | None]:
     wanted: dict[Path, frozenset[str] | None] = {}
     for path in paths:
         if _is_folder(path):
-            wanted.update((Path(folder), None) for folder, _ in walk_files(path))
-        for one in map(Path, _hinges(path)):
+            wanted.update((Path(folder), None) for folder in _walk_folders(path))
+        for one in map(Path, find_hinges(path)):
             names = wanted.get(one.parent, frozenset())
             wanted[one.parent] = None if names is None else names | {one.name}
     return wanted
-
-
-def walk_files(
-    path: Path, onerror: Callable[[OSError], object] | None = None
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield folders with their files, both sorted; hidden ones are left out.
-
-    Hidden folders are where mounted ConfigMaps keep their versions; the visible links are read.
-    """
-    for folder, folders, names in os.walk(path, onerror=onerror):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield (
-            folder,
-            sorted(name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")),
-        )
 
 
 def _is_folder(path: Path) -> bool:
@@ -55,7 +39,14 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _hinges(path: Path) -> Iterator[str]:
+def _walk_folders(path: Path) -> Iterator[str]:
+    """Yield a folder and all folders under it but hidden ones: the versions of mounted ConfigMaps are hidden and never change."""
+    for folder, folders, _ in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield folder
+
+
+def find_hinges(path: Path) -> Iterator[str]:
     """Yield every link met on the way to `path`, then what it leads to; never raises."""
     at = "/"
     try:

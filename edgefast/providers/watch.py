@@ -1,9 +1,9 @@
 """Watch: which folders changed, from the kernel (inotify), with a slow look as a safety net.
 
-In: folders, the names in them that matter and the endings of such names. Out: `wait()` returns when something settled down, and
-`busy()` names files that somebody is writing right now. Network and some overlay file systems send
-no events, and watches are limited: the caller looks every POLL seconds anyway, or every SLOW_POLL
-when inotify cannot be had. Must never read a file.
+In: folders, the names in them that matter and the endings of such names. Out: `wait()` returns when a change is over, and
+`events()` names files that are being written, were closed or were renamed into place. Network and some overlay file systems send
+no events, and watches are limited: the caller looks every POLL seconds anyway, or every POLL_WITHOUT_INOTIFY
+without inotify. Must never read a file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from edgefast.providers.settling import WRITER_AT_MOST, Events
+
 __all__ = ["Watch"]
 
 log = logging.getLogger(__name__)
@@ -27,8 +29,12 @@ POLL_WITHOUT_INOTIFY = 0.2
 #: Editors and `kubectl cp` touch a file several times: wait until it is quiet, but not for ever.
 QUIET = 0.01
 QUIET_AT_MOST = 0.2
-#: A file that is open for writing counts as half written for this long after its last change.
-BUSY = 2.0
+#: A file that changed and was not closed counts as half written for this long (seconds) after its last change.
+BUSY = WRITER_AT_MOST
+#: The same for a file that was created and never changed: a hard link is created, and never closed.
+CREATED = 2.0
+#: Files that were closed or renamed, which `events` names at most: the newest.
+_FINISHED = 10_000
 
 _IN_MODIFY, _IN_ATTRIB, _IN_CLOSE_WRITE = 0x2, 0x4, 0x8
 _IN_MOVED_FROM, _IN_MOVED_TO, _IN_CREATE, _IN_DELETE = 0x40, 0x80, 0x100, 0x200
@@ -53,7 +59,9 @@ class Watch:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         self._watched: dict[int, tuple[Path, frozenset[str] | None]] = {}  # by watch descriptor
-        self._writing: dict[Path, float] = {}  # file: when it was last seen to change
+        self._writing: dict[Path, float] = {}  # file: until when it counts as half written
+        self._closed: dict[str, int] = {}  # file: when (ns since 1970); the newest last
+        self._renamed: dict[str, int] = {}
         self._event = asyncio.Event()
         self._complete = self._fd >= 0
         if self._complete:
@@ -88,10 +96,11 @@ class Watch:
         self._watched = watched
         return bool(new)
 
-    async def wait(self) -> None:
-        """Return when something changed and is quiet, or when it is time to look anyway."""
+    async def wait(self, within: float | None = None) -> None:
+        """Return when something changed and is quiet, or when it is time to look anyway: in `within` seconds at the latest."""
         loop = asyncio.get_running_loop()
-        if not await self._changed_within(self._patience()):
+        patience = self._patience()
+        if not await self._changed_within(patience if within is None else min(within, patience)):
             return
         end = loop.time() + QUIET_AT_MOST
         while loop.time() < end and await self._changed_within(QUIET):
@@ -101,11 +110,12 @@ class Watch:
         """End `wait` soon, although nothing is known to have changed."""
         self._event.set()
 
-    def busy(self) -> frozenset[str]:
-        """Return the real paths of files being written; forget those whose writer is silent."""
+    def events(self) -> Events:
+        """Return what is known of the writers of files; forget files whose writer is silent."""
         now = time.monotonic()
-        self._writing = {path: at for path, at in self._writing.items() if now - at < BUSY}
-        return frozenset(map(os.path.realpath, self._writing))
+        self._writing = {path: until for path, until in self._writing.items() if now < until}
+        busy = frozenset(map(os.path.realpath, self._writing))
+        return Events(busy, dict(self._closed), dict(self._renamed))
 
     def close(self) -> None:
         """Stop watching."""
@@ -116,7 +126,8 @@ class Watch:
 
     def _patience(self) -> float:
         patience = POLL if self._complete else POLL_WITHOUT_INOTIFY
-        return min(patience, BUSY) if self._writing else patience
+        ends = min(self._writing.values(), default=None)
+        return patience if ends is None else max(min(patience, ends - time.monotonic()), 0.0)
 
     async def _changed_within(self, seconds: float) -> bool:
         try:
@@ -143,7 +154,8 @@ class Watch:
     def _on_event(self, number: int, mask: int, name: str) -> None:
         folder, names = self._watched.get(number, (None, None))
         if folder is None:
-            if number < 0:  # the queue overflowed: anything may have changed
+            if number < 0:  # the queue overflowed: anything may have changed, or have been closed
+                self._writing.clear()
                 self._event.set()
             return
         wanted = name in names if names is not None else name.endswith(self._endings)
@@ -153,11 +165,26 @@ class Watch:
         path = folder / name
         created = mask & _IN_CREATE and not mask & _IN_ISDIR and not path.is_symlink()
         if mask & _IN_MODIFY or created:
-            # Its writer will close it, and that is the event to act on; the first such event only
-            # shortens the patience of `wait`.
+            # The event to act on is that the writer closes the file; the first one of these only shortens the patience of `wait`.
             if not self._writing:
                 self._event.set()
-            self._writing[path] = time.monotonic()
+            self._finish(path)
+            until = time.monotonic() + (BUSY if mask & _IN_MODIFY else CREATED)
+            self._writing[path] = max(until, self._writing.get(path, 0.0))
             return
         self._writing.pop(path, None)
+        if mask & _IN_MOVED_TO:
+            self._finish(path, self._renamed)
+        elif mask & _IN_CLOSE_WRITE:
+            self._finish(path, self._closed)
         self._event.set()
+
+    def _finish(self, path: Path, how: dict[str, int] | None = None) -> None:
+        """Note how the writer of a file ended, None: it has not."""
+        name = str(path)
+        self._closed.pop(name, None)
+        self._renamed.pop(name, None)
+        if how is not None:
+            how[name] = time.time_ns()
+            if len(how) > _FINISHED:
+                del how[next(iter(how))]

@@ -62,8 +62,9 @@ FLEETS = (
         word="Pending",
         means="All is well with the objects, and not all proxies have the tables yet, or there is none: no status runs ahead of "
         "what is served. Normally for less than a second. With the status `Unknown`, nobody answers for the object: no controller "
-        "has seen it yet, or the one that did does so no more, and the message says why.",
+        "has seen it yet, or the one that did does so no more, and the message says why. In files: edgefast waits for a file that is being written, and its last good content stays.",
         fix=(
+            "Of a file: write another file and rename it, or let its writer close it (docs/configuration.md, How to write files).",
             "If it stays: `edgefast status` names the proxies that do not follow, and their logs say why.",
             "If it is `Unknown`: a GatewayClass with the `controllerName` of a controller that runs and watches the namespace.",
         ),

@@ -81,7 +81,7 @@ class Example:
             command += ["-f", str(path)]
         for name, fixed in (("admin", 19000), ("metrics", 19001), ("ready", 19003)):
             command += [f"--{name}", f"127.0.0.1:{self.ports[fixed]}"]
-        command += ["--min-drain", "0", "--drain-timeout", "2"]
+        command += ["--min-drain", "0", "--drain-timeout", "2", "--settle-time", "0"]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log

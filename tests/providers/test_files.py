@@ -12,6 +12,7 @@ import pytest
 
 from edgefast.providers import files as module
 from edgefast.providers.files import FileSource, Reading
+from edgefast.providers.settling import Events
 
 
 def route(name: str, path: str = "/", kind: str = "PathPrefix") -> str:
@@ -320,7 +321,7 @@ def test_a_file_that_is_being_written_is_taken_as_it_was(tmp_path: Path) -> None
     source.read()
     write(file, "")
     write(tmp_path / "b.yaml", route("b"))
-    busy = frozenset({str(file), str(tmp_path / "c.yaml")})
+    busy = Events(busy=frozenset({str(file), str(tmp_path / "c.yaml")}))
     write(tmp_path / "c.yaml", route("c")[:40])
     reading = source.read(busy)
     assert (names(reading), reading.problems) == ({"a", "b"}, ())

@@ -169,7 +169,7 @@ def test_the_problem_of_a_folder_goes_with_its_cause(
         raise OSError(13, "Permission denied")
 
     with monkeypatch.context() as patched:
-        patched.setattr("edgefast.providers.files.walk_files", fail)
+        patched.setattr("edgefast.providers.files.list_files", fail)
         reading = source.read()
         assert (reading.changed, len(reading.problems)) == (True, 1)
         assert "Permission denied" in texts(reading)[0]

@@ -100,6 +100,8 @@ class Process:
         command = [sys.executable, "-m", "edgefast.cli.main", serve, "--bind", "127.0.0.1"]
         command += ["--admin", f"127.0.0.1:{self.admin}", "--metrics", f"127.0.0.1:{self.metrics}"]
         command += ["--ready", f"127.0.0.1:{self.ready}", "--min-drain", "0", *arguments]
+        if serve == "run" and "--settle-time" not in arguments:
+            command += ["--settle-time", "0"]
         if nofile is not None:
             # Without CAP_SYS_RESOURCE, with which the agent would raise the limit again.
             without = ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import math
 import time
 from collections.abc import Callable, Iterable
 
@@ -20,7 +21,7 @@ import msgspec
 from edgefast import ir
 from edgefast.daemon.collector import keep_all
 from edgefast.problem import Problem
-from edgefast.providers.files import SUFFIXES, FileSource, Reading, watch_files
+from edgefast.providers.files import HOLD, SUFFIXES, FileSource, Reading, watch_files
 from edgefast.providers.watch import Watch
 from edgefast.proxy.agent.agent import Agent, Published
 from edgefast.proxy.pipelines.objectstatus import list_objects
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 #: Seconds before the next try after one that failed for no reason that is known; they double.
 _PAUSE = 1.0
 _PAUSE_MAX = 60.0
+#: A start that waits longer than this (seconds) for files says so.
+_LONG = 1.5
 
 
 class NothingServed(Exception):
@@ -87,7 +90,7 @@ class Standalone:
         self._agent.drain.on_hangup = watch.look_now
         try:
             watch.follow(await asyncio.to_thread(self._source.folders))
-            await self._start()
+            await self._start(watch)
             notify("READY=1")
             keep_all()
             pause = _PAUSE
@@ -104,11 +107,15 @@ class Standalone:
         finally:
             watch.close()
 
-    async def _start(self) -> None:
+    async def _start(self, watch: Watch) -> None:
         began = time.perf_counter()
         reading = await asyncio.to_thread(self._source.read)
+        limit = HOLD if self._agent.last_good is not None else math.inf
+        reading = await self._wait_for_writers(reading, watch, limit)
         if not reading.usable:
             self._kept = await self._load_last_good()
+        if self._kept is None:
+            reading = await self._wait_for_writers(reading, watch)
         outcome = await self._take(reading, began)
         self._report(outcome)
         if not self._agent.serving and self._agent.drain.phase == "serving":
@@ -117,6 +124,20 @@ class Standalone:
         if self._agent.on_serving is not None:
             await self._agent.on_serving()
         self._vouch(reading)
+
+    async def _wait_for_writers(
+        self, reading: Reading, watch: Watch, seconds: float = math.inf
+    ) -> Reading:
+        """Return a reading of complete files, or the last one after `seconds`: policies of others may be in what is missing."""
+        began, told = time.monotonic(), False
+        while (due := self._source.due) is not None and time.monotonic() - began < seconds:
+            if not told and time.monotonic() - began > _LONG:
+                why = "; ".join(one.line() for one in reading.problems)
+                log.warning("start: waiting for files: %s", why)
+                told = True
+            await watch.wait(due)
+            reading = await asyncio.to_thread(self._source.read, watch.events())
+        return reading
 
     async def _take(self, reading: Reading, began: float | None = None) -> Outcome:
         """Bring one reading into service, or the last good table in its place."""

@@ -27,6 +27,16 @@ from wire.harness.ports import free_port
 pytestmark = pytest.mark.wire
 
 
+POLICY = """\
+apiVersion: gateway.edge.io/v1alpha1
+kind: SecurityPolicy
+metadata: {name: shut, namespace: default}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}]
+  authorization: {defaultAction: Deny}
+"""
+
+
 def version_of(folder: Path) -> str:
     try:
         return LastGood(folder).load().version
@@ -85,6 +95,21 @@ def test_a_start_with_nothing_in_the_files_leaves_the_last_good_table(
     assert mark_of(port) == "v1"
     assert run.stop() == 0
     assert version_of(state) == good
+
+
+def test_a_start_waits_for_the_writer_of_a_file(start: Start, tmp_path: Path) -> None:
+    """Without a table of before nothing is served meanwhile: the policies of a route may come last."""
+    port = free_port()
+    file = tmp_path / "live.yaml"
+    save(file, gateway_class(), gateway(port), route("early"))
+    with open(file, "a") as writer:
+        run = start("-f", str(file), "--workers", "1", "--settle-time", "0.2")
+        run.until(lambda: "a process has the file open for writing" in run.said, "wait")
+        assert run.get(run.ready, "/ready")[0] == 503
+        writer.write("---\n" + POLICY)
+    run.wait_ready()
+    assert run.get(port, "/")[0] == 403
+    assert run.stop() == 0
 
 
 def test_the_last_change_before_the_end_is_kept(start: Start, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ class Gateway:
         """Write the objects, start the process, wait until it serves."""
         self.write()
         command = [sys.executable, "-m", "edgefast.cli.main", "run", "-f", str(self.file)]
+        command += ["--settle-time", "0"]
         command += ["--workers", str(self.workers), "--state-dir", str(self.folder / "state")]
         for name in ("admin", "ready", "metrics"):
             host, port = getattr(self, name)

@@ -1,0 +1,73 @@
+"""Content: the bytes of one file, with a stamp that says whether a second read would give the same.
+
+In: a path, and a judge of files that are perhaps being written. Out: bytes and stamp; `Unsettled` for a file that is being written,
+`NotRegular` for what can be read once only, OSError. Must never wait for a writer, or return more than MAX_FILE_BYTES + 1.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from edgefast.providers.settling import Wait
+from edgefast.resources.limits import MAX_FILE_BYTES
+
+__all__ = ["Judge", "NotRegular", "Stamp", "Unsettled", "read_file", "stamp_of"]
+
+#: A file changed this recently (seconds) may change again within the clock tick of its time stamp.
+_FRESH = 0.1
+
+#: Says whether a file is being written; None: it is complete.
+Judge = Callable[[int, os.stat_result], Wait | None]
+
+
+class Stamp(NamedTuple):
+    """When two looks give the same one, the content is the same."""
+
+    modified: int
+    changed: int
+    size: int
+    inode: int
+    device: int
+
+
+class NotRegular(Exception):
+    """Not a regular file: read once, never watched."""
+
+
+class Unsettled(Exception):
+    """A file that is being written."""
+
+    def __init__(self, wait: Wait) -> None:
+        super().__init__(wait.why)
+        self.wait = wait
+
+
+def stamp_of(facts: os.stat_result) -> Stamp:
+    """Return the stamp of a file."""
+    return Stamp(facts.st_mtime_ns, facts.st_ctime_ns, facts.st_size, facts.st_ino, facts.st_dev)
+
+
+def read_file(path: str, judge: Judge | None, *, once: bool) -> tuple[bytes, Stamp | None, bool]:
+    """Return content, stamp (None: read it again at the next look) and whether it is a regular file.
+
+    With `once`, raises NotRegular for anything but a regular file.
+    """
+    # Never wait for a writer of a FIFO that a folder happens to hold.
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        facts = os.fstat(file.fileno())
+        regular = stat.S_ISREG(facts.st_mode)
+        if not regular:
+            if once:
+                raise NotRegular
+            os.set_blocking(file.fileno(), True)
+        elif judge is not None and (wait := judge(file.fileno(), facts)) is not None:
+            raise Unsettled(wait)
+        data = file.read(MAX_FILE_BYTES + 1)
+        if regular and judge is not None and stamp_of(os.fstat(file.fileno())) != stamp_of(facts):
+            raise Unsettled(Wait(_FRESH, "the file was written while it was read"))
+    fresh = time.time() - max(facts.st_mtime, facts.st_ctime) < _FRESH
+    return data, None if fresh and regular else stamp_of(facts), regular

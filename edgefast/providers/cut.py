@@ -1,0 +1,81 @@
+"""Cut: whether the text of a file ends before its last document does.
+
+In: the bytes of a file and what they were decoded to. Out: why the last document is incomplete. A text that
+cannot be parsed is no case of this: it is broken anyway. Must never call a file cut whose last document has no mistake and whose
+last line has a value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from edgefast.resources.decode.decode import Decoded
+from edgefast.resources.decode.meantpolicy import CLOSING_KINDS
+from edgefast.resources.decode.text import DocumentMarks, split_documents
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.loaded import Marks
+
+__all__ = ["Cut", "find_cut", "lose_last"]
+
+#: Kinds whose last line may be one of a text in them.
+_TEXTS = ("ConfigMap", "Secret")
+
+#: Without one of these a document ends before it says anything.
+_OUTLINE = ("apiVersion", "kind", "metadata", "metadata.name", "spec")
+
+_Position = tuple[int, int, tuple[str, ...]]
+
+
+class Cut(NamedTuple):
+    """Why the last document of a file is incomplete."""
+
+    why: str
+    told: bool  # its object has a mistake, which is a problem of its own
+
+
+def find_cut(data: bytes, decoded: Decoded) -> Cut | None:
+    """Return why the last document of a file is incomplete, None when it is complete."""
+    dangling = _dangles(data)
+    if dangling and decoded.objects and decoded.objects[-1].ref.kind in _TEXTS:
+        dangling = ""
+    if not (dangling or decoded.refused):  # nearly always
+        return None
+    *_, last = split_documents(data)
+    if last.text.lstrip()[:1] == b"{":  # JSON that is cut off cannot be parsed
+        return None
+    wrong = max((_place(one.marks) for one in decoded.refused), default=(-1, 0, ()))
+    sound = _place(decoded.objects[-1].marks) if decoded.objects else (-1, 0, ())
+    if dangling and max(wrong, sound)[0] >= last.line:
+        return Cut(f'the last line "{dangling}" has no value', wrong > sound)
+    if wrong <= sound or wrong[0] < last.line:
+        return None
+    if not data.endswith(b"\n"):
+        return Cut("the last document has a mistake, and the last line has no end", True)
+    ref = max(decoded.refused, key=lambda one: _place(one.marks)).ref
+    lacks = [one.path for one in decoded.problems if (one.object, one.reason) == (ref, "Required")]
+    if not any(path in _OUTLINE for path in lacks):
+        return None
+    return Cut("a field of the last document is missing", True)
+
+
+def lose_last(decoded: Decoded) -> tuple[ForeignPolicy, ...]:
+    """Return the last object of a file that is cut off, if it is a policy: what it applies to is unknown, and is closed."""
+    if not decoded.objects or (last := decoded.objects[-1]).ref.kind not in CLOSING_KINDS:
+        return ()
+    return (ForeignPolicy(last.ref, (), (), last.source, lost=True),)
+
+
+def _dangles(data: bytes) -> str:
+    """Return the last line when it begins a value and nothing follows."""
+    line = data[-4096:].rstrip().rpartition(b"\n")[2].strip()
+    if line.startswith(b"#") or not (line.endswith(b":") or line == b"-"):
+        return ""
+    return line.decode(errors="replace")[:64]
+
+
+def _place(marks: Marks) -> _Position:
+    """Return what orders the objects of a file by their place in it."""
+    if not isinstance(marks, DocumentMarks):
+        return (0, 0, ())
+    parts = tuple(f"{one:012}" if isinstance(one, int) else one for one in marks.prefix)
+    return (marks.base, marks.document, parts)

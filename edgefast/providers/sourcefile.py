@@ -1,0 +1,91 @@
+"""SourceFile: what is known of one file, and the two ways to look at all of them: `Look` while it is taken, `Reading` when it counts.
+
+In: what was decoded. Out: the objects of a file that are sound, kept from before, or closed. Must never read anything.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from edgefast.problem import Problem
+from edgefast.providers.content import Stamp
+from edgefast.providers.listing import Pins
+from edgefast.providers.names import key_of
+from edgefast.providers.settling import Events
+from edgefast.providers.stale import Kept, Key
+from edgefast.resources.decode.text import DocumentMarks
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.loaded import Loaded, Refused
+from edgefast.resources.snapshot import Snapshot
+
+__all__ = ["Look", "Reading", "SourceFile", "reuse_loaded"]
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """One look at everything."""
+
+    snapshot: Snapshot
+    problems: tuple[Problem, ...]
+    changed: bool  # since the look before
+    # Whether a table made of it may take the place of the one before: there is an object, and all
+    # that was found at the first look has been had whole since, or is gone.
+    usable: bool
+    files: int
+    objects: int
+    seconds: float  # that the look took
+
+
+class SourceFile(NamedTuple):
+    stamp: Stamp | None  # None: look again whatever the stamp says
+    digest: bytes
+    objects: tuple[tuple[Key, Loaded], ...]
+    problems: tuple[Problem, ...]
+    read: bool  # its content was had whole at least once
+    kept: Kept = Kept()  # the last of `objects`, which are not in it any more in sound form
+    refused: tuple[Refused, ...] = ()
+    policies: tuple[ForeignPolicy, ...] = ()
+
+    @property
+    def sound(self) -> tuple[tuple[Key, Loaded], ...]:
+        stale = len(self.kept.objects)
+        return self.objects[:-stale] if stale else self.objects
+
+    @property
+    def closed(self) -> tuple[tuple[Key, Loaded], ...]:
+        """What keeps places of objects with mistakes closed; nothing of a kind while one may be a kept object under another name."""
+        if not self.refused:  # nearly always
+            return ()
+        found = tuple((key_of(one.closed), one.closed) for one in self.refused if one.closed)
+        named = {key for key, _ in found}
+        hidden = {key[0] for key, _ in self.kept.objects if key not in named}
+        return tuple((key, one) for key, one in found if key[0] not in hidden)
+
+
+class Look:
+    """What one look found, before it counts."""
+
+    def __init__(self, events: Events) -> None:
+        self.events = events
+        self.pins = Pins()
+        self.files: dict[str, SourceFile] = {}
+        self.problems: list[Problem] = []
+        self.lost: set[str] = set()  # folders that cannot be read whole
+        self.written: list[Problem] = []  # files that are being written
+        self.wait: float | None = None  # seconds until one of these may be complete
+
+
+def reuse_loaded(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
+    """Return the key, and the item of the last time when object and lines are the same."""
+    key = key_of(one)
+    old = before.get(key)
+    if old is None or old.obj is not one.obj:
+        return key, one
+    a, b = old.marks, one.marks
+    if not isinstance(a, DocumentMarks) or not isinstance(b, DocumentMarks):
+        return key, one
+    same = (
+        a.base == b.base and a.lines is b.lines and (a.document, a.prefix) == (b.document, b.prefix)
+    )
+    return key, old if same else one
