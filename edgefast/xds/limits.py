@@ -46,5 +46,5 @@ TROUBLES_LIMIT = 20
 #: Seconds of silence after which the proxy pings, and until a missing answer ends the connection.
 KEEPALIVE_TIME = 20
 KEEPALIVE_TIMEOUT = 10
-#: Seconds between pings that the server must put up with (grpc.http2.min_recv_ping_interval_without_data_ms).
+#: Seconds between pings that the server must put up with (grpc.http2.min_ping_interval_without_data_ms).
 KEEPALIVE_MINIMUM = 10
