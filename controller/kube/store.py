@@ -36,7 +36,7 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.rules.rule import Violation
 from edgefast.resources.snapshot import Snapshot
 
-__all__ = ["Present", "Source", "Store"]
+__all__ = ["Name", "Present", "Source", "Store"]
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ _TOO_DEEP = Violation((), "TooLong", f"nested deeper than {DEPTH} levels")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _WITH_STATUS = (GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP)
 
-_Name = tuple[str, str, str]  # kind, namespace, name
+Name = tuple[str, str, str]  # kind, namespace, name
 
 
 class Present(msgspec.Struct, frozen=True):
@@ -64,7 +64,7 @@ class Source:
 
     def __init__(self, released: bool = False) -> None:
         self.released = released
-        self.pending: dict[_Name, Object | None] = {}
+        self.pending: dict[Name, Object | None] = {}
 
 
 class _WithStatus(msgspec.Struct):
@@ -81,15 +81,15 @@ class Store:
         author: str = AUTHOR,
     ) -> None:
         """`author`: the field manager of our statuses."""
-        self.problems: dict[_Name, str] = {}  # objects that do not decode, and why
+        self.problems: dict[Name, str] = {}  # objects that do not decode, and why
         self.refused: Counter[str] = Counter()  # decodings that failed, by kind
         self.counts: Counter[str] = Counter()  # objects held, by kind
         self._on_change = on_change
         self._on_status = on_status
         self._author = author
         self._snapshot = Snapshot()
-        self._pending: dict[_Name, Object | None] = {}  # None: it is gone
-        self._present: dict[_Name, Present] = {}
+        self._pending: dict[Name, Object | None] = {}  # None: it is gone
+        self._present: dict[Name, Present] = {}
         self._sharing = Sharing()
 
     def put(self, source: Source, kind: str, item: Item) -> None:
@@ -129,6 +129,15 @@ class Store:
             self.counts[kind] -= 1
             self._change(source, key, None)
 
+    def created(self, source: Source, name: Name) -> str:
+        """Return when an object was created, RFC 3339; "" when it is not there or does not say."""
+        found = self._current(source, name)
+        return found.metadata.creation_timestamp if found is not None else ""
+
+    def forget_status(self, name: Name) -> None:
+        """Keep an object whose status cannot be written any more: the API server has it no longer."""
+        self._present.pop(name, None)
+
     def release(self, source: Source) -> None:
         """Let what a source held back join the snapshot, and from now on all it brings."""
         source.released = True
@@ -165,7 +174,7 @@ class Store:
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _current(self, source: Source, name: _Name) -> Object | None:
+    def _current(self, source: Source, name: Name) -> Object | None:
         for pending in (source.pending, self._pending):
             if name in pending:
                 return pending[name]
@@ -175,14 +184,14 @@ class Store:
         # A Snapshot has every namespace that something is in; those without a uid are implicit.
         return found if found.metadata.uid else None
 
-    def _change(self, source: Source, name: _Name, obj: Object | None) -> None:
+    def _change(self, source: Source, name: Name, obj: Object | None) -> None:
         if source.released:
             self._pending[name] = obj
             self._on_change()
         else:
             source.pending[name] = obj
 
-    def _note_status(self, name: _Name, obj: Object, item: Item) -> None:
+    def _note_status(self, name: Name, obj: Object, item: Item) -> None:
         status = decode_json(item.raw, _WithStatus).status
         meta = obj.metadata
         word = find_word(item.raw, name[0], self._author)
@@ -193,7 +202,7 @@ class Store:
         if before is None or before.status != now.status:
             self._on_status(_ref(*name))
 
-    def _close(self, source: Source, name: _Name, item: Item, error: Exception) -> Object | None:
+    def _close(self, source: Source, name: Name, item: Item, error: Exception) -> Object | None:
         """Return what is served while an object cannot be read: what keeps its place closed, or its good version with that noted; None: nothing changes."""
         present = self._current(source, name)
         good = present is not None and not is_closed(present)
@@ -209,11 +218,11 @@ class Store:
             log.exception("%s %s/%s: its place cannot be told", *name)
             return None
 
-    def _forgive(self, name: _Name) -> None:
+    def _forgive(self, name: Name) -> None:
         if self.problems.pop(name, None) is not None:
             log.info("%s %s/%s: can be read again", *name)
 
-    def _refuse(self, name: _Name, error: Exception) -> None:
+    def _refuse(self, name: Name, error: Exception) -> None:
         self.refused[name[0]] += 1
         sound = isinstance(error, DecodeError | msgspec.MsgspecError)
         # Only DecodeError keeps the content of Secrets out of its text.

@@ -53,6 +53,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[
         str, ...
     ] = ()  # kinds that are read and that the API server does not have, sorted
+    retained: tuple[
+        tuple[str, int], ...
+    ] = ()  # kinds that were removed while objects were in force, and how many; sorted
     addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
@@ -107,6 +110,8 @@ def settings_from(
 _CLUSTER_ONLY: tuple[Path, ...] = (
     ("provider", "kubernetes", "deploy", "type"),
     ("provider", "orchestrator", "deploy", "type"),
+    ("provider", "kubernetes", "releaseKinds"),
+    ("provider", "orchestrator", "releaseKinds"),
     ("leaderElection", "disable"),
     ("leaderElection", "leaseDuration"),
     ("leaderElection", "renewDeadline"),

@@ -18,11 +18,14 @@ from edgefast.resources.model.fields import (
     Duration,
     Element,
     GatewayController,
+    Kind,
     PortNumber,
 )
 from edgefast.resources.model.meta import LabelSelector
 
 CONFIG_API_VERSION = "config.gateway.edge.io/v1alpha1"
+#: Entries of `releaseKinds`: more than there are kinds with CRDs.
+RELEASED_KINDS = 32
 DEFAULT_CONTROLLER_NAME = "gateway.edge.io/gatewayclass-controller"
 
 
@@ -72,6 +75,15 @@ class ClusterProvider(Element, frozen=True, kw_only=True):
         ProviderWatch | None,
         Meta(description="Which namespaces are watched. Absent: all."),
     ] = None
+    release_kinds: Annotated[
+        tuple[Kind, ...],
+        Meta(
+            max_length=RELEASED_KINDS,
+            description="Kinds whose objects leave when the CRD of the kind is deleted. The objects of other kinds stay in force as "
+            "last seen until the CRD and they are installed again, or the controller restarts. "
+            "Releasing a SecurityPolicy opens the routes that it protects.",
+        ),
+    ] = ()
 
 
 class GatewayProvider(Element, frozen=True, kw_only=True):
