@@ -39,6 +39,7 @@ def read_kube(metrics: Metrics, cache: Cache) -> None:
     )
     metrics.read("undecodable_objects_total", lambda: _table(cache.refusals))
     metrics.read("retained_objects", lambda: _table(cache.retained))
+    metrics.read("deferred_routes", lambda: _one(cache.deferred))
     metrics.read("watch_problems", lambda: _one(len(cache.problems)))
     metrics.read("synced", lambda: _one(cache.synced))
 

@@ -128,6 +128,10 @@ class Cache:
             found = self._store.take_pods(pods)
         return found
 
+    def renew(self) -> None:
+        """Allow the next snapshot another slice of changed routes that cost much; on_change comes when some wait."""
+        self._store.renew()
+
     def want(self, references: Set[Reference]) -> bool:
         """Name the Secrets, ConfigMaps and ClusterTrustBundles to read, by (kind, namespace, name); others are forgotten.
 
@@ -196,6 +200,11 @@ class Cache:
     def refusals(self) -> Mapping[str, int]:
         """How often an object could not be decoded, by kind; it only grows."""
         return self._store.refused
+
+    @property
+    def deferred(self) -> int:
+        """Changed routes whose slice has not come (Store)."""
+        return self._store.deferred
 
     @property
     def counts(self) -> Mapping[str, int]:

@@ -41,6 +41,10 @@ _FAMILIES = (
         "Objects in force although their kind was removed from the API server, by kind.",
         ("kind",),
     ),
+    _gauge(
+        "deferred_routes",
+        "Changed routes with regular expressions that wait for their namespace's turn; the version before is in force.",
+    ),
     _gauge("watch_problems", "Collections and objects that cannot be read right now."),
     _count(
         "watch_restarts",
