@@ -100,6 +100,7 @@ class App:
         place = self._place("")
         author = author_of(place.identity)
         self.cache = Cache(kube, scope, self._on_objects, on_status=self._on_status, author=author)
+        self.cache.release(config.provider.cluster.release_kinds)
         self.tidings = Tidings(self.events, self.cache, (namespace, options.config_map))
         self.rotation = Rotation(
             kube,
@@ -351,6 +352,7 @@ class App:
             self._stop.set()
             return
         self.cache.rescope(Scope.of(config, self.options.namespace))
+        self.cache.release(config.provider.cluster.release_kinds)
         self.source.mark()
         self.pipeline.mark()
 
@@ -365,6 +367,7 @@ class App:
             self._base[1],
             bundle_version=self.cache.bundle_version,
             missing=tuple(sorted(self.cache.missing)),
+            retained=tuple(sorted(self.cache.retained.items())),
             fleets=self.observer.states(),
             now=int(time.time()),
         )

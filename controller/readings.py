@@ -38,6 +38,8 @@ def read_kube(metrics: Metrics, cache: Cache) -> None:
         lambda: [(key, float(number)) for key, number in cache.restarts.items()],
     )
     metrics.read("undecodable_objects_total", lambda: _table(cache.refusals))
+    metrics.read("retained_objects", lambda: _table(cache.retained))
+    metrics.read("deferred_routes", lambda: _one(cache.deferred))
     metrics.read("watch_problems", lambda: _one(len(cache.problems)))
     metrics.read("synced", lambda: _one(cache.synced))
 

@@ -87,6 +87,7 @@ class ClusterSource:
         """Return the objects as they are now."""
         found = self._cache.snapshot()
         self._given = (_list_tables(found), self._settings().core())
+        self._cache.renew()
         return found
 
 

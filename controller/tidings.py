@@ -86,6 +86,14 @@ class Tidings:
                 about = About(version, ref.kind, ref.namespace, ref.name, self._uid_of(ref))
                 self._events.warn(about, one.reason, one.text())
 
+    def _tell_retained(self, kept: dict[str, int]) -> None:
+        for kind, count in sorted(kept.items()):
+            text = (
+                f"kind {kind}: its CRD was removed while {count} objects of it were in force; they stay in force as last seen; install the "
+                "CRD and the objects again, or release them (EdgeGateway provider.kubernetes.releaseKinds)"
+            )
+            self._events.warn(self._config, "KindRemoved", text)
+
     def _uid_of(self, ref: ObjectRef) -> str:
         present = self._cache.present(ref)
         return present.uid if present is not None else ""
@@ -93,6 +101,7 @@ class Tidings:
     async def follow(self, file: ConfigFile, outcome: Callable[[], Outcome | None]) -> None:
         """Tell of a configuration that was refused, and of warnings of the last outcome, until cancelled."""
         seen = file.refusals
+        retained: dict[str, int] = {}
         looked_at: Outcome | None = None
         again = 0.0
         while True:
@@ -108,6 +117,9 @@ class Tidings:
                     await self.on_outcome(last)
                 except Exception:
                     log.exception("warnings about fields could not be told; the console has them")
+            if (kept := dict(self._cache.retained)) != retained and self._events.written:
+                retained = kept
+                self._tell_retained(kept)
             if file.refusals != seen:
                 seen = file.refusals
                 said = "; ".join(one.line() for one in file.problems)

@@ -3,7 +3,8 @@
 In: an API server and a Scope. Out: `snapshot()`, and `on_change` when there is a new one. One reflector per kind and
 namespace; kinds without a CRD are looked for until there is one; Secrets, ConfigMaps and ClusterTrustBundles are watched as names, and
 only those that `want` names are read. `synced` is true once every list of the first set has been read whole; what is
-added later (a namespace, a kind) joins whole. Must never: translate, write, or call anything synced that is not.
+added later (a namespace, a kind) joins whole. Objects whose kind was removed stay (retention.py).
+Must never: translate, write, or call anything synced that is not.
 
     snapshot = cache.snapshot()
     if not cache.want(referenced(snapshot, settings)):
@@ -30,8 +31,9 @@ from controller.kube.fetch import Fetch, Reference
 from controller.kube.pace import Backoff, Pace
 from controller.kube.pods import Pods, Selection
 from controller.kube.reflector import Item, Reflector, Target
+from controller.kube.retention import Retention
 from controller.kube.scope import BUILT_IN, REFERENCED_KINDS, Scope
-from controller.kube.store import Present, Source, Store
+from controller.kube.store import Name, Present, Source, Store
 from edgefast.problem import ObjectRef
 from edgefast.resources.snapshot import Snapshot
 
@@ -88,6 +90,9 @@ class Cache:
             lambda kind: self.served.get(kind) or APIS["v1", kind],
         )
         self._fetched = Source(released=True)
+        self._retention = Retention(
+            kube, self._on_deleted, self._store.forget_status, self._tell_change, self._pace
+        )
         self.pods = Pods(kube, self._tell_change, self._pace)  # that `select` names
         self._discovery = Discovery(kube, self._pace)
         self._served: Served | None = None
@@ -102,6 +107,7 @@ class Cache:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._fetch.run())
             group.create_task(self.pods.run())
+            group.create_task(self._retention.run())
             group.create_task(self._follow(group))
 
     # --- for those who use it -------------------------------------------------------------------
@@ -121,6 +127,10 @@ class Cache:
         if pods is not found.pods:
             found = self._store.take_pods(pods)
         return found
+
+    def renew(self) -> None:
+        """Allow the next snapshot another slice of changed routes that cost much; on_change comes when some wait."""
+        self._store.renew()
 
     def want(self, references: Set[Reference]) -> bool:
         """Name the Secrets, ConfigMaps and ClusterTrustBundles to read, by (kind, namespace, name); others are forgotten.
@@ -160,7 +170,16 @@ class Cache:
             self._scope = scope
             self._look.set()
 
+    def release(self, kinds: Collection[str]) -> None:
+        """Let objects go that are in force although their kind was removed; the objects of other kinds stay."""
+        self._retention.release(kinds)
+
     # --- for those who look ---------------------------------------------------------------------
+
+    @property
+    def retained(self) -> Mapping[str, int]:
+        """Objects that are in force although their kind was removed from the API server, by kind."""
+        return self._retention.held
 
     @property
     def served(self) -> Mapping[str, Api]:
@@ -183,6 +202,11 @@ class Cache:
         return self._store.refused
 
     @property
+    def deferred(self) -> int:
+        """Changed routes whose slice has not come (Store)."""
+        return self._store.deferred
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """Objects held, by kind."""
         return self._store.counts
@@ -200,6 +224,8 @@ class Cache:
             for (kind, where, name), said in self._fetch.problems.items()
         }
         found |= self.pods.problems
+        if self._retention.problem:
+            found["deletions"] = self._retention.problem
         if self._discovery_problem:
             found["discovery"] = self._discovery_problem
         return found
@@ -298,10 +324,20 @@ class Cache:
                 leaving = leaving - {old}
             self._start(target, group, known, tasks)
         for target in leaving:
-            for key in list(self._followed[target].reflector.known):
-                self._on_delete(self._followed[target].source, target, *key)
-            self._stop(target)
+            self._leave(target, removed=target.api.kind in served.missing)
         self._note_version(served.bundle_version)
+
+    def _leave(self, target: Target, *, removed: bool) -> None:
+        """Follow a collection no longer; `removed`: the API server has no such kind any more."""
+        kind, one = target.api.kind, self._followed[target]
+        if removed and kind not in REFERENCED_KINDS:
+            names = [(kind, *key) for key in one.reflector.known]
+            self._retention.lose(one.source, names)
+        else:
+            for key in list(one.reflector.known):
+                self._on_gone(one.source, target, *key)
+            self._retention.drop(kind, target.namespace)
+        self._stop(target)
 
     def _start(
         self,
@@ -342,17 +378,32 @@ class Cache:
         if kind in REFERENCED_KINDS:
             self._fetch.note((kind, item.namespace, item.name), item.resource_version)
             return
+        self._retention.forget((kind, item.namespace, item.name))
         self._store.put(source, kind, item)
         self._look_at_namespace(kind, item.name)
 
     def _on_delete(self, source: Source, target: Target, namespace: str, name: str) -> None:
+        """The API server has an object no more: it was deleted, or its kind was."""
+        kind = target.api.kind
+        if kind in REFERENCED_KINDS:
+            self._on_gone(source, target, namespace, name)
+            return
+        self.events[kind] += 1
+        key = (kind, namespace, name)
+        self._retention.ask(target.api, source, key, self._store.created(source, key))
+
+    def _on_gone(self, source: Source, target: Target, namespace: str, name: str) -> None:
+        """An object leaves, whatever its kind."""
         kind = target.api.kind
         self.events[kind] += 1
         if kind in REFERENCED_KINDS:
             self._fetch.drop((kind, namespace, name))
-            return
-        self._store.delete(source, kind, namespace, name)
-        self._look_at_namespace(kind, name)
+        else:
+            self._on_deleted(source, (kind, namespace, name))
+
+    def _on_deleted(self, source: Source, name: Name) -> None:
+        self._store.delete(source, *name)
+        self._look_at_namespace(name[0], name[2])
 
     def _look_at_namespace(self, kind: str, name: str) -> None:
         """A namespace of the scope has come or gone: what is to be followed may be something else."""

@@ -3,7 +3,9 @@
 In: items as the API server sent them, and names that are gone. Out: a Snapshot in which an object that differs only
 in its status or resource version is the very same object, and what is `present` of statuses. An object that cannot
 be decoded is a problem; its last good version stays, and the place of a route, Gateway or ListenerSet, or the targets of a policy, without one are closed. Changes of a
-`Source` are held back until it is released, so that a namespace or a kind joins whole. Must never: do I/O, or raise for what an object holds.
+`Source` are held back until it is released, so that a namespace or a kind joins whole. Routes with regular expressions cost
+milliseconds each: after the first `renew`, a snapshot takes a slice of them in, namespace by namespace in turn, and the rest waits for the
+next `renew` with the version before in force. Must never: do I/O, or raise for what an object holds.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from controller.kube.depth import DEPTH, MARK, cut_deep, decode_json
 from controller.kube.pods import Table
 from controller.kube.reflector import Item
 from controller.kube.sharing import Sharing
+from controller.kube.turns import Turns
 from edgefast.problem import ObjectRef
 from edgefast.resources.decode.decode import (
     DecodeError,
@@ -33,20 +36,24 @@ from edgefast.resources.kubernetes.service import Service, ServiceSpec
 from edgefast.resources.model.closed import is_closed
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.rules.regexes import count_regexes
 from edgefast.resources.rules.rule import Violation
 from edgefast.resources.snapshot import Snapshot
 
-__all__ = ["Present", "Source", "Store"]
+__all__ = ["REGEX_SLICE", "Name", "Present", "Source", "Store"]
 
 log = logging.getLogger(__name__)
 
 _INFO: dict[str, KindInfo] = {info.kind: info for info in KINDS.values()}
+#: Regular expressions of changed routes that one snapshot takes in, but at least one route: some 10 ms of CPU with common patterns. A
+#: namespace that changes more of them delays others by one such slice.
+REGEX_SLICE = 64
 #: `kubectl apply` keeps a copy of the whole object here; nobody reads it.
 _TOO_DEEP = Violation((), "TooLong", f"nested deeper than {DEPTH} levels")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _WITH_STATUS = (GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP)
 
-_Name = tuple[str, str, str]  # kind, namespace, name
+Name = tuple[str, str, str]  # kind, namespace, name
 
 
 class Present(msgspec.Struct, frozen=True):
@@ -64,7 +71,7 @@ class Source:
 
     def __init__(self, released: bool = False) -> None:
         self.released = released
-        self.pending: dict[_Name, Object | None] = {}
+        self.pending: dict[Name, Object | None] = {}
 
 
 class _WithStatus(msgspec.Struct):
@@ -81,15 +88,17 @@ class Store:
         author: str = AUTHOR,
     ) -> None:
         """`author`: the field manager of our statuses."""
-        self.problems: dict[_Name, str] = {}  # objects that do not decode, and why
+        self.problems: dict[Name, str] = {}  # objects that do not decode, and why
         self.refused: Counter[str] = Counter()  # decodings that failed, by kind
         self.counts: Counter[str] = Counter()  # objects held, by kind
         self._on_change = on_change
         self._on_status = on_status
         self._author = author
         self._snapshot = Snapshot()
-        self._pending: dict[_Name, Object | None] = {}  # None: it is gone
-        self._present: dict[_Name, Present] = {}
+        self._pending: dict[Name, Object | None] = {}  # None: it is gone
+        self._heavy = Turns()  # that wait for a slice
+        self._left: int | None = None  # of the slice; None: all is taken in at once
+        self._present: dict[Name, Present] = {}
         self._sharing = Sharing()
 
     def put(self, source: Source, kind: str, item: Item) -> None:
@@ -129,22 +138,51 @@ class Store:
             self.counts[kind] -= 1
             self._change(source, key, None)
 
+    def created(self, source: Source, name: Name) -> str:
+        """Return when an object was created, RFC 3339; "" when it is not there or does not say."""
+        found = self._current(source, name)
+        return found.metadata.creation_timestamp if found is not None else ""
+
+    def forget_status(self, name: Name) -> None:
+        """Keep an object whose status cannot be written any more: the API server has it no longer."""
+        self._present.pop(name, None)
+
     def release(self, source: Source) -> None:
         """Let what a source held back join the snapshot, and from now on all it brings."""
         source.released = True
         if source.pending:
-            self._pending.update(source.pending)
+            for name, obj in source.pending.items():
+                self._schedule(name, obj)
             source.pending = {}
             self._on_change()
 
     def snapshot(self) -> Snapshot:
         """Return all objects; the identical Snapshot when nothing has changed."""
+        self._take_slice()
         if self._pending:
             changed = [obj for obj in self._pending.values() if obj is not None]
             removed = [_ref(*name) for name, obj in self._pending.items() if obj is None]
             self._pending = {}
             self._snapshot = self._snapshot.replace(changed, removed)
         return self._snapshot
+
+    def renew(self) -> None:
+        """Allow another slice, after a snapshot was made use of; `on_change` when there is something for it."""
+        self._left = REGEX_SLICE
+        if self._heavy:
+            self._on_change()
+
+    @property
+    def deferred(self) -> int:
+        """Routes that are in force in the version before, since their slice has not come."""
+        return len(self._heavy)
+
+    def _take_slice(self) -> None:
+        while self._heavy and (self._left is None or self._left > 0):
+            name, obj, weight = self._heavy.next()
+            self._pending[name] = obj
+            if self._left is not None:
+                self._left -= weight
 
     def take_pods(self, pods: Table) -> Snapshot:
         """Put the Pods that are selected beside the objects, and return all."""
@@ -165,8 +203,8 @@ class Store:
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _current(self, source: Source, name: _Name) -> Object | None:
-        for pending in (source.pending, self._pending):
+    def _current(self, source: Source, name: Name) -> Object | None:
+        for pending in (source.pending, self._heavy.waiting, self._pending):
             if name in pending:
                 return pending[name]
         found = self._snapshot.get(_ref(*name))
@@ -175,14 +213,22 @@ class Store:
         # A Snapshot has every namespace that something is in; those without a uid are implicit.
         return found if found.metadata.uid else None
 
-    def _change(self, source: Source, name: _Name, obj: Object | None) -> None:
+    def _change(self, source: Source, name: Name, obj: Object | None) -> None:
         if source.released:
-            self._pending[name] = obj
+            self._schedule(name, obj)
             self._on_change()
         else:
             source.pending[name] = obj
 
-    def _note_status(self, name: _Name, obj: Object, item: Item) -> None:
+    def _schedule(self, name: Name, obj: Object | None) -> None:
+        weight = count_regexes(obj)
+        if weight and obj is not None:
+            self._heavy.put(name, obj, weight)
+        else:
+            self._heavy.drop(name)
+            self._pending[name] = obj
+
+    def _note_status(self, name: Name, obj: Object, item: Item) -> None:
         status = decode_json(item.raw, _WithStatus).status
         meta = obj.metadata
         word = find_word(item.raw, name[0], self._author)
@@ -193,7 +239,7 @@ class Store:
         if before is None or before.status != now.status:
             self._on_status(_ref(*name))
 
-    def _close(self, source: Source, name: _Name, item: Item, error: Exception) -> Object | None:
+    def _close(self, source: Source, name: Name, item: Item, error: Exception) -> Object | None:
         """Return what is served while an object cannot be read: what keeps its place closed, or its good version with that noted; None: nothing changes."""
         present = self._current(source, name)
         good = present is not None and not is_closed(present)
@@ -209,11 +255,11 @@ class Store:
             log.exception("%s %s/%s: its place cannot be told", *name)
             return None
 
-    def _forgive(self, name: _Name) -> None:
+    def _forgive(self, name: Name) -> None:
         if self.problems.pop(name, None) is not None:
             log.info("%s %s/%s: can be read again", *name)
 
-    def _refuse(self, name: _Name, error: Exception) -> None:
+    def _refuse(self, name: Name, error: Exception) -> None:
         self.refused[name[0]] += 1
         sound = isinstance(error, DecodeError | msgspec.MsgspecError)
         # Only DecodeError keeps the content of Secrets out of its text.

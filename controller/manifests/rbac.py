@@ -11,8 +11,12 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from edgefast.resources.kinds import EDGE_GROUP, KINDS
+
 _GATEWAY: Final = "gateway.networking.k8s.io"
 _EXPERIMENTAL: Final = "gateway.networking.x-k8s.io"
+#: Groups whose kinds come with CRDs.
+_CRDS: Final = (_GATEWAY, EDGE_GROUP, _EXPERIMENTAL)
 #: Routes of all kinds.
 _ROUTES: Final = ("httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes")
 #: Policies of our own.
@@ -76,8 +80,10 @@ CLUSTER: Final = Group(
             ("apiextensions.k8s.io",),
             ("customresourcedefinitions",),
             ("get",),
-            "The version of the Gateway API that is installed.",
-            names=("gatewayclasses.gateway.networking.k8s.io",),
+            "The version of the Gateway API that is installed; whether an object was deleted, or its kind.",
+            names=tuple(
+                sorted(f"{one.plural}.{one.group}" for one in KINDS.values() if one.group in _CRDS)
+            ),
         ),
         Grant(
             ("certificates.k8s.io",),

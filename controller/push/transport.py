@@ -35,6 +35,8 @@ from edgefast.xds.limits import (
     KEEPALIVE_TIME,
     KEEPALIVE_TIMEOUT,
     MESSAGE_LIMIT,
+    SERVER_KEEPALIVE_TIME,
+    SERVER_KEEPALIVE_TIMEOUT,
 )
 from edgefast.xds.messages import WELCOME
 
@@ -134,11 +136,11 @@ def _server_options() -> list[tuple[str, Any]]:
         ("grpc.max_connection_age_grace_ms", int(AGE_GRACE * 1000)),
         # A connection without a call has no business here.
         ("grpc.max_connection_idle_ms", 60_000),
-        ("grpc.keepalive_time_ms", KEEPALIVE_TIME * 1000),
-        ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT * 1000),
+        ("grpc.keepalive_time_ms", int(SERVER_KEEPALIVE_TIME * 1000)),
+        ("grpc.keepalive_timeout_ms", int(SERVER_KEEPALIVE_TIMEOUT * 1000)),
         # Pings of another kind hold a keepalive ping up: they must not take longer than that one.
-        ("grpc.http2.ping_timeout_ms", KEEPALIVE_TIMEOUT * 1000),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", KEEPALIVE_MINIMUM * 1000),
+        ("grpc.http2.ping_timeout_ms", int(SERVER_KEEPALIVE_TIMEOUT * 1000)),
+        ("grpc.http2.min_ping_interval_without_data_ms", int(KEEPALIVE_MINIMUM * 1000)),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.server_handshake_timeout_ms", int(ADMIT_DEADLINE * 1000)),
     ]
@@ -241,8 +243,8 @@ async def call_report(
     options = [
         ("grpc.ssl_target_name_override", server_name),
         ("grpc.max_send_message_length", MESSAGE_LIMIT),
-        ("grpc.keepalive_time_ms", KEEPALIVE_TIME * 1000),
-        ("grpc.keepalive_timeout_ms", KEEPALIVE_TIMEOUT * 1000),
+        ("grpc.keepalive_time_ms", int(KEEPALIVE_TIME * 1000)),
+        ("grpc.keepalive_timeout_ms", int(KEEPALIVE_TIMEOUT * 1000)),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.enable_retries", 0),

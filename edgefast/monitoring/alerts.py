@@ -359,6 +359,15 @@ ALERTS = (
     ),
     Alert(
         group="control-plane",
+        name="EdgefastKindRemoved",
+        expr=f"max by (job, kind) ({_CONTROLLERS}retained_objects) > 0",
+        lasts="0m",
+        severity="critical",
+        summary="The CRD of {{ $labels.kind }} was deleted; {{ $value }} objects stay in force as last seen.",
+        todo="Install the CRD and the objects again before a controller restarts: a restart gives the objects up (docs/problems/KindRemoved.md).",
+    ),
+    Alert(
+        group="control-plane",
         name="EdgefastControllerConfigProblems",
         expr=f"{_CONTROLLERS}config_problems > 0",
         lasts="5m",

@@ -36,6 +36,15 @@ _FAMILIES = (
     _gauge("synced", "1 when every kind has been read."),
     _gauge("objects", "Objects held, by kind.", ("kind",)),
     _count("events", "Objects that came, changed or went, by kind.", ("kind",)),
+    _gauge(
+        "retained_objects",
+        "Objects in force although their kind was removed from the API server, by kind.",
+        ("kind",),
+    ),
+    _gauge(
+        "deferred_routes",
+        "Changed routes with regular expressions that wait for their namespace's turn; the version before is in force.",
+    ),
     _gauge("watch_problems", "Collections and objects that cannot be read right now."),
     _count(
         "watch_restarts",

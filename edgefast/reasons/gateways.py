@@ -310,6 +310,19 @@ GATEWAYS = (
         example=gateway("listeners: [{name: raw, port: 9000, protocol: acme.io/rtmp}]"),
     ),
     Page(
+        word="KindRemoved",
+        means="The CRD of a kind was deleted while objects of that kind were in force, for example by a prune or by helm. The API "
+        "server deleted the objects with it. The controller keeps them in force as it last saw them, so that no route opens.",
+        fix=(
+            "Install the CRD and the objects again: each object that comes replaces the one that is kept.",
+            "To give the objects up, list the kind in `provider.kubernetes.releaseKinds` of EdgeGateway. A restart of the controller "
+            "while the CRD is missing gives them up as well. Routes that a SecurityPolicy protected are open then.",
+        ),
+        example="apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: edge}\n"
+        "spec: {controllerName: gateway.edge.io/gatewayclass-controller}\n",
+        place="removed",
+    ),
+    Page(
         word="UnsupportedVersion",
         means="The CRDs of the Gateway API in the cluster are of a release that this one does not know. Objects are served as far as "
         "they are understood.",

@@ -41,6 +41,7 @@ Word = Literal[
     "InvalidListenerFilterRef",
     "InvalidParameters",
     "InvalidRouteKinds",
+    "KindRemoved",
     "ListenersNotResolved",
     "ListenersNotValid",
     "NoMatchingListenerHostname",
@@ -84,8 +85,8 @@ Word = Literal[
 ]
 
 #: Under which settings an example is translated: files, a cluster, files with the address 127.0.0.1, CRDs of a release, files
-#: with `--adopt`.
-Place = Literal["files", "cluster", "bound", "release", "adopted"]
+#: with `--adopt`, a cluster whose CRD of SecurityPolicies was deleted.
+Place = Literal["files", "cluster", "bound", "release", "adopted", "removed"]
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):

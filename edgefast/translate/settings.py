@@ -47,12 +47,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     enable_backend: bool = True  # extensionApis.enableBackend; always on in standalone
     enable_x_backend: bool = True  # extensionApis.enableXBackend; the same
     rate_limit: GatewayRateLimit = GatewayRateLimit()  # rateLimit: the store of counters
+    code_namespaces: tuple[
+        str, ...
+    ] = ()  # provider.*.deploy.codeNamespaces: may set what runs code in their Gateways' pods
     watch_namespaces: tuple[str, ...] = ()  # provider.*.watch.namespaces; () is all
     watch_selector: LabelSelector | None = None  # provider.*.watch.namespaceSelector
     bundle_version: str = ""  # gateway.networking.k8s.io/bundle-version of the CRDs, "" unknown
     missing: tuple[
         str, ...
     ] = ()  # kinds that are read and that the API server does not have, sorted
+    retained: tuple[
+        tuple[str, int], ...
+    ] = ()  # kinds that were removed while objects were in force, and how many; sorted
     addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
@@ -92,6 +98,7 @@ def settings_from(
         enable_backend=standalone or config.extension_apis.enable_backend,
         enable_x_backend=standalone or config.extension_apis.enable_x_backend,
         rate_limit=config.rate_limit or GatewayRateLimit(),
+        code_namespaces=cluster.deploy.code_namespaces,
         watch_namespaces=watch.namespaces if watch and watch.type == "Namespaces" else (),
         watch_selector=(
             watch.namespace_selector if watch and watch.type == "NamespaceSelector" else None
@@ -107,6 +114,10 @@ def settings_from(
 _CLUSTER_ONLY: tuple[Path, ...] = (
     ("provider", "kubernetes", "deploy", "type"),
     ("provider", "orchestrator", "deploy", "type"),
+    ("provider", "kubernetes", "deploy", "codeNamespaces"),
+    ("provider", "orchestrator", "deploy", "codeNamespaces"),
+    ("provider", "kubernetes", "releaseKinds"),
+    ("provider", "orchestrator", "releaseKinds"),
     ("leaderElection", "disable"),
     ("leaderElection", "leaseDuration"),
     ("leaderElection", "renewDeadline"),

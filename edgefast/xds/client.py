@@ -49,8 +49,13 @@ log = logging.getLogger(__name__)
 #: Seconds before the next stream; they double, and start again once a table has come.
 _BACKOFF_FIRST = 0.2
 _BACKOFF_MAX = 15.0
-#: Seconds for the connection, its TLS handshake and the stream's head.
-_CONNECT_DEADLINE = 10.0
+#: The most while no server answers: one that is restarting has its proxies back within this time. A refused connection costs nothing; a server
+#: that answers and refuses is asked less often.
+_BACKOFF_UNREACHED = 2.0
+#: Seconds for the connection, its TLS handshake and the stream's head: of the first try, and the most. They double with each try, since
+#: a Service may lead to a controller that is stopped, and a busy one may need longer.
+_CONNECT_FIRST = 2.0
+_CONNECT_MAX = 10.0
 _WRITE_DEADLINE = 30.0
 #: Seconds that a server which says nothing is waited for before it is spoken to, and one that says hello only.
 _WELCOME_DEADLINE = 0.3
@@ -111,6 +116,8 @@ class XdsClient:
         self._commit_nonce = ""  # of the commit that may be answered again
         self._writing = asyncio.Lock()
         self._delay = _BACKOFF_FIRST
+        self._patience = _CONNECT_FIRST  # seconds for the next connection
+        self._reached = False  # a server answered at the last try
         self._told = ("", 0.0)  # the last failure that was logged, and when
 
     def restate(self, refused: Sequence[Refused]) -> None:
@@ -135,8 +142,14 @@ class XdsClient:
                 await asyncio.wait((stream,))
                 ended = "the server cancelled it" if stream.cancelled() else stream.result()
                 self._note_end(ended)
-                await asyncio.sleep(self._delay * random.uniform(0.5, 1.0))
-                self._delay = min(self._delay * 2, _BACKOFF_MAX)
+                await asyncio.sleep(self._next_delay())
+
+    def _next_delay(self) -> float:
+        """Return the seconds to wait after a stream that ended, or that could not be opened."""
+        most = _BACKOFF_MAX if self._reached else min(_BACKOFF_UNREACHED, _BACKOFF_MAX)
+        delay = min(self._delay, most)
+        self._delay = min(self._delay * 2, _BACKOFF_MAX)
+        return delay * random.uniform(0.5, 1.0)
 
     async def _try(self) -> str:
         """Go through one stream; returns why it ended."""
@@ -160,6 +173,7 @@ class XdsClient:
     # --- one stream -----------------------------------------------------------------------------
 
     async def _talk(self) -> None:
+        self._reached = False
         credentials = await asyncio.to_thread(self._credentials)
         metadata = [("authorization", f"Bearer {credentials.token}")] if credentials.token else []
         async with grpc.aio.secure_channel(
@@ -167,8 +181,11 @@ class XdsClient:
         ) as channel:
             call: _Call = channel.stream_stream(METHOD)(metadata=metadata)
             try:
-                async with asyncio.timeout(_CONNECT_DEADLINE):
+                patience = self._patience
+                self._patience = min(patience * 2, _CONNECT_MAX)
+                async with asyncio.timeout(patience):
                     await call.wait_for_connection()
+                self._reached, self._patience = True, _CONNECT_FIRST
                 await _until_let_in(call)
                 self.facts.streams += 1
                 await self._open(call)

@@ -15,6 +15,8 @@ __all__ = [
     "MESSAGE_LIMIT",
     "REASON_LIMIT",
     "REFUSALS_LIMIT",
+    "SERVER_KEEPALIVE_TIME",
+    "SERVER_KEEPALIVE_TIMEOUT",
     "TABLE_BYTES",
     "TABLE_RESOURCES",
     "TEXT_LIMIT",
@@ -43,8 +45,12 @@ REFUSALS_LIMIT = 100
 REASON_LIMIT = 400
 #: Troubles that one answer tells, each with a reason of that length: the first ones are enough to go and look.
 TROUBLES_LIMIT = 20
-#: Seconds of silence after which the proxy pings, and until a missing answer ends the connection.
-KEEPALIVE_TIME = 20
-KEEPALIVE_TIMEOUT = 10
-#: Seconds between pings that the server must put up with (grpc.http2.min_recv_ping_interval_without_data_ms).
-KEEPALIVE_MINIMUM = 10
+#: Seconds of silence after which a proxy or another replica pings the server, and until a missing answer ends the connection. Their sum,
+#: one backoff and two tries to connect are less than 10 s: a proxy leaves a controller that is stopped for another replica in that time.
+KEEPALIVE_TIME = 3
+KEEPALIVE_TIMEOUT = 3
+#: Seconds between pings that the server accepts (grpc.http2.min_ping_interval_without_data_ms). Faster ones end the connection.
+KEEPALIVE_MINIMUM = 1
+#: The same of the server, which looks for proxies that are gone: nothing waits for that.
+SERVER_KEEPALIVE_TIME = 20
+SERVER_KEEPALIVE_TIMEOUT = 10

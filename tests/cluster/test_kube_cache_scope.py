@@ -228,7 +228,11 @@ def test_kinds_join_when_their_crds_come_and_leave_with_them(bare: ApiServer) ->
 
             bare.admin.delete(f"{crd}/gateways.{GROUP}")
             await until(lambda: "Gateway" in one.cache.missing, "gone")
-            assert not one.cache.snapshot().gateways and one.cache.synced
+            # Its object stays in force: the server deleted it with its kind.
+            assert (namespace, "g") in one.cache.snapshot().gateways and one.cache.synced
+            assert one.cache.retained["Gateway"] >= 1
+            one.cache.release(["Gateway"])
+            assert not one.cache.snapshot().gateways and not one.cache.retained
             assert (namespace, "r") in one.cache.snapshot().http_routes
 
     run(test())

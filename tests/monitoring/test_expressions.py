@@ -92,6 +92,7 @@ LOOKED_UP = {
     "edgefast_xds_mismatches_total",
     "edgefast_xds_received_bytes_total",
     "edgefast_controller_config_refusals_total",
+    "edgefast_controller_deferred_routes",
     "edgefast_controller_pushes_total",
     "edgefast_controller_pushed_resources_total",
 }

@@ -100,7 +100,7 @@ class PlainServer:
         options = [
             ("grpc.max_send_message_length", MESSAGE_LIMIT),
             ("grpc.max_receive_message_length", MESSAGE_LIMIT),
-            ("grpc.http2.min_recv_ping_interval_without_data_ms", KEEPALIVE_MINIMUM * 1000),
+            ("grpc.http2.min_ping_interval_without_data_ms", KEEPALIVE_MINIMUM * 1000),
             ("grpc.so_reuseport", 0),
         ]
         self._server = grpc.aio.server(options=options)

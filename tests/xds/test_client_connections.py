@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
+from edgefast.xds import client as clients
+from edgefast.xds import limits
+from edgefast.xds.client import XdsClient
 from proxy.pki import Authority
-from xds.living import Taker, hasten, play, running, until, write_files
+from xds.living import NODE, Taker, hasten, play, running, until, write_files
 from xds.plain import PlainServer, client_pair
 from xds.tables import table
 
@@ -111,3 +115,41 @@ def test_of_several_addresses_one_that_answers(tmp_path: Path, authority: Author
 def test_credentials_never_show(tmp_path: Path, authority: Authority) -> None:
     shown = repr(write_files(tmp_path, authority, token="s3cret").read())
     assert "s3cret" not in shown and "PRIVATE" not in shown
+
+
+def test_another_replica_is_followed_within_ten_seconds() -> None:
+    """A controller that is stopped answers no ping; the Service may lead to it once more before it leads to another one."""
+    silence = limits.KEEPALIVE_TIME + limits.KEEPALIVE_TIMEOUT
+    assert (
+        silence + clients._BACKOFF_FIRST + clients._CONNECT_FIRST + 2 * clients._BACKOFF_FIRST < 10
+    )
+    assert limits.KEEPALIVE_MINIMUM < limits.KEEPALIVE_TIME
+
+
+@pytest.mark.parametrize("reached", [False, True])
+def test_a_server_that_comes_back_has_its_proxies_soon(
+    monkeypatch: pytest.MonkeyPatch, reached: bool
+) -> None:
+    """While no server answers, waiting ends at two seconds; one that answers and refuses is asked less often."""
+    monkeypatch.undo()
+    client = XdsClient("ipv4:127.0.0.1:1", lambda: pytest.fail("not read"), NODE, Taker())
+    client._reached = reached
+    delays = [client._next_delay() for _ in range(12)]
+    assert delays[0] <= 0.2 and 1.0 <= max(delays[6:]) <= (15.0 if reached else 2.0)
+    assert reached == (max(delays) > 2.0)
+
+
+def test_a_server_that_accepts_and_says_nothing_is_left_soon(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "_CONNECT_FIRST", 0.2)
+
+    async def talk() -> None:
+        taker = Taker()
+        with socket.create_server(("127.0.0.1", 0)) as stopped:
+            target = f"ipv4:127.0.0.1:{stopped.getsockname()[1]}"
+            async with running(target, write_files(tmp_path, authority), taker) as client:
+                await until(lambda: client.facts.failures > 1, "two tries")
+                assert not client._reached and client._patience > 0.4
+
+    play(talk())

@@ -18,11 +18,16 @@ from edgefast.resources.model.fields import (
     Duration,
     Element,
     GatewayController,
+    Kind,
     PortNumber,
 )
 from edgefast.resources.model.meta import LabelSelector
 
 CONFIG_API_VERSION = "config.gateway.edge.io/v1alpha1"
+#: Entries of `releaseKinds`: more than there are kinds with CRDs.
+RELEASED_KINDS = 32
+#: Entries of `codeNamespaces`.
+CODE_NAMESPACES = 256
 DEFAULT_CONTROLLER_NAME = "gateway.edge.io/gatewayclass-controller"
 
 
@@ -45,6 +50,15 @@ class ProviderDeploy(Element, frozen=True, kw_only=True):
         Literal["ControllerNamespace", "GatewayNamespace"],
         Meta(description="The controller's namespace, or that of each Gateway."),
     ] = "ControllerNamespace"
+    code_namespaces: Annotated[
+        tuple[DNSLabel, ...],
+        Meta(
+            max_length=CODE_NAMESPACES,
+            description="Namespaces whose EdgeProxies and Gateways may set what decides which code runs in their proxies' pods: "
+            "`deployment.image`, `deployment.env`, and labels and annotations that injectors read. With type ControllerNamespace, "
+            "where these pods run beside the controller; the EdgeProxy of a GatewayClass and the controller's own namespace may always.",
+        ),
+    ] = ()
 
 
 class ProviderWatch(Element, frozen=True, kw_only=True):
@@ -72,6 +86,15 @@ class ClusterProvider(Element, frozen=True, kw_only=True):
         ProviderWatch | None,
         Meta(description="Which namespaces are watched. Absent: all."),
     ] = None
+    release_kinds: Annotated[
+        tuple[Kind, ...],
+        Meta(
+            max_length=RELEASED_KINDS,
+            description="Kinds whose objects leave when the CRD of the kind is deleted. The objects of other kinds stay in force as "
+            "last seen until the CRD and they are installed again, or the controller restarts. "
+            "Releasing a SecurityPolicy opens the routes that it protects.",
+        ),
+    ] = ()
 
 
 class GatewayProvider(Element, frozen=True, kw_only=True):

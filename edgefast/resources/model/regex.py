@@ -15,7 +15,13 @@ import re2  # type: ignore[import-untyped]  # the package ships no types
 
 from edgefast.credential import hide, is_hidden
 
+#: Bytes of a compiled pattern and its automata. RE2's default of 8 MiB takes up to 80 ms of CPU for one pattern, this 7 ms.
+PROGRAM_BYTES = 1024 * 1024
+#: Patterns whose answer is kept: more than a reconciliation meets, at some 200 bytes each.
+_CHECKED = 65_536
+
 _OPTIONS = re2.Options()
+_OPTIONS.max_mem = PROGRAM_BYTES
 _OPTIONS.log_errors = False  # the error is returned; the library would also write to stderr
 _BYTES = re2.Options()
 _BYTES.log_errors = False
@@ -32,7 +38,7 @@ class Regex(Protocol):
         """Return something when it matches the whole text."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_CHECKED)
 def check_regex(pattern: str) -> str:
     """Return RE2's complaint about a pattern, "" when it compiles."""
     try:

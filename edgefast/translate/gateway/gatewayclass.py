@@ -100,11 +100,27 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
         closed=closed,
         proxy=proxy,
         status=GatewayClassStatus(
-            conditions=(accepted, _supported_version(world.settings, generation)),
+            conditions=(
+                accepted,
+                _supported_version(world.settings, generation),
+                *_kinds_removed(world.settings, generation),
+            ),
             supported_features=tuple(SupportedFeature(name=name) for name in features),
         ),
         problems=(*report.problems, *closed, *checked),
     )
+
+
+def _kinds_removed(settings: Settings, generation: int) -> tuple[Condition, ...]:
+    """Return the condition about kinds that were removed while objects of them were in force; () when there are none."""
+    if not settings.retained:
+        return ()
+    kinds = ", ".join(f"{kind} ({count})" for kind, count in settings.retained)
+    said = (
+        f"the CRDs of kinds in use were removed: {kinds}; their objects stay in force as last seen; install the CRDs and the objects "
+        "again, or release them (EdgeGateway provider.kubernetes.releaseKinds)"
+    )
+    return (fails(f"{EDGE_GROUP}/KindsInstalled", "KindRemoved", said, generation),)
 
 
 def _release_of(version: str) -> str:
@@ -117,7 +133,8 @@ def _supported_version(settings: Settings, generation: int) -> Condition:
     lost = [
         kind
         for kind in settings.missing
-        if (GATEWAY_GROUP, kind) in KINDS or (EDGE_GROUP, kind) in KINDS
+        if ((GATEWAY_GROUP, kind) in KINDS or (EDGE_GROUP, kind) in KINDS)
+        and kind not in dict(settings.retained)
     ]
     without = f"; kinds that are not installed, and so not served: {', '.join(lost)}"
     if version and _release_of(version) not in RELEASES:

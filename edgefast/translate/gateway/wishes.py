@@ -1,20 +1,23 @@
 """Wishes: what Gateways and EdgeProxies may not ask of the objects made for a fleet.
 
-In: a Gateway's labels and its EdgeProxies. Out: what is granted, and a problem for each wish that is
+In: a Gateway's labels and annotations, and its EdgeProxies. Out: what is granted, and a problem for each wish that is
 not. Fleets of several people may share a namespace: their pods are told apart by labels, and in
-Controller Namespace mode that namespace is the controller's, with its Secrets.
+Controller Namespace mode that namespace is the controller's, with its Secrets. There, only namespaces that the administrator
+names (EdgeGateway `deploy.codeNamespaces`) set what decides which code runs in the pods: CODE_FIELDS, and labels and annotations
+that injectors of containers and volumes read. The EdgeProxy of a GatewayClass is named by an administrator and sets all.
 Must never: refuse a Gateway for a wish; it is served without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from edgefast.problem import Problem
 from edgefast.resources.edge.edgeproxy import EdgeProxy, EdgeProxySpec
-from edgefast.resources.edge.edgeproxy_fleet import EnvVar
+from edgefast.resources.edge.edgeproxy_fleet import EnvVar, FleetDeployment
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.model.reference import GATEWAY_GROUP
@@ -25,6 +28,60 @@ _SELECTING = frozenset(f"app.kubernetes.io/{name}" for name in ("component", "ma
 _RESERVED = (f"{EDGE_GROUP}/", f"{GATEWAY_GROUP}/")
 #: Sources of a variable that the pod's namespace holds.
 _HELD = ("secretKeyRef", "configMapKeyRef")
+#: Fields of `spec.deployment` that decide which code runs in a pod, by their names in the Struct.
+CODE_FIELDS = ("image", "env")
+#: The others: sizes, places and names. A test holds both lists against the Struct; labels and annotations are checked by key.
+PLAIN_FIELDS = frozenset(
+    {
+        "kind",
+        "replicas",
+        "resources",
+        "annotations",
+        "labels",
+        "affinity",
+        "tolerations",
+        "node_selector",
+        "topology_spread_constraints",
+        "priority_class_name",
+    }
+)
+#: Domains of labels and annotations by which admission webhooks and runtimes change what runs in a pod: containers, images,
+#: volumes, commands, networks, credentials, sandboxes. A domain stands for its subdomains too.
+INJECTORS = (
+    "apparmor.security.beta.kubernetes.io",
+    "azure.workload.identity",
+    "cni.cncf.io",
+    "cni.projectcalico.org",
+    "consul.hashicorp.com",
+    "dapr.io",
+    "datadoghq.com",
+    "eks.amazonaws.com",
+    "gke.io",
+    "iam.amazonaws.com",
+    "instana.io",
+    "istio.io",
+    "k8s.ovn.org",
+    "kuma.io",
+    "linkerd.io",
+    "opentelemetry.io",
+    "seccomp.security.alpha.kubernetes.io",
+    "secrets-store.csi.k8s.io",
+    "spiffe.io",
+    "v1.multus-cni.io",
+    "vault.hashicorp.com",
+    "vault.security.banzaicloud.io",
+)
+
+
+def may_run_code(namespace: str, settings: Settings) -> bool:
+    """Tell whether objects of a namespace decide which code runs in the pods of its Gateways."""
+    own = settings.standalone or settings.gateway_namespace_mode
+    return own or namespace == settings.namespace or namespace in settings.code_namespaces
+
+
+def granted_keys(wished: Mapping[str, str], *, code: bool) -> dict[str, str]:
+    """Return the labels or annotations that inject nothing into a pod, or with `code` all."""
+    return {name: text for name, text in wished.items() if code or not _injects(name)}
 
 
 def granted_labels(wished: Mapping[str, str]) -> dict[str, str]:
@@ -36,16 +93,23 @@ def granted_labels(wished: Mapping[str, str]) -> dict[str, str]:
 
 
 def grant_spec(proxy: EdgeProxy, settings: Settings) -> EdgeProxySpec:
-    """Return a Gateway's own EdgeProxy without variables that show what is not its namespace's.
+    """Return a Gateway's own EdgeProxy without what runs code, and without variables of Secrets that its namespace does not have.
 
     In Controller Namespace mode the pods run beside the controller's Secrets, its CA among them.
     """
     deployment = proxy.spec.deployment
-    if deployment is None or not deployment.env or not _is_elsewhere(proxy, settings):
+    if deployment is None or not _is_elsewhere(proxy, settings):
         return proxy.spec
-    env = tuple(one for one in deployment.env if not _is_held(one))
+    granted: dict[str, Any] = {}
+    if may_run_code(proxy.metadata.namespace, settings):
+        granted["env"] = tuple(one for one in deployment.env or () if not _is_held(one)) or None
+    else:
+        granted = dict.fromkeys(CODE_FIELDS)
+        for field in ("labels", "annotations"):
+            if wished := getattr(deployment, field):
+                granted[field] = granted_keys(wished, code=False)
     return msgspec.structs.replace(
-        proxy.spec, deployment=msgspec.structs.replace(deployment, env=env)
+        proxy.spec, deployment=msgspec.structs.replace(deployment, **granted)
     )
 
 
@@ -56,8 +120,11 @@ def check_wishes(proxy: EdgeProxy, settings: Settings, *, of_gateway: bool) -> t
     report, spec = Report(ref_of(proxy)), proxy.spec
     if spec.deployment is not None:
         _check_labels(spec.deployment.labels or {}, "spec.deployment.labels", report)
-        for at, one in enumerate(spec.deployment.env or ()):
-            if of_gateway and _is_held(one) and _is_elsewhere(proxy, settings):
+        code = not of_gateway or may_run_code(proxy.metadata.namespace, settings)
+        if not code:
+            _check_code(spec.deployment, proxy.metadata.namespace, report)
+        for at, one in enumerate((spec.deployment.env or ()) if code and of_gateway else ()):
+            if _is_held(one) and _is_elsewhere(proxy, settings):
                 said = (
                     f"{one.name} would be read in namespace {settings.namespace}, where the proxies "
                     "of this Gateway run; it is left out"
@@ -75,6 +142,33 @@ def check_wished_labels(gateway: Gateway, report: Report, settings: Settings) ->
     wished = gateway.spec.infrastructure
     if wished is not None and not settings.standalone:
         _check_labels(wished.labels, "spec.infrastructure.labels", report)
+        namespace = gateway.metadata.namespace
+        if not may_run_code(namespace, settings):
+            for field in ("labels", "annotations"):
+                keys = getattr(wished, field)
+                _check_injectors(keys, f"spec.infrastructure.{field}", namespace, report)
+
+
+def _check_code(deployment: FleetDeployment, namespace: str, report: Report) -> None:
+    for field in CODE_FIELDS:
+        if getattr(deployment, field) is not None:
+            said = (
+                f"decides which code runs in the controller's namespace, which namespace {namespace} may not; it is left out; an "
+                "administrator can allow it (EdgeGateway provider.kubernetes.deploy.codeNamespaces)"
+            )
+            report.refuse(f"spec.deployment.{field}", "Forbidden", said)
+    for field in ("labels", "annotations"):
+        keys = getattr(deployment, field) or {}
+        _check_injectors(keys, f"spec.deployment.{field}", namespace, report)
+
+
+def _check_injectors(keys: Iterable[str], path: str, namespace: str, report: Report) -> None:
+    for name in sorted(filter(_injects, keys)):
+        said = (
+            f"can inject code into pods of the controller's namespace, which namespace {namespace} may not; it is left out; an "
+            "administrator can allow it (EdgeGateway provider.kubernetes.deploy.codeNamespaces)"
+        )
+        report.warn(f'{path}["{name}"]', "Forbidden", said)
 
 
 def _check_labels(labels: Iterable[str], path: str, report: Report) -> None:
@@ -89,6 +183,11 @@ def _reserved(labels: Iterable[str]) -> Iterator[str]:
 
 def _is_reserved(name: str) -> bool:
     return name in _SELECTING or name.startswith(_RESERVED)
+
+
+def _injects(name: str) -> bool:
+    domain = name.partition("/")[0].lower() if "/" in name else ""
+    return any(domain == one or domain.endswith(f".{one}") for one in INJECTORS)
 
 
 def _is_elsewhere(proxy: EdgeProxy, settings: Settings) -> bool:

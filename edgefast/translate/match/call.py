@@ -16,7 +16,13 @@ from edgefast.resources.gatewayapi.grpcroute import GRPCMethodMatch, GRPCRouteMa
 from edgefast.resources.model.regex import tell_regex
 from edgefast.resources.rules.grpcroute import check_method_name, check_service_name
 from edgefast.translate.match.literal import literal_prefix
-from edgefast.translate.match.match import Matched, Wrong, tell_match, translate_values
+from edgefast.translate.match.match import (
+    Matched,
+    Wrong,
+    tell_match,
+    translate_values,
+    widen_values,
+)
 from edgefast.translate.report.report import Report
 
 #: What a path of any service begins with, and any one segment.
@@ -35,6 +41,19 @@ def translate_call(match: GRPCRouteMatch, report: Report, path: str) -> Matched:
     for where, said in wrong:
         report.refuse(where, "UnsupportedValue", f"{said}; 500 is answered for {tell_match(made)}")
     return made, characters_of(match) if wrong else None
+
+
+def widen_call(match: GRPCRouteMatch) -> Matched:
+    """Return a match that takes any value where a regular expression was written."""
+    method, wrong = match.method, Wrong()
+    kind: ir.PathKind
+    if method is not None and method.type == "RegularExpression":
+        kind, value = "regex", ".*"
+    else:
+        kind, value = _translate_method(method, wrong, "")
+    headers = widen_values(match.headers, fold=True)
+    made = ir.Match(kind=kind, path=value, method="POST", headers=headers)
+    return made, characters_of(match)
 
 
 def characters_of(match: GRPCRouteMatch) -> int:

@@ -78,6 +78,37 @@ def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> Matched
     return made, max(len(value), len(match.path.value) if kind == "regex" else 0)
 
 
+def widen_match(match: HTTPRouteMatch) -> Matched:
+    """Return a match that takes any value where a regular expression was written, and what begins as that of its path does."""
+    path = match.path
+    if path.type == "RegularExpression":
+        literal = literal_prefix(path.value)
+        target: _Target = ("regex", _META.sub(r"\\\g<0>", literal) + _ANY_PATH)
+    else:
+        target = _translate_path(path, [], "")
+    kind, value = target
+    made = ir.Match(
+        kind=kind,
+        path=value,
+        method=match.method or "",
+        headers=widen_values(match.headers, fold=True),
+        query=widen_values(match.query_params, fold=False),
+    )
+    return made, max(len(value), len(path.value))
+
+
+def widen_values(
+    matches: Sequence[HTTPHeaderMatch | HTTPQueryParamMatch], *, fold: bool
+) -> tuple[ir.ValueMatch, ...]:
+    """Return conditions on values; a regular expression takes any value."""
+    values: dict[str, ir.ValueMatch] = {}
+    for match in matches:
+        name, exact = match.name.lower() if fold else match.name, match.type == "Exact"
+        value = match.value if exact else _ANY_VALUE
+        values.setdefault(name, ir.ValueMatch(name=name, value=value, regex=not exact))
+    return tuple(values[name] for name in sorted(values))
+
+
 def tell_match(match: ir.Match) -> str:
     """Say in words what requests a match is for, without the values of its headers and parameters."""
     match match.kind:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from edgefast.resources.gatewayapi.grpcroute import Route
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.routename import RouteKey, name_of
+from edgefast.resources.rules.regexes import find_excess
 from edgefast.translate.facts.alike import alike
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import Level
@@ -56,9 +57,19 @@ def translate_route(
     if not attachments and not reader.settings.standalone:
         return RouteOutcome(route=route, source=source, reads=reader.noted())
     certificates = dict.fromkeys(one.gateway.certificate for one, _ in attachments) or {"": None}
+    excess = find_excess(route)
     rules = {
         certificate: [
-            translate_rule(route, named, index, certificate, source, reader, report)
+            translate_rule(
+                route,
+                named,
+                index,
+                certificate,
+                source,
+                reader,
+                report,
+                excess=index in excess,
+            )
             for index in range(len(route.spec.rules))
         ]
         if closed is None

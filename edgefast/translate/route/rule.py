@@ -30,6 +30,7 @@ from edgefast.resources.gatewayapi.httproute import (
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.rules.filter import check_filter_list
 from edgefast.resources.rules.httproute import check_redirect, check_timeouts
+from edgefast.resources.rules.regexes import REGEXES_PER_ROUTE
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.backend.session import translate_session
 from edgefast.translate.facts.alike import alike
@@ -37,8 +38,8 @@ from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
-from edgefast.translate.match.call import characters_of, translate_call
-from edgefast.translate.match.match import Matched, translate_match
+from edgefast.translate.match.call import characters_of, translate_call, widen_call
+from edgefast.translate.match.match import Matched, translate_match, widen_match
 from edgefast.translate.ratelimit.counter import name_route, name_rule
 from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
 from edgefast.translate.report.report import Report
@@ -78,6 +79,11 @@ def translate_any(match: Match, report: Report, path: str) -> Matched:
     return translate_match(match, report, path)
 
 
+def widen_any(match: Match) -> Matched:
+    """Return a match of any kind of route without its regular expressions: it takes more than was written."""
+    return widen_call(match) if isinstance(match, GRPCRouteMatch) else widen_match(match)
+
+
 def characters_in(matches: Iterable[Match]) -> dict[int, int]:
     """Return what precedence counts of matches of calls, by place; of others nothing."""
     return {
@@ -93,10 +99,12 @@ def translate_rule(
     source: str,
     reader: Reader,
     report: Report,
+    *,
+    excess: bool = False,
 ) -> RuleOutcome:
     """Translate `spec.rules[index]` for Gateways that show `certificate` to TLS backends.
 
-    `named`: what the route is called among all.
+    `named`: what the route is called among all. `excess`: it has more regular expressions than the route may have.
     """
     rule, path, meta = route.spec.rules[index], f"spec.rules[{index}]", route.metadata
     before = len(report.refused)
@@ -104,8 +112,17 @@ def translate_rule(
     wanted: tuple[Match, ...] = rule.matches or (_ANY if http else _ANY_CALL)
     matches: list[tuple[int, ir.Match]] = []
     widened: dict[int, int] = {}
+    if excess:
+        said = (
+            f"more than {REGEXES_PER_ROUTE} regular expressions in this route up to here; 500 is answered for what its matches begin "
+            "with; use several routes, or PathPrefix"
+        )
+        report.refuse(f"{path}.matches", "TooMany", said, condition="UnsupportedValue")
     for at, one in enumerate(wanted):
-        match, length = translate_any(one, report, f"{path}.matches[{at}]")
+        if excess:
+            match, length = widen_any(one)
+        else:
+            match, length = translate_any(one, report, f"{path}.matches[{at}]")
         matches.append((at, alike(match)))
         if length is not None:
             widened[at] = length

@@ -46,6 +46,13 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "UnsupportedVersion",
             "The CRDs are of another release; objects are served as far as they are understood.",
         ),
+        Reason(
+            f"{EDGE_GROUP}/KindsInstalled",
+            "False",
+            "KindRemoved",
+            "The CRD of a kind was deleted while objects of it were in force: they stay in force as last seen. There only then.",
+            ours=True,
+        ),
     ),
     "Gateway": (
         Reason("Accepted", "True", "Accepted", "All listeners are served."),

@@ -126,7 +126,8 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
                 await asked.acquire()
 
         file = cast(ConfigFile, SimpleNamespace(refusals=0, problems=()))
-        told = Noting(events, cast(Cache, None), ("edge", "config"))
+        cache = SimpleNamespace(retained={})
+        told = Noting(events, cast(Cache, cache), ("edge", "config"))
         task = asyncio.create_task(told.follow(file, outcome))
         await looks(3)
         assert looked == []
@@ -136,7 +137,12 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
         now[0] = second
         await looks(4)
         assert looked == [first, second]
-        assert not task.done()
+        assert not task.done() and not events.told
+        cache.retained = {"SecurityPolicy": 2}
+        await looks(4)
+        ((about, reason, text),) = events.told
+        assert (about.kind, about.name, reason) == ("ConfigMap", "config", "KindRemoved")
+        assert text.startswith("kind SecurityPolicy: its CRD was removed while 2 objects")
         task.cancel()
 
     asyncio.run(asyncio.wait_for(talk(), 30))

@@ -11,7 +11,7 @@ import pytest
 from controller.kube import store as store_module
 from controller.kube.depth import DEPTH, MARK
 from controller.kube.reflector import Item
-from controller.kube.store import Source, Store
+from controller.kube.store import REGEX_SLICE, Source, Store
 from edgefast.problem import ObjectRef
 from edgefast.resources.kinds import EXPERIMENTAL_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
@@ -299,3 +299,58 @@ def test_twenty_thousand_objects() -> None:
     for at in range(20_000):
         told.put("HTTPRoute", route(f"r{at}", at + 1))
     assert len(told.store.snapshot().http_routes) == told.store.counts["HTTPRoute"] == 20_000
+
+
+def heavy(namespace: str, name: str, version: int = 1, regexes: int = 40) -> dict[str, Any]:
+    """Return a route whose matches are regular expressions."""
+    made = route(name, version)
+    made["metadata"]["namespace"] = namespace
+    path = {"type": "RegularExpression", "value": f"/v{version}/.*"}
+    made["spec"]["rules"] = [{"matches": [{"path": path}] * regexes}]
+    return made
+
+
+def served(told: Told) -> list[tuple[str, str, str]]:
+    """Return namespace, name and version of the routes that a snapshot has."""
+    return [
+        (*key, one.spec.rules[0].matches[0].path.value[1:3])
+        for key, one in sorted(told.store.snapshot().http_routes.items())
+    ]
+
+
+def test_routes_that_cost_much_are_taken_in_by_turns_of_their_namespaces() -> None:
+    told = Told()
+    for at in range(4):
+        told.put("HTTPRoute", heavy("a", f"r{at}"))
+    assert len(served(told)) == 4  # the first snapshot has all there is
+    told.store.renew()
+    for at in range(4):
+        told.put("HTTPRoute", heavy("a", f"r{at}", 2))
+    told.put("HTTPRoute", heavy("b", "r", 2))
+    told.put("HTTPRoute", route("plain"))  # costs nothing, and waits for nobody
+    assert REGEX_SLICE < 80
+    first = served(told)
+    assert ("b", "r", "v2") in first and ("a", "r0", "v2") in first
+    assert [one for one in first if one[2] == "v1"] == [("a", f"r{at}", "v1") for at in (1, 2, 3)]
+    assert any(key == ("ns", "plain") for key in told.store.snapshot().http_routes)
+    assert served(told) == first and told.store.deferred == 3  # no more before the next run
+    # A newer version takes the place of one that waits, and a deletion ends the waiting.
+    told.put("HTTPRoute", heavy("a", "r1", 3))
+    told.store.delete(told.source, "HTTPRoute", "a", "r2")
+    changes = told.changes
+    told.store.renew()
+    assert told.changes == changes + 1  # another run is asked for
+    assert served(told)[:3] == [("a", "r0", "v2"), ("a", "r1", "v3"), ("a", "r3", "v2")]
+    changes = told.changes
+    told.store.renew()
+    assert told.changes == changes and not told.store.deferred
+
+
+def test_a_route_that_costs_more_than_a_slice_has_its_turn() -> None:
+    told = Told()
+    told.store.renew()
+    told.put("HTTPRoute", heavy("a", "r", regexes=REGEX_SLICE + 1))
+    told.put("HTTPRoute", heavy("a", "s"))
+    assert [one[1] for one in served(told)] == ["r"]
+    told.store.renew()
+    assert [one[1] for one in served(told)] == ["r", "s"]

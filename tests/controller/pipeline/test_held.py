@@ -108,6 +108,9 @@ class _Cluster:
             self.now = msgspec.structs.replace(self.now, pods=self.pods.table())
         return self.now
 
+    def renew(self) -> None:
+        """Nothing waits for a slice here."""
+
     def want(self, references: Set[Any]) -> bool:
         return not references
 

@@ -128,19 +128,30 @@ class Loopback:
     async def __aexit__(self, *_: object) -> None:
         await self.server.stop(0)
 
-    def channel(self, pair: Pair | None = None, address: Address | None = None) -> Any:
+    def channel(
+        self,
+        pair: Pair | None = None,
+        address: Address | None = None,
+        options: Sequence[tuple[str, object]] = (),
+    ) -> Any:
         """Return a channel to the port for certificates (or another one)."""
-        return open_channel(address or self.certificates, self.ring.bundle, pair)
+        return open_channel(address or self.certificates, self.ring.bundle, pair, options)
 
     @contextlib.asynccontextmanager
     async def proxy(
-        self, pair: Pair | None = None, *, node: str = POD, token: str = "", **more: Any
+        self,
+        pair: Pair | None = None,
+        *,
+        node: str = POD,
+        token: str = "",
+        options: Sequence[tuple[str, object]] = (),
+        **more: Any,
     ) -> AsyncIterator[Proxy]:
         """Open a stream as a proxy of FLEET does; with `token` at the port for tokens."""
         if token:
-            channel = self.channel(None, self.tokens)
+            channel = self.channel(None, self.tokens, options)
         else:
-            channel = self.channel(pair or client_pair(self.ring))
+            channel = self.channel(pair or client_pair(self.ring), options=options)
         async with channel:
             metadata = (("authorization", f"Bearer {token}"),) if token else ()
             proxy = Proxy(channel.stream_stream(METHOD)(metadata=metadata), node)
@@ -149,7 +160,9 @@ class Loopback:
             proxy.call.cancel()
 
 
-def open_channel(address: Address, bundle: str, pair: Pair | None) -> Any:
+def open_channel(
+    address: Address, bundle: str, pair: Pair | None, more: Sequence[tuple[str, object]] = ()
+) -> Any:
     """Return a channel that believes `bundle` and shows `pair`."""
     shown = (pair.key_pem.encode(), pair.certificate_pem.encode()) if pair else (None, None)
     return grpc.aio.secure_channel(
@@ -159,6 +172,7 @@ def open_channel(address: Address, bundle: str, pair: Pair | None) -> Any:
             ("grpc.ssl_target_name_override", "edge-gateway"),
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.enable_retries", 0),
+            *more,
         ],
     )
 

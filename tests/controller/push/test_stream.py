@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controller.push import transport
 from controller.push.stream import Deadlines
 from edgefast.table.shards import make_resource
 from edgefast.xds.messages import (
@@ -26,7 +28,9 @@ from tests.controller.push.loopback import (
     POD,
     SYSTEM,
     TWO,
+    Ended,
     Loopback,
+    Proxy,
     client_pair,
     ended,
     pod,
@@ -37,6 +41,34 @@ from tests.controller.push.loopback import (
 )
 
 pytestmark = pytest.mark.wire
+
+
+def test_a_quiet_stream_outlives_its_keepalive_pings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stream of a server that allows its pings is open when gRPC has ended that of a server that does not."""
+    often = [("grpc.keepalive_time_ms", 100), ("grpc.http2.max_pings_without_data", 0)]
+
+    async def read(loopback: Loopback, proxy: Proxy) -> asyncio.Future[Any]:
+        await proxy.answer(await proxy.batch())
+        await until(lambda: loopback.fleets.acks(FLEET)[POD].version == ONE.version)
+        return asyncio.ensure_future(proxy.next())
+
+    async def body(strict: Loopback) -> None:
+        monkeypatch.setattr(transport, "KEEPALIVE_MINIMUM", 0.05)
+        async with Loopback(tmp_path / "lenient") as lenient, contextlib.AsyncExitStack() as sides:
+            for loopback in (strict, lenient):
+                loopback.fleets.publish(FLEET, ONE)
+            one = await sides.enter_async_context(strict.proxy(options=often))
+            other = await sides.enter_async_context(lenient.proxy(options=often))
+            open_still, pinged_out = await read(lenient, other), await read(strict, one)
+            with pytest.raises(Ended, match="Too many pings"):
+                await pinged_out
+            assert not open_still.done()
+            open_still.cancel()
+
+    monkeypatch.setattr(transport, "KEEPALIVE_MINIMUM", 60)
+    run(body, tmp_path)
 
 
 def test_acks_are_heard_and_end_with_the_stream(tmp_path: Path) -> None:

@@ -1,0 +1,201 @@
+"""Retention: objects whose kind was removed stay in force.
+
+In: objects that the API server has no more. Out: `on_deleted` for each that was deleted by its own; the others are `held`. When a
+CustomResourceDefinition is deleted, the API server deletes all its objects first, and a watch cannot tell them from objects that a
+person deleted. So the CRD is read after each deletion: an object is held when its CRD is missing, is being deleted, or is younger
+than the object (it was deleted and made again). The CRD is marked before the first object goes, so one read after it decides.
+A held object leaves when it is created and deleted again, when its kind is released, or with this process.
+Must never: take an answer that did not come for a deletion, or wait for the API server on the caller's time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import msgspec
+
+from controller.kube.apis import APIS, Api, group_path
+from controller.kube.client import Kube
+from controller.kube.errors import ApiError
+from controller.kube.pace import Backoff, Pace
+from controller.kube.store import Name, Source
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
+from edgefast.resources.model.reference import GATEWAY_GROUP
+
+__all__ = ["GROUPS", "Retention", "crd_name"]
+
+log = logging.getLogger(__name__)
+
+#: Groups whose kinds come with CRDs.
+GROUPS = frozenset({GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP})
+_CRD = APIS["apiextensions.k8s.io/v1", "CustomResourceDefinition"]
+
+
+class _Gone(msgspec.Struct, frozen=True):
+    """An object that the API server has no more; why is not known yet."""
+
+    api: Api
+    source: Source
+    created: str  # RFC 3339, "" unknown
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    """What the API server says of a kind now."""
+
+    present: bool  # its CRD is there, and is not being deleted
+    created: str = ""  # when the CRD was made, "" unknown
+
+    def lost(self, gone: _Gone) -> bool:
+        """Tell whether an object went with its kind."""
+        return not self.present or bool(gone.created and gone.created < self.created)
+
+
+class Retention:
+    """See the module's text; single-threaded. `run` it as a task."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        on_deleted: Callable[[Source, Name], None],
+        on_held: Callable[[Name], None] = lambda name: None,
+        on_change: Callable[[], None] = lambda: None,
+        pace: Pace | None = None,
+    ) -> None:
+        """`on_held` is called for each object that stays, `on_change` when `held` is another."""
+        self.problem = ""  # why the kinds of deleted objects cannot be read now, "" when they can
+        self._kube = kube
+        self._on_deleted = on_deleted
+        self._on_held = on_held
+        self._on_change = on_change
+        self._pace = pace or Pace()
+        self._asked: dict[Name, _Gone] = {}
+        self._held: dict[Name, Source] = {}
+        self._released: frozenset[str] = frozenset()
+        self._wake = asyncio.Event()
+
+    @property
+    def held(self) -> Mapping[str, int]:
+        """Objects in force whose kind was removed, by kind."""
+        return Counter(kind for kind, _, _ in self._held)
+
+    def ask(self, api: Api, source: Source, name: Name, created: str) -> None:
+        """Find out whether an object that is gone was deleted by its own."""
+        if api.group not in GROUPS or api.kind in self._released:
+            self._on_deleted(source, name)
+            return
+        self._held.pop(name, None)
+        self._asked[name] = _Gone(api, source, created)
+        self._wake.set()
+
+    def lose(self, source: Source, names: Iterable[Name]) -> None:
+        """Hold objects: the API server serves their kind no longer."""
+        for name in names:
+            self._asked.pop(name, None)
+            self._keep(source, name)
+
+    def forget(self, name: Name) -> None:
+        """An object is there, again or still."""
+        self._asked.pop(name, None)
+        if self._held.pop(name, None) is not None:
+            self._on_change()
+
+    def drop(self, kind: str, namespace: str | None) -> None:
+        """Let go what is held of a kind in a namespace (None: in all) that is watched no longer."""
+        for name in [name for name in self._held if name[0] == kind]:
+            if namespace in (None, name[1]):
+                self._let_go(name)
+
+    def release(self, kinds: Collection[str]) -> None:
+        """Let the objects of removed kinds go, now and in the future; others are held."""
+        self._released = frozenset(kinds)
+        for name in [name for name in self._held if name[0] in self._released]:
+            log.warning("%s %s/%s: released by the configuration; no longer in force", *name)
+            self._let_go(name)
+        for name, gone in list(self._asked.items()):
+            if name[0] in self._released:
+                del self._asked[name]
+                self._on_deleted(gone.source, name)
+
+    async def run(self) -> None:
+        """Decide until cancelled."""
+        backoff = Backoff(self._pace.backoff_first, self._pace.backoff_most)
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            failed = ""
+            for api in dict.fromkeys(gone.api for gone in self._asked.values()):
+                failed = await self._decide(api) or failed
+            if failed != self.problem:
+                self.problem = failed
+                if failed:
+                    log.warning("deleted objects stay in force: %s (tried again)", failed)
+            if failed:
+                self._wake.set()
+                await asyncio.sleep(backoff.next())
+            else:
+                backoff.reset()
+
+    async def _decide(self, api: Api) -> str:
+        """Decide about the objects of a kind that were asked for before this call; return what went wrong."""
+        asked = {name: gone for name, gone in self._asked.items() if gone.api == api}
+        try:
+            kind = await self._look(api)
+        except ApiError as error:
+            return f"{crd_name(api)}: {error}"
+        for name, gone in asked.items():
+            if self._asked.get(name) is not gone:
+                continue  # it came back, or its kind was released meanwhile
+            del self._asked[name]
+            if kind.lost(gone) and api.kind not in self._released:
+                self._keep(gone.source, name)
+            else:
+                self._on_deleted(gone.source, name)
+        return ""
+
+    async def _look(self, api: Api) -> _Kind:
+        try:
+            found = await self._kube.read_metadata(_CRD.path(name=crd_name(api)))
+        except ApiError as error:
+            if error.forbidden:
+                return _Kind(await self._is_served(api))
+            raise
+        meta = (found or {}).get("metadata") or {}
+        present = found is not None and "deletionTimestamp" not in meta
+        return _Kind(present, str(meta.get("creationTimestamp") or ""))
+
+    async def _is_served(self, api: Api) -> bool:
+        """Tell by discovery whether objects of a kind can be made, which they cannot while its CRD is being deleted."""
+        try:
+            listed = await self._kube.get(group_path(api.group, api.version))
+        except ApiError as error:
+            if error.not_found:
+                return False
+            raise
+        verbs = {one["name"]: one.get("verbs") or () for one in listed.get("resources") or ()}
+        return "create" in verbs.get(api.plural, ())
+
+    def _keep(self, source: Source, name: Name) -> None:
+        if name[0] in self._released:
+            self._on_deleted(source, name)
+            return
+        if name[0] not in self.held:
+            log.warning(
+                "kind %s: its CRD was removed while objects of it were in force; they stay in force as last seen; install the "
+                "CRD and the objects again, or release them (EdgeGateway provider.kubernetes.releaseKinds)",
+                name[0],
+            )
+        self._held[name] = source
+        self._on_held(name)
+        self._on_change()
+
+    def _let_go(self, name: Name) -> None:
+        self._on_deleted(self._held.pop(name), name)
+        self._on_change()
+
+
+def crd_name(api: Api) -> str:
+    """Return the name of the CRD of a kind."""
+    return f"{api.plural}.{api.group}"

@@ -1,0 +1,222 @@
+"""Objects whose kind was removed stay in force; objects that were deleted by their own leave. A scripted API server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+
+from controller.kube.apis import Api
+from controller.kube.cache import Cache
+from controller.kube.pace import Pace
+from controller.kube.retention import Retention
+from controller.kube.scope import Scope
+from controller.kube.store import Name, Source
+from edgefast.resources.kinds import EDGE_GROUP
+
+from .script import event, failure, page, scripted, stream
+from .waiting import run, running, until
+
+POLICIES = Api(EDGE_GROUP, "v1alpha1", "SecurityPolicy", "securitypolicies")
+SERVICES = Api("", "v1", "Service", "services")
+CREATED = "2026-03-01T00:00:00Z"
+OLDER, YOUNGER = "2026-02-28T23:59:59Z", "2026-03-01T00:00:00Z"
+SOURCE = Source(released=True)
+
+
+def policy(name: str = "a") -> Name:
+    return ("SecurityPolicy", "ns", name)
+
+
+class Cluster:
+    """What the API server says of the CRD, and what became of objects."""
+
+    def __init__(self) -> None:
+        self.crd: dict[str, str] | int = {"creationTimestamp": CREATED}  # metadata, or a status
+        self.verbs: list[str] | None = ["create", "delete"]
+        self.looks = 0
+        self.deleted: list[str] = []
+        self.retention: Retention
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        if "customresourcedefinitions" in request.path:
+            assert request.path.endswith("/securitypolicies.gateway.edge.io")
+            self.looks += 1
+            if isinstance(self.crd, int):
+                return failure(self.crd, "No")
+            return web.json_response({"metadata": self.crd})
+        if self.verbs is None:
+            return failure(404, "NotFound")
+        return web.json_response({"resources": [{"name": POLICIES.plural, "verbs": self.verbs}]})
+
+    def ask(self, name: Name, created: str = YOUNGER) -> None:
+        self.retention.ask(POLICIES, SOURCE, name, created)
+
+    @property
+    def held(self) -> dict[str, int]:
+        return dict(self.retention.held)
+
+
+@contextlib.asynccontextmanager
+async def cluster() -> AsyncIterator[Cluster]:
+    one = Cluster()
+    async with scripted(one.serve) as kube:
+        pace = Pace(backoff_first=0.01, backoff_most=0.02)
+        one.retention = Retention(kube, lambda _, name: one.deleted.append(name[2]), pace=pace)
+        async with running(one.retention.run()):
+            yield one
+
+
+@pytest.mark.parametrize(
+    ("crd", "verbs", "created", "stays"),
+    [
+        ({"creationTimestamp": CREATED}, [], YOUNGER, False),
+        ({"creationTimestamp": CREATED}, [], "", False),
+        ({"creationTimestamp": CREATED, "deletionTimestamp": CREATED}, [], YOUNGER, True),
+        ({"creationTimestamp": CREATED}, [], OLDER, True),  # deleted, and made again since
+        (404, [], YOUNGER, True),
+        (403, ["create", "delete"], YOUNGER, False),
+        (403, ["delete", "get"], YOUNGER, True),
+        (403, None, YOUNGER, True),
+    ],
+)
+def test_the_crd_decides(
+    crd: dict[str, str] | int, verbs: list[str] | None, created: str, stays: bool
+) -> None:
+    async def test() -> None:
+        async with cluster() as one:
+            one.crd, one.verbs = crd, verbs
+            one.ask(policy(), created)
+            assert not one.deleted and not one.held  # in force until it is known
+            await until(lambda: one.deleted or one.held)
+            assert (one.deleted, one.held) == (
+                ([], {"SecurityPolicy": 1}) if stays else (["a"], {})
+            )
+
+    run(test())
+
+
+def test_without_an_answer_an_object_stays() -> None:
+    async def test() -> None:
+        async with cluster() as one:
+            one.crd = 500
+            one.ask(policy("a"))
+            one.ask(policy("b"))
+            await until(lambda: one.looks > 3, "tried again")
+            assert not one.deleted and "securitypolicies" in one.retention.problem
+            one.retention.forget(policy("b"))  # it was created again meanwhile
+            one.crd = {"creationTimestamp": CREATED}
+            await until(lambda: one.deleted, "deleted")
+            await until(lambda: not one.retention.problem)
+            assert one.deleted == ["a"] and not one.held
+
+    run(test())
+
+
+def test_what_is_held_leaves_by_name_only() -> None:
+    async def test() -> None:
+        async with cluster() as one:
+            names = [policy(name) for name in "abcd"]
+            one.retention.lose(SOURCE, names)
+            assert one.held == {"SecurityPolicy": 4} and not one.deleted
+            one.retention.forget(names[0])  # installed again ...
+            one.ask(names[0])  # ... and deleted
+            await until(lambda: one.deleted == ["a"])
+            one.retention.drop("SecurityPolicy", "other")
+            one.retention.release(["BackendTrafficPolicy"])
+            assert one.held == {"SecurityPolicy": 3}
+            one.retention.release(["SecurityPolicy"])
+            assert not one.held and one.deleted == ["a", "b", "c", "d"]
+            one.retention.lose(SOURCE, [policy("e")])  # from now on none is held
+            one.ask(policy("f"))
+            assert not one.held and one.deleted[4:] == ["e", "f"]
+
+    run(test())
+
+
+def test_kinds_of_kubernetes_itself_cost_no_question() -> None:
+    async def test() -> None:
+        async with cluster() as one:
+            one.retention.ask(SERVICES, SOURCE, ("Service", "ns", "web"), "")
+            assert one.deleted == ["web"] and not one.looks
+
+    run(test())
+
+
+class Lone:
+    """An API server with one kind that comes with a CRD, and one object of it."""
+
+    def __init__(self) -> None:
+        self.object = {
+            "apiVersion": f"{EDGE_GROUP}/v1alpha1",
+            "kind": "SecurityPolicy",
+            "metadata": {
+                "name": "a",
+                "namespace": "ns",
+                "resourceVersion": "1",
+                "uid": "u",
+                "creationTimestamp": YOUNGER,
+            },
+            "spec": {
+                "targetRefs": [
+                    {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "r"}
+                ]
+            },
+        }
+        self.crd: dict[str, str] | None = {"creationTimestamp": CREATED}
+        self.removed = asyncio.Event()
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        parts = request.path.strip("/").split("/")
+        if request.path == "/readyz":
+            return web.Response(text="ok")
+        if "customresourcedefinitions" in parts:
+            if parts[-1] != "securitypolicies.gateway.edge.io" or self.crd is None:
+                return failure(404, "NotFound")
+            return web.json_response({"metadata": self.crd})
+        if parts[:2] == ["apis", EDGE_GROUP] and self.crd is not None:
+            if len(parts) == 2:
+                return web.json_response({"versions": [{"version": "v1alpha1"}]})
+            if len(parts) == 3:
+                return web.json_response({"resources": [{"name": POLICIES.plural}]})
+            if "watch" not in request.query:
+                return page(1, self.object)
+            await self.removed.wait()
+            return await stream(request, event("DELETED", self.object))
+        if parts[0] == "apis" and parts[1] != "discovery.k8s.io":
+            return failure(404, "NotFound")
+        return await stream(request) if "watch" in request.query else page(1)
+
+
+@pytest.mark.parametrize("by_its_own", [False, True])
+def test_a_policy_stays_in_the_snapshot_when_its_crd_is_deleted(by_its_own: bool) -> None:
+    async def test() -> None:
+        server, key = Lone(), ("ns", "a")
+        quick = Pace(
+            absent_after=0.01, gone_after=0.01, discover_missing=0.02, discover=0.05, silence=5.0
+        )
+        async with scripted(server.serve) as kube:
+            cache = Cache(kube, Scope("system"), pace=quick)
+            async with running(cache.run()):
+                await cache.wait_synced()
+                policy = cache.snapshot().security_policies[key]
+                assert server.crd is not None
+                if by_its_own:
+                    server.removed.set()
+                    await until(lambda: not cache.snapshot().security_policies, "deleted")
+                    assert not cache.retained
+                    return
+                # As an API server does it: the CRD is marked, its objects are deleted, then the kind is gone.
+                server.crd = {**server.crd, "deletionTimestamp": CREATED}
+                server.removed.set()
+                await until(lambda: cache.retained == {"SecurityPolicy": 1}, "held")
+                server.crd = None
+                await until(lambda: "SecurityPolicy" in cache.missing, "missing")
+                assert cache.snapshot().security_policies[key] is policy
+                cache.release(["SecurityPolicy"])
+                assert not cache.snapshot().security_policies and not cache.retained
+
+    run(test(), 30)

@@ -1,0 +1,42 @@
+"""gRPC ignores an option whose name it does not know: every name that the sources use is held against gRPC's own list."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import grpc._cython.cygrpc as library
+import pytest
+
+ROOT = Path(__file__).parents[2]
+#: The first member of a pair, as both ends of gRPC take options.
+_NAME = re.compile(r'\(\s*"(grpc\.[a-z0-9_.]+)",')
+
+
+def _names() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for folder in ("edgefast", "controller", "tests"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            if file == Path(__file__):
+                continue
+            for name in _NAME.findall(file.read_text()):
+                found.setdefault(name, []).append(str(file.relative_to(ROOT)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def strings() -> frozenset[bytes]:
+    """Return all strings of gRPC's compiled library that look like the name of an option."""
+    return frozenset(re.findall(rb"grpc\.[a-z0-9_.]+(?=\0)", Path(library.__file__).read_bytes()))
+
+
+def test_each_option_is_one_that_grpc_reads(strings: frozenset[bytes]) -> None:
+    names = _names()
+    assert len(names) > 15, "the sources' options are not found any more"
+    unknown = {name: files for name, files in names.items() if name.encode() not in strings}
+    assert not unknown, f"gRPC reads no such option: {unknown}"
+
+
+def test_a_name_that_grpc_does_not_read_is_seen(strings: frozenset[bytes]) -> None:
+    assert b"grpc.http2.min_ping_interval_without_data_ms" in strings
+    assert b"grpc.http2.min_recv_ping_interval_without_data_ms" not in strings
