@@ -62,7 +62,6 @@ cdef class Attempts(UpstreamUser):
         size_t timeout_at       # where grpc-timeout has its digits in `head`; 0: it has none
         unsigned method
         bytes up_protocol       # of the last try
-        bint grpc               # it is gRPC: what the proxy itself says to it is, too (grpc.pyx)
         bint grpc_answer        # its answer is, and may end with a status at any time
         GrpcWeb web             # it came as gRPC-Web, and so goes its answer; None: it did not
         bint expects_body       # the client announced a body
