@@ -35,6 +35,7 @@ cdef class Attempts(UpstreamUser):
         Backend backend
         Press press             # what encodes its answer, or says that it might; None: nothing does
         bytes accepts           # Accept-Encoding of its client, where a policy asks for it; None: there is none
+        bytes validators        # If-None-Match of its client, likewise
         bytes handed            # lines with its client's new cookies (guard/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
         NamedSession session    # what it says of its session; None: its rule has none
         Override override       # what is answered when the backend's answer has been read; None: that one
