@@ -8,7 +8,7 @@
 void ef_h2_guard_begin(ef_h2_guard *guard, uint32_t head_limit, int64_t now_ms) {
     memset(guard, 0, sizeof(*guard));
     guard->most_continuations = head_limit / EF_H2_FRAME + EF_H2_CONTINUATIONS;
-    guard->resets.at = guard->refused.at = guard->progress = now_ms;
+    guard->resets.at = guard->refused.at = guard->empty.at = guard->progress = now_ms;
     guard->left = EF_H2_PREFACE;
 }
 
@@ -69,6 +69,12 @@ static int check_update(ef_h2_guard *guard, unsigned type) {
     return ++guard->updates > most ? EF_H2_B_UPDATES : EF_H2_CALM;
 }
 
+/* content: bytes of the frame that are no padding. */
+static int check_content(ef_h2_guard *guard, unsigned type, unsigned flags, size_t content, int64_t now_ms) {
+    if (type != EF_H2_F_DATA || content > 0 || flags & EF_H2_FLAG_END) return EF_H2_CALM;
+    return put(&guard->empty, EF_H2_EMPTY, EF_H2_EMPTY_RATE, now_ms) ? EF_H2_CALM : EF_H2_B_OVERHEAD;
+}
+
 int ef_h2_guard_frame(ef_h2_guard *guard, unsigned type, unsigned flags, size_t length, int64_t now_ms) {
     if (type != EF_H2_F_WINDOW_UPDATE) guard->received += FRAME_HEAD + length; /* a long body brings many */
     if (type == EF_H2_F_DATA || type == EF_H2_F_HEADERS || type == EF_H2_F_CONTINUATION) guard->payload += length;
@@ -76,6 +82,7 @@ int ef_h2_guard_frame(ef_h2_guard *guard, unsigned type, unsigned flags, size_t 
     int breach = check_block(guard, type, length);
     if (breach == EF_H2_CALM) breach = check_ack(guard, type, flags, length);
     if (breach == EF_H2_CALM) breach = check_update(guard, type);
+    if (breach == EF_H2_CALM) breach = check_content(guard, type, flags, length, now_ms);
     if (breach == EF_H2_CALM && guard->received / EF_H2_OVERHEAD > guard->payload + guard->sent + EF_H2_OVERHEAD_FREE)
         breach = EF_H2_B_OVERHEAD;
     return breach;
@@ -132,6 +139,7 @@ static int tell_frame(ef_h2_guard *guard, size_t more, int64_t now_ms) {
     } else if (breach == EF_H2_CALM && more) {
         const size_t padding = head[FRAME_HEAD] + 1u;
         ef_h2_guard_padding(guard, padding < length ? padding : length);
+        breach = check_content(guard, head[3], head[4], padding < length ? length - padding : 0, now_ms);
     }
     if (breach == EF_H2_CALM && head[3] == EF_H2_F_RST_STREAM && !guard->is_backend)
         breach = ef_h2_guard_reset(guard, now_ms);

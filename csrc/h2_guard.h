@@ -10,7 +10,9 @@
  *   SETTINGS       entries of one frame
  *   ACKS           answers to SETTINGS and PING that the client does not read (CVE-2019-9512, -9515)
  *   OVERHEAD       empty frames, priorities, padding, unknown frames: bytes received against those of heads and bodies,
- *                  both ways (CVE-2019-9511, -9513, -9518); those that have a budget of their own are none of them
+ *                  both ways (CVE-2019-9511, -9513, -9518); those that have a budget of their own are none of them.
+ *                  DATA frames without a byte of body that end no stream: a bucket of EF_H2_EMPTY, EF_H2_EMPTY_RATE more
+ *                  each second
  *   UPDATES        WINDOW_UPDATE frames per DATA frame that we sent (CVE-2019-9511)
  *   REFUSED        streams that we refused because there were too many: a bucket of EF_H2_REFUSED, EF_H2_REFUSED_RATE more
  *                  each second
@@ -77,7 +79,7 @@ typedef struct ef_h2_guard {
     uint64_t payload;  /* of those, of header blocks and bodies */
     uint64_t sent;     /* bytes of header blocks and bodies that we sent: who takes them has to speak now and then */
     uint64_t updates, sent_data, streams;
-    ef_h2_bucket resets, refused;
+    ef_h2_bucket resets, refused, empty;
     int64_t progress; /* ms: when something last moved that a request is about */
     uint32_t acks;    /* owed */
     uint32_t block;   /* CONTINUATION frames of the block that is being read */

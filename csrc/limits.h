@@ -32,7 +32,7 @@
 #define EF_H2_FLOOD      4u  /* heads of so many times the limit are not even read to their end */
 #define EF_H2_FRAME \
     16384u /* the largest frame that we take: SETTINGS_MAX_FRAME_SIZE's initial value (RFC 9113 6.5.2) */
-#define EF_H2_CONTINUATIONS 3u    /* CONTINUATION frames of a block beyond those that a head of the limit needs */
+#define EF_H2_CONTINUATIONS 8u    /* CONTINUATION frames of a block beyond those that a head of the limit needs */
 #define EF_H2_RESETS        1000u /* streams reset, by the client or because of it, before they are counted in time */
 #define EF_H2_RESETS_RATE   33u   /* ... and each second after that */
 #define EF_H2_CANCELS       100u /* streams of a backend's connection that we reset before they are counted in time ... */
@@ -43,6 +43,8 @@
 #define EF_H2_SETTINGS      32u  /* entries of a SETTINGS frame; RFC 9113 names six */
 #define EF_H2_OVERHEAD      8u   /* bytes received are at most so many times those of heads and bodies ... */
 #define EF_H2_OVERHEAD_FREE (1024u * 1024u) /* ... counted as so many more */
+#define EF_H2_EMPTY         1000u           /* DATA frames without a byte of body that end no stream, before ... */
+#define EF_H2_EMPTY_RATE    100u            /* ... they are counted in time: so many more each second */
 #define EF_H2_UPDATES       10u             /* WINDOW_UPDATE frames per DATA frame that we sent ... */
 #define EF_H2_UPDATES_FREE  200u            /* ... with so many more, and two for each stream */
 #define EF_H2_STREAMS       10000 /* that a worker has open, 5 to 6 KiB each: each address as many as are free */

@@ -118,6 +118,35 @@ static void test_a_long_answer_brings_many_pings(void) {
     CHECK_EQUAL(n, (EF_H2_OVERHEAD * (EF_H2_OVERHEAD_FREE + 1000 + 1) - 1) / 14);
 }
 
+/* Without a byte of body, padded or not: so many at once, then a rate. Those that end their stream, and bodies, cost nothing. */
+static void test_empty_data(void) {
+    static const uint8_t frames[][12] = {{0, 0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 3, 0, 8, 0, 0, 0, 1, 2, 0, 0}};
+    static const uint8_t others[][12] = {{0, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 3, 0, 8, 0, 0, 0, 1, 1, 'a', 0}};
+    for (size_t i = 0; i < 2; i++) {
+        const size_t size = i ? 12 : 9;
+        int64_t now = 5000;
+        for (int is_backend = 0; is_backend < 2; is_backend++) {
+            ef_h2_guard_begin_backend(&guard, EF_DEFAULT_REQUEST_HEAD, now);
+            guard.is_backend = (uint8_t)is_backend;
+            for (unsigned n = 0; n < EF_H2_EMPTY; n++) {
+                CHECK_EQUAL(ef_h2_guard_feed(&guard, frames[i], size, now), EF_H2_CALM);
+                CHECK_EQUAL(ef_h2_guard_feed(&guard, others[1], 12, now), EF_H2_CALM);
+            }
+            CHECK_EQUAL(ef_h2_guard_feed(&guard, frames[i], size, now), EF_H2_B_OVERHEAD);
+            guard.left = 0;                               /* a breach ends the feed within the frame */
+            for (int second = 0; second < 50; second++) { /* for ever, at that rate */
+                now += 1000;
+                for (unsigned n = 0; n < EF_H2_EMPTY_RATE; n++)
+                    CHECK_EQUAL(ef_h2_guard_feed(&guard, frames[i], size, now), EF_H2_CALM);
+            }
+            CHECK_EQUAL(ef_h2_guard_feed(&guard, frames[i], size, now), EF_H2_B_OVERHEAD);
+        }
+    }
+    ef_h2_guard_begin_backend(&guard, EF_DEFAULT_REQUEST_HEAD, 0); /* ends of streams */
+    for (unsigned n = 0; n < 50000; n++)
+        CHECK_EQUAL(ef_h2_guard_feed(&guard, others[0], 9, 0), EF_H2_CALM);
+}
+
 static void test_updates(void) {
     ef_h2_guard_begin(&guard, EF_DEFAULT_REQUEST_HEAD, 0);
     CHECK_EQUAL(passes(EF_H2_F_WINDOW_UPDATE, 0, 4, 10000, EF_H2_B_UPDATES), EF_H2_UPDATES_FREE);
@@ -314,6 +343,7 @@ int main(void) {
     test_settings_and_pings();
     test_overhead();
     test_a_long_answer_brings_many_pings();
+    test_empty_data();
     test_updates();
     test_a_long_body_brings_many_updates();
     test_backends();

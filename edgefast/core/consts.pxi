@@ -37,7 +37,7 @@ cdef enum:
     FLUSH_STALLS = 30  # looks, LINGER_MS apart, at which a closing connection's peer may have taken nothing
     IDLE_GRACE_MS = 3000  # an idle connection that is to go may still bring one request
     LINGER_MS = 1000  # read and drop after an error answer, so that the client sees the answer and no reset
-    LINGER_BYTES = 4194304  # at most that many
+    LINGER_BYTES = 4194304  # at most that many; of a stream of HTTP/2 whose answer is out, so many are read before its window stays shut
     MAX_INFORMATIONAL = 10  # 1xx answers per request
     PEEK_AFTER_MS = 50  # a pooled connection that idled longer is checked for EOF with one recv(MSG_PEEK)
     MIRROR_LIMIT = 65536  # bytes a mirrored request may lag behind before it is dropped
@@ -67,6 +67,7 @@ cdef enum:
     AUTH_TRIES = 3  # connections that a call may need: an old one may have ended, another endpoint may be there
     AUTH_TIMEOUT_MOST = 60000  # ms; ceiling of a call's timeout
     ACCEPT_ENCODING = 256  # bytes of a client's list of encodings; a longer one says nothing
+    VALIDATORS = 1024  # bytes of a client's If-None-Match that are looked at
     PRESSES = 256  # answers of a worker that are encoded at one time (docs/policies.md)
     PRESS_SLICE = 16384  # bytes that are encoded at once: about 100 us
     FAULT_DELAYS = 1024  # requests of a worker that wait on purpose (docs/policies.md)
@@ -100,6 +101,7 @@ cdef enum:
     H2_PACE_MS = 334  # between looks at these: EF_H2_CANCELS_RATE each second
     H2_NOTICE_MS = 1000  # between the two GOAWAY frames of a drain: what the client opened meanwhile is on its way
     H2_PING_MS = 10000  # until a client has to have answered our PING
+    H2_EARLY_MS = 1000  # from the end of an answer that came before its request's end to RST_STREAM(NO_ERROR): curl 7.88 drops an answer that is reset at once
     H2_PAIRS = 512  # fields of an answer: what a backend may send, and what rules add
     H2_BLOCK = 1024  # bytes of the smallest queue of a stream's body: what the allocator gives without a search
     H2_HEAD = 1048576  # bytes of an answer's head, coded: four times EF_MAX_HEAD, for what rules add to the largest of a backend's

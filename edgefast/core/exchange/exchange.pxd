@@ -35,6 +35,7 @@ cdef class Attempts(UpstreamUser):
         Backend backend
         Press press             # what encodes its answer, or says that it might; None: nothing does
         bytes accepts           # Accept-Encoding of its client, where a policy asks for it; None: there is none
+        bytes validators        # If-None-Match of its client, likewise
         bytes handed            # lines with its client's new cookies (guard/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
         NamedSession session    # what it says of its session; None: its rule has none
         Override override       # what is answered when the backend's answer has been read; None: that one
@@ -62,7 +63,6 @@ cdef class Attempts(UpstreamUser):
         size_t timeout_at       # where grpc-timeout has its digits in `head`; 0: it has none
         unsigned method
         bytes up_protocol       # of the last try
-        bint grpc               # it is gRPC: what the proxy itself says to it is, too (grpc.pyx)
         bint grpc_answer        # its answer is, and may end with a status at any time
         GrpcWeb web             # it came as gRPC-Web, and so goes its answer; None: it did not
         bint expects_body       # the client announced a body

@@ -15,6 +15,7 @@ cdef class Mirror(UpstreamUser):
         self.outlier, self.breaker, self.check, self.panic = ex.outlier, ex.breaker, ex.check, ex.panic
         self.method = ex.method
         self.unsized = ex.unsized
+        self.grpc = ex.grpc
         self.announced = ex.announced
         self.takes_trailers = ex.takes_trailers
         self.balance, self.hash_key, self.zones = ex.balance, ex.hash_key, ex.zones

@@ -92,6 +92,7 @@ cdef class Spares(Watched):
         ex.override = None
         ex.press = None
         ex.accepts = None
+        ex.validators = None
         ex.handed = None
         ex.session = None
         ex.verdict = None

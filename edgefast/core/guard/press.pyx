@@ -2,13 +2,14 @@
 #
 # In: the request's Accept-Encoding, the head and the bytes of an answer. Out: the same, encoded, at most a small read of it (READ_SMALL) before it is
 # others' turn; what comes without a length goes on as it comes. What a client must be able to tell apart is said: Content-Encoding, Vary, an ETag that
-# is weak. Of a worker PRESSES answers are encoded at one time, whose memory that bounds; others go on as they are. Must never encode what is a part of
+# is weak; a 304 says the same of the answer that its client has. Of a worker PRESSES answers are encoded at one time, whose memory that bounds; others go on as they are. Must never encode what is a part of
 # something (206), what its server wants left alone (no-transform), or what has an encoding; nor end an answer whose backend has not ended it.
 
 cdef uint32_t HASH_ACCEPT_ENCODING = ef_name_hash(<const uint8_t *>b"accept-encoding", 15)
 cdef uint32_t HASH_CONTENT_ENCODING = ef_name_hash(<const uint8_t *>b"content-encoding", 16)
 cdef uint32_t HASH_CONTENT_RANGE = ef_name_hash(<const uint8_t *>b"content-range", 13)
 cdef uint32_t HASH_CACHE_CONTROL = ef_name_hash(<const uint8_t *>b"cache-control", 13)
+cdef uint32_t HASH_IF_NONE_MATCH = ef_name_hash(<const uint8_t *>b"if-none-match", 13)
 cdef uint32_t HASH_ETAG = ef_name_hash(<const uint8_t *>b"etag", 4)
 cdef uint32_t HASH_VARY = ef_name_hash(<const uint8_t *>b"vary", 4)
 cdef frozenset _OF_BYTES = frozenset((b"accept-ranges", b"content-digest", b"digest", b"content-md5"))  # of what is not sent
@@ -27,22 +28,35 @@ cdef bint is_plain_type(bytes kind):
 
 
 cdef int learn_encodings(Exchange ex, const uint8_t *base, const ef_head *head) except -1:
-    """What the client takes, of a request on its way to a backend; its lines are one list (RFC 9110 5.3), none where it is longer than it is read."""
+    """The Accept-Encoding and If-None-Match that the client sent. Several lines are one list (RFC 9110 5.3); a list that is too long is ignored."""
+    ex.accepts = list_of(base, head, HASH_ACCEPT_ENCODING, b"accept-encoding", ACCEPT_ENCODING)
+    ex.validators = list_of(base, head, HASH_IF_NONE_MATCH, b"if-none-match", VALIDATORS)
+    return 0
+
+
+cdef bytes list_of(const uint8_t *base, const ef_head *head, uint32_t hashed, bytes name, size_t most):
+    """All lines of a field, joined; None: the head has no such line, or they are longer than `most` bytes."""
     cdef const ef_span *span
     cdef bytes found = None, value
     cdef size_t size = 0
     cdef uint16_t i
     for i in range(head.n_spans):
         span = &head.spans[i]
-        if is_named(base, <ef_span *>span, HASH_ACCEPT_ENCODING, "accept-encoding", 15):
+        if is_named(base, <ef_span *>span, hashed, PyBytes_AS_STRING(name), <uint32_t>PyBytes_GET_SIZE(name)):
             size += <size_t>span.val_len + 1
-            if size > ACCEPT_ENCODING:
-                found = None
-                break
+            if size > most:
+                return None
             value = base[span.val_off:span.val_off + span.val_len]
             found = value if found is None else found + b"," + value
-    ex.accepts = found
-    return 0
+    return found
+
+
+cdef bint was_encoded(Exchange ex, tuple encodings, bytes etag):
+    """The client's stored answer with this strong ETag was encoded: its ETag is weak there. A client that does not say gets what its
+    Accept-Encoding gives."""
+    if ex.validators is not None and etag in ex.validators:
+        return b"W/" + etag in ex.validators
+    return ex.accepts is not None and bool(choose_encoding(ex.accepts.decode("latin-1"), encodings))
 
 
 cdef bint may_encode(Exchange ex) noexcept:
@@ -65,11 +79,12 @@ cdef class Compression:
         cdef list gone = []
         cdef Press press
         cdef uint16_t i
+        cdef bint unchanged = head.response_status == 304
         if (
-            (head.body == EF_BODY_NONE and ex.method != EF_M_HEAD) or ex.grpc or ex.up.tunnel
+            (head.body == EF_BODY_NONE and ex.method != EF_M_HEAD and not unchanged) or ex.grpc or ex.up.tunnel
             or head.response_status < 200 or head.response_status == 204 or head.response_status == 205
-            or head.response_status == 206 or head.response_status == 304
-            or (head.body == EF_BODY_LENGTH and head.content_length < self.min_size)
+            or head.response_status == 206
+            or (head.body == EF_BODY_LENGTH and head.content_length < self.min_size and not unchanged)
         ):
             return None
         for i in range(head.n_spans):
@@ -92,10 +107,17 @@ cdef class Compression:
                 gone.append(i)
             elif span.id == EF_H_CONTENT_LENGTH or base[span.name_off:span.name_off + span.name_len].lower() in _OF_BYTES:
                 gone.append(i)
-        if kind is None or not is_plain_type(kind):
+        if not is_plain_type(kind) if kind is not None else not unchanged:  # a 304 says no type (RFC 9110 15.4.5)
             return None
         press = Press.__new__(Press)
         press.lines = b"" if b"accept-encoding" in vary or b"*" in vary else b"vary: Accept-Encoding\r\n"
+        if unchanged:
+            if etag != NULL:
+                value = base[etag.val_off:etag.val_off + etag.val_len]
+                if not value.startswith(b"W/") and was_encoded(ex, self.encodings, value):
+                    press.lines += b"etag: W/%b\r\n" % value
+                    etag.flags |= EF_SPAN_HOP
+            return press
         if ex.method == EF_M_HEAD:  # it says of what its answer depends, and has nothing to encode
             return press
         name = choose_encoding(ex.accepts.decode("latin-1"), self.encodings) if ex.accepts is not None else ""

@@ -47,7 +47,8 @@ cdef class H2Requester(Outbound):
             if trailers.size:
                 out_reserve(&self.out.trailers, trailers.size)
                 out_raw(&self.out.trailers, trailers.data, trailers.size)
-        if head != NULL and self.submit(head, total or not end or trailers.size):
+        # gRPC servers wait for END_STREAM on a DATA frame, also when the call has no message (doc/PROTOCOL-HTTP2.md, EOS)
+        if head != NULL and self.submit(head, total or not end or trailers.size or self.user.grpc):
             return session.fail_later(<H2Call>self)
         if self.out.queue.len > session.connection.buffer_bytes:
             self.write_paused = True

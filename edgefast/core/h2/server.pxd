@@ -10,7 +10,8 @@ cdef class H2Responder(Inbound):
         size_t counted          # bytes of memory that the session and the engine know of
         size_t unconsumed       # bytes of the request's body that the client's window is not told of yet
         int64_t reads_until     # ms; what the client has taken of the queue, or of an end, is enough until then (answerRate)
-        int64_t end_by          # ms; a tunnel is over, and its client ends its half until then; 0: not so
+        int64_t end_by          # ms; the last of the answer is out, and its client ends its half until then; 0: not so
+        size_t dropped          # bytes of the request's body that came after the exchange had ended
         int64_t left            # body bytes still to come; -1: nobody knows
         bytes key               # Sec-WebSocket-Key of a tunnel; None: no tunnel asked for
         bint tunnel             # the backend has agreed
@@ -26,7 +27,7 @@ cdef class H2Responder(Inbound):
     cdef int say(self, Out *out) except -1
     cdef int more(self) except -1
     cdef void wait_for_window(self) noexcept
-    cdef void await_end(self) noexcept
+    cdef void await_end(self, int64_t wait) noexcept
     cdef int reset(self, uint32_t code) except -1
     cdef int refuse(self, int status, bytes reason, bytes why) except -1
     cdef void look_at_room(self) noexcept

@@ -98,10 +98,7 @@ cdef int h2_on_sent(nghttp2_session *frames, const nghttp2_frame *frame, void *u
     elif (frame.hd.type == NGHTTP2_DATA or frame.hd.type == NGHTTP2_HEADERS) and frame.hd.flags & NGHTTP2_FLAG_END_STREAM:
         stream = h2_stream(frames, frame.hd.stream_id)
         if stream is not None and not stream.request_over:
-            if stream.tunnel:
-                stream.await_end()
-            else:
-                nghttp2_submit_rst_stream(frames, NGHTTP2_FLAG_NONE, frame.hd.stream_id, NGHTTP2_NO_ERROR)
+            stream.await_end(LINGER_MS if stream.tunnel else H2_EARLY_MS)
     return 0
 
 

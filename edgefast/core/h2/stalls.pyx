@@ -59,13 +59,14 @@ cdef bint h2_takes(H2Server session, int64_t now) except -1:
 
 
 cdef int h2_look_at_streams(H2Server session, int64_t now) except -1:
-    """Answers that are complete, and whose client takes nothing of them, or not their end, have nobody else who ends them; nor have
-    tunnels whose backend has ended them."""
+    """Resets streams that only their client could end: complete answers that it does not read, and requests and tunnels whose answer ended
+    before them."""
     cdef H2Stream stream
     for stream in list(session.streams.values()):
         if stream.end_by:
             if stream.end_by <= now:
-                stream.reset(NGHTTP2_NO_ERROR)
+                if not stream.is_reset:
+                    stream.reset(NGHTTP2_NO_ERROR)
             elif not session.look_at or session.look_at > stream.end_by:
                 session.look_at = stream.end_by
         elif (stream.out.queue.len or stream.out.ended) and now - stream.reads_until >= session.port.settings.stream_idle_timeout:

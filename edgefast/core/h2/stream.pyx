@@ -52,8 +52,12 @@ cdef class H2Stream(H2Responder):
                 self.engine.count(G_H2_MALFORMED)
                 return self.reset(NGHTTP2_PROTOCOL_ERROR)
             self.left -= n
-        if ex is None or (self.key is not None and not self.tunnel):  # nobody wants it
-            nghttp2_session_consume(session.frames, self.id, n)
+        if ex is None or (self.key is not None and not self.tunnel):  # it is read and dropped
+            self.dropped += n
+            if self.dropped <= LINGER_BYTES:
+                nghttp2_session_consume(session.frames, self.id, n)
+            else:
+                nghttp2_session_consume_connection(session.frames, n)
             if self.key is not None and not self.answered:  # there is no tunnel yet, and maybe never: it must not be lost silently
                 self.engine.count(G_H2_MALFORMED)
                 return self.reset(NGHTTP2_PROTOCOL_ERROR)

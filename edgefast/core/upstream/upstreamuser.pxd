@@ -35,6 +35,7 @@ cdef class UpstreamUser(Timer):
         int64_t slow_start  # ms in which a new endpoint comes to its share; 0: at once
         EndpointCheck check # by which endpoints may be out; None: by none
         uint32_t panic      # percent of endpoints; fewer that are not out, and all are used
+        bint grpc           # a gRPC call: its request ends with a DATA frame, and own answers are gRPC's (grpc.pyx)
         bint probing        # it only wants to know how its endpoint is (probe.pyx)
         bint counted        # as a try of a cluster's, before it has an endpoint
         bint waiting

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from h2.events import StreamEnded, TrailersReceived
 
+from core.client import make_request
 from core.exchange.test_grpc import grpc_head
 from core.fleets import ROW, make_cluster, make_fleet, make_listener, make_rule
 from core.h2.backend import Ask, H2Backend
+from core.h2.test_both import HEAD, begin, events
 from core.world import World
 from edgefast import ir
 
@@ -46,9 +49,11 @@ class Turns:
         self.answers = answers
         self.backend = H2Backend(self._answer)
         self.bodies: list[bytes] = []
+        self.alone: list[bool] = []  # requests whose END_STREAM was on HEADERS
 
     def _answer(self, ask: Ask) -> None:
         self.bodies.append(ask.body)
+        self.alone.append(ask.alone)
         self.answers[min(len(self.bodies), len(self.answers)) - 1](ask)
 
 
@@ -82,6 +87,48 @@ async def test_again(world: World) -> None:
     assert world.counters.row(ROW)["retries"] == 1
     (line,) = world.lines()
     assert (line["grpc_status"], line["tries"], line["flags"]) == ("OK", 2, "RT")
+
+
+@pytest.mark.parametrize("ends", ["head", "data", "late data", "trailers"])
+async def test_a_call_without_a_message(world: World, ends: str) -> None:
+    """END_STREAM is on a DATA frame in each try and in the copy: grpc-go never ends a call that has it on HEADERS."""
+    turns, mirror = Turns(alone(UNAVAILABLE), whole), Turns(whole)
+    for one in (turns, mirror):
+        world.keep(await one.backend.start())
+    settings = ir.GrpcSettings(retry_codes=(UNAVAILABLE,), retry_backoff=1)
+    listener = make_listener(grpc=settings, http2=ir.Http2Settings(enabled=True))
+    clusters = (
+        make_cluster(turns.backend.port, name="main", protocol="h2"),
+        make_cluster(mirror.backend.port, name="mirror", protocol="h2"),
+    )
+    rule = make_rule("main", mirrors=(ir.Mirror(cluster="mirror"),))
+    client, frames = await begin(world, await world.serve(make_fleet(listener, rule, *clusters)))
+    frames.send_headers(1, [*HEAD, KIND, ("te", "trailers")], end_stream=ends == "head")
+    if ends == "late data":
+        await client.send(frames.data_to_send())
+        await world.until(lambda: len(turns.backend.asks) == len(mirror.backend.asks) == 1)
+    if "data" in ends:
+        frames.send_data(1, b"", end_stream=True)
+    elif ends == "trailers":
+        frames.send_headers(1, [("x-a", "b")], end_stream=True)
+    await client.send(frames.data_to_send())
+    found = await events(client, frames, StreamEnded)
+    (trailers,) = [one.headers for one in found if isinstance(one, TrailersReceived)]
+    assert ("grpc-status", "0") in (trailers or ())
+    await world.until(lambda: len(mirror.alone) == 1)
+    assert turns.alone == [False] * 2 and mirror.alone == [False]
+    assert {*turns.bodies, *mirror.bodies} == {b""}
+
+
+async def test_a_call_of_length_0(world: World) -> None:
+    turns = Turns(whole)
+    world.keep(await turns.backend.start())
+    port = await world.serve(make_fleet(make_cluster(turns.backend.port, protocol="h2")))
+    client = await world.client(port)
+    answer = await client.ask(make_request(method="POST", headers=[KIND], body=b""))
+    assert (answer.status, answer.body, turns.alone) == (200, bytes(5), [False])
+    answer = await client.ask(make_request(method="POST", body=b""))  # others have no such frame
+    assert turns.alone == [False, True]
 
 
 async def test_as_often_as_it_says(world: World) -> None:

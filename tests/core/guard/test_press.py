@@ -174,9 +174,7 @@ async def test_a_fast_backend_is_read_in_small_pieces(world: World) -> None:
     assert 0 < most <= 65536
 
 
-@pytest.mark.parametrize(
-    ("status", "method"), [(206, "GET"), (204, "GET"), (304, "GET"), (200, "HEAD")]
-)
+@pytest.mark.parametrize(("status", "method"), [(206, "GET"), (204, "GET"), (200, "HEAD")])
 async def test_what_is_a_part_or_nothing_stays(world: World, status: int, method: str) -> None:
     body = TEXT if status == 206 or method == "HEAD" else b""
     raw = make_response(body, status, PLAIN)
@@ -186,6 +184,36 @@ async def test_what_is_a_part_or_nothing_stays(world: World, status: int, method
     answer = await client.ask(asking(method=method), head=method == "HEAD")
     assert answer.status == status and answer.value("content-encoding") is None
     assert answer.value("vary") == ("Accept-Encoding" if method == "HEAD" else None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "etag", "vary"),
+    [
+        # what the client has of it says whether that was encoded
+        ([("accept-encoding", "gzip"), ("if-none-match", 'W/"v1"')], (), 'W/"v1"', True),
+        ([("if-none-match", '"v0", W/"v1"')], (), 'W/"v1"', True),
+        ([("accept-encoding", "gzip"), ("if-none-match", '"v1"')], (), '"v1"', True),
+        # else what it takes
+        ([("accept-encoding", "gzip"), ("if-modified-since", "x")], (), 'W/"v1"', True),
+        ([("accept-encoding", "gzip"), ("if-none-match", "*")], PLAIN, 'W/"v1"', True),
+        ([("if-modified-since", "x")], (), '"v1"', True),
+        # answers that are never encoded
+        ([("accept-encoding", "gzip")], (("content-type", "image/png"),), '"v1"', False),
+        ([("accept-encoding", "gzip")], (("cache-control", "no-transform"),), '"v1"', False),
+        ([("accept-encoding", "gzip")], (("content-encoding", "br"),), '"v1"', False),
+    ],
+)
+async def test_a_304_says_what_its_200_does(
+    world: World, asked: list[tuple[str, str]], told: Any, etag: str, vary: bool
+) -> None:
+    """RFC 9110 15.4.5: Vary, and the ETag that the client knows."""
+    raw = make_response(b"", 304, (("etag", '"v1"'), *told))
+    client, _ = await serve(world, lambda call: raw.replace(b"content-length: 0\r\n", b""))
+    answer = await client.ask(make_request(headers=asked))
+    assert (answer.status, answer.value("etag")) == (304, etag)
+    assert answer.value("vary") == ("Accept-Encoding" if vary else None)
+    assert sum(name == "etag" for name, _ in answer.headers) == 1
+    assert (await client.ask(make_request(headers=asked))).status == 304
 
 
 async def test_what_is_said_of_it(world: World) -> None:

@@ -39,6 +39,7 @@ class Ask:
         self.fields = fields
         self.body = b""
         self.trailers: Fields = []
+        self.alone = False  # END_STREAM was on its head
         self.ended = False
         self.reset: int | None = None
 
@@ -119,6 +120,7 @@ class Link(asyncio.Protocol):
             case RequestReceived():
                 assert event.stream_id and event.headers
                 ask = Ask(self, event.stream_id, [(str(k), str(v)) for k, v in event.headers])
+                ask.alone = event.stream_ended is not None
                 self.asks[event.stream_id] = ask
                 self.backend.take(ask)
             case DataReceived():

@@ -159,6 +159,15 @@ def test_empty_frames(site: Site) -> None:
         expect_calm(site, client, "overhead", before)
 
 
+def test_empty_data(site: Site) -> None:
+    """DATA frames without a byte, on a request that is open: a thousand, and a few each second."""
+    before = breaches(site, "overhead")
+    with settled(site) as client:
+        client.send(frame(1, 4, 3, Encoder().encode([(":method", "POST"), *HEAD[1:]])))
+        client.send(frame(0, 0, 3) * 5000)
+        expect_calm(site, client, "overhead", before)
+
+
 def test_window_updates(site: Site) -> None:
     """CVE-2019-9511: windows opened byte by byte."""
     before = breaches(site, "updates")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
 from wire.http2.client import CEILING, PREFACE, H2Client
+from wire.http2.programs import installed
 
 LARGE = bytes(range(256)) * 4000
 
@@ -118,13 +121,31 @@ def test_continue(client: H2Client) -> None:
 
 
 def test_answer_before_the_body_ends(client: H2Client) -> None:
-    """The whole answer, then RST_STREAM(NO_ERROR); the connection goes on."""
-    number = client.ask([("content-length", "2000000")], method="POST", end=False)
-    answer = client.finish(number)
-    assert (answer.status, answer.ended) == (413, True)
+    """The whole answer, then a moment for the client to end its half, then RST_STREAM(NO_ERROR); the connection goes on."""
+    length = [("content-length", "2000000")]
+    reset = client.ask(length, method="POST", end=False)
+    answer = client.finish(reset)
+    assert (answer.status, answer.ended, answer.reset) == (413, True, None)
+    ended = client.ask(length, method="POST", end=False)
+    assert client.finish(ended).status == 413
+    client.streams[ended].ended = False  # its body goes on all the same, further than its window
+    client.body(ended, bytes(2_000_000))
     client.read(lambda: answer.reset is not None)
     assert answer.reset == 0
     assert client.get().status == 200
+    assert client.streams[ended].reset is None
+
+
+def test_curl_reads_an_answer_before_the_body_ends(site: Site, tmp_path: Path) -> None:
+    """curl 7.88 drops what comes with a reset."""
+    body = tmp_path / "body"
+    body.write_bytes(bytes(3_000_000))
+    command = [installed("curl", "curl"), "--silent", "--show-error", "--noproxy", "*"]
+    command += ["--http2-prior-knowledge", "--max-time", "20", "--write-out", "%{http_code} "]
+    url = f"http://127.0.0.1:{site.port}/"
+    for options in (["--header", "expect:", "--data-binary", f"@{body}"], ["-T", str(body)]):
+        done = subprocess.run([*command, *options, url], capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == ("413 ", "")
 
 
 def test_answer_that_is_cut(client: H2Client) -> None:
