@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from edgefast.providers.names import index_files, key_of
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.providers.watch import Watch
 from edgefast.reasons.word import Word
+from edgefast.resources.decode.annotatedguard import find_annotated_guard
 from edgefast.resources.decode.decode import DecodeCache, decode_documents
 from edgefast.resources.decode.document import DEFAULT_NAMESPACE
 from edgefast.resources.decode.newerpolicy import note_newer_files
@@ -79,6 +80,7 @@ class _File(NamedTuple):
     kept: Kept = Kept()  # the last of `objects`, which are not in it any more in sound form
     refused: tuple[Refused, ...] = ()
     policies: tuple[ForeignPolicy, ...] = ()
+    guarded: tuple[ForeignPolicy, ...] = ()  # objects with annotations that decide access
 
     @property
     def sound(self) -> tuple[tuple[Key, Loaded], ...]:
@@ -274,6 +276,7 @@ class FileSource:
             kept,
             decoded.refused,
             decoded.policies,
+            _find_guarded(objects + kept.objects),
         )
 
     # --- all files ------------------------------------------------------------------------------
@@ -288,7 +291,7 @@ class FileSource:
             self._snapshot.replace(changed, removed),
             refused=self._refused(),
             unread=not all(file.read for file in files),
-            foreign_policies=policies,
+            foreign_policies=(*policies, *(one for file in files for one in file.guarded)),
         )
         self._index = index
 
@@ -326,6 +329,7 @@ def _differ(before: dict[str, _File], after: dict[str, _File]) -> bool:
         before[name].objects is not file.objects
         or before[name].problems != file.problems
         or before[name].policies != file.policies
+        or before[name].guarded != file.guarded
         or before[name].refused is not file.refused  # what keeps its place closed
         for name, file in after.items()
     )
@@ -382,3 +386,8 @@ def _problem(name: str, reason: Word, message: str) -> Problem:
 
 def _unreadable(name: str, error: OSError) -> Problem:
     return _problem(name, "Invalid", f"cannot be read: {error.strerror or error}")
+
+
+def _find_guarded(objects: Iterable[tuple[Key, Loaded]]) -> tuple[ForeignPolicy, ...]:
+    found = (find_annotated_guard(one) for _, one in objects)
+    return tuple(one for one in found if one is not None)
