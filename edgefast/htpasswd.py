@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hmac
 from base64 import b64encode
+from collections.abc import Iterable
 from hashlib import md5, sha1
 
-__all__ = ["is_apr1", "is_quick", "verify"]
+__all__ = ["find_decoys", "is_apr1", "is_quick", "verify", "work_of"]
 
 _APR1 = b"$apr1$"
 _LETTERS = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -26,6 +27,20 @@ def is_quick(kept: bytes) -> bool:
 def is_apr1(kept: bytes) -> bool:
     """Tell whether a hash is Apache's own."""
     return kept.startswith(_APR1)
+
+
+def work_of(kept: bytes) -> bytes:
+    """Return what a hash costs: hashes with equal keys cost the same, and cheaper kinds sort first. b"": next to nothing."""
+    if is_quick(kept):
+        return b""
+    return _APR1 if is_apr1(kept) else b"bcrypt " + kept[4:6]
+
+
+def find_decoys(hashes: Iterable[bytes]) -> tuple[bytes, ...]:
+    """Return one slow hash for each cost that these have, cheaper kinds first. Whoever tries a password against all of them, with the
+    user's own hash in place of the one of its cost, spends the same time for every user and for names that no user has."""
+    found = {work_of(one): one for one in hashes if not is_quick(one)}
+    return tuple(found[work] for work in sorted(found))
 
 
 def verify(kept: bytes, password: bytes) -> bool:

@@ -72,6 +72,7 @@ class JwtProvider(Struct, frozen=True, gc=False):
     claim_headers: tuple[
         tuple[str, str], ...
     ] = ()  # (header of the request to the backend, path of the claim, "a.b")
+    require_expiration: bool = True  # a token without `exp` is refused
 
 
 class Jwt(Struct, frozen=True, gc=False):

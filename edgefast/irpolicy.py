@@ -18,7 +18,7 @@ from edgefast.irbackend import (
     RetryConstraint,
     SessionPersistence,
 )
-from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, Jwt
+from edgefast.ircredential import AccessToken, ApiKeyAuth, BasicAuth, CredentialPlaces, Jwt
 from edgefast.irtelemetry import Struct
 
 PathKind = Literal["exact", "prefix", "regex"]
@@ -145,6 +145,8 @@ class PolicyUnit(Struct, frozen=True, gc=False):
     jwt: Jwt | None = None
     ext_auth: ExtAuth | None = None
     traffic: Traffic | None = None
+    # Of a broken one: where requests carry credentials for it, which no log shows.
+    places: tuple[CredentialPlaces, ...] = ()
 
 
 class DirectResponse(Struct, frozen=True, gc=False):

@@ -15,7 +15,14 @@ import click
 
 from edgefast import ir
 from edgefast.cli.inputs import Inputs, read_inputs
-from edgefast.cli.options import Format, adopt_option, config_option, files_option, output_option
+from edgefast.cli.options import (
+    Format,
+    adopt_option,
+    config_option,
+    files_option,
+    ignore_option,
+    output_option,
+)
 from edgefast.cli.output import escape_control, has_colour, write_value
 from edgefast.problem import Problem, ask_for_more, page_of
 from edgefast.translate.pipeline import translate
@@ -26,6 +33,7 @@ from edgefast.translate.translation import Translation
 @files_option
 @config_option
 @adopt_option
+@ignore_option
 @click.option("--strict", is_flag=True, help="Exit 1 for warnings too.")
 @output_option("table")
 @click.pass_context
@@ -34,11 +42,14 @@ def check(
     files: tuple[Path, ...],
     config: Path | None,
     adopt: bool,
+    ignore_foreign_policies: bool,
     strict: bool,
     output: Format,
 ) -> None:
     """Find problems in files: exit 0 all is served, 1 something is not, 2 wrong usage."""
-    inputs = read_inputs(files, config, adopt=adopt)
+    inputs = read_inputs(
+        files, config, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
+    )
     translation = translate(inputs.reading.snapshot, inputs.settings)
     refused = _check_keys(translation.ir.fleets)
     problems = collect_problems(inputs, translation, refused)

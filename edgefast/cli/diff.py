@@ -17,7 +17,13 @@ from edgefast.cli.diff_live import translate_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
 from edgefast.cli.mistakes import tell_adopted, tell_mistakes
-from edgefast.cli.options import Format, adopt_option, config_option, output_option
+from edgefast.cli.options import (
+    Format,
+    adopt_option,
+    config_option,
+    ignore_option,
+    output_option,
+)
 from edgefast.cli.output import escape_control, has_colour, write_value
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
@@ -37,6 +43,7 @@ _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
 )
 @config_option
 @adopt_option
+@ignore_option
 @click.option(
     "--cluster",
     is_flag=True,
@@ -54,6 +61,7 @@ def diff_command(
     namespace: str | None,
     config: Path | None,
     adopt: bool,
+    ignore_foreign_policies: bool,
     cluster: bool,
     output: Format,
 ) -> None:
@@ -66,6 +74,8 @@ def diff_command(
     )
     if adopt and (live or cluster):
         raise click.UsageError("--adopt: not with --live or --cluster")
+    if ignore_foreign_policies and (live or cluster):
+        raise click.UsageError("--ignore-foreign-policies: not with --live or --cluster")
     if live:
         where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
         opened = open_cluster(where)
@@ -74,7 +84,16 @@ def diff_command(
         finally:
             opened.close()
     elif len(paths) == 2:
-        before, after = (_translate(one, config, cluster=cluster, adopt=adopt) for one in paths)
+        before, after = (
+            _translate(
+                one,
+                config,
+                cluster=cluster,
+                adopt=adopt,
+                ignore_foreign_policies=ignore_foreign_policies,
+            )
+            for one in paths
+        )
     else:
         raise click.UsageError("give OLD and NEW, or --live and files")
     tell_adopted((*before.problems, *after.problems))
@@ -94,8 +113,21 @@ def diff_command(
     ctx.exit(3 if found.breaks or found.opens else 1 if found.changes else 0)
 
 
-def _translate(path: Path, config: Path | None, *, cluster: bool, adopt: bool) -> Translation:
-    inputs = read_inputs([path], config, standalone=not cluster, adopt=adopt)
+def _translate(
+    path: Path,
+    config: Path | None,
+    *,
+    cluster: bool,
+    adopt: bool,
+    ignore_foreign_policies: bool,
+) -> Translation:
+    inputs = read_inputs(
+        [path],
+        config,
+        standalone=not cluster,
+        adopt=adopt,
+        ignore_foreign_policies=ignore_foreign_policies,
+    )
     tell_mistakes(str(path), inputs.problems)
     return translate(inputs.reading.snapshot, inputs.settings)
 

@@ -22,7 +22,13 @@ from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import LiveError, Where, check_live, live_options, open_cluster
 from edgefast.cli.mistakes import tell_adopted
-from edgefast.cli.options import Format, adopt_option, config_option, output_option
+from edgefast.cli.options import (
+    Format,
+    adopt_option,
+    config_option,
+    ignore_option,
+    output_option,
+)
 from edgefast.cli.output import has_colour, write_value
 from edgefast.why import AskError, Explanation, Served, Told, read_ask, read_dump
 from edgefast.why.explain import explain
@@ -51,6 +57,7 @@ T = TypeVar("T")
 @click.option("-n", "--namespace", help="With --live: only Gateways of this namespace.")
 @config_option
 @adopt_option
+@ignore_option
 @click.option(
     "-H", "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="As of curl."
 )
@@ -85,6 +92,7 @@ def explain_command(
     namespace: str | None,
     config: Path | None,
     adopt: bool,
+    ignore_foreign_policies: bool,
     headers: tuple[str, ...],
     source: str,
     tls_sni: str | None,
@@ -101,6 +109,8 @@ def explain_command(
         raise click.UsageError("give one of -f FILE|DIR, --admin ADDRESS and --live")
     if adopt and not files:
         raise click.UsageError("--adopt: only with -f")
+    if ignore_foreign_policies and not files:
+        raise click.UsageError("--ignore-foreign-policies: only with -f")
     check_live(
         live,
         kubeconfig=kubeconfig,
@@ -136,7 +146,10 @@ def explain_command(
             _ask_explanation, admin, method, url, headers, source, tls_sni, most
         )
     else:
-        found = explain(_read_files(files, config, adopt=adopt), ask, most=most)
+        served = _read_files(
+            files, config, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
+        )
+        found = explain(served, ask, most=most)
     if output == "table":
         _write(found)
     else:
@@ -157,11 +170,15 @@ def _is_served(kind: str, check: str) -> bool:
     return kind in ("backend", "redirect") or check == "cors"
 
 
-def _read_files(files: tuple[Path, ...], config: Path | None, *, adopt: bool) -> Served:
+def _read_files(
+    files: tuple[Path, ...], config: Path | None, *, adopt: bool, ignore_foreign_policies: bool
+) -> Served:
     from edgefast.translate.pipeline import translate
     from edgefast.why import serve_translation
 
-    inputs = read_inputs(files, config, adopt=adopt)
+    inputs = read_inputs(
+        files, config, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
+    )
     translation = translate(inputs.reading.snapshot, inputs.settings)
     found = collect_problems(inputs, translation)
     tell_adopted(found)

@@ -33,10 +33,12 @@ def read_inputs(
     *,
     standalone: bool = True,
     adopt: bool = False,
+    ignore_foreign_policies: bool = False,
 ) -> Inputs:
     """Read and decode everything; the settings carry the time, so that expired certificates are found.
 
     `standalone`: the settings are those of `edgefast run`, else those of a controller. `adopt`: of files for another one.
+    `ignore_foreign_policies`: what policies of other projects protect is served open.
     """
     reading = FileSource(paths).read()
     loaded, wrong = read_config(config, standalone=standalone)
@@ -45,6 +47,7 @@ def read_inputs(
         standalone=standalone,
         now=int(time.time()),
         adopt=adopt,
+        ignore_foreign_policies=ignore_foreign_policies,
     )
     return Inputs(reading, settings, (*wrong, *reading.problems))
 

@@ -40,6 +40,12 @@ adopt_option = click.option(
     help="Take every GatewayClass for ours and leave parameters of other projects aside.",
 )
 
+ignore_option = click.option(
+    "--ignore-foreign-policies",
+    is_flag=True,
+    help="Serve what policies of other projects protect, WITHOUT them. By default it answers 500.",
+)
+
 admin_option = click.option(
     "--admin",
     default=DEFAULT_ADMIN,

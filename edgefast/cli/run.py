@@ -20,7 +20,7 @@ import uvloop
 
 from edgefast.cli.check import render_line
 from edgefast.cli.inputs import read_config
-from edgefast.cli.options import adopt_option, config_option
+from edgefast.cli.options import adopt_option, config_option, ignore_option
 from edgefast.cli.serving import (
     WILDCARDS,
     check_start,
@@ -62,6 +62,7 @@ from edgefast.translate.settings import Settings, settings_from
 )
 @config_option
 @adopt_option
+@ignore_option
 @serving_options
 @click.option(
     "--settle-time",
@@ -83,6 +84,7 @@ def run(
     files: tuple[Path, ...],
     config: Path | None,
     adopt: bool,
+    ignore_foreign_policies: bool,
     settings: ProxySettings,
     settle: float,
     take_over: bool,
@@ -101,9 +103,16 @@ def run(
     try:
         with in_words():
             source = FileSource(files, settle=settle)
-            uvloop.run(
-                _serve(source, gateway, problems, settings, adopt=adopt, take_over=take_over)
+            serving = _serve(
+                source,
+                gateway,
+                problems,
+                settings,
+                adopt=adopt,
+                ignore_foreign_policies=ignore_foreign_policies,
+                take_over=take_over,
             )
+            uvloop.run(serving)
     except* (ServerTaken, TakeOverRefused) as group:
         give_up("; ".join(str(one) for one in group.exceptions))
     except* NothingServed:
@@ -117,6 +126,7 @@ async def _serve(
     settings: ProxySettings,
     *,
     adopt: bool,
+    ignore_foreign_policies: bool,
     take_over: bool,
 ) -> NoReturn:
     inherited = receive_sockets(os.environ)
@@ -139,7 +149,12 @@ async def _serve(
         addresses = tuple(one for one in settings.binds if one not in WILDCARDS)
         now = int(time.time())
         return settings_from(
-            gateway, addresses=addresses, now=now, tracing=has_tracing(), adopt=adopt
+            gateway,
+            addresses=addresses,
+            now=now,
+            tracing=has_tracing(),
+            adopt=adopt,
+            ignore_foreign_policies=ignore_foreign_policies,
         )
 
     agent.on_problems = report_problems

@@ -38,7 +38,7 @@ from edgefast import ir
 from edgefast.core.cells import GAUGES, GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, POLICY, ROW, STREAM_REFUSED
 from edgefast.core.guard.encoding import choose_encoding, make_encoder
 from edgefast.core.guard.passwords import Passwords as PasswordThread
-from edgefast.htpasswd import is_quick, verify
+from edgefast.htpasswd import find_decoys, is_quick, verify
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 from edgefast.tokens.claims import has_access

@@ -16,7 +16,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,9 +32,11 @@ from edgefast.providers.settling import NO_EVENTS, Events, Settling, Wait
 from edgefast.providers.sourcefile import Look, Reading, SourceFile, reuse_loaded
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.reasons.word import Word
+from edgefast.resources.decode.annotatedguard import find_annotated_guard
 from edgefast.resources.decode.decode import DecodeCache, decode_documents
 from edgefast.resources.decode.document import DEFAULT_NAMESPACE
 from edgefast.resources.decode.newerpolicy import note_newer_files
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.limits import MAX_FILE_BYTES
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot, check_duplicates
@@ -305,7 +307,15 @@ class FileSource:
         problems += kept.problems
         whole = not broken
         return SourceFile(
-            None, b"", objects + kept.objects, problems, whole, kept, decoded.refused, policies
+            None,
+            b"",
+            objects + kept.objects,
+            problems,
+            whole,
+            kept,
+            decoded.refused,
+            policies,
+            _find_guarded(objects + kept.objects),
         )
 
     # --- all files ------------------------------------------------------------------------------
@@ -320,7 +330,7 @@ class FileSource:
             self._snapshot.replace(changed, removed),
             refused=self._refused(),
             unread=not all(file.read for file in files),
-            foreign_policies=policies,
+            foreign_policies=(*policies, *(one for file in files for one in file.guarded)),
         )
         self._index = index
 
@@ -360,6 +370,7 @@ def _differ(before: dict[str, SourceFile], after: dict[str, SourceFile]) -> bool
         before[name].objects is not file.objects
         or before[name].problems != file.problems
         or before[name].policies != file.policies
+        or before[name].guarded != file.guarded
         or before[name].refused is not file.refused  # what keeps its place closed
         for name, file in after.items()
     )
@@ -376,3 +387,8 @@ def _problem(name: str, reason: Word, message: str) -> Problem:
 
 def _unreadable(name: str, error: OSError) -> Problem:
     return _problem(name, "Invalid", f"cannot be read: {error.strerror or error}")
+
+
+def _find_guarded(objects: Iterable[tuple[Key, Loaded]]) -> tuple[ForeignPolicy, ...]:
+    found = (find_annotated_guard(one) for _, one in objects)
+    return tuple(one for one in found if one is not None)

@@ -46,6 +46,7 @@ class SourceFile(NamedTuple):
     kept: Kept = Kept()  # the last of `objects`, which are not in it any more in sound form
     refused: tuple[Refused, ...] = ()
     policies: tuple[ForeignPolicy, ...] = ()
+    guarded: tuple[ForeignPolicy, ...] = ()  # objects with annotations that decide access
 
     @property
     def sound(self) -> tuple[tuple[Key, Loaded], ...]:

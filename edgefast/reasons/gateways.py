@@ -270,15 +270,17 @@ GATEWAYS = (
     ),
     Page(
         word="PolicyIgnored",
-        means="A policy of another project is attached to an object that is served, or an annotation of ingress-nginx stands on one, and "
-        "nothing of it is applied: requests that it would turn away, change or limit pass as if it were not there. In files this is a "
-        "mistake, but for annotations that do not decide who gets in; in a cluster annotations alone are told, as a warning, and no "
-        "condition is False because of them.",
+        means="A policy of another project is attached to an object that is served, or an object has an annotation of another project, and "
+        "edgefast applies nothing of it. In files, a policy or annotation that decides access closes what it is attached to: requests are "
+        "answered 500, unless `--ignore-foreign-policies` is given. All others change nothing: requests that they would change or limit "
+        "pass. In files this is an error, except for annotations that do not decide access. In a cluster edgefast reports annotations only, "
+        "as a warning, and no condition is False because of them.",
         fix=(
             "Say the same with what is served here: a SecurityPolicy, BackendTrafficPolicy or RateLimitFilter of gateway.edge.io, "
             "filters of the route, an EdgeProxy. The message says which field of ours does what a field of it does; "
             "docs/migrating.md has all of them.",
             "Put what decides who gets in, and is not here, before or behind this gateway.",
+            "Pass `--ignore-foreign-policies` to `edgefast run` to serve everything without these policies, if something else decides access.",
             "Remove the policy or the annotation when it is not needed; the message has its name, the line of a policy is that of its target.",
         ),
         example="apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: jwt}\nspec:\n"

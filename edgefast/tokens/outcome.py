@@ -15,6 +15,7 @@ Word = Literal[
     "algorithm",  # its alg is none that the key is for
     "issuer",  # nobody whose tokens are believed
     "expired",
+    "no_expiration",  # it has no `exp`, and its provider requires one
     "early",  # not valid yet, or issued in the future
     "kid",  # a key that nobody knows
     "signature",
@@ -29,6 +30,7 @@ STATUS: dict[Word, int] = {
     "algorithm": 401,
     "issuer": 401,
     "expired": 401,
+    "no_expiration": 401,
     "early": 401,
     "kid": 401,
     "signature": 401,

@@ -29,7 +29,7 @@ TRIES_OF_ALL = 64
 LINES_LIMIT = 32 * 1024
 
 #: The more telling a failure is, the further in front.
-_RANK: tuple[Word, ...] = ("keys", "kid", "signature", "algorithm", "issuer")
+_RANK: tuple[Word, ...] = ("keys", "kid", "signature", "algorithm", "no_expiration", "issuer")
 
 
 class TrustedKey:
@@ -91,6 +91,7 @@ class Provider:
         self.issuer = spec.issuer
         self.audiences = frozenset(spec.audiences)
         self.claim_headers = spec.claim_headers
+        self.require_expiration = spec.require_expiration
         self.keys = keys
 
 
@@ -151,6 +152,9 @@ def look_over(token: Token, providers: Sequence[Provider], now: float) -> Outcom
     word: Word = "issuer"
     for provider in providers:
         if provider.issuer and provider.issuer != token.issuer:
+            continue
+        if provider.require_expiration and token.expires is None:
+            word = _worse(word, "no_expiration")
             continue
         fitting = provider.keys.fitting(token)
         if isinstance(fitting, str):

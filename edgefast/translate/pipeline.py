@@ -241,7 +241,7 @@ def _translate(
             *find_orphans(world, classes),
             *check_grants(snapshot),
             *unresolved,
-            *find_unapplied(snapshot, gateways, routes.outcomes),
+            *find_unapplied(snapshot, gateways, routes.outcomes, closes=settings.closes_foreign),
         ]
         found += chain.from_iterable(map(_PROBLEMS, chain(classes.values(), gateways)))
         found += chain.from_iterable(map(_PROBLEMS, filters.outcomes.values()))

@@ -63,11 +63,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
     adopt: bool = False  # standalone: every GatewayClass is ours (--adopt), see adopt.py
+    # Standalone: what foreign policies that decide access are attached to is served open (--ignore-foreign-policies).
+    ignore_foreign_policies: bool = False
     now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
 
     def core(self) -> Settings:
         """Return the settings without the observations: what routes and clusters depend on."""
         return msgspec.structs.replace(self, fleets=(), now=0, addresses=())
+
+    @property
+    def closes_foreign(self) -> bool:
+        """Whether foreign policies that decide access close what they are attached to: in files, where they can be seen."""
+        return self.standalone and not self.ignore_foreign_policies
 
     def watches(self, namespace: str, labels: dict[str, str]) -> bool:
         """Tell whether Gateways and routes of a namespace count (spec, section 1)."""
@@ -85,6 +92,7 @@ def settings_from(
     now: int = 0,
     tracing: bool = True,
     adopt: bool = False,
+    ignore_foreign_policies: bool = False,
 ) -> Settings:
     """Derive settings from the configuration file; None is an empty file."""
     config = config or EdgeGateway()
@@ -107,6 +115,7 @@ def settings_from(
         now=now,
         tracing=tracing,
         adopt=adopt,
+        ignore_foreign_policies=ignore_foreign_policies,
     )
 
 

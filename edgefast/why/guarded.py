@@ -12,11 +12,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import ObjectRef
 from edgefast.reasons.named import name_reasons
-from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.table import Request
-from edgefast.translate.facts.policyshape import KIND_OF, Family
+from edgefast.translate.facts.policyshape import (
+    KIND_OF,
+    Family,
+    is_foreign_unit,
+    ref_of_owner,
+)
 from edgefast.why.access import describe_access, judge_access
 from edgefast.why.asked import NEVER_SET, describe_question, fold_name
 from edgefast.why.explanation import Answer, Place, UnitPart, Verdict
@@ -277,6 +280,15 @@ def drop_names(head: Head, gone: set[str]) -> Head:
 def answer_broken(unit: ir.PolicyUnit) -> Answer:
     """Return the answer to requests that meet a unit with a mistake, or one that is not there."""
     why = unit.reason or "it says nothing"
+    if is_foreign_unit(unit.name):
+        return Answer(
+            kind="status",
+            check="policy_invalid",
+            status=unit.status or 500,
+            why=why,
+            fix="write a SecurityPolicy, or serve it open with --ignore-foreign-policies",
+            reasons=("PolicyIgnored",),
+        )
     what = "filter" if unit.name.startswith("listener/") else "policy"
     return Answer(
         kind="status",
@@ -294,11 +306,10 @@ def place_of(origin: Origin, unit: str) -> Place:
     owner, _, feature = rest.partition("#")
     if kind == "listener":
         return origin.listener(owner)
-    namespace, _, name = owner.partition("/")
     family: Family | None = next((one for one in KIND_OF if one == kind), None)
-    if family is None or not name:
+    if family is None or "/" not in owner:
         return Place()
-    ref = ObjectRef(KIND_OF[family], namespace, name, EDGE_GROUP)
+    ref = ref_of_owner(family, owner)
     if feature == "closed" and origin.snapshot.get(ref) is None:
         return origin.mistake(ref)
     return origin.place(ref, f"spec.{feature}" if feature not in ("", "closed") else "spec")

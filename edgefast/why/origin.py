@@ -163,7 +163,10 @@ class Origin:
         for one in self.problems:
             if one.object == ref and one.severity == "error":
                 return Place(object=str(ref), path=one.path, source=str(one.source or ""))
-        return Place(object=str(ref), path="spec")
+        # A foreign policy that decides access has no error of its own.
+        policies = (one for one in self.snapshot.foreign_policies if one.ref == ref)
+        source = next((one.source for one in policies), None)
+        return Place(object=str(ref), path="spec", source=str(source or ""))
 
     def _outcome(self, name: str) -> RouteOutcome | None:
         return self._translation.memo.routes.get(key_of(name)) if self._translation else None

@@ -33,6 +33,7 @@ _WORDS = {
     "algorithm": "its token has an algorithm that its key is not for",
     "issuer": "its token is of nobody whose tokens are believed",
     "expired": "its token has expired",
+    "no_expiration": "its token has no exp, which its provider requires",
     "early": "its token is not valid yet",
     "kid": "its token names a key that its issuer does not have",
     "signature": "its token has a signature that is none of its issuer's",

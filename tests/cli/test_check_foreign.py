@@ -80,7 +80,10 @@ def test_fields_that_are_set_are_told_one_by_one(tmp_path: Path) -> None:
     (line,) = [
         one for one in check(tmp_path, POLICY.replace("FIELDS", fields)) if "PolicyIgnored" in one
     ]
-    assert "is served WITHOUT SecurityPolicy default/who, policies of gateway.envoyproxy.io" in line
+    why = (
+        "decides access (authorization, oidc, whatever) and is not applied, write a SecurityPolicy"
+    )
+    assert f"answers 500: SecurityPolicy default/who of gateway.envoyproxy.io {why}" in line
     assert "authorization is here SecurityPolicy spec.authorization" in line
     assert "oidc is not here yet" in line and "whatever is not here" in line
     assert "csrf" not in line and "targetRefs" not in line
@@ -138,7 +141,8 @@ def test_annotations_of_a_route_are_told_at_their_lines(tmp_path: Path) -> None:
         in root
     )
     assert "app-root is here a rule of the path /" in root and root.endswith("(warning)")
-    assert "requests pass WITHOUT it, annotations of ingress-nginx are not applied" in allowed
+    assert "PolicyIgnored decides access and is not applied; requests are answered 500" in allowed
+    assert "--ignore-foreign-policies; annotations of ingress-nginx are not applied" in allowed
     assert "whitelist-source-range is here SecurityPolicy spec.authorization" in allowed
     assert not allowed.endswith("(warning)") and "192.0.2" not in allowed and "its" not in root
     places = [int(one.split(" ")[0].rpartition(":")[2]) for one in (root, allowed)]

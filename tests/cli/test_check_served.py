@@ -322,7 +322,7 @@ def test_policies_of_istio_that_name_nothing(
     """Without a selector they are for their namespace, from the root namespace for all."""
     policy = _unaimed("security.istio.io/v1", kind, space, spec)
     outcome = check(policy, CLASS, LABELLED, ROUTE, BACKEND)
-    said = f"PolicyIgnored Gateway shop/edge is served WITHOUT {kind} {space}/deny"
+    said = f"PolicyIgnored Gateway shop/edge answers 500: {kind} {space}/deny of security.istio.io decides access"
     assert outcome.out.count(said) == applies
     assert outcome.status == applies
 
@@ -342,27 +342,32 @@ def test_policies_of_istio_that_name_nothing(
 def test_other_policies_that_name_nothing(check: Check, api: str, kind: str, spec: str) -> None:
     policy = _unaimed(api, kind, "shop", spec, "default")
     outcome = check(policy, CLASS, LABELLED, ROUTE, BACKEND)
-    assert f"Gateway shop/edge is served WITHOUT {kind} shop/default" in outcome.out
+    assert (
+        f"Gateway shop/edge answers 500: {kind} shop/default of {api.split('/')[0]}" in outcome.out
+    )
     assert outcome.status == 1
 
 
 @pytest.mark.parametrize(
-    ("api", "kind"),
+    ("api", "kind", "closes"),
     [
-        ("gateway.envoyproxy.io/v1alpha1", "ClientTrafficPolicy"),
-        ("gateway.nginx.org/v1alpha1", "ClientSettingsPolicy"),
-        ("gateway.kgateway.dev/v1alpha1", "TrafficPolicy"),
-        ("kuadrant.io/v1", "AuthPolicy"),
-        ("hub.traefik.io/v1alpha1", "AccessControlPolicy"),
+        ("gateway.envoyproxy.io/v1alpha1", "ClientTrafficPolicy", False),
+        ("gateway.nginx.org/v1alpha1", "ClientSettingsPolicy", False),
+        ("gateway.kgateway.dev/v1alpha1", "TrafficPolicy", False),
+        ("kuadrant.io/v1", "AuthPolicy", True),
+        ("hub.traefik.io/v1alpha1", "AccessControlPolicy", True),
     ],
 )
 @pytest.mark.parametrize(
     "field", ["targetRefs: [{", "targetSelectors: [{matchLabels: {tier: front}, "]
 )
-def test_policies_of_other_projects(check: Check, api: str, kind: str, field: str) -> None:
+def test_policies_of_other_projects(
+    check: Check, api: str, kind: str, closes: bool, field: str
+) -> None:
     named = "name: edge" if field.startswith("targetRefs") else "sectionName: http"
     group = "group: gateway.networking.k8s.io, kind: Gateway"
     policy = _unaimed(api, kind, "shop", f"{{{field}{group}, {named}}}]}}")
     outcome = check(policy, CLASS, LABELLED, ROUTE, BACKEND)
-    assert f"is served WITHOUT {kind} shop/deny" in outcome.out
+    assert (f"is served WITHOUT {kind} shop/deny" in outcome.out) == (not closes)
+    assert (f"answers 500: {kind} shop/deny of" in outcome.out) == closes
     assert outcome.status == 1

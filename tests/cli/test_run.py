@@ -25,8 +25,8 @@ class Started:
         self.settings: list[ProxySettings] = []
         self.levels: list[str] = []
 
-        async def serve(*arguments: object, adopt: bool, take_over: bool) -> int:
-            assert not adopt
+        async def serve(*arguments: object, take_over: bool, **flags: bool) -> int:
+            assert not any(flags.values())
             assert not take_over
             assert isinstance(arguments[-1], ProxySettings)
             self.settings.append(arguments[-1])

@@ -25,7 +25,8 @@ BOTH = provider(jwk("ES256", kid="k1"), jwk("RS256", kid="k2"))
         ({"exp": NOW - SKEW}, "expired"),
         ({"exp": NOW - SKEW + 0.5}, ""),
         ({"exp": -1}, "expired"),
-        ({"exp": None}, ""),
+        ({"exp": None}, "no_expiration"),
+        ({"exp": None, "iss": "other"}, "issuer"),
         ({"exp": 10**300}, ""),
         ({"exp": 10**400}, ""),
         ({"nbf": NOW + SKEW}, ""),
@@ -67,6 +68,14 @@ def test_claims_that_decide(more: dict[str, Any], word: str) -> None:
 def test_claims_of_another_type_are_malformed(more: dict[str, Any]) -> None:
     made = sign(b'{"alg":"ES256"}', json.dumps(claims(**more)).encode())
     assert judge(made, BOTH).word == "malformed"
+
+
+def test_a_provider_may_do_without_an_expiration() -> None:
+    lenient = provider(jwk("ES256", kid="k1"), require_expiration=False)
+    assert judge(token(exp=None), lenient).word == ""
+    assert judge(token(exp=None), BOTH, lenient).word == ""
+    assert judge(token(number=1, exp=None), lenient).word == "signature"
+    assert judge(token(exp=NOW - SKEW), lenient).word == "expired"
 
 
 @pytest.mark.parametrize("claim", ["exp", "nbf", "iat", "iss", "aud", "sub"])

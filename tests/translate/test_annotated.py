@@ -61,7 +61,8 @@ def ignored(translation: Translation) -> list[Problem]:
 def test_each_kind_that_is_served_is_told(made: Object) -> None:
     objects = [annotate(made, "auth-url", "app-root")]
     objects += [] if isinstance(made, HTTPRoute | GRPCRoute) else [world.route(0)]
-    guard, other = ignored(translate(snapshot(*objects), Settings()))
+    settings = Settings(ignore_foreign_policies=True)
+    guard, other = ignored(translate(snapshot(*objects), settings))
     assert guard.object is not None and guard.object.kind == type(made).__name__
     assert (guard.path, guard.severity) == (f"metadata.annotations[{NGINX}/auth-url]", "error")
     assert (other.path, other.severity) == (f"metadata.annotations[{NGINX}/app-root]", "warning")

@@ -42,9 +42,9 @@ REPLACED = (
 )
 #: Tokens: good ones that say different things, one of nobody's, one that is none. All of them last.
 SIGNED = (
-    issuer.token("EdDSA", iat=None, exp=None).decode(),
-    issuer.token("EdDSA", iat=None, exp=None, sub="eve", roles=["b"], scope="read").decode(),
-    issuer.token("EdDSA", 1, iat=None, exp=None).decode(),
+    issuer.token("EdDSA", iat=None, exp=10**10).decode(),
+    issuer.token("EdDSA", iat=None, exp=10**10, sub="eve", roles=["b"], scope="read").decode(),
+    issuer.token("EdDSA", 1, iat=None, exp=10**10).decode(),
     "a.b.c",
 )
 #: "1:1" and "ab:2", of whom the first is known, and what is none.

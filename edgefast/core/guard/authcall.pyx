@@ -5,15 +5,17 @@
 # the service's cluster, whose bounds hold for it, and a deadline of its own; it ends with the last one who waits. Must never let anybody
 # pass by half an answer, or by one whose head denies, and never give one client what was said for another.
 
-cdef int write_question(Out *out, Admittance asker, AuthService service, HeaderNames names, bint whole) except -1:
+cdef int write_question(Out *out, Admittance asker, AuthService service, HeaderNames names, HeaderNames own) except -1:
     """What is asked, less what is different each time: request line, Host, the client's lines of these names, those that say of what request
-    it is, and, of the whole, of whom."""
+    it is, and the proxy's lines about its client: those of the names in `own`, None: all."""
     cdef Exchange ex = asker.ex
     cdef Routed *at = &asker.at
     cdef ef_head *head = at.head
     cdef bytes lines = b""
-    if whole:
+    if own is None or own.lengths:
         lines = ex.down.peer.own_lines if ex.received is None else <bytes>forwarded_lines(ex)[0]
+        if own is not None:
+            lines = lines_of(lines, own)
     out.size = 0
     out_reserve(
         out,
@@ -43,6 +45,17 @@ cdef int write_question(Out *out, Admittance asker, AuthService service, HeaderN
     out_raw(out, <const char *>b"\r\n", 2)
     out_bytes(out, lines)
     return 0
+
+
+cdef bytes lines_of(bytes lines, HeaderNames names):
+    """Those of these names."""
+    cdef bytes line, name
+    cdef list kept = []
+    for line in lines.splitlines(True):
+        name = line.partition(b":")[0]
+        if names.has(<const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name)):
+            kept.append(line)
+    return b"".join(kept)
 
 
 cdef void put_target(Out *out, Routed *at) noexcept:
@@ -172,7 +185,7 @@ cdef class AuthCall(UpstreamUser):
 
     cdef int write_head(self, Admittance asker) except -1:
         cdef Out *out = &self.head
-        write_question(out, asker, self.service, self.service.sends, True)
+        write_question(out, asker, self.service, self.service.sends, None)
         take_sent_id(asker)
         self.put_id(asker.ex)
         if self.shows or self.method == EF_M_POST or self.method == EF_M_PUT or self.method == EF_M_PATCH:

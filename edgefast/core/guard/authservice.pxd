@@ -20,9 +20,11 @@ cdef class AuthService:
         int status_on_error
         int64_t ttl             # ms; what it said is believed so long; 0: nothing is
         HeaderNames keys        # of the headers that tell questions apart; None: all that it is shown
+        HeaderNames own_keys    # the same of the proxy's own lines
         bytes secret            # what digests of its questions are made with
         dict calls              # digest -> AuthCall under way, which others may wait for
 
+    cdef int narrow_key(self, key_headers) except -1
     cdef Cluster choose(self)
     cdef bytes digest(self, Admittance asker)
     cdef AuthVerdict known(self, Admittance asker)

@@ -13,6 +13,10 @@ cdef frozenset _NEVER_SET = frozenset((
     "host", "connection", "content-length", "content-type", "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer",
     "upgrade", "expect", "http2-settings", "via", "date", "server", "x-request-id", "x-forwarded-for", "x-forwarded-proto",
 ))
+# Lines of the proxy that every service is shown, and that a narrower key may name: they hold the client's address and scheme.
+cdef frozenset _OWN_LINES = frozenset(("x-forwarded-for", "x-forwarded-proto", "x-edge-external-address", "x-edge-internal"))
+# Lines that repeat the method, Host and path, which are in every key.
+cdef frozenset _IN_EVERY_KEY = frozenset(("x-forwarded-method", "x-forwarded-host", "x-forwarded-uri"))
 cdef frozenset _NEVER_CHECKED = _NEVER_SHOWN - {"content-length", "expect"}  # by those of gRPC, to whom they are no framing
 
 
@@ -57,14 +61,25 @@ cdef class AuthService:
         if spec.cache is not None:
             self.ttl = min(spec.cache.ttl, AUTH_CACHE_TTL)
             if spec.cache.key_headers is not None:
-                # Every service is shown it, so every answer may be one user's.
-                self.keys = names_but(("authorization", *spec.cache.key_headers), _NEVER_SHOWN)
+                self.narrow_key(spec.cache.key_headers)
         self.secret = os.urandom(32)
         self.calls = {}
 
     def __dealloc__(self):
         free(self.weights)
         free(self.current)
+
+    cdef int narrow_key(self, key_headers) except -1:
+        """Take what tells questions apart. A name that no question has would be missing from the key: then nothing is cached."""
+        low = [name.lower() for name in key_headers]
+        own = [name for name in low if name in _OWN_LINES]
+        other = [name for name in low if name not in _OWN_LINES and name not in _IN_EVERY_KEY]
+        # Every service is shown it, so every answer may be one user's.
+        self.keys = names_but(("authorization", *other), _NEVER_SHOWN)
+        self.own_keys = HeaderNames(dict.fromkeys(own))
+        if len(self.keys.names) != len({"authorization", *other}):
+            self.ttl = 0
+        return 0
 
     cdef Cluster choose(self):
         """Where the next call goes; None: nowhere."""
@@ -77,7 +92,7 @@ cdef class AuthService:
         cdef Out *out = &self.engine.auth_cache.question
         if self.ttl == 0 or (self.body and asker.ex.expects_body):
             return None
-        write_question(out, asker, self, self.sends if self.keys is None else self.keys, self.keys is None)
+        write_question(out, asker, self, self.sends if self.keys is None else self.keys, self.own_keys)
         if self.grpc and self.keys is None:
             put_about(out, asker.ex)
         return blake2b(out.data[:out.size], digest_size=16, key=self.secret).digest()

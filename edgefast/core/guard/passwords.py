@@ -11,11 +11,11 @@ import logging
 import os
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from edgefast.htpasswd import is_apr1, verify
+from edgefast.htpasswd import is_apr1, verify, work_of
 
 __all__ = ["KNOWN", "QUEUE", "SHARE", "Passwords"]
 
@@ -47,12 +47,21 @@ class Hasher(Protocol):
 class Job:
     """One password that is being tried."""
 
-    __slots__ = ("asker", "client", "kept", "password", "proof", "right", "user")
+    __slots__ = ("asker", "at", "client", "hashes", "kept", "password", "proof", "right", "user")
 
     def __init__(
-        self, kept: bytes, password: bytes, client: bytes, asker: Any, user: bytes, proof: bytes
+        self,
+        kept: bytes,
+        hashes: Sequence[bytes],
+        password: bytes,
+        client: bytes,
+        asker: Any,
+        user: bytes,
+        proof: bytes,
     ) -> None:
         self.kept = kept
+        self.hashes = hashes
+        self.at = 0  # of the hash that is tried
         self.password = password
         self.client = client
         self.asker: Asker | None = asker
@@ -95,13 +104,25 @@ class Passwords:
         return proof in self._known
 
     def submit(
-        self, kept: bytes, password: bytes, client: bytes, asker: Any, user: bytes, proof: bytes
+        self,
+        kept: bytes,
+        password: bytes,
+        client: bytes,
+        asker: Any,
+        user: bytes,
+        proof: bytes,
+        decoys: Sequence[bytes] = (),
     ) -> Job | None:
-        """Try a password; `asker.settle_proof` is called later. None: too many wait, or there is nobody to try it."""
+        """Try a password; `asker.settle_proof` is called later. None: too many jobs wait, or no thread can try it.
+
+        `kept` is the user's hash, b"" for a name that no user has. A wrong password is tried against all of `decoys`
+        (htpasswd.find_decoys), with `kept` in the place of its cost: its time is the same for every user.
+        """
         if self.count >= QUEUE or self._waiting[client] >= SHARE:
             return None
-        job = Job(kept, password, client, asker, user, proof)
-        native = self._make_hasher is not None and is_apr1(kept)
+        hashes = [kept if kept and work_of(one) == work_of(kept) else one for one in decoys]
+        job = Job(kept, hashes or (kept,), password, client, asker, user, proof)
+        native = self._is_native(job)
         try:
             self._begin(job, native=native)
         except (OSError, RuntimeError) as problem:  # no thread, no memory
@@ -112,15 +133,25 @@ class Passwords:
         self._waiting[client] += 1
         return job
 
+    def _is_native(self, job: Job) -> bool:
+        return self._make_hasher is not None and is_apr1(job.hashes[job.at])
+
     def _begin(self, job: Job, *, native: bool) -> None:
+        if not native or len(job.hashes) > 1:
+            self._start()
         if native:
             assert self._make_hasher is not None
             self._hash(job, self._make_hasher)
-            return
+        else:
+            self._queue(job)
+
+    def _start(self) -> None:
         if self._thread is None:
             thread = threading.Thread(target=self._run, name="passwords", daemon=True)
             thread.start()
             self._thread = thread
+
+    def _queue(self, job: Job) -> None:
         self._jobs.append(job)
         self._wake.release()
 
@@ -129,8 +160,9 @@ class Passwords:
             hasher = make()
             self._loop.add_reader(hasher.fileno(), self._on_hashed)
             self._hasher = hasher
-        self._hasher.submit(job.kept, job.password)
-        job.password = b""
+        self._hasher.submit(job.hashes[job.at], job.password)
+        if job.at + 1 == len(job.hashes):
+            job.password = b""
         self._hashing.append(job)
 
     def _tell(self, problem: Exception, *, native: bool) -> None:
@@ -145,8 +177,17 @@ class Passwords:
         if self._hasher is not None:
             for right in self._hasher.take():
                 job = self._hashing.popleft()
-                job.right = right and bool(job.user)
-                self._loop.call_soon(self._land, job)
+                if self._note(job, right=right) and job.asker is not None:
+                    self._queue(job)
+                else:
+                    self._loop.call_soon(self._land, job)
+
+    @staticmethod
+    def _note(job: Job, *, right: bool) -> bool:
+        """Take what came of one hash; whether more hashes follow. A decoy lets no password in."""
+        job.right = right and bool(job.user) and job.hashes[job.at] is job.kept
+        job.at += 1
+        return not job.right and job.at < len(job.hashes)
 
     def forget(self, job: Job) -> None:
         """Nobody waits for a job any more; its place is free when the thread has come to it."""
@@ -167,8 +208,9 @@ class Passwords:
             if self._closed:
                 return
             job = self._jobs.popleft()
-            if job.asker is not None:
-                job.right = self._check(job.kept, job.password) and bool(job.user)
+            more = job.asker is not None
+            while more:
+                more = self._note(job, right=self._check(job.hashes[job.at], job.password))
             job.password = b""
             try:
                 self._loop.call_soon_threadsafe(self._land, job)

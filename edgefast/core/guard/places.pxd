@@ -24,3 +24,12 @@ cdef class Places:
     cdef bytes in_params(self, const Carrier *at, Exchange covered, bytes found)
     cdef bytes take(self, bytes found, bytes value)
     cdef int strip(self, Admittance asker) except -1
+
+
+cdef class PolicyPlaces:
+    cdef:
+        dict counts             # (kind, name) of a place -> how many Places have it
+        Places whole            # all of them; None: to be made anew
+
+    cdef int count(self, list places, int by) except -1
+    cdef Places all(self)

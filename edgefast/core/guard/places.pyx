@@ -145,6 +145,66 @@ cdef class Places:
         return 0
 
 
+cdef class PolicyPlaces:
+    """Where all policies of a table look for credentials: of a request that comes to no rule, logs show none of them."""
+
+    def __cinit__(self):
+        self.counts = {}
+
+    cdef int count(self, list places, int by) except -1:
+        """Add places of a policy (1), or take them away (-1); None: it has none."""
+        cdef Places one
+        if places is None:
+            return 0
+        for one in places:
+            named = [("header", name) for name, _, _ in one.headers] + [("cookie", name) for name in one.cookies]
+            for key in named + [("param", name) for name in one.params]:
+                count = self.counts.get(key, 0) + by
+                if count:
+                    self.counts[key] = count
+                else:
+                    del self.counts[key]
+                if count == 0 or (count == 1 and by == 1):
+                    self.whole = None
+        return 0
+
+    cdef Places all(self):
+        if self.whole is None:
+            found = {"header": [], "cookie": [], "param": []}
+            for kind, name in self.counts:
+                found[kind].append(name.decode())
+            headers = tuple([(name, "") for name in found["header"]])
+            self.whole = Places(
+                ir.CredentialPlaces(headers=headers, cookies=tuple(found["cookie"]), params=tuple(found["param"]))
+            )
+        return self.whole
+
+
+cdef int cover_credentials(Exchange ex, list places, const Carrier *at) except -1:
+    """No log line and no span shows what the request carries there."""
+    cdef Places one
+    for one in places:
+        one.find(at, ex)
+    return 0
+
+
+cdef int cover_unrouted(Exchange ex) except -1:
+    """The same of a request that is answered before a rule is found: what any policy of the table would take for a credential."""
+    cdef Carrier at
+    cdef const uint8_t *target = ex.raw.data + ex.target_off
+    cdef const uint8_t *mark = <const uint8_t *>memchr(target, c"?", ex.target_len)
+    memset(&at, 0, sizeof(at))
+    at.base = ex.raw.data
+    if ex.kept is not None:  # else no line of the head is logged
+        at.spans = <const ef_span *>ex.kept.spans.data
+        at.n_spans = <uint32_t>(ex.kept.spans.size // sizeof(ef_span))
+    if mark != NULL:
+        at.query = mark + 1
+        at.query_len = ex.target_len - (mark + 1 - target)
+    ex.engine.tables.places.all().find(&at, ex)
+    return 0
+
+
 cdef Carrier carried_by(const Routed *routed, Exchange ex) noexcept:
     """Also lines that services set: those are hidden from all but whoever judges them."""
     cdef Carrier at

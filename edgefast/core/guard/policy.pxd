@@ -14,6 +14,7 @@ cdef class Policy:
         object traffic          # ir.Traffic or None
         Access access           # None: it has none
         Proof proof             # None: it wants none
+        list places             # of Places: where requests carry credentials for it, also while it is broken; None: nowhere
         AuthService service     # None: it asks nobody
         ef_stat_row *row        # cells P_*; never NULL
         bytes log               # b'"security/ns/name#authorization"'

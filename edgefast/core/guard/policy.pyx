@@ -23,7 +23,8 @@ cdef class Policy:
 
     def update(self, Engine engine, spec):
         """Take what the table says now; None: it says nothing any more. Raises ValueError and leaves what was before."""
-        access, service, proof = None, None, None
+        cdef Proof proof = None
+        access, service = None, None
         if spec is not None and spec.status == 0:
             if spec.authorization is not None:
                 access = Access(engine, spec.authorization)
@@ -38,6 +39,8 @@ cdef class Policy:
             elif spec.traffic is None:
                 raise ValueError(f"policy {self.name} says nothing")
         self.status = 500 if spec is None else spec.status
+        if spec is not None:  # rules that hold one that is gone answer 500, and still log nothing
+            self.places = proof.all_places() if proof is not None else [Places(one) for one in spec.places] or None
         self.access = access
         self.proof = proof
         self.service = service
@@ -152,8 +155,8 @@ cdef class Guard:
         at.base, at.spans, at.n_spans, at.drop_flags = base, &head.spans[0], head.n_spans, 0
         at.query, at.query_len = query, query_len
         for policy in self.policies:
-            if policy.proof is not None:
-                policy.proof.conceal(ex, &at)
+            if policy.places is not None:
+                cover_credentials(ex, policy.places, &at)
         return 0
 
     cdef int drop_judged(self, Out *trailers) except -1:

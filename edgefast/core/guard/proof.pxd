@@ -15,7 +15,7 @@ cdef class Proof:
 
     cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *
     cdef Proven judge(self, Admittance asker, Policy policy) except *
-    cdef int conceal(self, Exchange ex, const Carrier *at) except -1
+    cdef list all_places(self)
     cdef Proven accept(self, Admittance asker, bytes user) except *
     cdef Proven deny(self, Admittance asker, Policy policy, bytes word) except *
 
@@ -44,4 +44,4 @@ cdef class Passwords(Proof):
     cdef:
         Engine engine
         dict users              # name -> hash
-        bytes decoy             # hash that names of nobody are tried against; b"": all hashes are quick
+        tuple decoys            # one slow hash of each cost, all of which a wrong password is tried against; (): all are quick

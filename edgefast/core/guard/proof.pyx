@@ -25,10 +25,9 @@ cdef class Proof:
     cdef Proven judge(self, Admittance asker, Policy policy) except *:
         raise NotImplementedError
 
-    cdef int conceal(self, Exchange ex, const Carrier *at) except -1:
-        """Whatever comes of the request: no log line and no span shows what it proves itself by."""
-        self.places.find(at, ex)
-        return 0
+    cdef list all_places(self):
+        """Where requests carry what they prove themselves by: no log line and no span shows it."""
+        return [self.places]
 
     cdef Proven accept(self, Admittance asker, bytes user) except *:
         asker.ex.user = json_encode(user.decode("utf-8", "replace"))
@@ -81,7 +80,7 @@ cdef class Passwords(Proof):
         self.engine = engine
         self.places = Places(_BASIC)
         self.users = {name.encode(): kept.encode() for name, kept in spec.users}
-        self.decoy = next((kept for kept in self.users.values() if not is_quick(kept)), b"")
+        self.decoys = find_decoys(self.users.values())
         self.forward = forward_name(spec.forward_header)
         self.sets = HeaderNames((spec.forward_header,)) if spec.forward_header else None
         self.challenge = b'www-authenticate: Basic realm="gateway", charset="UTF-8"\r\n'
@@ -102,15 +101,17 @@ cdef class Passwords(Proof):
             return self.deny(asker, policy, _BAD_PROOF)
         user, _, password = pair.partition(b":")
         kept = self.users.get(user)
-        if self.decoy and (kept is None or not is_quick(kept)):
-            proof = self.engine.passwords.digest(kept or self.decoy, pair)
+        if self.decoys and not (kept is not None and is_quick(kept) and verify(kept, password)):
+            if kept is not None and is_quick(kept):  # a wrong one: it takes the time of the other hashes
+                kept = None
+            proof = self.engine.passwords.digest(kept or self.decoys[0], pair)
             if kept is not None and self.engine.passwords.knows(proof):
                 return self.accept(asker, user)
             if asker.ex.down.handing and asker.ex.down.defers:  # a request that is taken back in the same read costs no time
                 asker.deferred = True
                 return UNDECIDED
             asker.job = self.engine.passwords.submit(
-                kept or self.decoy, password, asker.ex.origin() or b"", asker, user if kept is not None else b"", proof
+                kept or b"", password, asker.ex.origin() or b"", asker, user if kept is not None else b"", proof, self.decoys
             )
             if asker.job is None:  # others wait already, or too many of this client's
                 policy.refuse(asker.ex, 503, None, F_OVERFLOW, b"retry-after: 1\r\n")

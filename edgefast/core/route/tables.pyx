@@ -38,6 +38,7 @@ cdef class Tables:
         self.clusters = {}
         self.retired = WeakValueDictionary()
         self.policies = {}
+        self.places = PolicyPlaces()
         self.absent = WeakValueDictionary()
         self.treated, self.treatments = {}, {}
         self.policy_epoch = 1  # nobody has learnt anything yet
@@ -149,7 +150,11 @@ cdef class Tables:
                 raise ValueError("the record belongs to another policy")
         policy = self.policy(name)
         had = has_check(policy.traffic)
+        before = policy.places if name in self.policies else None
         policy.update(self.engine, spec)
+        if spec is not None:
+            self.places.count(policy.places, 1)
+        self.places.count(before, -1)
         self.checks += <int>has_check(policy.traffic) - <int>had
         self.policy_epoch += 1
         if spec is not None:

@@ -130,6 +130,13 @@ cdef int put_request(const uint8_t *name, uint32_t n, uint32_t hashed, Exchange 
     return 0
 
 
+cdef void cut_query(LogValue *v) noexcept:
+    """Leave the query of a URL out."""
+    cdef const uint8_t *mark = <const uint8_t *>memchr(v.data, c"?", v.n)
+    if mark != NULL:
+        v.n = mark - v.data
+
+
 cdef int put_answer(LogProgram program, const LogOp *op, Exchange ex, LogMoment *moment, LogValue *v) except -1:
     """A header of the answer, as the client got it."""
     cdef const uint8_t *name = op.name
@@ -139,6 +146,8 @@ cdef int put_answer(LogProgram program, const LogOp *op, Exchange ex, LogMoment 
             put_number(v, moment.status)
         elif ex.kept is not None:
             find_line(ex.kept.answer.data, ex.kept.answer.size, name, n, v)
+            if ex.secret_query and v.shape == S_BYTES and n == 8 and strncasecmp(<const char *>name, b"location", 8) == 0:
+                cut_query(v)  # a redirect repeats the query
         hide_value(program, op.other_hides if name == op.other else op.hides, v)
         if name == op.other:
             break

@@ -181,14 +181,21 @@ def _place_closed(closed: Closing, file: str, marks: DocumentMarks) -> Loaded:
 def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPolicy]:
     for document, found in result.found:
         named = found.meant or found.ref
-        if (found.targets or found.fields or found.meant) and named is not None:
+        told = found.targets or found.fields or found.meant or found.lost
+        if told and named is not None:
             marks = DocumentMarks(result.lines, document, found.prefix, base)
             placed = ((one, Source(file, marks.line_of(one.path))) for one in found.targets)
-            source = Source(file, marks.line_of(()))
-            why = found.why if found.meant else ""
-            yield ForeignPolicy(named, tuple(placed), found.fields, source, found.lost, why)
+            yield ForeignPolicy(
+                ref=named,
+                targets=tuple(placed),
+                fields=found.fields,
+                source=Source(file, marks.line_of(())),
+                guards=found.guards,
+                lost=found.lost,
+                why=found.why if found.meant else "",
+            )
     for ref, line in result.lost:
-        yield ForeignPolicy(ref, (), (), Source(file, base + line + 1), lost=True)
+        yield ForeignPolicy(ref, (), source=Source(file, base + line + 1), lost=True)
 
 
 class LoadedConfig(msgspec.Struct, frozen=True, eq=False):

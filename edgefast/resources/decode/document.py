@@ -39,7 +39,12 @@ from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
 from edgefast.resources.foreign.counterparts import find_kind
 from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
-from edgefast.resources.foreign.foreignpolicy import read_fields, read_targets
+from edgefast.resources.foreign.foreignpolicy import (
+    has_unread_target,
+    read_fields,
+    read_targets,
+)
+from edgefast.resources.foreign.guards import find_guards
 from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
@@ -105,6 +110,7 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     closed: Closing | None = None  # the place of one with a mistake
     meant: ObjectRef | None = None  # what a policy with a mistake is, or was meant to be
     lost: bool = False  # a target of it cannot be read
+    guards: tuple[str, ...] = ()  # of a foreign policy: what of it decides access
 
     @property
     def why(self) -> str:
@@ -211,6 +217,7 @@ def _decode_one(
         targets = read_targets(raw, ref.namespace) if info is None else ()
         known = find_kind(group, kind)
         fields = read_fields(raw, known.inner) if known is not None else ()
+        guards = find_guards(group, kind, raw, aimed=bool(targets)) if info is None else ()
         meant = kind if kind in _CLOSES else _MEANT.get(verdict.hint, "")
         closed = None
         if meant and verdict.severity == "error":
@@ -224,6 +231,8 @@ def _decode_one(
             targets=targets,
             fields=fields,
             closed=closed,
+            lost=bool(guards) and has_unread_target(raw),
+            guards=guards,
         )
     metadata = raw.get("metadata")
     misplaced = () if info.namespaced else _take_namespace(metadata, kind)

@@ -146,6 +146,12 @@ class JWTProvider(Element, frozen=True, kw_only=True):
             description="One of which must be in `aud`; a good token for others is answered 403. Empty: any.",
         ),
     ] = ()
+    require_expiration: Annotated[
+        bool,
+        Meta(
+            description="A token without `exp` is refused (401). False: it is valid until the issuer's key changes."
+        ),
+    ] = True
     remote_jwks: Annotated[
         RemoteJWKS | None, Meta(description="Its keys, where it publishes them.")
     ] = field(default=None, name="remoteJWKS")

@@ -196,8 +196,9 @@ class ExtAuthCache(Element, frozen=True, kw_only=True):
         Annotated[tuple[HTTPHeaderName, ...], Meta(min_length=1, max_length=16, extra=AS_SET)]
         | None,
         Meta(
-            description="Headers that tell requests apart, beside method, host, path and authorization. Absent: all that "
-            "the service is sent. Name every header that its answers depend on."
+            description="Headers that tell requests apart, beside method, host, path and authorization. `x-forwarded-for` is the "
+            "client's address, `x-forwarded-proto` the scheme. Absent: all that the service is sent. Name every header that "
+            "its answers depend on; a header that no service is sent is refused."
         ),
     ] = None
 
@@ -218,8 +219,9 @@ class ExtAuth(Element, frozen=True, kw_only=True):
     headers_to_ext_auth: Annotated[
         HeaderNames,
         Meta(
-            description="Headers of the request that the service gets; one of HTTP besides host, method, path and "
-            "authorization. Absent: one of gRPC gets all of them."
+            description="Headers of the request that the service gets; one of HTTP besides host, method, path, "
+            "authorization and the proxy's `x-forwarded-*`. Absent: one of gRPC gets all of them. `via`, `x-edge-*` that are "
+            "not the proxy's and headers of framing are refused."
         ),
     ] = ()
     body_to_ext_auth: Annotated[

@@ -15,7 +15,7 @@ import msgspec
 from edgefast.resources.foreign.counterparts import PAGE, PROJECTS, say
 from edgefast.resources.limits import MAX_SHOWN_NAME
 
-__all__ = ["Annotated", "find_annotated", "hint_annotated"]
+__all__ = ["Annotated", "find_annotated", "hint_annotated", "is_guard"]
 
 #: Annotations of one object that are told one by one.
 _MOST = 32
@@ -53,6 +53,11 @@ def find_annotated(annotations: Iterable[str]) -> tuple[list[Annotated], Rest]:
     names.sort(key=lambda name: (not _guards(name), name))
     rest = names[_MOST:]
     return [_read(one) for one in names[:_MOST]], Rest(len(rest), bool(rest) and _guards(rest[0]))
+
+
+def is_guard(name: str) -> bool:
+    """Tell whether an annotation is in a domain of the tables and decides access, or may."""
+    return name.startswith(_PREFIXES) and _guards(name)
 
 
 def _guards(name: str) -> bool:

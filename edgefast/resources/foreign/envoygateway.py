@@ -44,7 +44,8 @@ ENVOY_GATEWAY = Project(
                 ),
                 "csrf": later(),
                 "jwt": here(
-                    "SecurityPolicy spec.jwt; tokens that differ count as none, and keys are RSA, EC or Ed25519, never shared secrets"
+                    "SecurityPolicy spec.jwt; tokens that differ count as none, and keys are RSA, EC or Ed25519, never shared secrets; "
+                    "tokens without exp are refused unless jwt.providers requireExpiration is false"
                 ),
                 "oidc": later(
                     "an authorisation service such as oauth2-proxy (SecurityPolicy spec.extAuth)"

@@ -42,6 +42,8 @@ class ForeignPolicy(msgspec.Struct, frozen=True):
     #: Of its spec, those that are set: "jwt", "jwt.providers[].recomputeRoute".
     fields: tuple[str, ...] = ()
     source: Source | None = None
+    # Fields, or annotations of an object that is served, that decide access (guards.py).
+    guards: tuple[str, ...] = ()
     # Of a policy of ours:
     lost: bool = False  # a target that cannot be read may be anything of the namespace
     why: str = ""  # field path and reason of the first of its mistakes
@@ -76,7 +78,9 @@ def read_targets(raw: dict[str, Any], namespace: str) -> tuple[Target, ...]:
     metadata = raw.get("metadata")
     group = _text(raw, "apiVersion").rpartition("/")[0]
     name = _text(metadata, "name") if isinstance(metadata, dict) else ""
-    unaimed = find_unaimed(group, _text(raw, "kind"), name, namespace, spec)
+    given = metadata.get("labels") if isinstance(metadata, dict) else None
+    labels = given if isinstance(given, dict) else {}
+    unaimed = find_unaimed(group, _text(raw, "kind"), name, namespace, spec, labels)
     found = chain(_read_all(spec, namespace), unaimed)
     return tuple(one for _, one in zip(range(_MOST_TARGETS), found, strict=False))
 
@@ -98,6 +102,19 @@ def _read_all(spec: dict[str, Any], namespace: str) -> Iterator[Target]:
         yield Target(path, GATEWAY_GROUP, "Gateway", namespace, name)
 
 
+def has_unread_target(raw: dict[str, Any]) -> bool:
+    """Tell whether a target of a document cannot be read: it may be anything of the namespace."""
+    spec = raw.get("spec")
+    if not isinstance(spec, dict):
+        return False
+    for field in ("targetRef", "targetRefs", "targetSelectors"):
+        given = spec.get(field)
+        for one in given if isinstance(given, list) else [given]:
+            if one is not None and (not isinstance(one, dict) or read_target(one, (), "") is None):
+                return True
+    return False
+
+
 def read_target(one: dict[str, Any], path: Path, namespace: str) -> Target | None:
     """Return the target that an entry names, None when it cannot be told."""
     kind, name = _text(one, "kind"), _text(one, "name")
@@ -107,6 +124,8 @@ def read_target(one: dict[str, Any], path: Path, namespace: str) -> Target | Non
     if not name and selector is None:
         return None
     where = _text(one, "namespace") or namespace
+    if selector is not None and one.get("namespaces") is not None:  # it chooses in others as well
+        where = ""
     # Envoy Gateway's selectors have a default: a kind of the Gateway API is of its group where no group is written.
     unwritten = GATEWAY_GROUP if (GATEWAY_GROUP, kind) in KINDS else ""
     group = _text(one, "group") if "group" in one else unwritten

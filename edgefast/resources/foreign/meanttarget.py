@@ -11,17 +11,26 @@ from __future__ import annotations
 import difflib
 import re
 
-from edgefast.resources.edge.policytarget import BACKEND_TARGETS, LATER_KINDS, TARGET_KINDS
+import msgspec
+
+from edgefast.resources.edge.policytarget import (
+    BACKEND_TARGETS,
+    LATER_KINDS,
+    TARGET_KINDS,
+    group_of_target,
+)
 from edgefast.resources.foreign.foreign import UNREAD_KINDS, is_slip
+from edgefast.resources.foreign.target import Target
 from edgefast.resources.kinds import EXPERIMENTAL_GROUP, KINDS
 from edgefast.resources.limits import MAX_SHOWN_NAME
 from edgefast.resources.model.reference import GATEWAY_GROUP
 
-__all__ = ["hint_at_kind", "meant_kind"]
+__all__ = ["hint_at_kind", "mean_target", "meant_kind"]
 
 _TARGETS = frozenset({*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS})
 _GROUPS = frozenset({GATEWAY_GROUP, *BACKEND_TARGETS.values()})
 _WRITTEN = tuple(sorted(_GROUPS - {""}))
+_BEGIN = "gateway.networking."
 #: Of the letters of a kind, how many must agree for it to be taken for another one.
 _ALIKE = 0.8
 #: In the experimental group, whose other kinds are named much like those of ours.
@@ -60,6 +69,19 @@ def meant_kind(group: object, kind: object) -> str | None:
     if found:
         return found if found in _TARGETS else ""
     return "" if _KIND.fullmatch(kind) else None
+
+
+def mean_target(target: Target) -> Target | None:
+    """Return a target of another project's policy as it was meant, None for what no policy of ours is attached to.
+
+    Consul's reference writes gateway.networking.kuberenetes.io.
+    """
+    kind = meant_kind(target.group, target.kind)
+    if not kind and target.group.startswith(_BEGIN):
+        kind = meant_kind(GATEWAY_GROUP, target.kind)
+    if not kind:
+        return None
+    return msgspec.structs.replace(target, kind=kind, group=group_of_target(kind))
 
 
 def hint_at_kind(group: str, kind: str) -> str:

@@ -14,6 +14,7 @@ from edgefast.resources.foreign.counterpart import (
     Project,
 )
 from edgefast.resources.foreign.counterparts import PROJECTS
+from edgefast.resources.foreign.guards import PRODUCTS, Product
 
 _HEAD = """<!-- Made from edgefast/resources/foreign by `pytest tests/resources/test_counterparts.py --update-goldens`; do not edit. -->
 
@@ -26,13 +27,37 @@ is the same everywhere.
 A policy of another project is never applied. In files it is an error where its target is served
 ([PolicyIgnored](problems/PolicyIgnored.md)), and the message says of each field that the policy sets what is on this page. A filter
 that names an object of another project closes its rule: 500.
+
+## Policies that decide access
+
+In files each of these closes what it is attached to: requests are answered 500, unless `--ignore-foreign-policies` is given
+([configuration](configuration.md#policies-of-other-projects)). So does a policy of any other product whose kind is named after access.
+
+| product | policies | annotations |
+|---|---|---|
 """
 _PLACES = {"later": "not here yet", "never": "not here"}
 
 
 def write_page() -> str:
     """Return the page."""
-    return "\n".join([_HEAD, *(line for one in PROJECTS for line in _project(one))])
+    guards = "".join(f"{_guards(one)}\n" for one in PRODUCTS)
+    return "\n".join([_HEAD + guards, *(line for one in PROJECTS for line in _project(one))])
+
+
+def _guards(one: Product) -> str:
+    kinds = []
+    for guard in one.guards:
+        said = f" ({', '.join(f'`{field}`' for field in guard.only)})" if guard.only else ""
+        said = (
+            f" (any field but {', '.join(f'`{field}`' for field in guard.but)})"
+            if guard.but
+            else said
+        )
+        kinds.append(f"{guard.kind}{said}")
+    groups = f" of {' and '.join(f'`{group}`' for group in one.groups)}" if one.groups else ""
+    named = ", ".join(kinds) + groups if kinds else ""
+    return f"| {one.title} | {named} | {', '.join(f'`{name}`' for name in one.annotations)} |"
 
 
 def _project(one: Project) -> Iterator[str]:

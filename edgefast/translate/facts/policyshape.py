@@ -11,10 +11,12 @@ from typing import Literal
 
 import msgspec
 
+from edgefast.problem import ObjectRef
 from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 
 __all__ = [
     "CLOSED",
+    "FAMILY_OF",
     "GROUP_OF",
     "KIND_OF",
     "OWN_KINDS",
@@ -24,7 +26,10 @@ __all__ = [
     "PolicyShape",
     "Target",
     "Unit",
+    "is_foreign_unit",
+    "name_foreign",
     "owner_of_unit",
+    "ref_of_owner",
 ]
 
 #: Nanoseconds since 1970, namespace/name (match/precedence.py).
@@ -41,6 +46,7 @@ KIND_OF: dict[Family, str] = {
     "traffic": "BackendTrafficPolicy",
     "xtraffic": "XBackendTrafficPolicy",
 }
+FAMILY_OF: dict[str, Family] = {kind: family for family, kind in KIND_OF.items()}
 #: Groups of these kinds.
 GROUP_OF = {
     kind: EXPERIMENTAL_GROUP if family == "xtraffic" else EDGE_GROUP
@@ -48,6 +54,9 @@ GROUP_OF = {
 }
 #: (group, kind) of the policies that have shapes.
 OWN_KINDS = frozenset((group, kind) for kind, group in GROUP_OF.items())
+
+#: What stands between the name of a foreign policy and its kind and group, where it closes its targets.
+_FOREIGN = "?"
 
 #: Kind, namespace, name, sectionName or "".
 Target = tuple[str, str, str, str]
@@ -83,4 +92,24 @@ Level = tuple[PolicyShape, ...]
 def owner_of_unit(name: str) -> str:
     """Return the policy that a unit or policy of this name is of, in words: "SecurityPolicy namespace/name"."""
     family, _, owner = name.partition("#")[0].partition("/")
-    return f"{KIND_OF[family]} {owner}"  # type: ignore[index]
+    return str(ref_of_owner(family, owner))  # type: ignore[arg-type]
+
+
+def name_foreign(ref: ObjectRef) -> str:
+    """Return the name under which a foreign policy that decides access closes its targets."""
+    return f"{ref.name}{_FOREIGN}{ref.kind}.{ref.group}"
+
+
+def is_foreign_unit(name: str) -> bool:
+    """Tell whether a unit of this name closes what a foreign policy is attached to."""
+    return "." in name.partition("#")[0].partition(_FOREIGN)[2]
+
+
+def ref_of_owner(family: Family, owner: str) -> ObjectRef:
+    """Return the policy that an owner's name is of, which may be a foreign one."""
+    namespace, _, name = owner.partition("/")
+    plain, _, type_ = name.partition(_FOREIGN)
+    kind, dot, group = type_.partition(".")
+    if dot:
+        return ObjectRef(kind, namespace, plain, group)
+    return ObjectRef(KIND_OF[family], namespace, name, GROUP_OF[KIND_OF[family]])

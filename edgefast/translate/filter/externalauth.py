@@ -19,7 +19,7 @@ from edgefast.resources.rules.httproute import check_literal
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.headername import check_header_name, check_shown_name
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
@@ -51,11 +51,11 @@ def translate_external_auth(
     to_backend: tuple[str, ...] = ()
     if http is not None:
         prefix = _translate_path(http.path or "", report, f"{path}.http.path")
-        headers = _translate_names(http.allowed_headers, report, f"{path}.http.allowedHeaders")
+        headers = _translate_shown(http.allowed_headers, report, f"{path}.http.allowedHeaders")
         where = f"{path}.http.allowedResponseHeaders"
         to_backend = _translate_names(http.allowed_response_headers, report, where)
     if grpc is not None:
-        headers = _translate_names(grpc.allowed_headers, report, f"{path}.grpc.allowedHeaders")
+        headers = _translate_shown(grpc.allowed_headers, report, f"{path}.grpc.allowedHeaders")
     body = (auth.forward_body.max_size or 0) if auth.forward_body else 0
     if not 0 <= body <= MAX_AUTH_BODY:
         said = f"{body} (expected 0 to {MAX_AUTH_BODY})"
@@ -108,6 +108,14 @@ def _translate_path(prefix: str, report: Report, path: str) -> str:
     if said:
         report.refuse(path, "UnsupportedValue", f'"{prefix}" ({said})')
     return f"/{plain}"
+
+
+def _translate_shown(names: Iterable[str], report: Report, path: str) -> tuple[str, ...]:
+    """Translate names of headers that the service is sent, and report those that it is never sent."""
+    for at, name in enumerate(names):
+        if (wrong := check_shown_name(name)) and not check_header_name(name):
+            report.warn(f"{path}[{at}]", "Ignored", wrong)
+    return _translate_names(names, report, path)
 
 
 def _translate_names(names: Iterable[str], report: Report, path: str) -> tuple[str, ...]:

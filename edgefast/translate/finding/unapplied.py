@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.edge.policytarget import BACKEND_TARGETS, LATER_KINDS, TARGET_KINDS
+from edgefast.resources.foreign.annotated import is_guard
 from edgefast.resources.foreign.counterparts import hint_at
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.foreign.meanttarget import mean_target
 from edgefast.resources.foreign.target import Target, pod_labels
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, Object
@@ -25,6 +28,13 @@ from edgefast.translate.route.outcome import RouteOutcome
 
 #: Problems of one snapshot; a selector may choose ten thousand routes, and nobody reads as many lines.
 _MOST = 1_000
+#: What requests meet at an object that is closed.
+_FATE = {
+    **dict.fromkeys((*TARGET_KINDS, *BACKEND_TARGETS, "GatewayClass"), "answers 500"),
+    **dict.fromkeys(LATER_KINDS, "refuses connections"),
+}
+_BACKENDS = frozenset(BACKEND_TARGETS)
+_OPEN = "write a SecurityPolicy, or serve it open with --ignore-foreign-policies"
 #: (group, kind) -> the objects of it in a snapshot, for selectors.
 _TABLES: dict[tuple[str, str], Callable[[Snapshot], Mapping[Key, Object]]] = {
     (GATEWAY_GROUP, "GatewayClass"): lambda snapshot: snapshot.gateway_classes,
@@ -42,16 +52,20 @@ _TABLES: dict[tuple[str, str], Callable[[Snapshot], Mapping[Key, Object]]] = {
 
 
 def find_unapplied(
-    snapshot: Snapshot, gateways: Sequence[GatewayDraft], routes: Mapping[Key, RouteOutcome]
+    snapshot: Snapshot,
+    gateways: Sequence[GatewayDraft],
+    routes: Mapping[Key, RouteOutcome],
+    *,
+    closes: bool,
 ) -> Iterator[Problem]:
-    """Report each served object that a policy of another project is attached to."""
+    """Report each served object that a policy of another project is attached to; `closes`: one that decides access closes it."""
     if not snapshot.foreign_policies:
         return
     served = _find_served(gateways, routes)
     found = (
         problem
         for policy in snapshot.foreign_policies
-        for problem in _judge(policy, served, snapshot)
+        for problem in _judge(policy, served, snapshot, closes=closes)
     )
     yield from (one for _, one in zip(range(_MOST), found, strict=False))
     yield from find_foreign_filters(snapshot)
@@ -78,12 +92,18 @@ def _find_served(
 
 
 def _judge(
-    policy: ForeignPolicy, served: set[tuple[str, Key]], snapshot: Snapshot
+    policy: ForeignPolicy, served: set[tuple[str, Key]], snapshot: Snapshot, *, closes: bool
 ) -> Iterator[Problem]:
     if (policy.ref.group, policy.ref.kind) in KINDS:
-        return  # one of ours with a mistake: its targets are closed, see translate/policy
+        if policy.guards:
+            yield from _judge_annotated(policy, served, closes=closes)
+        return  # else one of ours with a mistake: its targets are closed, see translate/policy
     told: set[tuple[str, Key, str]] = set()
+    if policy.guards and policy.lost and closes:
+        said = f"a target of {policy.ref.group} cannot be read; all of namespace {policy.ref.namespace} answers 500"
+        yield Problem(policy.ref, "spec", "PolicyIgnored", said, _OPEN, policy.source)
     for target, source in policy.targets:
+        target = (mean_target(target) if policy.guards else None) or target
         table = _TABLES.get((target.group, target.kind))
         if table is None:
             continue
@@ -93,9 +113,29 @@ def _judge(
                 told.add(at)
                 ref = ObjectRef(target.kind, *key, target.group)
                 part = f" ({target.section})" if target.section else ""
-                said = f"{ref}{part} is served WITHOUT {policy.ref}"
-                hint = _hint(policy)
+                said, hint = f"{ref}{part} is served WITHOUT {policy.ref}", _hint(policy)
+                if policy.guards and closes:
+                    why = f"{policy.ref} of {policy.ref.group} decides access ({', '.join(policy.guards)}) and is not applied"
+                    said, hint = f"{ref}{part} {_FATE[target.kind]}: {why}", f"{_OPEN}; {hint}"
                 yield Problem(ref, "", "PolicyIgnored", said, hint, source)
+
+
+def _judge_annotated(
+    policy: ForeignPolicy, served: set[tuple[str, Key]], *, closes: bool
+) -> Iterator[Problem]:
+    """Report annotations that decide access, but for those that report/annotated.py reports."""
+    for target, source in policy.targets:
+        name = str(target.path[-1])
+        told = target.kind not in _BACKENDS and is_guard(name)
+        if told or (target.kind, (target.namespace, target.name)) not in served:
+            continue
+        said, hint = "requests pass WITHOUT it", "annotations of other projects are not applied"
+        if closes:
+            said = f"decides access and is not applied; {policy.ref} {_FATE[target.kind]}"
+            hint = _OPEN
+        yield Problem(
+            policy.ref, f"metadata.annotations[{name}]", "PolicyIgnored", said, hint, source
+        )
 
 
 def _hint(policy: ForeignPolicy) -> str:

@@ -174,7 +174,7 @@ def _translate(
             ]
             draft.listeners += one.listeners
     if gateway.metadata.annotations and draft.accepted:
-        tell_annotations(gateway.metadata, draft.report, standalone=world.settings.standalone)
+        tell_annotations(gateway.metadata, draft.report, world.settings)
     _close(draft)
 
 

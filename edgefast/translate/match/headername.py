@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["check_header_name"]
+__all__ = ["check_header_name", "check_shown_name"]
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
 _OWN = frozenset(
@@ -26,6 +26,22 @@ _OWN = frozenset(
         "upgrade",
     }
 )
+#: The proxy's own lines that an authorization service is sent; all other names of `x-edge-` it is not sent.
+_OWN_SHOWN = frozenset(
+    {
+        "x-edge-external-address",
+        "x-edge-internal",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-method",
+        "x-forwarded-proto",
+        "x-forwarded-uri",
+        "x-request-id",
+    }
+)
+#: Names that no authorization service is sent, in any spelling that a server may read as one of them.
+_NEVER_SHOWN = frozenset({"http2-settings", "via"}) | _OWN
+_OTHER = re.compile(r"[^a-z0-9]")
 
 
 def check_header_name(name: str) -> str:
@@ -33,3 +49,14 @@ def check_header_name(name: str) -> str:
     if not _TOKEN.fullmatch(name):
         return f'"{name}" is not a header name'
     return f'"{name}" belongs to the proxy' if name.lower() in _OWN else ""
+
+
+def check_shown_name(name: str) -> str:
+    """Return what is wrong with the name of a header that an authorization service is to be sent, "" when it is sent."""
+    if wrong := check_header_name(name):
+        return wrong
+    folded = _OTHER.sub("-", name.lower())
+    own = folded in _OWN_SHOWN or folded.startswith("x-edge-")
+    if folded in _NEVER_SHOWN or (own and name.lower() not in _OWN_SHOWN):
+        return f'"{name}" is never sent to an authorization service'
+    return ""

@@ -9,16 +9,14 @@ Must never: close anything that a policy whose last good version is kept holds f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
 
 from edgefast.problem import ObjectRef, Problem, Source
 from edgefast.resources.edge.policytarget import (
-    BACKEND_TARGETS,
     LATER_KINDS,
-    TARGET_KINDS,
     Aim,
     group_of_target,
     is_target,
@@ -34,19 +32,19 @@ from edgefast.resources.kinds import Object, ref_of
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import render_path
 from edgefast.resources.model.closed import is_closed
-from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.model.routename import ROUTE_KINDS
 from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.facts.policyshape import (
     CLOSED,
-    KIND_OF,
+    FAMILY_OF,
     OWN_KINDS,
-    Family,
     PolicyShape,
     Target,
 )
+from edgefast.translate.policy.foreignguard import close_foreign
 from edgefast.translate.policy.lack import tell_lack, tell_section
 from edgefast.translate.policy.outcome import OwnOutcome, OwnPolicy, close_policy
+from edgefast.translate.policy.policytargets import TARGETS, every_target
 
 __all__ = ["OwnKey", "close_newer", "find_closed", "resolve_aims", "tables_of"]
 
@@ -56,25 +54,11 @@ OwnKey = tuple[str, str, str]
 #: What stands behind the name of what closes the targets of a newer version.
 _NEWER = "?new"
 _YOUNGEST = 2**63 - 1  # as other objects of files (match/precedence.py)
-_FAMILY: dict[str, Family] = {kind: family for family, kind in KIND_OF.items()}
-_TARGETS: dict[str, Callable[[Snapshot], Mapping[Key, Object]]] = {
-    "Gateway": lambda snapshot: snapshot.gateways,
-    "ListenerSet": lambda snapshot: snapshot.listener_sets,
-    "HTTPRoute": lambda snapshot: snapshot.http_routes,
-    "GRPCRoute": lambda snapshot: snapshot.grpc_routes,
-    "TLSRoute": lambda snapshot: snapshot.tls_routes,
-    "TCPRoute": lambda snapshot: snapshot.tcp_routes,
-    "UDPRoute": lambda snapshot: snapshot.udp_routes,
-    "Service": lambda snapshot: snapshot.services,
-    "Backend": lambda snapshot: snapshot.backends,
-    "XBackend": lambda snapshot: snapshot.x_backends,
-}
 _PARTS = {
     **dict.fromkeys(("Gateway", "ListenerSet"), "listener"),
     **dict.fromkeys(ROUTE_KINDS, "named rule"),
 }
 _FATES = dict.fromkeys(LATER_KINDS, "everything is refused")
-assert tuple(_TARGETS) == (*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS)
 
 
 def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
@@ -86,8 +70,8 @@ def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
     }
 
 
-def find_closed(snapshot: Snapshot) -> dict[OwnKey, OwnOutcome]:
-    """Return what such policies come to, by key."""
+def find_closed(snapshot: Snapshot, *, foreign: bool) -> dict[OwnKey, OwnOutcome]:
+    """Return what such policies come to, by key; `foreign`: also those of other projects that decide access."""
     found: dict[OwnKey, list[ForeignPolicy]] = {}
     for policy in snapshot.foreign_policies:
         ref = policy.ref
@@ -96,7 +80,8 @@ def find_closed(snapshot: Snapshot) -> dict[OwnKey, OwnOutcome]:
         key = (ref.kind, ref.namespace, ref.name)
         if key[1:] not in tables_of(snapshot)[ref.kind]:
             found.setdefault(key, []).append(policy)
-    return {key: _close(policies, snapshot) for key, policies in found.items()}
+    closed = {key: _close(policies, snapshot) for key, policies in found.items()}
+    return {**closed, **dict(close_foreign(snapshot))} if foreign else closed
 
 
 def close_newer(policy: OwnPolicy, snapshot: Snapshot) -> tuple[OwnKey, OwnOutcome] | None:
@@ -112,7 +97,7 @@ def close_newer(policy: OwnPolicy, snapshot: Snapshot) -> tuple[OwnKey, OwnOutco
     targets = tuple((target, path) for target, path in aimed.items() if target not in held)
     name = f"{policy.metadata.name}{_NEWER}"
     shape = PolicyShape(
-        (_YOUNGEST, f"{namespace}/{name}"), _FAMILY[ref.kind], (CLOSED,), "Override"
+        (_YOUNGEST, f"{namespace}/{name}"), FAMILY_OF[ref.kind], (CLOSED,), "Override"
     )
     outcome = OwnOutcome(
         policy=None,
@@ -153,12 +138,12 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
     """Return what comes of all of one name."""
     ref = policies[0].ref
     age = (_YOUNGEST, f"{ref.namespace}/{ref.name}")
-    shape = PolicyShape(age, _FAMILY[ref.kind], (CLOSED,), "Override")
+    shape = PolicyShape(age, FAMILY_OF[ref.kind], (CLOSED,), "Override")
     why = next((one.why for one in policies if one.why), "")
     targets: dict[Target, str] = {}
     told = []
     for policy in policies:
-        for named in _everything(ref.namespace) if policy.lost else ():
+        for named in every_target(ref.namespace) if policy.lost else ():
             targets.update((one, "spec") for one in _targets_of(named, ref.kind, snapshot))
     if lost := next((one for one in policies if one.lost), None):
         said = f"a target cannot be read: while the policy has a mistake, 500 is answered for all of namespace {ref.namespace}"
@@ -185,7 +170,7 @@ def _tell(
 ) -> Problem:
     """Say what becomes of a target: one that is not there, or has no such part, is no place at which anything is answered."""
     kind, namespace, name, section = target
-    named, found = f"{kind} {namespace}/{name}", _TARGETS[kind](snapshot).get((namespace, name))
+    named, found = f"{kind} {namespace}/{name}", TARGETS[kind](snapshot).get((namespace, name))
     if found is None:
         missing = tell_lack(ref, path, named)
     elif section and not is_closed(found) and section not in (parts := _parts_of(found)):
@@ -205,11 +190,6 @@ def _parts_of(found: Object) -> list[str]:
     return []
 
 
-def _everything(namespace: str) -> Iterator[Named]:
-    for kind in _TARGETS:
-        yield Named(("spec",), group_of_target(kind), kind, namespace, "", LabelSelector())
-
-
 def _tell_closed(ref: ObjectRef, path: str, target: Target, source: Source | None) -> Problem:
     section = f" ({target[3]})" if target[3] else ""
     said = (
@@ -226,6 +206,6 @@ def _targets_of(named: Named, policy: str, snapshot: Snapshot) -> Iterator[Targe
     if named.selector is None:
         yield named.kind, named.namespace, named.name, named.section
         return
-    for (namespace, name), one in _TARGETS[named.kind](snapshot).items():
+    for (namespace, name), one in TARGETS[named.kind](snapshot).items():
         if namespace == named.namespace and named.selector.matches(one.metadata.labels):
             yield named.kind, namespace, name, named.section

@@ -41,7 +41,7 @@ MAX_NAME = 256
 #: Rounds of bcrypt as a power of two; one more is twice the time, and 12 is a third of a second.
 MAX_COST = 12
 _MAX_SECRETS = 16
-_MAX_PLACES = 16
+MAX_PLACES = 16
 _BEARER = "Bearer "
 _APR1 = re.compile(r"\$apr1\$[./0-9A-Za-z]{1,8}\$[./0-9A-Za-z]{22}")
 _BCRYPT = re.compile(r"\$2[aby]\$([0-9]{2})\$[./0-9A-Za-z]{53}")
@@ -122,8 +122,8 @@ def _read_places(given: Iterable[ExtractFrom], report: Report, path: str) -> ir.
             check_param(name, report, f"{where}.params[{place}]")
             params.append(name)
     for names, what in ((headers, "headers"), (cookies, "cookies"), (params, "params")):
-        if len(set(names)) > _MAX_PLACES:
-            _refuse(report, path, "TooMany", f"{len(set(names))} {what}, at most {_MAX_PLACES}")
+        if len(set(names)) > MAX_PLACES:
+            _refuse(report, path, "TooMany", f"{len(set(names))} {what}, at most {MAX_PLACES}")
     if not (headers or cookies or params):
         _refuse(report, path, "Required", "where a request carries its key")
     return ir.CredentialPlaces(

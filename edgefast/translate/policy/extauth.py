@@ -9,7 +9,7 @@ Must never: ask with a header that frames a message, or let a service set one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from edgefast import ir
 from edgefast.reasons.word import Word
@@ -23,7 +23,7 @@ from edgefast.resources.model.duration import parse_duration
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.headername import check_header_name, check_shown_name
 from edgefast.translate.report.report import Report
 
 __all__ = ["read_bounded", "translate_ext_auth"]
@@ -35,7 +35,12 @@ _MAX_BACKENDS = 16
 _MAX_NAMES = 64
 _MAX_KEYS = 16
 _MAX_STATUSES = 16
-_ALWAYS_KEY = "authorization"  # shown to every service, and always told apart
+#: Every key has these: authorization, and the lines that repeat method, Host and path.
+_ALWAYS_KEY = frozenset(
+    {"authorization", "x-forwarded-host", "x-forwarded-method", "x-forwarded-uri"}
+)
+_REQUEST_ID = "x-request-id"  # sent to every service, and different for each request
+_NO_KEY = '"x-request-id" differs for each request, so that no cached answer fits another one'
 _MAX_WEIGHT = 1_000_000
 _PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2}){0,1023}")
 _QUERY = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@?]|%[0-9A-Fa-f]{2}){0,1024}")
@@ -71,7 +76,13 @@ def translate_ext_auth(
         backends=backends,
         path=(http.path or "").rstrip("/"),  # the request's own begins with one
         path_override=http.path_override or "",
-        headers=_names(given.headers_to_ext_auth, _MAX_NAMES, report, f"{path}.headersToExtAuth"),
+        headers=_names(
+            given.headers_to_ext_auth,
+            _MAX_NAMES,
+            report,
+            f"{path}.headersToExtAuth",
+            check_shown_name,
+        ),
         to_backend=_names(http.headers_to_backend, _MAX_NAMES, report, f"{where}.headersToBackend"),
         statuses=_statuses(given.allowed_statuses, report, f"{path}.allowedStatuses"),
         grpc=given.grpc is not None,
@@ -156,30 +167,47 @@ def _translate_cache(asked: ExtAuth, report: Report, path: str) -> ir.AuthCache 
         return None
     ttl = read_bounded(given.ttl, MAX_TTL, report, f"{path}.ttl")
     if given.key_headers is None:
+        for at, name in enumerate(asked.headers_to_ext_auth):
+            if name.lower() == _REQUEST_ID:
+                where = f"{path.removesuffix('.cache')}.headersToExtAuth[{at}]"
+                _refuse(
+                    report, where, "Forbidden", f"{_NO_KEY}; remove it, or set cache.keyHeaders"
+                )
         return ir.AuthCache(ttl=ttl)
     where = f"{path}.keyHeaders"
     if not given.key_headers:  # everybody would get in by the answer for anybody
         _refuse(report, where, "Required", "one header at least, or no keyHeaders at all")
-    keys = _names(given.key_headers, _MAX_KEYS, report, where)
+    keys = _names(given.key_headers, _MAX_KEYS, report, where, check_shown_name)
+    for at, name in enumerate(given.key_headers):
+        if name.lower() == _REQUEST_ID:
+            _refuse(report, f"{where}[{at}]", "Invalid", f"{_NO_KEY}; remove it")
     shown = dict.fromkeys(one.lower() for one in asked.headers_to_ext_auth)
     if asked.grpc is not None and not shown and keys:
         said = "without the other headers, all of which the service is shown: one client gets in by the answer for another, if answers depend on them"
         fix = "name every header that answers depend on, and in headersToExtAuth as well"
         report.warn(where, "NotSupported", said, fix)
-    missing = [one for one in shown if one not in keys and one != _ALWAYS_KEY]
-    missing = [one for one in missing if not check_header_name(one)]
+    missing = [
+        one for one in shown if one not in keys and one not in _ALWAYS_KEY and one != _REQUEST_ID
+    ]
+    missing = [one for one in missing if not check_shown_name(one)]
     if missing and keys:
         said = f"without {', '.join(missing)}, which the service is shown: one client gets in by the answer for another, if answers depend on it"
         report.warn(where, "NotSupported", said, "name every header that answers depend on")
     return ir.AuthCache(ttl=ttl, key_headers=keys)
 
 
-def _names(names: Iterable[str], most: int, report: Report, path: str) -> tuple[str, ...]:
+def _names(
+    names: Iterable[str],
+    most: int,
+    report: Report,
+    path: str,
+    check: Callable[[str], str] = check_header_name,
+) -> tuple[str, ...]:
     given = tuple(names)
     if len(given) > most:
         _refuse(report, path, "TooMany", f"{len(given)} headers, at most {most}")
     for at, name in enumerate(given):
-        if wrong := check_header_name(name):
+        if wrong := check(name):
             _refuse(report, f"{path}[{at}]", "Invalid", wrong)
     return tuple(sorted({name.lower() for name in given}))
 

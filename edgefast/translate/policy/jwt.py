@@ -43,11 +43,11 @@ from edgefast.translate.policy.principal import check_claim
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
-__all__ = ["translate_jwt"]
+__all__ = ["MAX_PROVIDERS", "translate_jwt"]
 
 _KEY = "jwks"
 _TYPES = ("Inline", "ValueRef")
-_MAX_PROVIDERS = 4
+MAX_PROVIDERS = 4
 _MAX_AUDIENCES = 16
 _MAX_CLAIMS = 32
 _MAX_PLACES = 16
@@ -59,8 +59,8 @@ def translate_jwt(
     given: JWT, namespace: str, reader: Reader, report: Report, path: str
 ) -> tuple[ir.Jwt, tuple[ClusterRef, ...]]:
     """Translate the tokens of a SecurityPolicy in `namespace`; of what a report refuses nothing is to be used."""
-    if not 1 <= len(given.providers) <= _MAX_PROVIDERS:
-        said = f"{len(given.providers)} providers (expected 1 to {_MAX_PROVIDERS})"
+    if not 1 <= len(given.providers) <= MAX_PROVIDERS:
+        said = f"{len(given.providers)} providers (expected 1 to {MAX_PROVIDERS})"
         _refuse(report, f"{path}.providers", "Invalid", said)
     refuse_violations((*check_leniency(given), *check_names(given)), report, path, "Invalid")
     clusters: list[ClusterRef] = []
@@ -104,6 +104,7 @@ def _translate_provider(
         keys=keys,
         remote=remote,
         places=places,
+        require_expiration=given.require_expiration,
         claim_headers=tuple(
             _translate_claims(given.claim_to_headers, places, report, f"{path}.claimToHeaders")
         ),

@@ -69,7 +69,7 @@ def translate_own_policies(
     changed: set[Fact],
 ) -> OwnPolicies:
     """Translate what changed since `before`."""
-    tables, closed = tables_of(world.snapshot), find_closed(world.snapshot)
+    tables, closed = tables_of(world.snapshot), _find_closed(world)
     suspects = find_readers(previous.readers, changed) if previous.outcomes else set()
     suspects |= previous.closed | closed.keys() | previous.aimed
     for kind, old in (
@@ -136,6 +136,12 @@ def translate_own_policies(
         touched=frozenset(touched),
         made=made,
     )
+
+
+def _find_closed(world: World) -> dict[OwnKey, OwnOutcome]:
+    if not world.snapshot.foreign_policies:
+        return {}
+    return find_closed(world.snapshot, foreign=world.settings.closes_foreign)
 
 
 def _is_behind(policy: object) -> TypeGuard[OwnPolicy]:

@@ -8,7 +8,9 @@ Must never: give a unit that lets pass what a mistake was to decide about.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+import msgspec
 
 from edgefast import ir
 from edgefast.resources.edge.policytarget import LATER_KINDS
@@ -17,9 +19,13 @@ from edgefast.resources.kinds import ref_of
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.policyshape import CLOSED, PolicyShape, Unit
 from edgefast.translate.policy.authorization import translate_authorization
-from edgefast.translate.policy.credentials import translate_api_keys, translate_basic_auth
+from edgefast.translate.policy.credentials import (
+    MAX_PLACES,
+    translate_api_keys,
+    translate_basic_auth,
+)
 from edgefast.translate.policy.extauth import translate_ext_auth
-from edgefast.translate.policy.jwt import translate_jwt
+from edgefast.translate.policy.jwt import MAX_PROVIDERS, translate_jwt
 from edgefast.translate.policy.outcome import (
     Aims,
     OwnOutcome,
@@ -35,6 +41,7 @@ from edgefast.translate.report.report import Report
 
 __all__ = ["translate_security"]
 
+_BASIC = ir.CredentialPlaces(headers=(("authorization", ""),))
 _BROKEN = "while it has a mistake, 500 is answered where it holds"
 
 
@@ -61,7 +68,7 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
     units += _translate_proofs(policy, shape, reader, report)
     if spec.ext_auth is not None:
         units.append(_translate_ext_auth(policy, shape.unit("extAuth"), reader, report))
-    kept = units[:1] if closed else units
+    kept = [_with_places(units[0], units[1:])] if closed else units
     for one in () if closed else kept:
         if one.unit.status:
             report.warn(f"spec.{one.unit.name.rpartition('#')[2]}", "Invalid", _BROKEN)
@@ -103,17 +110,20 @@ def _translate_proofs(
         name, before = shape.unit("apiKeyAuth"), _count(report)
         keys = translate_api_keys(spec.api_key_auth, namespace, reader, report, "spec.apiKeyAuth")
         why = _first_after(report, before)
-        yield _close(name, why) if why else UnitOutcome(ir.PolicyUnit(name=name, api_key=keys))
+        made = ir.PolicyUnit(name=name, api_key=keys)
+        yield _close(name, why, made) if why else UnitOutcome(made)
     if spec.basic_auth is not None:
         name, before = shape.unit("basicAuth"), _count(report)
         users = translate_basic_auth(spec.basic_auth, namespace, reader, report, "spec.basicAuth")
         why = _first_after(report, before)
-        yield _close(name, why) if why else UnitOutcome(ir.PolicyUnit(name=name, basic=users))
+        made = ir.PolicyUnit(name=name, basic=users)
+        yield _close(name, why, made) if why else UnitOutcome(made)
     if spec.jwt is not None:
         name, before = shape.unit("jwt"), _count(report)
         jwt, clusters = translate_jwt(spec.jwt, namespace, reader, report, "spec.jwt")
         why = _first_after(report, before)
-        yield _close(name, why) if why else UnitOutcome(ir.PolicyUnit(name=name, jwt=jwt), clusters)
+        made = ir.PolicyUnit(name=name, jwt=jwt)
+        yield _close(name, why, made) if why else UnitOutcome(made, clusters)
 
 
 def _translate_ext_auth(
@@ -128,8 +138,35 @@ def _translate_ext_auth(
     return UnitOutcome(ir.PolicyUnit(name=name, ext_auth=made), clusters)
 
 
-def _close(name: str, why: str) -> UnitOutcome:
-    return UnitOutcome(ir.PolicyUnit(name=name, status=500, reason=why))
+def _close(name: str, why: str, made: ir.PolicyUnit | None = None) -> UnitOutcome:
+    """Return a unit that answers 500; `made`: what it would be, whose credentials no log shows either."""
+    places = _places_of(made) if made is not None else ()
+    return UnitOutcome(ir.PolicyUnit(name=name, status=500, reason=why, places=places))
+
+
+def _with_places(closed: UnitOutcome, units: Iterable[UnitOutcome]) -> UnitOutcome:
+    """Return a closed policy's unit with the places where requests carry credentials for its others."""
+    places = dict.fromkeys(place for one in units for place in _places_of(one.unit))
+    unit = msgspec.structs.replace(closed.unit, places=tuple(places))
+    return msgspec.structs.replace(closed, unit=unit)
+
+
+def _places_of(unit: ir.PolicyUnit) -> tuple[ir.CredentialPlaces, ...]:
+    found = list(unit.places)
+    if unit.api_key is not None:
+        found.append(unit.api_key.places)
+    if unit.basic is not None:
+        found.append(_BASIC)
+    if unit.jwt is not None:
+        found += [one.places for one in unit.jwt.providers[:MAX_PROVIDERS]]
+    return tuple(
+        ir.CredentialPlaces(
+            headers=one.headers[:MAX_PLACES],
+            cookies=one.cookies[:MAX_PLACES],
+            params=one.params[:MAX_PLACES],
+        )
+        for one in dict.fromkeys(found)
+    )
 
 
 def _count(report: Report) -> tuple[int, int]:

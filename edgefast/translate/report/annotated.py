@@ -13,22 +13,28 @@ from edgefast.resources.foreign.annotated import Annotated, Rest, find_annotated
 from edgefast.resources.foreign.counterparts import PAGE
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.translate.report.report import Report
+from edgefast.translate.settings import Settings
 
 __all__ = ["tell_annotations"]
 
 _PATH = "metadata.annotations"
 
 
-def tell_annotations(metadata: ObjectMeta, report: Report, *, standalone: bool) -> None:
+def tell_annotations(metadata: ObjectMeta, report: Report, settings: Settings) -> None:
     """Tell of the annotations of an object that is served."""
     found, rest = find_annotated(metadata.annotations)
-    if found and not standalone:
+    if found and not settings.standalone:
         _tell_at_once(found, rest, report)
         return
     for one in found:
         tell = report.lose if one.guards else report.warn
-        said = "requests pass WITHOUT it" if one.guards else "it changes nothing"
-        hint = f"annotations of {one.project} are not applied: {one.said}; see {PAGE}"
+        said, fix = "it changes nothing", ""
+        if one.guards and settings.closes_foreign:
+            said = "decides access and is not applied; requests are answered 500"
+            fix = "write a SecurityPolicy, or serve it open with --ignore-foreign-policies; "
+        elif one.guards:
+            said = "requests pass WITHOUT it"
+        hint = f"{fix}annotations of {one.project} are not applied: {one.said}; see {PAGE}"
         tell(f"{_PATH}[{one.name}]", "PolicyIgnored", said, hint)
     if rest.number:
         tell = report.lose if rest.guards else report.warn

@@ -111,7 +111,7 @@ def translate_route(
             for hostname in hostnames if listener.served else ():
                 hosts[listener.name, hostname] = part
     if hosts and route.metadata.annotations:
-        tell_annotations(route.metadata, own, standalone=reader.settings.standalone)
+        tell_annotations(route.metadata, own, reader.settings)
     problems = [problem for report in reports for problem in report.problems]
     return settle(
         route,

@@ -17,6 +17,7 @@ class Held:
 
     def __init__(self, world: World) -> None:
         self.begun = 0
+        self.tried: list[bytes] = []
         self._free = threading.Semaphore(0)
         self._passwords = Passwords(world.loop, self._check)
         world.engine.hold_passwords(self._passwords)
@@ -32,5 +33,6 @@ class Held:
 
     def _check(self, kept: bytes, password: bytes) -> bool:
         self.begun += 1
+        self.tried.append(kept)
         self._free.acquire()  # of a daemon: nobody waits for it in vain
         return verify(kept, password)

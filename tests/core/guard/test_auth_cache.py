@@ -12,6 +12,7 @@ from core.client import Client, Response, make_request
 from core.fleets import make_cluster
 from core.guard.authorized import AUTH, DENY, PASS, Guarded, fleet_of, guarded, make_auth, passing
 from core.world import World
+from edgefast.irhttp import ClientAddress
 from edgefast.irpolicy import AuthCache
 
 MINUTE = AuthCache(ttl=60_000)
@@ -68,6 +69,39 @@ async def test_key_headers_narrow(world: World) -> None:
     await ask(client, "/a", ("authorization", "y"))
     await ask(client, "/b", ("authorization", "x"))
     assert route.service.count == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("x-other", (1, 1, 1)),
+        ("x-forwarded-for", (1, 2, 3)),
+        ("x-edge-external-address", (1, 2, 3)),
+        ("x-forwarded-proto", (1, 1, 1)),
+        ("x-forwarded-uri", (1, 1, 1)),  # is in every key
+        ("via", (1, 2, 3)),  # is in no question: nothing is cached
+        ("x-request-id", (1, 2, 3)),
+    ],
+)
+async def test_keys_of_what_the_proxy_says(
+    world: World, name: str, counts: tuple[int, ...]
+) -> None:
+    """Answers may depend on the client's address: one client gets in by the answer for another unless the key has it."""
+    cache = AuthCache(ttl=60_000, key_headers=(name,))
+    http = {"client_address": ClientAddress(trusted_hops=1)}
+    route = await guarded(world, passing(), cache=cache, http=http)
+    client = await route.client()
+    for count, address in zip(
+        counts, ("198.51.100.1", "198.51.100.2", "198.51.100.3"), strict=True
+    ):
+        assert (
+            await ask(client, "/a", ("x-forwarded-for", address), ("via", "1.1 a"))
+        ).status == 200
+        assert route.service.count == count
+    before = route.service.count
+    assert (await ask(client, "/a", ("x-forwarded-for", address), ("via", "1.1 a"))).status == 200
+    cached = name not in ("via", "x-request-id")
+    assert route.service.count == before + (0 if cached else 1)
 
 
 @pytest.mark.parametrize("names", [(), ("cookie",)])

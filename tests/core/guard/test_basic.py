@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import bcrypt
 import pytest
 
 from core.client import make_request
@@ -13,6 +14,7 @@ from core.guard.proofs import PASSWORDS, apr1, basic, make_passwords, prove, sha
 from core.world import World
 from edgefast import ir
 from edgefast.core.guard.passwords import QUEUE, SHARE
+from edgefast.htpasswd import work_of
 from edgefast.table.shards import make_resource
 
 CELLS = "security/ns/p\tbasicAuth"
@@ -49,6 +51,38 @@ async def test_passwords(world: World, make: Any) -> None:
         *("missing", "wrong", "wrong", "wrong", "malformed", "malformed", "missing", "malformed"),
         "several",
     ]
+
+
+async def test_a_wrong_password_takes_the_same_time_for_every_user(world: World) -> None:
+    """Whatever hash a user has, and for a name that no user has: the same hashes are made, in one order."""
+    held = Held(world)
+    held.let(1000)
+    dear = bcrypt.hashpw(b"c", bcrypt.gensalt(5)).decode()
+    unit = make_passwords(ann=sha("a"), bob=apr1("b"), cat=slow("c"), dan=dear, eve=slow("e"))
+    route = await prove(world, unit)
+    client = await route.client()
+    for user in ("ann", "bob", "cat", "dan", "eve", "nobody"):
+        held.tried.clear()
+        assert (await client.ask(make_request(headers=[basic(user, "wrong")]))).status == 401
+        assert [work_of(one) for one in held.tried] == [b"$apr1$", b"bcrypt 04", b"bcrypt 05"]
+    # A decoy lets nobody in: these are passwords of others.
+    for user, password in (("nobody", "b"), ("ann", "c"), ("bob", "e"), ("eve", "c")):
+        assert (await client.ask(make_request(headers=[basic(user, password)]))).status == 401
+    for user in ("ann", "bob", "cat", "eve"):
+        assert (await client.ask(make_request(headers=[basic(user, user[0])]))).status == 200
+
+
+async def test_two_threads_try_a_password(world: World) -> None:
+    """$apr1$ on the engine's own, bcrypt behind it on Python's."""
+    route = await prove(world, make_passwords(bob=apr1("b"), cat=slow("c")))
+    client = await route.client()
+    for user, password, status in (
+        ("bob", "b", 200),
+        ("cat", "c", 200),
+        ("cat", "b", 401),
+        ("x", "b", 401),
+    ):
+        assert (await client.ask(make_request(headers=[basic(user, password)]))).status == status
 
 
 async def test_what_was_right_waits_for_nothing(world: World) -> None:

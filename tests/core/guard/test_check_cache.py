@@ -51,6 +51,16 @@ async def test_keys_tell_questions_apart(world: World) -> None:
     assert all(call.message.values(b"x-user") == [b"me"] for call in route.seen)
 
 
+async def test_a_key_may_have_the_source_address(world: World) -> None:
+    """x-forwarded-for ends with it, also where the service is not shown that header."""
+    cache = AuthCache(ttl=60_000, key_headers=("x-forwarded-for",))
+    route = await called(world, PASS, cache=cache, headers=("x-a",))
+    for source, count in (("127.0.0.8", 1), ("127.0.0.9", 2), ("127.0.0.8", 2)):
+        client = await world.client(route.port, source=source)
+        assert (await client.ask(make_request())).status == 200
+        assert len(route.service.asks) == count
+
+
 async def test_equal_questions_are_one_call(world: World) -> None:
     route = await called(world, None, cache=AuthCache(ttl=60_000))
     clients = [await route.client() for _ in range(4)]

@@ -6,13 +6,14 @@ import pytest
 
 from core.backend import Call, make_response
 from core.client import make_request
-from core.fleets import make_cluster
+from core.fleets import encode, make_cluster
 from core.guard.authorized import AUTH, make_auth
 from core.guard.policies import NAME, access
 from core.guard.proofs import KEYS, make_keys, prove
 from core.traces import spans_since
 from core.world import World
 from edgefast import ir
+from edgefast.table.shards import make_resource
 
 CELLS = "security/ns/p\tapiKeyAuth"
 
@@ -149,6 +150,57 @@ async def test_no_log_line_shows_one_of_who_is_answered_before(world: World, how
     status = (await client.ask(asked)).status
     assert status == {"refused": 403, "too large": 413, "broken": 500}[how]
     assert world.lines()[0]["path"] == "/a?b=1&key=*****"
+
+
+LOCATED = ir.AccessLog(
+    text=(
+        ir.LogPiece(operator="path"),
+        ir.LogPiece(text=" "),
+        ir.LogPiece(operator="REQ", text="x-key"),
+        ir.LogPiece(text=" "),
+        ir.LogPiece(operator="RESP", text="location"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "host", "status"),
+    [
+        ("/a%2Fb?b=1&key=k-bob", "test", 307),  # escaped slashes
+        ("/a%00?b=1&key=k-bob", "test", 400),
+        ("/a?b=1&key=k-bob", "other", 404),  # no listener has this host
+        ("/a?b=1&key=k-bob", "test", 500),  # the unit itself is broken
+    ],
+)
+async def test_no_log_line_shows_a_key_that_comes_to_no_rule(
+    world: World, path: str, host: str, status: int
+) -> None:
+    unit = make_keys("header:x-key", "param:key", "cookie:key")
+    if status == 500:
+        assert unit.api_key is not None
+        unit = ir.PolicyUnit(name=KEYS, status=500, places=(unit.api_key.places,))
+    route = await prove(world, unit, log=LOCATED, hostname="test")
+    client = await route.client()
+    sent = make_request(path, host=host, headers=[("x-key", "k-bob")])
+    answer = await client.ask(sent)
+    assert answer.status == status
+    (line,) = world.texts()
+    assert "k-bob" not in line and "key=*****" in line and "b=1" in line
+
+
+async def test_places_are_forgotten_with_their_policy(world: World) -> None:
+    unit = make_keys("param:key")
+    route = await prove(world, unit)
+    gone, other = "/a%2Fb?key=k-bob&other=x", make_keys("param:other")
+    client = await route.client()
+    shown = ["key=*****&other=x", "key=k-bob&other=*", "key=k-bob&other=x"]
+    for at, change in enumerate(
+        ((), ([make_resource("policy", KEYS, encode(other))], []), ([], [("policy", KEYS)]))
+    ):
+        if change:
+            assert world.send(*change, f"v{at}") == []
+        assert (await client.ask(make_request(gone))).status == 307
+        assert world.lines()[-1]["path"] == f"/a%2Fb?{shown[at]}"
 
 
 async def test_no_span_shows_a_key(world: World) -> None:

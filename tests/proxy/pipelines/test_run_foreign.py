@@ -1,5 +1,6 @@
 """`edgefast run` on files of another controller: `--adopt`, and policies that it does not apply, told everywhere."""
 
+import http.client
 import socket
 import threading
 from pathlib import Path
@@ -14,14 +15,23 @@ pytestmark = pytest.mark.wire
 WITHOUT = "HTTPRoute default/web is served WITHOUT SecurityPolicy default/jwt"
 
 
-def policy(name: str) -> Object:
+def policy(name: str, **features: Object) -> Object:
     target = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": name}
     return {
         "apiVersion": "gateway.envoyproxy.io/v1alpha1",
         "kind": "SecurityPolicy",
         "metadata": {"name": "jwt", "namespace": "default"},
-        "spec": {"targetRefs": [target]},
+        "spec": {"targetRefs": [target], **features},
     }
+
+
+def status_of(port: int) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 def test_policies_that_are_not_applied_are_told_everywhere(start: Start, tmp_path: Path) -> None:
@@ -43,6 +53,10 @@ def test_policies_that_are_not_applied_are_told_everywhere(start: Start, tmp_pat
         ("HTTPRoute default/web", "error")
     ]
     assert WITHOUT in run.get(run.admin, "/console/api/problems")[1]
+    # It decides access now: what it names is closed.
+    save(tmp_path / "policy.yaml", policy("web", jwt={"providers": []}))
+    run.until(lambda: status_of(port) == 500, "the closed route")
+    run.until(lambda: "default/web answers 500: SecurityPolicy" in run.said, "why it is closed")
     assert run.stop() == 0
 
 

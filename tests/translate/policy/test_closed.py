@@ -345,6 +345,34 @@ def test_a_key_of_nothing_is_refused_and_a_narrow_one_told() -> None:
     assert problems and "secret" not in " ".join(problems)
 
 
+def test_a_broken_unit_keeps_where_its_credentials_are() -> None:
+    """No log shows them while it answers 500."""
+    keys = {"credentialRefs": [{"name": "gone"}], "extractFrom": [{"params": ["key"]}]}
+    for more in ({}, {"targetRefs": [target("r0", sectionName="x", kind="Service", group="")]}):
+        spec = raw(**{"targetRefs": [target("r0")], "apiKeyAuth": keys, **more})
+        made = translate(
+            world.many(1).replace([decode_api_object(spec, "SecurityPolicy")]), Settings()
+        )
+        for unit in made.ir.fleets[0].policies:
+            assert unit.status == 500 and [one.params for one in unit.places] == [("key",)]
+    assert (
+        translate(
+            world.many(1).replace(
+                [
+                    decode_api_object(
+                        raw(targetRefs=[target("r0")], apiKeyAuth=keys, mergeType="x"),
+                        "SecurityPolicy",
+                    )
+                ]
+            ),
+            Settings(),
+        )
+        .ir.fleets[0]
+        .policies[0]
+        .places
+    )
+
+
 def test_nothing_is_looked_at_where_there_are_no_policies() -> None:
     made = translate(world.many(2), Settings())
     again = translate(world.many(3), Settings(), made)

@@ -212,6 +212,7 @@ _OURS_JWT: Object = {
             "audiences": ["web"],
             "localJWKS": {"type": "Inline", "inline": KEYS},
             "claimToHeaders": [{"header": "x-sub", "claim": "sub"}],
+            "requireExpiration": False,  # as Envoy's require_expiration by default
         }
     ]
 }

@@ -1,0 +1,233 @@
+"""Guards: policies and annotations of other projects that decide access: who may send a request, and from where.
+
+In: the group, kind and document of a foreign object; the annotations of an object that is served. Out: the names of the fields or
+annotations that decide access. What they are attached to is closed (translate/policy/foreignguard.py), because nothing of them is applied.
+One row of PRODUCTS is one product. Of a kind that no row has, its name decides.
+Source: the API references of the products, read for names alone.
+Must never: read a value; it may be a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from edgefast.resources.foreign.annotated import is_guard
+from edgefast.resources.kinds import KINDS
+from edgefast.resources.limits import MAX_SHOWN_NAME
+
+__all__ = ["PRODUCTS", "Guard", "Product", "find_guards", "find_guards_among"]
+
+#: Fields or annotations of one object that are named.
+_MOST = 16
+#: Fields of `spec` that say what a policy is attached to.
+_AIMS = frozenset(
+    {"mergeType", "priority", "selector", "targetRef", "targetRefs", "targetSelectors", "type"}
+)
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """One kind. Without `only` and `but` it decides access whatever it sets."""
+
+    kind: str
+    only: tuple[str, ...] = ()  # field paths that decide access: "spec.tls.clientValidation"
+    but: tuple[str, ...] = ()  # fields of `spec` that do not; each other one does
+
+
+class Product(msgspec.Struct, frozen=True):
+    """One product: the API groups of its policies, and annotations of objects of the Gateway API."""
+
+    title: str
+    groups: tuple[str, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    annotations: tuple[str, ...] = ()
+
+
+PRODUCTS: tuple[Product, ...] = (
+    Product(
+        "Envoy Gateway",
+        ("gateway.envoyproxy.io",),
+        (
+            Guard("SecurityPolicy", but=("cors",)),
+            Guard("ClientTrafficPolicy", only=("spec.tls.clientValidation",)),
+            Guard("EnvoyExtensionPolicy"),
+            Guard("EnvoyPatchPolicy"),
+        ),
+    ),
+    Product(
+        "Istio",
+        ("security.istio.io", "networking.istio.io", "extensions.istio.io"),
+        (
+            Guard("AuthorizationPolicy"),
+            Guard("RequestAuthentication"),
+            Guard("EnvoyFilter"),
+            Guard("WasmPlugin"),
+        ),
+    ),
+    Product(
+        "Kong",
+        ("configuration.konghq.com",),
+        (Guard("KongClusterPlugin"), Guard("KongPlugin")),
+        ("konghq.com/plugins", "plugins.konghq.com"),
+    ),
+    Product(
+        "Traefik",
+        ("traefik.io", "traefik.containo.us"),
+        (Guard("TLSOption", only=("spec.clientAuth",)),),
+        (
+            "traefik.ingress.kubernetes.io/router.middlewares",
+            "traefik.ingress.kubernetes.io/router.tls.options",
+        ),
+    ),
+    Product(
+        "NGINX Gateway Fabric",
+        ("gateway.nginx.org",),
+        (Guard("SnippetsPolicy"), Guard("WAFPolicy")),
+    ),
+    Product(
+        "NGINX Ingress Controller",
+        annotations=(
+            "appprotect.f5.com/app-protect-policy",
+            "nginx.com/jwt-key",
+            "nginx.com/policies",
+            "nginx.org/basic-auth-secret",
+            "nginx.org/location-snippets",
+            "nginx.org/policies",
+            "nginx.org/server-snippets",
+        ),
+    ),
+    Product(
+        "kgateway",
+        ("gateway.kgateway.dev",),
+        (
+            Guard(
+                "TrafficPolicy",
+                but=(
+                    "autoHostRewrite",
+                    "buffer",
+                    "compression",
+                    "cors",
+                    "headerModifiers",
+                    "rateLimit",
+                    "retry",
+                    "timeouts",
+                    "transformation",
+                    "urlRewrite",
+                ),
+            ),
+        ),
+    ),
+    Product("agentgateway", ("agentgateway.dev",), (Guard("AgentgatewayPolicy"),)),
+    Product(
+        "Gloo Gateway",
+        ("gateway.solo.io",),
+        (
+            Guard("HttpListenerOption"),
+            Guard("ListenerOption"),
+            Guard("RouteOption"),
+            Guard("VirtualHostOption"),
+        ),
+    ),
+    Product("Kuadrant", ("kuadrant.io", "extensions.kuadrant.io"), (Guard("AuthPolicy"),)),
+    Product("Consul", ("consul.hashicorp.com",), (Guard("GatewayPolicy"),)),
+    Product(
+        "AWS Gateway API Controller",
+        ("application-networking.k8s.aws",),
+        (Guard("IAMAuthPolicy"),),
+    ),
+    Product(
+        "GKE Gateway",
+        ("networking.gke.io",),
+        (Guard("GCPBackendPolicy", only=("spec.default.iap", "spec.default.securityPolicy")),),
+        ("beta.cloud.google.com/backend-config", "cloud.google.com/backend-config"),
+    ),
+    Product(
+        "Azure Application Gateway for Containers",
+        ("alb.networking.azure.io",),
+        (Guard("FrontendTLSPolicy"), Guard("WebApplicationFirewallPolicy")),
+    ),
+    Product(
+        "ingress-nginx",
+        annotations=(
+            "nginx.ingress.kubernetes.io/ (those [below](#annotations-that-decide-who-gets-in), and any that is not there)",
+        ),
+    ),
+    Product("Apigee", ("apim.googleapis.com",), (Guard("ApigeeGatewayPolicy"),)),
+    Product("ngrok", annotations=("k8s.ngrok.com/modules", "k8s.ngrok.com/traffic-policy")),
+    Product(
+        "HAProxy",
+        annotations=(
+            "haproxy-ingress.github.io/allowlist-source-range",
+            "haproxy-ingress.github.io/auth-secret",
+            "haproxy-ingress.github.io/auth-tls-secret",
+            "haproxy-ingress.github.io/auth-url",
+            "haproxy-ingress.github.io/denylist-source-range",
+            "haproxy-ingress.github.io/oauth",
+            "haproxy-ingress.github.io/whitelist-source-range",
+            "haproxy.org/allow-list",
+            "haproxy.org/auth-type",
+            "haproxy.org/blacklist",
+            "haproxy.org/client-ca",
+            "haproxy.org/deny-list",
+            "haproxy.org/whitelist",
+        ),
+    ),
+    Product(
+        "APISIX",
+        annotations=(
+            "k8s.apisix.apache.org/allowlist-source-range",
+            "k8s.apisix.apache.org/auth-type",
+            "k8s.apisix.apache.org/auth-uri",
+            "k8s.apisix.apache.org/blocklist-source-range",
+            "k8s.apisix.apache.org/plugin-config-name",
+        ),
+    ),
+)
+_GUARDS: dict[tuple[str, str], Guard] = {
+    (group, one.kind): one
+    for product in PRODUCTS
+    for group in product.groups
+    for one in product.guards
+}
+_TITLES = {group: one.title for one in PRODUCTS for group in one.groups}
+_ANNOTATIONS = frozenset(name for one in PRODUCTS for name in one.annotations)
+#: Of a kind that no row has and that names targets: words of its name that mean access.
+_WORDS = re.compile(
+    "Access|Acl|ACL|Allowlist|AllowList|ApiKey|APIKey|Auth|Denylist|DenyList|Firewall|JWT|Jwt|MTLS|Oidc|OIDC|RBAC|Rbac|Security|WAF|Waf"
+)
+
+
+def find_guards(group: str, kind: str, raw: Mapping[str, Any], *, aimed: bool) -> tuple[str, ...]:
+    """Return what of a foreign document decides access; `aimed`: it names targets."""
+    guard = _GUARDS.get((group, kind))
+    if guard is None:
+        named = aimed and group not in _TITLES and (group, kind) not in KINDS
+        return (kind[:MAX_SHOWN_NAME],) if named and _WORDS.search(kind) else ()
+    if guard.only:
+        return tuple(one for one in guard.only if _is_set(raw, one.split(".")))
+    spec = raw.get("spec")
+    fields = (
+        [one for one, value in spec.items() if isinstance(one, str) and value is not None]
+        if isinstance(spec, dict)
+        else []
+    )
+    found = sorted(
+        one[:MAX_SHOWN_NAME] for one in fields if one not in _AIMS and one not in guard.but
+    )
+    # Istio's AuthorizationPolicy without a field denies everything.
+    return tuple(found[:_MOST]) or (() if guard.but else (kind,))
+
+
+def find_guards_among(annotations: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of annotations that decide access, some of very many."""
+    found = sorted(one for one in annotations if one in _ANNOTATIONS or is_guard(one))
+    return tuple(one[:MAX_SHOWN_NAME] for one in found[:_MOST])
+
+
+def _is_set(value: object, path: list[str]) -> bool:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value is not None

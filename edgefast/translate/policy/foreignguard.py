@@ -1,0 +1,124 @@
+"""Foreign guards: policies and annotations of other projects that decide access close what they are attached to.
+
+In: what files have of them (resources/foreign/guards.py), the objects that they are attached to. Out: an `OwnOutcome` for each, whose one
+unit answers 500: nothing of such a policy is applied, so that requests that it refuses would pass. `--ignore-foreign-policies` serves
+them open. Problems are reported by finding/unapplied.py, which knows what is served.
+Must never: close anything for a policy of ours, or in a cluster, where foreign policies are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from edgefast.problem import ObjectRef
+from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
+from edgefast.resources.foreign.meanttarget import mean_target
+from edgefast.resources.foreign.target import Target as Named
+from edgefast.resources.foreign.target import pod_labels
+from edgefast.resources.gatewayapi.gateway import Gateway
+from edgefast.resources.kinds import KINDS, Object
+from edgefast.resources.loaded import render_path
+from edgefast.resources.snapshot import Snapshot
+from edgefast.translate.facts.policyshape import (
+    CLOSED,
+    FAMILY_OF,
+    OWN_KINDS,
+    PolicyShape,
+    Target,
+    name_foreign,
+)
+from edgefast.translate.policy.outcome import OwnOutcome, close_policy
+from edgefast.translate.policy.policytargets import TARGETS, every_target, is_closed_by
+
+__all__ = ["close_foreign", "say_guards"]
+
+#: A guard closes Gateways and routes as a SecurityPolicy does, backends as a BackendTrafficPolicy does.
+_CLOSERS = ("SecurityPolicy", "BackendTrafficPolicy")
+_YOUNGEST = 2**63 - 1  # as other objects of files (match/precedence.py)
+_CLASS = "GatewayClass"
+
+
+def close_foreign(snapshot: Snapshot) -> Iterator[tuple[tuple[str, str, str], OwnOutcome]]:
+    """Give what closes the targets of foreign policies that decide access, with its key."""
+    found: dict[ObjectRef, list[ForeignPolicy]] = {}
+    for policy in snapshot.foreign_policies:
+        if policy.guards and (policy.ref.group, policy.ref.kind) not in OWN_KINDS:
+            found.setdefault(policy.ref, []).append(policy)
+    for ref, policies in found.items():
+        targets: dict[Target, str] = {}
+        for policy in policies:
+            for target, path in _targets_of(policy, snapshot):
+                targets.setdefault(target, path)
+        for closer in _CLOSERS:
+            closed = {one: path for one, path in targets.items() if _closer_of(one[0]) == closer}
+            if closed:
+                key = (closer, ref.namespace, name_foreign(ref))
+                yield key, _close(key, ref, policies, closed)
+
+
+def say_guards(policy: ForeignPolicy) -> str:
+    """Return what of a policy decides access, in words."""
+    return ", ".join(policy.guards)
+
+
+def _closer_of(kind: str) -> str:
+    return next(one for one in _CLOSERS if is_closed_by(one, kind))
+
+
+def _close(
+    key: tuple[str, str, str],
+    ref: ObjectRef,
+    policies: Sequence[ForeignPolicy],
+    targets: dict[Target, str],
+) -> OwnOutcome:
+    age = (_YOUNGEST, f"{key[1]}/{key[2]}")
+    shape = PolicyShape(age, FAMILY_OF[key[0]], (CLOSED,), "Override")
+    said = dict.fromkeys(map(say_guards, policies))
+    what = f"{ref} of {ref.group} decides access ({'; '.join(said)})"
+    if (ref.group, ref.kind) in KINDS:
+        what = f"an annotation of {ref} decides access ({'; '.join(said)})"
+    why = f"{what} and is not applied"
+    return OwnOutcome(
+        policy=None,
+        shape=shape,
+        targets=tuple(targets.items()),
+        units=(close_policy(shape, why),),
+        problems=(),
+    )
+
+
+def _targets_of(policy: ForeignPolicy, snapshot: Snapshot) -> Iterator[tuple[Target, str]]:
+    named = [one for one, _ in policy.targets]
+    if policy.lost:
+        named += every_target(policy.ref.namespace)
+    for one in named:
+        path = render_path(one.path)
+        if one.kind == _CLASS:
+            for (namespace, name), gateway in snapshot.gateways.items():
+                if _is_of_class(gateway, one, snapshot):
+                    yield ("Gateway", namespace, name, ""), path
+            continue
+        meant = mean_target(one)
+        if meant is not None:
+            yield from ((target, path) for target in _find(meant, snapshot))
+
+
+def _find(named: Named, snapshot: Snapshot) -> Iterator[Target]:
+    if named.selector is None:
+        yield named.kind, named.namespace, named.name, named.section
+        return
+    for (namespace, name), one in TARGETS[named.kind](snapshot).items():
+        if named.namespace in ("", namespace) and named.selector.matches(_labels_of(one, named)):
+            yield named.kind, namespace, name, named.section
+
+
+def _is_of_class(gateway: Gateway, named: Named, snapshot: Snapshot) -> bool:
+    name = gateway.spec.gateway_class_name
+    if named.selector is None:
+        return name == named.name
+    found = snapshot.gateway_classes.get(("", name))
+    return found is not None and named.selector.matches(found.metadata.labels)
+
+
+def _labels_of(one: Object, named: Named) -> dict[str, str]:
+    return pod_labels(one) if named.of_pods and isinstance(one, Gateway) else one.metadata.labels

@@ -1,0 +1,48 @@
+"""Targets of policies in a snapshot: the table of each kind, and which kinds a policy closes.
+
+In: a snapshot, kinds of policies and of targets. Out: objects by name; targets that stand for everything of a namespace.
+Must never: look into an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from edgefast.resources.edge.policytarget import (
+    BACKEND_TARGETS,
+    CLOSED_BY,
+    LATER_KINDS,
+    TARGET_KINDS,
+    group_of_target,
+)
+from edgefast.resources.foreign.target import Target as Named
+from edgefast.resources.kinds import Object
+from edgefast.resources.model.meta import LabelSelector
+from edgefast.resources.snapshot import Key, Snapshot
+
+__all__ = ["TARGETS", "every_target", "is_closed_by"]
+
+TARGETS: dict[str, Callable[[Snapshot], Mapping[Key, Object]]] = {
+    "Gateway": lambda snapshot: snapshot.gateways,
+    "ListenerSet": lambda snapshot: snapshot.listener_sets,
+    "HTTPRoute": lambda snapshot: snapshot.http_routes,
+    "GRPCRoute": lambda snapshot: snapshot.grpc_routes,
+    "TLSRoute": lambda snapshot: snapshot.tls_routes,
+    "TCPRoute": lambda snapshot: snapshot.tcp_routes,
+    "UDPRoute": lambda snapshot: snapshot.udp_routes,
+    "Service": lambda snapshot: snapshot.services,
+    "Backend": lambda snapshot: snapshot.backends,
+    "XBackend": lambda snapshot: snapshot.x_backends,
+}
+assert tuple(TARGETS) == (*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS)
+
+
+def is_closed_by(policy: str, kind: str) -> bool:
+    """Tell whether a policy of a kind of ours closes targets of another."""
+    return kind in CLOSED_BY[policy]
+
+
+def every_target(namespace: str) -> Iterator[Named]:
+    """Give all that policies of a namespace may be attached to."""
+    for kind in TARGETS:
+        yield Named(("spec",), group_of_target(kind), kind, namespace, "", LabelSelector())
