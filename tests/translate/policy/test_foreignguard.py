@@ -12,7 +12,8 @@ from edgefast.providers.files import FileSource
 from edgefast.resources.foreign.guards import PRODUCTS
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from edgefast.why import explain, read_ask, serve_translation
+from edgefast.why import read_ask, serve_translation
+from edgefast.why.explain import explain
 from tests.translate.test_incremental import _same
 
 pytestmark = pytest.mark.pure
