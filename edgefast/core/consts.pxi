@@ -7,6 +7,10 @@ cdef enum:
     MAX_IOV = 32  # pieces of one gathered write
     TICK_MS = 20  # resolution of all timeouts; a tick costs about 2 us
     NEVER_MS = 2000000000  # a timeout that was switched off with 0s: 23 days
+    TRIM_FROM = 1024  # connections, handshakes or streams at once, after whose end memory is given back to the system
+    TRIM_PART = 4  # ... when one in so many of them is left
+    TRIM_MS = 2000  # ... this long after it
+    TRIM_APART_MS = 10000  # from one time to the next: it holds up the worker for some milliseconds
     WHEEL_SLOTS = 1024  # power of two; horizon 20 s, longer deadlines are looked at once per turn
     REPLAY_LIMIT = 65536  # bytes of request body kept for a retry (docs/http1.md)
     BODY_GRACE_MS = 5000  # a request body that comes keeps its connection this long at least, and no burst buys more (bodyRate)
@@ -40,7 +44,9 @@ cdef enum:
     LINGER_BYTES = 4194304  # at most that many; of a stream of HTTP/2 whose answer is out, so many are read before its window stays shut
     MAX_INFORMATIONAL = 10  # 1xx answers per request
     PEEK_AFTER_MS = 50  # a pooled connection that idled longer is checked for EOF with one recv(MSG_PEEK)
-    MIRROR_LIMIT = 65536  # bytes a mirrored request may lag behind before it is dropped
+    MIRROR_FREE = 65536  # bytes that each copy for a mirror may hold, and that count in no sum
+    MIRROR_MEMORY = 33554432  # bytes that the copies of a worker hold beyond these; a copy that needs more is dropped
+    MIRROR_TOLD_MS = 10000  # from one log line about dropped copies of a cluster to the next
     EJECT_AFTER = 5  # consecutive failures
     EJECT_MS = 30000  # times the number of ejections so far
     EJECT_PERCENT = 50  # of a cluster's endpoints

@@ -22,6 +22,7 @@ cdef class Attempts
 cdef class Tables
 cdef class Gather
 cdef class Clock
+cdef class Trim
 cdef class LogBatch
 cdef class Trace
 cdef class SpanBatch
@@ -109,6 +110,7 @@ cdef class DatagramRoom
 
 include "loop/wheel.pxd"
 include "loop/clock.pxd"
+include "loop/trim.pxd"
 include "head/out.pxd"
 include "head/headerops.pxd"
 include "head/pathpattern.pxd"
@@ -251,6 +253,8 @@ cdef class Engine:
         object upstream_tls
         readonly object resolver
         Handshakes handshakes
+        Trim trim
+        size_t copied           # bytes that copies for mirrors hold beyond MIRROR_FREE each (exchange/mirror.pyx)
         set connections         # Session of each client's connection
         set old                 # of them, those from before the drain
         set mirrors

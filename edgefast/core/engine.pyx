@@ -19,6 +19,7 @@ _log = logging.getLogger("edgefast.engine")
 include "head/out.pyx"
 include "loop/wheel.pyx"
 include "loop/clock.pyx"
+include "loop/trim.pyx"
 include "net/readbuffer.pyx"
 include "net/inetaddr.pyx"
 include "net/preamble.pyx"
@@ -212,9 +213,8 @@ cdef class Engine:
         self.prober = Prober(self)
         self.zones = Zones(self)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
-        self.connections = set()
-        self.old = set()
-        self.mirrors = set()
+        self.connections, self.old, self.mirrors = set(), set(), set()
+        self.trim = Trim(self)
         self.handshakes = Handshakes(self)
         self.h2_holders = H2Holders()
         self.resolver = Resolver(loop)
@@ -336,6 +336,7 @@ cdef class Engine:
         cdef Mirror mirror
         cdef Passage passage
         cdef DatagramSession datagrams
+        self.wheel.disarm(self.trim)
         self.passwords.close()
         self.prober.stop()
         if self.tokens is not None and self.token_desk is None:

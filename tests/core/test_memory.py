@@ -9,11 +9,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from hpack import Encoder
 
-from core.apart import apart
+from core.apart import apart, shift
 from core.backend import Call, make_response, say
 from core.client import Client, Response, make_request
 from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
+from core.h2.sessionscript import PREFACE
+from core.h2.test_hostile import frame
 from core.upstream.slow import HEAD, LATE, post
 from core.world import World
 from edgefast import ir
@@ -70,6 +73,34 @@ async def test_an_idle_connection(world: World) -> None:
         sock.close()
     assert each <= IDLE, f"{each:.0f} bytes"
     await world.until(lambda: world.engine.open_connections == 0)
+
+
+@apart(clock=True)
+async def test_memory_of_http2_connections_goes_back_to_the_system(world: World) -> None:
+    """2 s after most have ended: the C library alone keeps what lies between blocks in use."""
+    count = 1100
+    head = [(":method", "POST"), (":scheme", "http"), (":path", "/"), (":authority", "test")]
+    block = Encoder().encode([*head, *((f"x-{i}", f"{i}" * 300) for i in range(10))])
+    hello = PREFACE + frame(4, 0, 0, b"") + frame(1, 4, 1, block)
+    listener = make_listener(http2=ir.Http2Settings(enabled=True), log=ir.AccessLog(off=True))
+    backend = await world.backend()
+    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
+    before = resident()
+    socks: list[socket.socket] = []
+    while len(socks) < count:
+        fresh = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+        for sock in fresh:
+            sock.send(hello)
+        socks += fresh
+        wanted = len(socks)
+        await world.until(lambda n=wanted: world.engine.active == n)  # type: ignore[misc]
+    peak = resident() - before
+    for sock in socks:
+        sock.close()
+    await world.until(lambda: world.engine.open_connections == 0)
+    assert resident() - before > peak * 2 // 3
+    shift(2.1)
+    await world.until(lambda: resident() - before < peak // 3)
 
 
 async def collect(work: Callable[[], Awaitable[None]], rounds: int) -> list[object]:

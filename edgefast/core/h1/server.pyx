@@ -29,6 +29,7 @@ cdef class H1Server(H1Responder):
         engine.count(G_CONNECTIONS_TOTAL)
         engine.count(G_CONNECTIONS_ACTIVE)
         engine.connections.add(self)
+        trim_rose(&engine.trim.connections, len(engine.connections))
         if port.settings is not None:
             self.connection.buffer_bytes = port.settings.buffer_bytes
         if port.settings is None or len(engine.connections) > port.settings.max_connections:
@@ -310,7 +311,7 @@ cdef class H1Server(H1Responder):
         drop_witness(self.witness)
         self.witness = None
         piecemeal_free(&self.partial)
-        return 0
+        return self.engine.trim.fell(&self.engine.trim.connections, len(self.engine.connections))
 
     cdef int on_deadline(self, int64_t now) except -1:
         if self.state == D_DISCARD:

@@ -96,6 +96,7 @@ cdef class H2Server(H2Frames):
         if not stream.surplus:
             engine.h2_holders.streams += 1
             self.holder.streams += 1
+            trim_rose(&engine.trim.streams, engine.h2_holders.streams)
         self.streams[id] = stream
         self.idle_by = 0
         nghttp2_session_set_stream_user_data(self.frames, id, &stream.out)
@@ -289,7 +290,7 @@ cdef class H2Server(H2Frames):
         free(self.partial.data)
         memset(&self.partial, 0, sizeof(Out))
         self.touched = self.woken = None
-        return 0
+        return self.engine.trim.fell(&self.engine.trim.connections, len(self.engine.connections))
 
     cdef int retire(self, object port) except -1:
         if self.connection.closed or self.discarding or (port is not None and self.port is not port):

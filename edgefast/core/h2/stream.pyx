@@ -121,6 +121,7 @@ cdef class H2Stream(H2Responder):
         if not self.surplus:
             self.engine.h2_holders.streams -= 1
             session.holder.streams -= 1
+            self.engine.trim.fell(&self.engine.trim.streams, self.engine.h2_holders.streams)
         self.handing = False
         if self.unconsumed:
             nghttp2_session_consume_connection(session.frames, self.unconsumed)

@@ -34,6 +34,7 @@ cdef class Passage(Timer):
         cdef Engine engine = self.engine
         cdef Connection connection = self.down.connection
         engine.streams.add(self)
+        trim_rose(&engine.trim.passages, len(engine.streams))
         engine.count(G_STREAM_CONNECTIONS)
         engine.count(G_STREAM_ACTIVE)
         self.began = now_us()
@@ -368,6 +369,7 @@ cdef class Passage(Timer):
         engine.wheel.disarm(self)
         self.let_endpoint_go()
         engine.streams.discard(self)
+        engine.trim.fell(&engine.trim.passages, len(engine.streams))
         engine.count_down(G_STREAM_ACTIVE)
         self.uncount()
         if self.client_key is not None:

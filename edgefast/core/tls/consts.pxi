@@ -14,9 +14,6 @@ cdef enum:
     TOLD_MS = 10000  # between two lines about certificates that cannot be loaded
     BACKEND_SESSIONS = 1024  # sessions of backends that a worker keeps: 5 KiB each, with a backend's certificates
     BACKEND_SESSION_MS = 3600000  # until a backend shows its certificate again
-    TRIM_FROM = 1024  # handshakes at once, after whose end memory is given back to the system
-    TRIM_MS = 2000  # after most of them have ended
-    TRIM_APART_MS = 10000  # from one time to the next: nobody makes a worker do nothing else
 
 # Alerts of our own (RFC 8446 6).
 cdef enum:

@@ -14,9 +14,6 @@ cdef class Handshakes:
         int64_t told_at         # ms of the wheel: that a certificate could not be chosen; 0: never
         uint64_t dial_turn      # in which `dials` were
         int dials
-        size_t peak             # at once, since memory was given back
-        bint trims
-        int64_t trim_again      # ms of the wheel: not before
 
     cdef bint may_step(self) noexcept
     cdef bint may_dial(self) noexcept

@@ -88,8 +88,7 @@ cdef class Handshakes:
         wire.since = self.engine.wheel.now
         self.silent[wire] = connection
         self.engine.count(G_HANDSHAKES_ACTIVE)
-        if <size_t>self.active() > self.peak:
-            self.peak = self.active()
+        trim_rose(&self.engine.trim.handshakes, <size_t>self.active())
         return 0
 
     cdef int begin(self, TlsWire wire, int64_t patience) except -1:
@@ -111,15 +110,4 @@ cdef class Handshakes:
         if self.silent.pop(wire, None) is None and self.shaking.pop(wire, None) is None:
             return 0
         self.engine.count_down(G_HANDSHAKES_ACTIVE)
-        if self.peak >= TRIM_FROM and <size_t>self.active() <= self.peak // 8 and not self.trims:
-            self.trims = True
-            wait = max(TRIM_MS, self.trim_again - self.engine.wheel.now)
-            self.engine.loop.call_later(wait / 1000.0, self._trim)
-        return 0
-
-    def _trim(self):
-        """The C library keeps what is freed; after a flood of handshakes that would be for nothing."""
-        self.trims = False
-        self.peak = self.active()
-        self.trim_again = self.engine.wheel.now + TRIM_APART_MS
-        malloc_trim(0)
+        return self.engine.trim.fell(&self.engine.trim.handshakes, <size_t>self.active())
