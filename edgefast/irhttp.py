@@ -62,6 +62,7 @@ class HttpSettings(Struct, frozen=True, gc=False):
     body_start: int = 16 * 1024  # 0: a backend is asked at once
     body_start_timeout: int = 500
     body_buffer: int = 1024 * 1024  # 0: no body is gathered past body_start
+    mirror_buffer: int = 1024 * 1024  # bytes that a copy for a mirror holds at most
     body_share: int = 75  # percent of a cluster's connections
     body_client_share: int = 50  # percent of that share, of a client address while others wait
     body_rate: int = 1024  # bytes a second; 0: no body gives way

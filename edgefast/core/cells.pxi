@@ -91,6 +91,7 @@ cdef enum:
     G_HEALTH_CHECKS_ILL = 141
     G_ZONE_OWN = 142
     G_ZONE_OTHER = 143
+    G_MIRROR_DROPS = 144  # + enum MirrorDrop
 
 cdef enum:
     C_ABORTED = 5

@@ -13,6 +13,7 @@ __all__ = [
     "HEAD_ERRORS",
     "HTTP2_BREACHES",
     "LIMIT",
+    "MIRROR_DROPS",
     "POLICY",
     "ROW",
     "STREAM_REFUSED",
@@ -46,6 +47,11 @@ HANDSHAKES_DONE: tuple[str, ...] = ("1.2_false", "1.2_true", "1.3_false", "1.3_t
 #: Why a connection or session of layer 4 was not served (stream/passage.pyx, Passage.refuse).
 STREAM_REFUSED: tuple[str, ...] = (
     "limit", "address_connections", "address_rate", "proxy_protocol", "route", "backend",
+)  # fmt: skip
+
+#: Why a copy for a mirror was dropped (exchange/mirror.pyx, enum MirrorDrop).
+MIRROR_DROPS: tuple[str, ...] = (
+    "unreachable", "behind", "memory", "timeout", "lost", "crowded", "request",
 )  # fmt: skip
 
 #: By number, as gRPC calls them (doc/statuscodes.md).
@@ -147,6 +153,7 @@ GLOBALS: tuple[str, ...] = (
     "health_checks_ill",
     "zone_own",
     "zone_other",
+    *("mirror_drops_" + name for name in MIRROR_DROPS),
 )
 
 #: Those that say how much there is now, of a worker: its successor begins with none.

@@ -7,6 +7,7 @@ cells of edgefast/core/cells.py against this list, both ways. Must never: name a
 from __future__ import annotations
 
 from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name, count, now
+from edgefast.monitoring.mirrorfamilies import MIRROR_DROPS, MIRRORS
 from edgefast.monitoring.policyfamilies import AUTHORISATION, DECIDED
 from edgefast.monitoring.streamfamilies import LAYER4, STREAM_REFUSED
 
@@ -26,7 +27,8 @@ HEAD_REFUSED = "head_refused_"
 HTTP2_BREACH = "http2_breach_"  # why connections of HTTP/2 were ended
 HANDSHAKES_FAILED = "handshakes_failed_"
 HANDSHAKES_DONE = "handshakes_done_"
-BY_LABELS = (HEAD_REFUSED, HTTP2_BREACH, HANDSHAKES_FAILED, HANDSHAKES_DONE, STREAM_REFUSED)
+BY_LABELS: tuple[str, ...] = (HEAD_REFUSED, HTTP2_BREACH, HANDSHAKES_FAILED, HANDSHAKES_DONE)
+BY_LABELS += (STREAM_REFUSED, MIRROR_DROPS)
 #: What `route` (and `limit`) is for what is counted in no row of its own: there are more than rows.
 OVERFLOW = "overflow"
 
@@ -186,8 +188,7 @@ _CELLS = (
         "Endpoints taken out of use for a while, because they failed.",
         "endpoint_ejections",
     ),
-    count("mirrored", "Copies of requests sent to mirrors.", "mirrored"),
-    count("mirrors_dropped", "Copies given up; the request itself goes on.", "mirrors_dropped"),
+    *MIRRORS,
     *AUTHORISATION,
     count("no_listener", "Requests for a host that no listener of the port has.", "no_listener"),
     count("no_route", "Requests that no rule takes (404).", "no_route"),

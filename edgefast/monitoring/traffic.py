@@ -366,6 +366,7 @@ TRAFFIC = (
                 (
                     (_sum("edgefast_mirrored_total"), "sent"),
                     (_sum("edgefast_mirrors_dropped_total"), "not sent"),
+                    (_by_reason("edgefast_mirror_drops_total"), "not sent: {{reason}}"),
                 ),
                 "reqps",
             ),

@@ -184,11 +184,25 @@ cdef class Exchange(RequestBody):
     cdef int tunnel_half_closed(self) except -1
 
 
+# Why a copy is dropped (cells.MIRROR_DROPS).
+cdef enum MirrorDrop:
+    MIRROR_UNREACHABLE = 0  # no connection
+    MIRROR_BEHIND = 1       # it would hold more than mirrorBuffer
+    MIRROR_FULL = 2         # all copies of the worker would hold more than MIRROR_MEMORY
+    MIRROR_TIMEOUT = 3
+    MIRROR_LOST = 4         # the mirror closed, reset, or sent no valid answer
+    MIRROR_CROWDED = 5      # its cluster's connections for bodies are all held
+    MIRROR_REQUEST = 6      # the request ended before its body did, or the worker stops
+
+
 cdef class Mirror(UpstreamUser):
     cdef:
+        Cluster cluster
         Out head
-        Out body
+        Out body                # what the mirror's connection has not been given yet
         Out trailers
+        size_t held             # bytes in `body`, and those that the connection has not sent
+        size_t borrowed         # of these, what counts in engine.copied
         bint unsized
         uint64_t announced
         bint takes_trailers
@@ -199,9 +213,15 @@ cdef class Mirror(UpstreamUser):
         bytes source            # origin() of its exchange
 
     cdef int open(self, Exchange ex, Cluster cluster) except -1
+    cdef int rearm(self) except -1
     cdef int request_body(self, iovec *iov, int n, size_t total) except -1
     cdef int request_trailers(self, Out *lines) except -1
     cdef int request_end(self) except -1
     cdef int stop(self) except -1
     cdef int write(self, iovec *iov, int n, size_t total) except -1
+    cdef int write_kept(self) except -1
+    cdef bint hold(self, size_t total) except -1
+    cdef void holds(self, size_t held) noexcept
+    cdef int drop(self, MirrorDrop why) except -1
+    cdef int tell(self, MirrorDrop why) except -1
     cdef int close(self) except -1

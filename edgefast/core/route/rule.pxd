@@ -10,6 +10,7 @@ cdef class HttpSettings:
         size_t body_start       # bytes of a body before a backend is asked, where many are slow; 0: none
         int64_t body_start_timeout
         size_t body_buffer      # bytes of a body that is gathered whole where all places are taken
+        size_t mirror_buffer    # bytes that a copy for a mirror holds at most
         uint32_t body_share     # percent of a cluster's connections
         uint32_t body_client_share  # percent of these that one client address keeps when others wait
         uint64_t body_rate      # bytes a second; 0: nobody has to give way

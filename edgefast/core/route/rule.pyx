@@ -23,6 +23,7 @@ cdef class HttpSettings:
         self.body_start = min(spec.body_start, REPLAY_LIMIT)
         self.body_start_timeout = spec.body_start_timeout or NEVER_MS
         self.body_buffer = spec.body_buffer
+        self.mirror_buffer = spec.mirror_buffer
         self.body_share = spec.body_share
         self.body_client_share = spec.body_client_share
         self.body_rate = spec.body_rate

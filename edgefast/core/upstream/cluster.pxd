@@ -22,6 +22,8 @@ cdef class Cluster(Pool):
         bytes log           # name as a JSON string
         int64_t active      # requests that are for it
         size_t gathered     # bytes of its bodies that are gathered whole (exchange/gathered.pyx)
+        int64_t mirror_told     # ms; when a dropped copy was logged last; 0: never
+        uint64_t mirror_untold  # copies dropped since
         dict sweeps         # Outlier -> Sweep, of those whose answers are counted; None: none are
         object __weakref__
 

@@ -88,6 +88,13 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
             "for bodies is free."
         ),
     ] = None
+    mirror_buffer: Annotated[
+        Size | None,
+        Meta(
+            description="Bytes of a request body that the copy for a mirror holds while the mirror "
+            "connects or does not read; a copy that needs more is dropped. At most 16MiB."
+        ),
+    ] = None
     body_share: Annotated[
         Annotated[int, Meta(ge=1, le=100)] | None,
         Meta(

@@ -49,6 +49,7 @@ DEFAULT_SPEC = EdgeProxySpec(
         body_start="16KiB",
         body_start_timeout="500ms",
         body_buffer="1MiB",
+        mirror_buffer="1MiB",
         body_share=75,
         body_client_share=50,
         body_rate="1KiB",

@@ -37,6 +37,7 @@ from edgefast.translate.report.unserved import warn_unserved
 MAX_HEAD = 256 * 1024
 #: REPLAY_LIMIT in core/consts.pxi: what is held of a body before anybody takes it.
 MAX_BODY_START = 64 * 1024
+MAX_MIRROR_BUFFER = 16 * 1024 * 1024  # half of what the copies of a worker hold together
 #: What a controller makes a fleet of, so `edgefast run` has no use for it.
 _OF_FLEETS = ("workers", "deployment", "service", "hpa", "pdb", "shutdown")
 # Words, each list with the strictest first: it is used for a word that only a newer CRD knows.
@@ -136,6 +137,9 @@ def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
             f'"{http.body_start}" is more than {MAX_BODY_START // 1024}KiB, which is used instead'
         )
         report.refuse("spec.http.bodyStart", "Invalid", said)
+    if http.mirror_buffer is not None and parse_size(http.mirror_buffer) > MAX_MIRROR_BUFFER:
+        said = f'"{http.mirror_buffer}" is more than {MAX_MIRROR_BUFFER >> 20}MiB, which is used instead'
+        report.refuse("spec.http.mirrorBuffer", "Invalid", said)
     if http.header_count is not None and http.header_count > MAX_HEADERS:
         said = f"{http.header_count} is more than {MAX_HEADERS}, which is used instead"
         report.refuse("spec.http.headerCount", "Invalid", said)
@@ -155,6 +159,7 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         body_start=min(parse_size(http.body_start or 0), MAX_BODY_START),
         body_start_timeout=parse_duration(http.body_start_timeout or "0s"),
         body_buffer=parse_size(http.body_buffer or 0),
+        mirror_buffer=min(parse_size(http.mirror_buffer or 0), MAX_MIRROR_BUFFER),
         body_share=http.body_share or 100,
         body_client_share=http.body_client_share or 100,
         body_rate=parse_size(http.body_rate or 0),

@@ -199,7 +199,7 @@ SCENES: dict[Scene, dict[str, int]] = {
     connect_failure: {"upstream_connect_failures": -1, "endpoint_ejections": 1, "retries": -1},
     bad_answer: {"upstream_protocol_errors": 1},
     retries: {"retries": 3, "retries_over_budget": 2},
-    mirrors: {"mirrored": 1, "mirrors_dropped": 1},
+    mirrors: {"mirrored": 1, "mirrors_dropped": 1, "mirror_drops_unreachable": 1},
     no_listener: {"no_listener": 1},
     no_route: {"no_route": 1},
     misdirected: {"misdirected": 1, "connections_tls_total": 1},
@@ -251,6 +251,9 @@ def test_every_name_has_its_scene() -> None:
     elsewhere = (
         by_the_log_writer | refusals | limits | handshakes | spans | slow | faults | injected
     )
+    calls |= {
+        name for name in GLOBALS if name.startswith("mirror_drops_")
+    }  # exchange/test_mirror.py
     services = {name for name in GLOBALS if name.startswith("auth_")}  # tests/core/guard
     checks = {name for name in GLOBALS if name.startswith("health_checks")}  # test_checks.py
     checks |= {"zone_own", "zone_other"}  # upstream/test_zones.py
