@@ -189,7 +189,7 @@ cdef int cover_credentials(Exchange ex, list places, const Carrier *at) except -
 
 
 cdef int cover_unrouted(Exchange ex) except -1:
-    """The same of a request that is answered before a rule is found: what any policy of the table would take for a credential."""
+    """The same of a request that is answered before a guard is asked: what any policy of the table would take for a credential."""
     cdef Carrier at
     cdef const uint8_t *target = ex.raw.data + ex.target_off
     cdef const uint8_t *mark = <const uint8_t *>memchr(target, c"?", ex.target_len)

@@ -170,6 +170,7 @@ LOCATED = ir.AccessLog(
         ("/a%00?b=1&key=k-bob", "test", 400),
         ("/a?b=1&key=k-bob", "other", 404),  # no listener has this host
         ("/a?b=1&key=k-bob", "test", 500),  # the unit itself is broken
+        ("/a?b=1&key=k-bob", "test", 503),  # the rule has a mistake, and no guard
     ],
 )
 async def test_no_log_line_shows_a_key_that_comes_to_no_rule(
@@ -179,7 +180,8 @@ async def test_no_log_line_shows_a_key_that_comes_to_no_rule(
     if status == 500:
         assert unit.api_key is not None
         unit = ir.PolicyUnit(name=KEYS, status=500, places=(unit.api_key.places,))
-    route = await prove(world, unit, log=LOCATED, hostname="test")
+    rule = {"policies": (), "status": 503} if status == 503 else None
+    route = await prove(world, unit, rule=rule, log=LOCATED, hostname="test")
     client = await route.client()
     sent = make_request(path, host=host, headers=[("x-key", "k-bob")])
     answer = await client.ask(sent)
