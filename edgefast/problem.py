@@ -32,9 +32,11 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
     group: str = ""
 
     def __str__(self) -> str:
+        # An object without a name has its place in a file for one, behind a "?".
+        name = "(no name)" if self.name.startswith("?") else self.name
         if not self.namespace:
-            return f"{self.kind} {self.name}".rstrip()
-        return f"{self.kind} {self.namespace}/{self.name}"
+            return f"{self.kind} {name}".rstrip()
+        return f"{self.kind} {self.namespace}/{name}"
 
 
 class Source(msgspec.Struct, frozen=True):

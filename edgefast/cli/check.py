@@ -1,4 +1,4 @@
-"""`edgefast check`: every problem of the files, one line each, as `edgefast run` would report them.
+"""`edgefast check`: every problem of the files, one line each, as `edgefast run` (or, with `--cluster`, a controller) would report them.
 
 In: files. Out: problems on standard output, a summary on standard error, exit status 0 (all is served; warnings may be shown),
 1 (something would not be served as it is written, or, with `--strict`, there are warnings), 2 (wrong usage). It must serve
@@ -14,10 +14,12 @@ from typing import Any
 import click
 
 from edgefast import ir
+from edgefast.cli.exampleslice import show_slice
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.options import (
     Format,
     adopt_option,
+    cluster_option,
     config_option,
     files_option,
     ignore_option,
@@ -34,6 +36,7 @@ from edgefast.translate.translation import Translation
 @config_option
 @adopt_option
 @ignore_option
+@cluster_option
 @click.option("--strict", is_flag=True, help="Exit 1 for warnings too.")
 @output_option("table")
 @click.pass_context
@@ -43,12 +46,22 @@ def check(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    cluster: bool,
     strict: bool,
     output: Format,
 ) -> None:
-    """Find problems in files: exit 0 all is served, 1 something is not, 2 wrong usage."""
+    """Find problems in files: exit 1 if something is not served.
+
+    Exit 0 if everything is served, 2 for wrong usage.
+    """
+    if adopt and cluster:
+        raise click.UsageError("--adopt: not with --cluster")
     inputs = read_inputs(
-        files, config, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
+        files,
+        config,
+        standalone=not cluster,
+        adopt=adopt,
+        ignore_foreign_policies=ignore_foreign_policies,
     )
     translation = translate(inputs.reading.snapshot, inputs.settings)
     refused = _check_keys(translation.ir.fleets)
@@ -59,6 +72,8 @@ def check(
     else:
         write_value([describe_problem(problem) for problem in problems], output)
     click.echo(summarise(inputs, problems), err=True)
+    if output == "table" and not cluster and (example := show_slice(inputs, problems)):
+        click.echo(example, err=True)
     ctx.exit(1 if any(_counts(problem, strict=strict) for problem in problems) else 0)
 
 

@@ -20,6 +20,7 @@ from edgefast.cli.mistakes import tell_adopted, tell_mistakes
 from edgefast.cli.options import (
     Format,
     adopt_option,
+    cluster_option,
     config_option,
     ignore_option,
     output_option,
@@ -44,11 +45,7 @@ _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
 @config_option
 @adopt_option
 @ignore_option
-@click.option(
-    "--cluster",
-    is_flag=True,
-    help="As a controller would: one fleet per Gateway or per merged class.",
-)
+@cluster_option
 @output_option("table")
 @click.pass_context
 def diff_command(

@@ -19,7 +19,11 @@ from edgefast.problem import did_you_mean
 BUILT_IN: dict[str, tuple[str, str, str]] = {
     "run": ("edgefast.cli.run", "run", "Serve Gateway API objects from files."),
     "proxy": ("edgefast.cli.proxy", "proxy", "Serve what a controller sends."),
-    "check": ("edgefast.cli.check", "check", "Find problems in files: exit 0 none, 1 some."),
+    "check": (
+        "edgefast.cli.check",
+        "check",
+        "Find problems in files: exit 1 if something is not served.",
+    ),
     "problem": ("edgefast.cli.problem", "problem", "Explain the reason of a problem."),
     "translate": ("edgefast.cli.translate", "translate", "Show what files are compiled to."),
     "explain": ("edgefast.cli.explain", "explain_command", "Show why a request gets its answer."),

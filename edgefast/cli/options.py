@@ -46,6 +46,12 @@ ignore_option = click.option(
     help="Serve what policies of other projects protect, WITHOUT them. By default it answers 500.",
 )
 
+cluster_option = click.option(
+    "--cluster",
+    is_flag=True,
+    help="As a controller would: one fleet per Gateway or per merged class.",
+)
+
 admin_option = click.option(
     "--admin",
     default=DEFAULT_ADMIN,

@@ -6,14 +6,20 @@ It must never decide what is shown, only how.
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
 from edgefast.cli.options import Format
+
+#: Characters that a column of a table keeps on a narrow terminal.
+_NARROWEST = 10
 
 #: Words that a reader looks for first, and the colour they get on a terminal.
 COLOURS = {
@@ -43,9 +49,37 @@ def write_value(value: Any, output: Format) -> None:
 
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Write rows in columns, each as wide as its widest cell; the last one is not padded."""
-    for line in render_table(header, rows):
+    """Write rows in columns, each as wide as its widest cell; on a terminal that is narrower, wide cells are wrapped."""
+    for line in render_table(header, _wrap(header, rows, terminal_width())):
         click.echo(line)
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, 0 when standard output is none: programs read whole lines."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def _wrap(
+    header: Sequence[str], rows: Sequence[Sequence[object]], width: int
+) -> Sequence[Sequence[object]]:
+    """Return the rows with cells of the widest columns continued in rows below, so that lines have at most `width` characters."""
+    texts = [[escape_control(str(cell)) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
+    least = [max(len(title), _NARROWEST) for title in header]
+    excess = sum(widths) + 2 * (len(widths) - 1) - width
+    if not width or excess <= 0:
+        return rows
+    while excess > 0:
+        at = max(range(len(widths)), key=lambda one: widths[one] - least[one])
+        if widths[at] <= least[at]:
+            break
+        widths[at] -= 1
+        excess -= 1
+    wrapped: list[list[object]] = []
+    for row in texts:
+        cells = [textwrap.wrap(cell, size) or [""] for cell, size in zip(row, widths, strict=True)]
+        wrapped += [list(one) for one in itertools.zip_longest(*cells, fillvalue="")]
+    return wrapped
 
 
 def render_table(

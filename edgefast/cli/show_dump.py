@@ -19,6 +19,9 @@ from edgefast.why.described import describe_unit
 
 Row = list[object]
 
+#: An endpoint whose last requests all failed, so many of them, is shown as not healthy.
+_FAILING = 5
+
 
 def write_tables(dump: Any) -> None:
     """Write all sections; empty ones are left out."""
@@ -100,14 +103,16 @@ def _endpoints(dump: Any) -> Iterator[Row]:
             for one in cluster["endpoints"]:
                 seen.setdefault((cluster["name"], one["address"]), []).append(one)
     for (cluster_name, address), found in sorted(seen.items()):
-        healthy = all(one["healthy"] for one in found)
+        failing = all(one.get("failures", 0) or not one["healthy"] for one in found)
+        failures = sum(one.get("failures", 0) for one in found)
+        healthy = all(one["healthy"] for one in found) and not (failing and failures >= _FAILING)
         sums = [sum(one[name] for one in found) for name in ("active", "idle")]
         ejections = max(one["ejections"] for one in found)
         yield [cluster_name, address, found[0].get("zone", ""), healthy, *sums, ejections]
     named = {name for name, _ in seen}
     for one in dump["clusters"]:
         if one["name"] not in named:
-            yield [one["name"], "no endpoint in use", "", "", "", "", ""]
+            yield [one["name"], "unused", "", "", "", "", ""]
 
 
 def _policies(dump: Any) -> Iterator[Row]:

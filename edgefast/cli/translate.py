@@ -15,7 +15,7 @@ import click
 from edgefast.cli import show
 from edgefast.cli.check import collect_problems, render_line
 from edgefast.cli.inputs import read_inputs
-from edgefast.cli.options import Format, config_option, files_option, output_option
+from edgefast.cli.options import Format, cluster_option, config_option, files_option, output_option
 from edgefast.cli.output import write_table, write_value
 from edgefast.translate.pipeline import translate as translate_objects
 
@@ -31,11 +31,7 @@ Target = Literal["ir", "status", "infra"]
     show_default=True,
     help="What proxies serve, what statuses say, or which fleets are needed.",
 )
-@click.option(
-    "--cluster",
-    is_flag=True,
-    help="As a controller would: one fleet per Gateway or per merged class.",
-)
+@cluster_option
 @files_option
 @config_option
 @output_option("yaml")

@@ -109,7 +109,7 @@ _ALL = (
     _kind(GATEWAY_GROUP, GatewayClass, "gatewayclasses", "v1", "v1beta1", namespaced=False),
     _kind(GATEWAY_GROUP, Gateway, "gateways", "v1", "v1beta1"),
     _kind(GATEWAY_GROUP, HTTPRoute, "httproutes", "v1", "v1beta1"),
-    _kind(GATEWAY_GROUP, GRPCRoute, "grpcroutes", "v1"),
+    _kind(GATEWAY_GROUP, GRPCRoute, "grpcroutes", "v1", "v1alpha2"),
     _kind(GATEWAY_GROUP, TLSRoute, "tlsroutes", "v1", "v1alpha3", "v1alpha2"),
     _kind(GATEWAY_GROUP, TCPRoute, "tcproutes", "v1", "v1alpha2"),
     _kind(GATEWAY_GROUP, UDPRoute, "udproutes", "v1", "v1alpha2"),

@@ -84,8 +84,8 @@ def test_fields_that_are_set_are_told_one_by_one(tmp_path: Path) -> None:
         "decides access (authorization, oidc, whatever) and is not applied, write a SecurityPolicy"
     )
     assert f"answers 500: SecurityPolicy default/who of gateway.envoyproxy.io {why}" in line
-    assert "authorization is here SecurityPolicy spec.authorization" in line
-    assert "oidc is not here yet" in line and "whatever is not here" in line
+    assert "authorization: use SecurityPolicy spec.authorization" in line
+    assert "oidc: no equivalent yet" in line and "whatever: no equivalent" in line
     assert "csrf" not in line and "targetRefs" not in line
 
 
@@ -95,10 +95,10 @@ def test_fields_below_one_that_is_here_are_told_where_they_are_not(tmp_path: Pat
     (line,) = [
         one for one in check(tmp_path, POLICY.replace("FIELDS", fields)) if "PolicyIgnored" in one
     ]
-    assert "authorization is here SecurityPolicy spec.authorization" in line
-    assert "; authorization.rules[].cel is not here: rules are of addresses" in line
-    assert "; authorization.rules[].principal.clientIPGeoLocations is not here" in line
-    assert "; jwt.providers[].recomputeRoute is not here" in line
+    assert "authorization: use SecurityPolicy spec.authorization" in line
+    assert "; authorization.rules[].cel: no equivalent: rules are of addresses" in line
+    assert "; authorization.rules[].principal.clientIPGeoLocations: no equivalent" in line
+    assert "; jwt.providers[].recomputeRoute: no equivalent" in line
     assert "backendSettings" not in line and "its.expression" not in line and "FR" not in line
 
 
@@ -109,8 +109,8 @@ def test_a_filter_that_a_route_names_is_told_with_its_options(tmp_path: Path) ->
         "Middleware default/inside: NotSupported HTTPRoute default/inner spec.rules[0].filters[0]"
         in line
     )
-    assert "ipAllowList is here SecurityPolicy spec.authorization" in line
-    assert "passTLSClientCert is not here yet" in line
+    assert "ipAllowList: use SecurityPolicy spec.authorization" in line
+    assert "passTLSClientCert: no equivalent yet" in line
     assert any("HTTPRoute default/inner" in one and "extensionRef" in one for one in lines)
 
 
@@ -120,13 +120,24 @@ def test_a_filter_that_no_route_names_is_not(tmp_path: Path) -> None:
 
 
 def test_an_ingress_is_told_with_its_annotations(tmp_path: Path) -> None:
-    (line,) = [one for one in check(tmp_path, INGRESS) if "Ingress default/shop" in one]
-    assert (
-        '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway: ' in line
+    lines = [one for one in check(tmp_path, INGRESS) if "Ingress default/shop" in one]
+    (whole,) = [one for one in lines if " kind: " in one]
+    assert whole.endswith(
+        '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway'
     )
-    guards = line.index("auth-url is here SecurityPolicy spec.extAuth.http")
-    assert guards < line.index("server-snippet is not here") < line.index("rewrite-target is here")
-    assert line.endswith("; see docs/migrating.md")
+    for short, said, warning in (
+        ("auth-url", "use SecurityPolicy spec.extAuth.http", False),
+        ("server-snippet", "no equivalent", False),
+        ("rewrite-target", "use HTTPRouteFilter", True),
+    ):
+        (line,) = [
+            one
+            for one in lines
+            if f"metadata.annotations[nginx.ingress.kubernetes.io/{short}]" in one
+        ]
+        assert f"NotSupported not applied, {said}" in line
+        assert line.endswith("see docs/migrating.md" + " (warning)" * warning)
+    line = " ".join(lines)
     for value in ("its", "hunter2", "cert-manager", "letsencrypt"):
         assert value not in line.replace("its place", ""), value
 
@@ -140,10 +151,10 @@ def test_annotations_of_a_route_are_told_at_their_lines(tmp_path: Path) -> None:
         "metadata.annotations[nginx.ingress.kubernetes.io/app-root]: PolicyIgnored it changes"
         in root
     )
-    assert "app-root is here a rule of the path /" in root and root.endswith("(warning)")
+    assert "app-root: use a rule of the path /" in root and root.endswith("(warning)")
     assert "PolicyIgnored decides access and is not applied; requests are answered 500" in allowed
     assert "--ignore-foreign-policies; annotations of ingress-nginx are not applied" in allowed
-    assert "whitelist-source-range is here SecurityPolicy spec.authorization" in allowed
+    assert "whitelist-source-range: use SecurityPolicy spec.authorization" in allowed
     assert not allowed.endswith("(warning)") and "192.0.2" not in allowed and "its" not in root
     places = [int(one.split(" ")[0].rpartition(":")[2]) for one in (root, allowed)]
     assert places[1] == places[0] + 1

@@ -102,7 +102,7 @@ def test_what_is_not_available_yet_closes_the_targets(tmp_path: Path) -> None:
     (told,) = made.problems
     assert (
         told.severity == "error"
-        and "spec.oidc: NotSupported is not here yet (meanwhile: an authorisation service"
+        and "spec.oidc: NotSupported no equivalent yet (meanwhile: an authorisation service"
         in told.text()
     )
 

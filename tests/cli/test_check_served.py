@@ -106,7 +106,7 @@ def test_what_is_served_whole_is_no_problem(check: Check) -> None:
         ),
         (
             (*WHOLE, INGRESS),
-            '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway: see docs/migrating.md',
+            '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway',
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("backendRefs: [{name: api, port: 80}]", "name: none")),
@@ -141,9 +141,10 @@ def test_kinds_by_which_others_route(check: Check, api_version: str, kind: str) 
     text = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: api}}\nspec: {{}}\n"
     outcome = check(*WHOLE, text)
     assert outcome.status == 1
-    assert (
-        f'"{kind}" of {api_version} is not served, write an HTTPRoute of a Gateway' in outcome.out
-    )
+    ours = "a Gateway of gateway.networking.k8s.io/v1"
+    hint = ours if kind == "Gateway" else "an HTTPRoute of a Gateway"
+    assert f'"{kind}" of {api_version} is not served, write {hint}' in outcome.out
+    assert "no good version" not in outcome.out  # it has no place in our listeners
 
 
 @pytest.mark.parametrize(
@@ -371,3 +372,42 @@ def test_policies_of_other_projects(
     assert (f"is served WITHOUT {kind} shop/deny" in outcome.out) == (not closes)
     assert (f"answers 500: {kind} shop/deny of" in outcome.out) == closes
     assert outcome.status == 1
+
+
+def test_a_chart_that_is_not_rendered_is_recognised(check: Check) -> None:
+    template = (
+        "{{- if .Values.on }}\n" + ROUTE.replace("api", '{{ include "x" . }}') + "{{- end }}\n"
+    )
+    outcome = check(template)
+    assert "Invalid a template of a Helm chart (expected YAML or JSON); render the chart first" in (
+        outcome.out
+    )
+
+
+def test_an_object_without_a_name_has_no_internal_one(check: Check) -> None:
+    outcome = check(CLASS, GATEWAY, ROUTE.replace("name: api, namespace", "namespace"), BACKEND)
+    assert "HTTPRoute shop/(no name) metadata.name: Required" in outcome.out
+    assert "?" not in outcome.out
+
+
+def test_a_service_without_endpoints_gets_a_slice_to_paste(check: Check) -> None:
+    service, _, _ = BACKEND.partition("---")
+    outcome = check(CLASS, GATEWAY, ROUTE, service)
+    assert outcome.status == 0
+    _, _, example = outcome.err.partition("---\n")
+    assert "no problems" in check(CLASS, GATEWAY, ROUTE, service, example + "\n").err
+
+
+def test_grpcroutes_of_the_alpha_are_read(check: Check) -> None:
+    text = ROUTE.replace("v1\n", "v1alpha2\n").replace("HTTPRoute", "GRPCRoute")
+    outcome = check(CLASS, GATEWAY, text, BACKEND)
+    assert (outcome.status, outcome.out) == (0, "")
+
+
+def test_a_cluster_gives_each_gateway_its_own_addresses(tmp_path: Path) -> None:
+    other = GATEWAY.replace("name: edge,", "name: other,")
+    file = tmp_path / "all.yaml"
+    file.write_text("---\n".join([*WHOLE, other]))
+    assert call("check", "-f", str(file)).status == 1
+    assert call("check", "-f", str(file), "--cluster").status == 0
+    assert call("check", "-f", str(file), "--cluster", "--adopt").status == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import pty
@@ -14,6 +16,7 @@ import pytest
 
 from cli.calling import call
 from edgefast import __version__
+from edgefast.cli import output
 from edgefast.cli.main import BUILT_IN
 from edgefast.core.engine import tls_library
 
@@ -47,6 +50,21 @@ def test_each_command_has_help(name: str) -> None:
     outcome = call(name, "--help")
     assert outcome.status == 0
     assert outcome.out.startswith("Usage:")
+    if name == "check":
+        assert BUILT_IN[name][2] in outcome.out  # both say the same of exit statuses
+
+
+@pytest.mark.pure
+def test_a_table_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [["Gateway shop/edge", "False", "one two three " * 20], ["x" * 100, "True", ""]]
+    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        output.write_table(["OBJECT", "STATUS", "MESSAGE"], rows)
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "".join(lines).count("three") == 20
+    assert sum(line.count("x") for line in lines) == 100
 
 
 @pytest.mark.pure

@@ -198,3 +198,20 @@ def test_dump_sums_what_workers_do_and_not_what_all_of_them_know() -> None:
     assert ["c", "10.0.0.1:80", "False", "3", "2", "4"] in [
         [word for word in line.split() if word] for line in out.splitlines()
     ]
+
+
+@pytest.mark.parametrize(("failures", "healthy"), [(0, "True"), (2, "True"), (25, "False")])
+def test_dump_shows_endpoints_that_fail_and_clusters_without_requests(
+    failures: int, healthy: str
+) -> None:
+    state = {"store": "memory", "fail_closed": True, "spent": 0}
+    value = dump_of([], state)
+    one = {"address": "10.0.0.1:80", "healthy": True, "active": 0, "idle": 0, "ejections": 0}
+    clusters = [{"name": "c", "endpoints": [one | {"failures": failures}]}]
+    value["workers"][0]["engine"]["clusters"] = clusters
+    value["clusters"] = [{"name": "c"}, {"name": "quiet"}]
+    with AdminServer({"/dump": value}) as server:
+        out = call("dump", "-o", "table", "--admin", server.address).out
+    rows = [line.split() for line in out.splitlines()]
+    assert ["c", "10.0.0.1:80", healthy, "0", "0", "0"] in rows
+    assert ["quiet", "unused"] in rows

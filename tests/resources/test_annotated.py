@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.foreign.annotated import Rest, find_annotated, hint_annotated
+from edgefast.resources.foreign.annotated import Rest, find_annotated, name_annotations
 
 pytestmark = pytest.mark.pure
 
@@ -42,7 +42,7 @@ def test_who_decides_who_gets_in_comes_first() -> None:
 
 def test_one_that_is_in_no_table_may_decide_it() -> None:
     ((one,), _) = find_annotated({f"{NGINX}/whitelist-sorce-range": "10.0.0.0/8"})
-    assert one.guards and one.said == "whitelist-sorce-range is not here"
+    assert one.guards and one.said == "whitelist-sorce-range: no equivalent"
 
 
 def test_many_and_long_ones_are_bounded() -> None:
@@ -61,10 +61,13 @@ def test_an_ingress_keeps_a_bounded_message_and_no_value() -> None:
         "metadata": {"name": "many", "annotations": annotations},
         "spec": {"rules": [{"host": "a.example"}]},
     }
-    (problem,) = decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").problems
-    assert problem.severity == "error"
-    assert problem.hint.endswith("; and 68 more; see docs/migrating.md")
-    assert len(problem.text()) < 32 * 500 and "hunter2" not in problem.text()
+    problems = decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").problems
+    assert len(problems) == 1 + 32 + 1
+    assert {problem.severity for problem in problems} == {"error"}
+    (rest,) = [one for one in problems if one.path == "metadata.annotations"]
+    assert rest.message == "68 more are not applied"
+    text = "".join(problem.text() for problem in problems)
+    assert len(text) < 34 * 1_000 and "hunter2" not in text
 
 
 @pytest.mark.parametrize(
@@ -72,7 +75,7 @@ def test_an_ingress_keeps_a_bounded_message_and_no_value() -> None:
     [None, 7, [], {}, {"annotations": None}, {"annotations": ["a"]}, {"annotations": {7: 8}}],
 )
 def test_what_is_no_metadata_says_nothing(metadata: Any) -> None:
-    assert hint_annotated({"metadata": metadata}) == "see docs/migrating.md"
+    assert list(name_annotations({"metadata": metadata})) == []
 
 
 def test_of_those_that_are_not_told_one_by_one_it_is_known_whether_any_guards() -> None:

@@ -92,18 +92,18 @@ def test_what_is_not_here_says_why() -> None:
 
 
 def test_fields_of_our_kinds_that_are_not_served_are_in_the_tables() -> None:
-    """So that `check` and statuses say of each what is here in its place."""
+    """So that `check` and statuses say of each what to use in its place."""
     for kind in ("SecurityPolicy", "BackendTrafficPolicy", "HTTPRouteFilter"):
         for path in UNSERVED[kind]:
             said = say_field(kind, path.replace("[]", "[3]"))
-            assert said.startswith(("is here ", "is not here")), (kind, path)
+            assert said.startswith(("use ", "no equivalent")), (kind, path)
     for project in PROJECTS:
         for foreign in project.kinds:
             assert all(
                 name.partition(".")[0].removesuffix("[]") in foreign.fields
                 for name in foreign.inner
             )
-    assert say_field("SecurityPolicy", "spec.targetRef") == "is here targetRefs: [...], a list"
+    assert say_field("SecurityPolicy", "spec.targetRef") == "use targetRefs: [...], a list"
     assert say_field("SecurityPolicy", "spec.nobody") == "" == say_field("Gateway", "spec.tls")
 
 
@@ -118,10 +118,10 @@ def test_a_hint_speaks_of_the_fields_that_are_set() -> None:
     said = hint_at(
         "gateway.envoyproxy.io", "SecurityPolicy", ("authorization", "oidc", "targetRefs")
     )
-    assert "authorization is here SecurityPolicy spec.authorization" in said
-    assert "oidc is not here yet" in said
+    assert "authorization: use SecurityPolicy spec.authorization" in said
+    assert "oidc: no equivalent yet" in said
     assert "targetRefs" not in said and said.endswith("see docs/migrating.md")
-    assert "nobody is not here" in hint_at("traefik.io", "Middleware", ("nobody",))
+    assert "nobody: no equivalent" in hint_at("traefik.io", "Middleware", ("nobody",))
     assert hint_at("example.com", "SecurityPolicy", ("jwt",)) == ""
 
 

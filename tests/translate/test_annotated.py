@@ -67,7 +67,7 @@ def test_each_kind_that_is_served_is_told(made: Object) -> None:
     assert (guard.path, guard.severity) == (f"metadata.annotations[{NGINX}/auth-url]", "error")
     assert (other.path, other.severity) == (f"metadata.annotations[{NGINX}/app-root]", "warning")
     assert guard.message == "requests pass WITHOUT it"
-    assert "auth-url is here SecurityPolicy spec.extAuth.http" in guard.hint
+    assert "auth-url: use SecurityPolicy spec.extAuth.http" in guard.hint
     assert "hunter2" not in guard.text() + other.text()
 
 

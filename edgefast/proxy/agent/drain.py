@@ -154,7 +154,10 @@ class Drain:
         late = [slot for slot in self._slots if not slot.drained]
         if late:
             left = sum(slot.connections for slot in late)
-            log.warning("drain timeout: aborting what is left (about %d connections)", left)
+            if left:
+                log.warning("drain timeout: aborting what is left (about %d connections)", left)
+            else:
+                log.info("drain timeout: ending workers without connections")
         for slot in self._slots:
             slot.order_exit()
         gone = loop.time() + EXIT_GRACE

@@ -17,6 +17,7 @@ import msgspec
 from edgefast.problem import ObjectRef, Problem, Severity, Source
 from edgefast.reasons.word import Word
 from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.resources.decode.charttemplate import find_template
 from edgefast.resources.decode.closedpolicy import (
     aim_policy,
     close_policy_object,
@@ -141,7 +142,8 @@ def _decode_piece(piece: Piece, file: str, namespace: str) -> _PieceResult:
             found.extend((index, one) for one in decode_object(document, namespace))
     except SyntaxProblem as error:
         lines = PieceLines(piece.text, "yaml")
-        return _PieceResult(lines, tuple(found), error, find_lost(piece.text, namespace))
+        mistake = find_template(piece.text) or error
+        return _PieceResult(lines, tuple(found), mistake, find_lost(piece.text, namespace))
     return _PieceResult(PieceLines(text, syntax), tuple(found))
 
 
@@ -305,7 +307,6 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
 
 #: Of objects of an API server these are closed. Without its class a fleet stays as it is.
 _PLACES = (*ROUTE_KINDS, "Gateway", "ListenerSet", "HTTPRouteFilter", "RateLimitFilter")
-
 
 _UNREADABLE = Violation((), "Invalid", "it cannot be read")
 

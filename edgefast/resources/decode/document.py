@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -37,8 +37,9 @@ from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
 from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
 from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
+from edgefast.resources.foreign.annotated import Unapplied
 from edgefast.resources.foreign.counterparts import find_kind
-from edgefast.resources.foreign.foreign import api_version_of, judge_foreign
+from edgefast.resources.foreign.foreign import api_version_of, is_foreign_server, judge_foreign
 from edgefast.resources.foreign.foreignpolicy import (
     has_unread_target,
     read_fields,
@@ -220,13 +221,15 @@ def _decode_one(
         guards = find_guards(group, kind, raw, aimed=bool(targets)) if info is None else ()
         meant = kind if kind in _CLOSES else _MEANT.get(verdict.hint, "")
         closed = None
+        if is_foreign_server(group, kind):
+            meant = ""
         if meant and verdict.severity == "error":
             closed = close_object(raw, _named_so(raw, meant, namespace), one, repeated)
         return Found(
             prefix,
             None,
             ref,
-            (one,),
+            (one, *map(_unapplied, verdict.parts)),
             severity=verdict.severity,
             targets=targets,
             fields=fields,
@@ -256,6 +259,11 @@ def _decode_one(
         closed = close_object(raw, ref, violations[0], repeated)
         return Found(prefix, None, ref, told, tuple(walk.references), closed=closed)
     return Found(prefix, aim_policy(built, raw), ref, misplaced)
+
+
+def _unapplied(one: Unapplied) -> Violation:
+    severity: Literal["", "warning"] = "" if one.guards else "warning"
+    return Violation(one.path, "NotSupported", one.message, one.hint, severity)
 
 
 def _grave(one: Violation) -> Violation:

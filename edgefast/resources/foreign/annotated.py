@@ -7,7 +7,7 @@ Must never: look at a value: a snippet, or a secret, may be in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from edgefast.resources.foreign.counterparts import PAGE, PROJECTS, say
 from edgefast.resources.limits import MAX_SHOWN_NAME
 
-__all__ = ["Annotated", "find_annotated", "hint_annotated", "is_guard"]
+__all__ = ["Annotated", "Unapplied", "find_annotated", "is_guard", "name_annotations"]
 
 #: Annotations of one object that are told one by one.
 _MOST = 32
@@ -33,6 +33,15 @@ class Annotated(msgspec.Struct, frozen=True):
     guards: bool  # it decides who gets in; so may one that is in no table
     project: str
     said: str  # what of it is here
+
+
+class Unapplied(NamedTuple):
+    """An annotation of a document that is not served; an error where it decides who gets in."""
+
+    path: tuple[str, ...]
+    message: str
+    hint: str
+    guards: bool
 
 
 class Rest(NamedTuple):
@@ -73,13 +82,16 @@ def _read(name: str) -> Annotated:
     return Annotated(name[:MAX_SHOWN_NAME], shown, _guards(name), _TITLES[domain], said)
 
 
-def hint_annotated(raw: Mapping[str, Any]) -> str:
-    """Return what is here of the annotations of a document, and where more of it stands."""
+def name_annotations(raw: Mapping[str, Any]) -> Iterator[Unapplied]:
+    """Give the annotations of a document that are not applied, with what to use in their place."""
     metadata = raw.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     names = annotations if isinstance(annotations, dict) else ()
     found, rest = find_annotated(one for one in names if isinstance(one, str))
-    said = [one.said for one in found]
+    for one in found:
+        path = ("metadata", "annotations", one.name)
+        said = one.said.removeprefix(f"{one.short}: ")
+        yield Unapplied(path, "not applied", f"{said}; see {PAGE}", one.guards)
     if rest.number:
-        said.append(f"and {rest.number} more")
-    return "; ".join([*said, f"see {PAGE}"])
+        said = f"{rest.number} more are not applied"
+        yield Unapplied(("metadata", "annotations"), said, f"see {PAGE}", rest.guards)

@@ -51,17 +51,20 @@ def say_field(kind: str, path: str) -> str:
     known = find_kind(ENVOY_GATEWAY.groups[0], kind)
     name = _INDEX.sub("[]", path).removeprefix("spec.")
     found = (known.inner.get(name) or known.fields.get(name)) if known is not None else None
-    return say("", found).lstrip() if found is not None else ""
+    return say("", found) if found is not None else ""
 
 
 def say(name: str, found: Counterpart | None) -> str:
-    """Return what is here of a field or an annotation; None: it is in no table."""
+    """Return what to use in place of a field or an annotation; None: it is in no table."""
+    start = f"{name}: " if name else ""
     if found is None:
-        return f"{name} is not here"
+        return f"{start}no equivalent"
     match found.place:
         case "here":
-            return f"{name} is here {found.said}"
+            return f"{start}use {found.said}"
         case "later":
-            return f"{name} is not here yet" + (f" (meanwhile: {found.said})" if found.said else "")
+            return f"{start}no equivalent yet" + (
+                f" (meanwhile: {found.said})" if found.said else ""
+            )
         case "never":
-            return f"{name} is not here: {found.said}"
+            return f"{start}no equivalent: {found.said}"

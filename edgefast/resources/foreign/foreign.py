@@ -17,7 +17,7 @@ import msgspec
 
 from edgefast.problem import Severity, did_you_mean
 from edgefast.reasons.word import Word
-from edgefast.resources.foreign.annotated import hint_annotated
+from edgefast.resources.foreign.annotated import Unapplied, name_annotations
 from edgefast.resources.kinds import EDGE_GROUP, KINDS, KindInfo
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.routename import ROUTE_KINDS
@@ -74,6 +74,12 @@ class Verdict(msgspec.Struct, frozen=True):
     message: str
     hint: str
     severity: Severity
+    parts: tuple[Unapplied, ...] = ()  # what its annotations ask for
+
+
+def is_foreign_server(group: str, kind: str) -> bool:
+    """Tell a kind by which another project routes requests: it has no place in our listeners."""
+    return kind in _SERVING.get(group, ())
 
 
 def judge_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Verdict:
@@ -81,11 +87,12 @@ def judge_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Verdic
     group = api_version.rpartition("/")[0]
     if kind == "EdgeGateway":
         return Verdict("kind", "Forbidden", "configuration is given with --config", "", "error")
-    if kind in _SERVING.get(group, ()):
+    if is_foreign_server(group, kind):
         said, hint = f'"{kind}" of {api_version} is not served', "write an HTTPRoute of a Gateway"
-        if kind == "Ingress":
-            hint = f"{hint}: {hint_annotated(raw)}"
-        return Verdict("kind", "NotSupported", said, hint, "error")
+        if kind == "Gateway":
+            hint = f"write a Gateway of {GATEWAY_GROUP}/v1"
+        parts = tuple(name_annotations(raw)) if kind == "Ingress" else ()
+        return Verdict("kind", "NotSupported", said, hint, "error", parts)
     same_kind = [info for info in KINDS.values() if info.kind == kind.removeprefix("X")]
     # An XBackend has nothing but the name in common with a Backend of ours.
     grown = [info for info in same_kind if info.group == GATEWAY_GROUP]

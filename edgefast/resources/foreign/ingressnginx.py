@@ -12,7 +12,7 @@ INGRESS_NGINX = Project(
     title="ingress-nginx",
     groups=("networking.k8s.io", "extensions"),
     version="1.15 (dbb11b92dd)",
-    about="""Of an Ingress nothing is served, and `edgefast check` says what of its annotations is here. On a Gateway, HTTPRoute or GRPCRoute nobody
+    about="""An Ingress is not served, and `edgefast check` says of each annotation what to use in its place. On a Gateway, HTTPRoute or GRPCRoute nobody
 applies them, either: in files one that decides who gets in is an error there, any other a warning
 ([PolicyIgnored](problems/PolicyIgnored.md)); in a cluster they are warnings beside the object (Events, the console), and statuses do not
 speak of them. Values are never looked at.

@@ -103,7 +103,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "HTTPRoute spec.rules.sessionPersistence, or BackendTrafficPolicy spec.sessionPersistence for many rules"
     ),
     "affinity-mode": here(
-        "sessions as they are, which is persistent: a client stays while its endpoint is there; balanced is not here"
+        "sessions as they are, which is persistent: a client stays while its endpoint is there; balanced has no equivalent"
     ),
     "affinity-canary-behavior": never(
         "weights come before sessions, as with legacy: a client has one with each backend"
@@ -133,7 +133,7 @@ OTHERS: Mapping[str, Counterpart] = {
     # Backends.
     "backend-protocol": here(
         "a BackendTLSPolicy for HTTPS, which always verifies; a GRPCRoute, or the port's appProtocol kubernetes.io/h2c, for GRPC, both for GRPCS; "
-        "AUTO_HTTP and FCGI are not here"
+        "AUTO_HTTP and FCGI have no equivalent"
     ),
     "proxy-ssl-secret": here(
         "Gateway spec.tls.backend.clientCertificateRef (tls.crt, tls.key), for all backends of a Gateway, and BackendTLSPolicy spec.validation (ca.crt)"
@@ -197,7 +197,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "the filter RequestMirror, whose backendRef is a Service, a Backend or an XBackend"
     ),
     "mirror-request-body": here(
-        "the filter RequestMirror, which copies the body, too; off is not here"
+        "the filter RequestMirror, which copies the body, too; off has no equivalent"
     ),
     "mirror-host": never("a copy has the Host that the backend is sent"),
     # What is told.

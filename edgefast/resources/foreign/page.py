@@ -20,8 +20,8 @@ _HEAD = """<!-- Made from edgefast/resources/foreign by `pytest tests/resources/
 
 # From another gateway
 
-What policies of other projects have here, field by field: each field of their `spec` beside ours, or why there is none, and so each
-annotation of ingress-nginx. Policies of this project are on [their own page](policies.md); what a Gateway, HTTPRoute or GRPCRoute says
+What to use in place of policies of other projects, field by field: each field of their `spec` beside ours, or why it has no
+equivalent; the same for each annotation of ingress-nginx. Policies of this project are on [their own page](policies.md); what a Gateway, HTTPRoute or GRPCRoute says
 is the same everywhere.
 
 A policy of another project is never applied. In files it is an error where its target is served
@@ -36,7 +36,7 @@ In files each of these closes what it is attached to: requests are answered 500,
 | product | policies | annotations |
 |---|---|---|
 """
-_PLACES = {"later": "not here yet", "never": "not here"}
+_PLACES = {"later": "no equivalent yet", "never": "no equivalent"}
 
 
 def write_page() -> str:
@@ -81,7 +81,7 @@ def _kind(one: ForeignKind) -> Iterator[str]:
     if one.about:
         yield one.about
         yield ""
-    yield "| field | here |"
+    yield "| field | use |"
     yield "|---|---|"
     for name, found in one.fields.items():
         yield f"| `{name}` | {_say(found)} |"
@@ -95,7 +95,7 @@ def _annotations(one: Annotations) -> Iterator[str]:
     for title, table in (("who gets in", one.guards), ("anything else", one.others)):
         yield f"### Annotations that decide {title}"
         yield ""
-        yield f"| `{one.domain}/` | here |"
+        yield f"| `{one.domain}/` | use |"
         yield "|---|---|"
         for name, found in table.items():
             yield f"| `{name}` | {_say(found)} |"

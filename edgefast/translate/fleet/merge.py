@@ -93,9 +93,15 @@ class _Reserved:
             return True
         owner = owner or self.hosts.get((one.place, one.hostname))
         if owner is not None:
-            said = f"same as {_rival(one, owner)}, which is not served: {_TUPLE}"
+            said = f"{_same(one, _rival(one, owner))}, which is not served: {_TUPLE}"
             one.conflict("HostnameConflict", said)
         return owner is not None
+
+
+def _same(one: ListenerDraft, rival: str) -> str:
+    """Name the hostname for which two listeners are in conflict, and the other listener."""
+    host = f'hostname "{one.spec.hostname}"' if one.spec.hostname else "no hostname"
+    return f"port {one.port} with {host}: same as {rival}"
 
 
 def _rival(one: ListenerDraft, owner: ListenerDraft) -> str:
@@ -121,7 +127,8 @@ def _mark_own_conflicts(draft: GatewayDraft) -> None:
         for rivals in hosts.values():
             for one in rivals if len(rivals) > 1 else ():
                 names = _names(rival.spec.name for rival in rivals if rival is not one)
-                one.conflict("HostnameConflict", f"same as listener {names}: {_TUPLE}", lost=False)
+                said = f"{_same(one, f'listener {names}')}: {_TUPLE}"
+                one.conflict("HostnameConflict", said, lost=False)
 
 
 def _mark_set_conflicts(draft: GatewayDraft) -> None:
@@ -136,7 +143,7 @@ def _mark_set_conflicts(draft: GatewayDraft) -> None:
                 said = f"port {one.port} is {taken.spec.protocol} on the Gateway"
                 one.conflict("ProtocolConflict", said)
             elif (one.place, one.hostname) in hosts:
-                said = f"another listener of the Gateway has it: {_TUPLE}"
+                said = f"{_same(one, 'another listener of the Gateway')}: {_TUPLE}"
                 one.conflict("HostnameConflict", said)
             elif one.alone and one.place in named and one.place not in first:
                 said = f"another listener of the Gateway, which is not served, has a hostname on port {one.port}"
@@ -179,7 +186,8 @@ def _claim_ports(
             one.conflict("ProtocolConflict", said)
         elif one.hostname in port.hosts:
             rival = f"listener {port.hosts[one.hostname].name}"
-            said = f"same as {rival if one.set is None else 'a listener of ' + holder}: {_TUPLE}"
+            rival = rival if one.set is None else f"a listener of {holder}"
+            said = f"{_same(one, rival)}: {_TUPLE}"
             one.conflict("HostnameConflict", said)
         elif one.tls and port.shake.tls and _verification(one) != _verification(port.shake):
             said = f"port {one.port} verifies clients otherwise in {holder}"
