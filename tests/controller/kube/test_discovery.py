@@ -94,7 +94,8 @@ def test_the_newest_version_is_taken(clock: Clock) -> None:
             found = await discovery.look()
             assert found.apis["HTTPRoute"].version == "v1beta1"
             assert found.apis["BackendTLSPolicy"].version == "v1alpha3"
-            assert found.missing == {"ListenerSet", "GRPCRoute"}
+            assert found.apis["GRPCRoute"].version == "v1alpha2"
+            assert found.missing == {"ListenerSet"}
 
     run(test())
 
