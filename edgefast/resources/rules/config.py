@@ -7,8 +7,15 @@ Must never: connect to what an address names.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
-from edgefast.resources.config.edgegateway import GatewayProvider, LeaderElection, ProviderWatch
+from edgefast.resources.config.edgegateway import (
+    FleetCertificates,
+    FleetRevocation,
+    GatewayProvider,
+    LeaderElection,
+    ProviderWatch,
+)
 from edgefast.resources.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RateLimitBackend,
@@ -29,6 +36,8 @@ BOOK = RuleBook()
 
 MIN_STORE_TIMEOUT = 1  # milliseconds
 MAX_STORE_TIMEOUT = 10_000
+MIN_LIFETIME = 3_600_000
+MAX_LIFETIME = 90 * 24 * MIN_LIFETIME
 
 
 @BOOK.on(
@@ -69,6 +78,35 @@ def check_watch(one: ProviderWatch) -> Iterable[Violation]:
         yield Violation(("namespaceSelector",), "Required", f"with type {one.type}")
     if by_name and one.namespace_selector is not None:
         yield Violation(("namespaceSelector",), "Forbidden", f"with type {one.type}")
+
+
+@BOOK.on(
+    FleetCertificates,
+    "lifetime",
+    cel="duration(self.lifetime) >= duration('1h') && duration(self.lifetime) <= duration('2160h')",
+    message="lifetime must be 1h to 2160h",
+)
+def check_lifetime(one: FleetCertificates) -> Iterable[Violation]:
+    """A certificate that ends soon is renewed without end; one that lives long cannot be taken back by waiting."""
+    if not MIN_LIFETIME <= parse_duration(one.lifetime) <= MAX_LIFETIME:
+        return (Violation(("lifetime",), "Invalid", f'"{one.lifetime}" (1h to 2160h)'),)
+    return ()
+
+
+@BOOK.on(
+    FleetRevocation,
+    "issued_before",
+    cel="timestamp(self.issuedBefore) > timestamp('0001-01-01T00:00:00Z')",
+    message="issuedBefore must be a time that there is",
+)
+def check_revocation(one: FleetRevocation) -> Iterable[Violation]:
+    """The pattern lets February 30 through."""
+    try:
+        datetime.strptime(one.issued_before, "%Y-%m-%dT%H:%M:%SZ")
+    except ValueError:
+        said = f'"{one.issued_before}" is not a time (such as 2026-11-29T12:00:00Z)'
+        return (Violation(("issuedBefore",), "Invalid", said),)
+    return ()
 
 
 @BOOK.on(
