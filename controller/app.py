@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from controller.certs.certgen import CertgenError
+from controller.certs.policy import CertificatePolicy
 from controller.certs.rotate import Rotation
 from controller.certs.ticketkeeper import TicketKeeper
 from controller.config import ConfigFile, level_of, structure_of
@@ -102,9 +103,13 @@ class App:
         self.cache = Cache(kube, scope, self._on_objects, on_status=self._on_status, author=author)
         self.cache.release(config.provider.cluster.release_kinds)
         self.tidings = Tidings(self.events, self.cache, (namespace, options.config_map))
+        certificates = CertificatePolicy(
+            lambda: self.file.config.provider.cluster.deploy.certificates, namespace
+        )
         self.rotation = Rotation(
             kube,
             namespace,
+            policy=certificates,
             name=name,
             domain=options.cluster_domain,
             leading=lambda: self.lease.leading,
@@ -128,6 +133,7 @@ class App:
             name=name,
             domain=options.cluster_domain,
             review=kube.token_review,
+            policy=certificates,
         )
         self.server.on_acked = lambda fleet, seconds: self.metrics.ack.observe(seconds)
         self.relay = Relay(
@@ -353,6 +359,7 @@ class App:
             return
         self.cache.rescope(Scope.of(config, self.options.namespace))
         self.cache.release(config.provider.cluster.release_kinds)
+        self.rotation.look()  # certificates may be revoked, or have to live shorter
         self.source.mark()
         self.pipeline.mark()
 

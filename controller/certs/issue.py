@@ -27,7 +27,8 @@ __all__ = [
 ]
 
 SERVER_LIFE = timedelta(days=365)
-CLIENT_LIFE = timedelta(days=90)
+#: The default of FleetCertificates.lifetime.
+CLIENT_LIFE = timedelta(hours=72)
 
 
 def server_names(name: str, namespace: str, domain: str) -> tuple[str, ...]:

@@ -17,9 +17,10 @@ from typing import Any
 import msgspec
 
 from controller.certs.certgen import CertgenError, authority_name, server_data
-from controller.certs.identity import fleet_uri
+from controller.certs.identity import fleet_key, fleet_uri
 from controller.certs.issue import is_client_good, is_server_good, issue_client
 from controller.certs.pair import Pair, read_pair
+from controller.certs.policy import CertificatePolicy
 from controller.certs.ring import Overlap, Ring, advance, decode_ring, encode_ring
 from controller.certs.secrets import SecretApi, Secrets, Stored, secret_manifest
 from controller.kube.errors import ApiError
@@ -55,6 +56,7 @@ class Rotation:
         name: str = "edge-gateway",
         domain: str = "cluster.local",
         leading: Callable[[], bool],
+        policy: CertificatePolicy | None = None,
         overlap: Overlap | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -65,6 +67,7 @@ class Rotation:
         self._name = name
         self._domain = domain
         self._leading = leading
+        self._policy = policy or CertificatePolicy()
         self._overlap = overlap or Overlap()
         self._clock = clock
         self._ring: Ring | None = None
@@ -144,6 +147,7 @@ class Rotation:
                 namespace=namespace,
                 name=name,
                 now=self._clock(),
+                life=self._policy.life,
             )
             known = self._clients[key] = self._pack(key, pair)
         return known.manifest
@@ -172,9 +176,11 @@ class Rotation:
         self._clients = {key: one for key, one in self._clients.items() if key in kept}
 
     def _is_good(self, key: tuple[str, str], pair: Pair) -> bool:
-        uri = fleet_uri(self._namespace, *key)
+        uri, now = fleet_uri(self._namespace, *key), self._clock()
         good = is_client_good(pair, self._loaded.current, uri)
-        return good and not pair.is_due(self._clock(), _RENEW_AT)
+        if not good or pair.is_due(now, _RENEW_AT):
+            return False
+        return not self._policy.is_replaced(fleet_key(*key), pair.certificate, now)
 
     def _pack(self, key: tuple[str, str], pair: Pair) -> _Client:
         namespace, name = key

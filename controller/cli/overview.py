@@ -2,7 +2,8 @@
 
 In: GatewayClasses, Gateways, ListenerSets, routes and policies as the API server has them. Out: rows, and
 every condition that is bad news with its text. It reads the entries of all controllers: whose they are is in the row. Pure.
-Must never: judge anew; it shows what was written.
+What no controller can write into a status is found here: references to a Gateway or class that does not exist, and classes without a controller.
+Must never: judge anew otherwise; it shows what was written.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ def make_overview(
     policies: Sequence[Json] = (),
     others: Mapping[str, Sequence[Json]] = {},
     own: Mapping[str, Sequence[Json]] = {},
+    *,
+    namespace: str | None = None,
 ) -> Overview:
-    """Return the overview; objects in the order given.
+    """Return the overview; objects in the order given. `namespace`: that the objects are of, None is all.
 
     `policies`: BackendTLSPolicies, `others`: routes of other kinds, `own`: policies of our own, by kind.
     """
@@ -89,8 +92,58 @@ def make_overview(
             )
             for one in objects
             for problem in _problems(kind, one)
+        )
+        + (
+            *_find_unanswered(classes),
+            *_find_classless(gateways, classes),
+            *_find_parentless({"HTTPRoute": routes, **others}, gateways, namespace),
         ),
     )
+
+
+def _find_unanswered(classes: Sequence[Json]) -> Iterator[ProblemRow]:
+    """Name the classes that no controller has answered for."""
+    for one in classes:
+        conditions = _conditions(one)
+        if not _state(conditions, "Accepted") and not any(map(is_bad, conditions)):
+            controller = one["spec"]["controllerName"]
+            said = (
+                f"spec.controllerName: no controller {controller} has accepted the class; its Gateways are not served; start that "
+                "controller, or correct the name"
+            )
+            name = f"GatewayClass {_name(one)}"
+            yield ProblemRow(object=name, condition="Accepted", reason="Pending", message=said)
+
+
+def _find_classless(gateways: Sequence[Json], classes: Sequence[Json]) -> Iterator[ProblemRow]:
+    """Name the Gateways whose class does not exist: no controller writes their status."""
+    known = {_name(one) for one in classes}
+    for one in gateways:
+        wanted = one["spec"]["gatewayClassName"]
+        if wanted not in known:
+            said = (
+                f"spec.gatewayClassName: GatewayClass {wanted} not found; the Gateway is not served"
+            )
+            name = f"Gateway {_name(one)}"
+            yield ProblemRow(object=name, condition="Accepted", reason="NotFound", message=said)
+
+
+def _find_parentless(
+    routes: Mapping[str, Sequence[Json]], gateways: Sequence[Json], namespace: str | None
+) -> Iterator[ProblemRow]:
+    """Name the routes whose Gateway does not exist: no controller writes a status for that parent."""
+    known = {_name(one) for one in gateways}
+    for kind, objects in routes.items():
+        for one in objects:
+            for at, ref in enumerate(one["spec"].get("parentRefs") or ()):
+                place = ref.get("namespace") or one["metadata"]["namespace"]
+                seen = namespace is None or place == namespace  # Gateways of others are not listed
+                wanted = f"{place}/{ref['name']}"
+                if ref.get("kind", "Gateway") != "Gateway" or not seen or wanted in known:
+                    continue
+                said = f"spec.parentRefs[{at}]: Gateway {wanted} not found; no request reaches the route through it"
+                name = f"{kind} {_name(one)}"
+                yield ProblemRow(object=name, condition="Accepted", reason="NotFound", message=said)
 
 
 def _name(one: Json) -> str:

@@ -92,6 +92,7 @@ class ClusterSource:
             there["BackendTLSPolicy"],
             others,
             {kind: there[kind] for kind in _POLICIES},
+            namespace=where,
         )
         known = [one for one in fleets if one["fleet"] not in self._hidden]
         place = "" if where is None else f", namespace {where}"

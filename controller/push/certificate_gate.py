@@ -1,7 +1,7 @@
 """CertificateGate: mutual TLS. The fleet is the URI in the client's certificate (Controller Namespace mode, spec section 5).
 
 In: the certificate that TLS has verified. Out: an admission that ends with the certificate, or as soon as the authority that
-signed it is no longer trusted. Must never read another field than the one URI, nor trust a connection that is older than
+signed it is no longer trusted, or the configuration revokes it. Must never read another field than the one URI, nor trust a connection that is older than
 the present authorities without looking again.
 """
 
@@ -13,6 +13,7 @@ from cryptography import x509
 
 from controller.certs.identity import CONTROLLER, identify
 from controller.certs.pair import uris_of
+from controller.certs.policy import CertificatePolicy
 from controller.push.credentials import ServerKeys
 from controller.push.gate import Connection, check_pod_of
 from controller.push.refusal import Refused
@@ -29,10 +30,12 @@ class CertificateGate:
         keys: ServerKeys,
         namespace: str,
         clock: Callable[[], float],
+        policy: CertificatePolicy | None = None,
         *,
         replicas: bool = False,
     ) -> None:
         """`namespace`: the controller's, of its identities; `clock`: Unix time; `replicas`: admit those instead."""
+        self._policy = policy or CertificatePolicy()
         self._keys = keys
         self._namespace = namespace
         self._clock = clock
@@ -54,7 +57,7 @@ class CertificateGate:
                 "PERMISSION_DENIED",
                 "the certificate names nobody who is served here",
             )
-        admission = _Admission(certificate, who, self._keys, self._clock)
+        admission = _Admission(certificate, who, self._keys, self._policy, self._clock)
         await admission.check()
         return admission
 
@@ -65,6 +68,7 @@ class _Admission:
         certificate: x509.Certificate,
         fleet: str,
         keys: ServerKeys,
+        policy: CertificatePolicy,
         clock: Callable[[], float],
     ) -> None:
         self.fleet = fleet
@@ -74,6 +78,8 @@ class _Admission:
         self._certificate = certificate
         self._keys = keys
         self._clock = clock
+        self._policy = policy
+        self._allowed_at = 0  # number of the policy's state that does not revoke the certificate
         self._trusted_at = 0  # number of the keys' state that trusts the certificate
 
     async def check(self) -> None:
@@ -87,6 +93,13 @@ class _Admission:
                     "revoked", "UNAUTHENTICATED", "the certificate's authority is not trusted"
                 )
             self._trusted_at = number
+        allowed = self._policy.refresh()
+        if allowed != self._allowed_at:
+            if self._policy.is_revoked(self.fleet, self._certificate):
+                raise Refused(
+                    "revoked", "UNAUTHENTICATED", "the certificate is revoked by the configuration"
+                )
+            self._allowed_at = allowed
 
     def check_node(self, node: Node) -> None:
         check_pod_of(self.fleet, node)

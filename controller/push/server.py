@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from controller.certs.policy import CertificatePolicy
 from controller.push.certificate_gate import CertificateGate
 from controller.push.closed_gate import ClosedGate
 from controller.push.credentials import ServerKeys
@@ -43,6 +44,7 @@ class PushServer:
         name: str = "edge-gateway",
         domain: str = "cluster.local",
         review: Callable[[str, Sequence[str]], Awaitable[Review]],
+        policy: CertificatePolicy | None = None,
         clock: Callable[[], float] = time.time,
         deadlines: Deadlines | None = None,
     ) -> None:
@@ -57,6 +59,7 @@ class PushServer:
         self.tokens = Tokens(review, audience_of(name, namespace, domain), clock)
         self._fleets = fleets
         self._namespace = namespace
+        self._policy = policy or CertificatePolicy()
         self._clock = clock
         self._deadlines = deadlines or Deadlines()
         self._streams: set[Stream] = set()
@@ -65,7 +68,7 @@ class PushServer:
 
     async def serve_certificates(self, address: Address) -> Address:
         """Serve fleets with client certificates; returns the address bound. Raises OSError."""
-        gate = CertificateGate(self.keys, self._namespace, self._clock)
+        gate = CertificateGate(self.keys, self._namespace, self._clock, self._policy)
         return await self._listen(address, True, gate, METHOD, self._serve_fleet)
 
     async def serve_tokens(self, address: Address) -> Address:
@@ -83,13 +86,13 @@ class PushServer:
         return await self._listen(address, True, gate, REPORT, self._serve_report)
 
     async def run(self) -> None:
-        """Follow the keys, and end the streams of those whose authority is gone; until cancelled."""
-        number = self.keys.number
+        """Follow the keys and the policy, and end the streams that are no longer allowed; until cancelled."""
+        number = (self.keys.number, self._policy.refresh())
         while True:
             await asyncio.sleep(KEYS_EVERY)
             await asyncio.to_thread(self.keys.refresh)
-            if self.keys.number != number:
-                number = self.keys.number
+            if (now := (self.keys.number, self._policy.refresh())) != number:
+                number = now
                 await self.recheck()
 
     async def recheck(self) -> None:

@@ -123,6 +123,8 @@ def settings_from(
 _CLUSTER_ONLY: tuple[Path, ...] = (
     ("provider", "kubernetes", "deploy", "type"),
     ("provider", "orchestrator", "deploy", "type"),
+    ("provider", "kubernetes", "deploy", "certificates"),
+    ("provider", "orchestrator", "deploy", "certificates"),
     ("provider", "kubernetes", "deploy", "codeNamespaces"),
     ("provider", "orchestrator", "deploy", "codeNamespaces"),
     ("provider", "kubernetes", "releaseKinds"),

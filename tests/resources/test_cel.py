@@ -17,7 +17,13 @@ import pytest
 from celpy import celtypes
 from celpy.evaluation import CELEvalError
 
-from edgefast.resources.config.edgegateway import GatewayProvider, LeaderElection, ProviderWatch
+from edgefast.resources.config.edgegateway import (
+    FleetCertificates,
+    FleetRevocation,
+    GatewayProvider,
+    LeaderElection,
+    ProviderWatch,
+)
 from edgefast.resources.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RateLimitBackend,
@@ -189,6 +195,11 @@ DOCUMENTS: dict[type, list[Document]] = {
         for addresses in (["a:1"], ["a:1", "b.example:26379"], ["a:1", "redis://b:1"], ["b"])
     ],
     GatewayRateLimit: [{}] + [{"timeout": text} for text in ("0s", "1ms", "10s", "10s1ms", "1h")],
+    FleetCertificates: [{}]
+    + [{"lifetime": text} for text in ("59m", "1h", "72h", "2160h", "2160h1s")],
+    FleetRevocation: [
+        {"fleet": "edge-a", "issuedBefore": f"2026-{text}T00:00:00Z"} for text in ("11-29", "02-30")
+    ],
     LeaderElection: [
         {},
         {"leaseDuration": "10s"},

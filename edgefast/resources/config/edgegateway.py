@@ -20,12 +20,16 @@ from edgefast.resources.model.fields import (
     GatewayController,
     Kind,
     PortNumber,
+    by_keys,
+    expects,
 )
 from edgefast.resources.model.meta import LabelSelector
 
 CONFIG_API_VERSION = "config.gateway.edge.io/v1alpha1"
 #: Entries of `releaseKinds`: more than there are kinds with CRDs.
 RELEASED_KINDS = 32
+#: Entries of `certificates.revoked`: more than fleets that are compromised at once.
+REVOCATIONS = 256
 #: Entries of `codeNamespaces`.
 CODE_NAMESPACES = 256
 DEFAULT_CONTROLLER_NAME = "gateway.edge.io/gatewayclass-controller"
@@ -43,6 +47,43 @@ class GatewayIdentity(Element, frozen=True, kw_only=True):
     ] = DEFAULT_CONTROLLER_NAME
 
 
+class FleetRevocation(Element, frozen=True, kw_only=True):
+    """A fleet whose certificates are refused."""
+
+    fleet: Annotated[
+        DNSLabel, Meta(description="Name of the fleet: of its Deployment or DaemonSet.")
+    ]
+    issued_before: Annotated[
+        str,
+        Meta(
+            pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z",
+            description="Certificates that were issued before this time (RFC 3339, UTC, such as 2026-11-29T12:00:00Z) are refused. The "
+            "controller issues a new one.",
+            extra=expects("a time such as 2026-11-29T12:00:00Z"),
+        ),
+    ]
+
+
+class FleetCertificates(Element, frozen=True, kw_only=True):
+    """Client certificates that the controller issues to fleets, with deploy type ControllerNamespace."""
+
+    lifetime: Annotated[
+        Duration,
+        Meta(
+            description="How long a certificate is valid, 1h to 2160h. It is renewed after two thirds of that time; a proxy whose certificate "
+            "expires while no controller runs keeps its last table."
+        ),
+    ] = "72h"
+    revoked: Annotated[
+        tuple[FleetRevocation, ...],
+        Meta(
+            max_length=REVOCATIONS,
+            description="Fleets whose earlier certificates are refused, for example after one of their pods was compromised.",
+            extra=by_keys("fleet"),
+        ),
+    ] = ()
+
+
 class ProviderDeploy(Element, frozen=True, kw_only=True):
     """Where proxies are created."""
 
@@ -50,6 +91,10 @@ class ProviderDeploy(Element, frozen=True, kw_only=True):
         Literal["ControllerNamespace", "GatewayNamespace"],
         Meta(description="The controller's namespace, or that of each Gateway."),
     ] = "ControllerNamespace"
+    certificates: Annotated[
+        FleetCertificates,
+        Meta(description="Client certificates of fleets; with type ControllerNamespace."),
+    ] = FleetCertificates()
     code_namespaces: Annotated[
         tuple[DNSLabel, ...],
         Meta(

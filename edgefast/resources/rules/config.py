@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast.resources.config.edgegateway import GatewayProvider, LeaderElection, ProviderWatch
+from edgefast.resources.config.edgegateway import (
+    FleetCertificates,
+    FleetRevocation,
+    GatewayProvider,
+    LeaderElection,
+    ProviderWatch,
+)
 from edgefast.resources.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RateLimitBackend,
@@ -29,6 +35,8 @@ BOOK = RuleBook()
 
 MIN_STORE_TIMEOUT = 1  # milliseconds
 MAX_STORE_TIMEOUT = 10_000
+MIN_LIFETIME = 3_600_000
+MAX_LIFETIME = 90 * 24 * MIN_LIFETIME
 
 
 @BOOK.on(
@@ -69,6 +77,43 @@ def check_watch(one: ProviderWatch) -> Iterable[Violation]:
         yield Violation(("namespaceSelector",), "Required", f"with type {one.type}")
     if by_name and one.namespace_selector is not None:
         yield Violation(("namespaceSelector",), "Forbidden", f"with type {one.type}")
+
+
+@BOOK.on(
+    FleetCertificates,
+    "lifetime",
+    cel="duration(self.lifetime) >= duration('1h') && duration(self.lifetime) <= duration('2160h')",
+    message="lifetime must be 1h to 2160h",
+)
+def check_lifetime(one: FleetCertificates) -> Iterable[Violation]:
+    """A certificate that ends soon is renewed without end; one that lives long cannot be taken back by waiting."""
+    if not MIN_LIFETIME <= parse_duration(one.lifetime) <= MAX_LIFETIME:
+        return (Violation(("lifetime",), "Invalid", f'"{one.lifetime}" (1h to 2160h)'),)
+    return ()
+
+
+@BOOK.on(
+    FleetRevocation,
+    "issued_before",
+    cel="timestamp(self.issuedBefore) > timestamp('0001-01-01T00:00:00Z')",
+    message="issuedBefore must be a time that there is",
+)
+def check_revocation(one: FleetRevocation) -> Iterable[Violation]:
+    """The pattern lets February 30 through."""
+    if not _is_time(one.issued_before):
+        said = f'"{one.issued_before}" is not a time (such as 2026-11-29T12:00:00Z)'
+        return (Violation(("issuedBefore",), "Invalid", said),)
+    return ()
+
+
+def _is_time(text: str) -> bool:
+    """Tell whether RFC 3339 text in UTC, with the digits in their places, is a time that there is."""
+    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    days = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    there = year > 0 and 1 <= month <= 12 and 1 <= day <= days[month - 1]
+    return there and hour < 24 and minute < 60 and second < 60
 
 
 @BOOK.on(

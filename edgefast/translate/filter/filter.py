@@ -360,7 +360,9 @@ def _resolve_rate_limit(
         _refuse_broken(wrong, named, where, report)
         return
     elif why:
-        where, reason, said = _ALL_RULES, "NotSupported", why
+        # The filter is there and its reference resolves; what lacks is the configuration's.
+        report.refuse(_ALL_RULES, "NotSupported", why, condition="UnsupportedValue")
+        return
     else:
         found.limits.append(limits)
         return

@@ -25,6 +25,10 @@ from cryptography.hazmat.primitives.serialization import (
 
 #: Largest PEM text taken: a Secret or ConfigMap holds at most 1 MiB (Kubernetes API).
 MAX_PEM = 1024 * 1024
+#: Seconds before a certificate's end at which it is reported, or the last quarter of its life.
+SOON = 14 * 86_400
+#: Names of a certificate that a message lists.
+_NAMED = 3
 # OpenSSL's security level 2 (112 bits) refuses less, in every certificate of the chain.
 _MIN_RSA_BITS = 2048
 _MIN_CURVE_BITS = 224
@@ -41,17 +45,29 @@ class Pair(msgspec.Struct, frozen=True):
     until: str  # not_after in words
     chain: bytes  # plain PEM
     key: bytes  # plain PEM, PKCS #8
+    names: tuple[str, ...] = ()  # DNS names, lower case
 
     def __repr__(self) -> str:
         return f"Pair({self.algorithm}, until {self.until})"
 
     def check_time(self, now: int) -> str:
-        """Return why clients refuse it at `now` (seconds since 1970; 0 does not look), "" if not."""
+        """Return why clients refuse it at `now` (seconds since 1970; 0 does not look), or will soon, "" if not."""
         if now and self.not_after < now:
-            return f"the certificate expired at {self.until}"
+            return f"the certificate expired at {self.until}; peers refuse it"
         if now and now < self.not_before:
-            return f"the certificate is not valid before {self.since}"
+            return f"the certificate is not valid before {self.since}; peers refuse it"
+        if now and self.not_after < now + min(SOON, (self.not_after - self.not_before) // 4):
+            return f"the certificate expires at {self.until}; renew it"
         return ""
+
+    def check_name(self, hostname: str) -> str:
+        """Return why clients refuse it for a listener's hostname ("": any host), "" if not."""
+        parent = hostname.partition(".")[2]
+        if not hostname or hostname in self.names or f"*.{parent}" in self.names:
+            return ""
+        named = ", ".join(self.names[:_NAMED]) or "no host"
+        more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
+        return f"the certificate is for {named}{more}, not for {hostname}; clients refuse it"
 
 
 def parse_pair(chain: bytes, key: bytes) -> Pair | str:
@@ -65,6 +81,7 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
         public = leaf.public_key()
         until = leaf.not_valid_after_utc
         since = leaf.not_valid_before_utc
+        names = _names_of(leaf)
     except (ValueError, UnsupportedAlgorithm):
         return "tls.crt is not a PEM certificate chain"
     try:
@@ -92,7 +109,17 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
         until=until.isoformat(),
         chain=_write(certificates),
         key=private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+        names=names,
     )
+
+
+def _names_of(leaf: x509.Certificate) -> tuple[str, ...]:
+    """Return the DNS names of a certificate; the common name is none (RFC 9110 4.3.4)."""
+    try:
+        found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    return tuple(one.lower() for one in found.get_values_for_type(x509.DNSName))
 
 
 def check_bundle(bundle: bytes) -> str:

@@ -65,7 +65,9 @@ def translate_tls(
     if tls.mode != "Terminate":
         said = f'"{tls.mode}" (supported: Terminate)'
         report.refuse(f"{path}.tls.mode", "UnsupportedValue", said)
-    certificates = _translate_certificates(owner, tls, path, world, keyring, report)
+    certificates = _translate_certificates(
+        owner, tls, (listener.hostname or "").lower(), path, world, keyring, report
+    )
     validation, where = _validation_of(gateway, listener.port)
     authority, mine = None, report if owner is gateway else Report(ref_of(gateway))
     if validation is not None:
@@ -106,6 +108,7 @@ def resolve_certificate(
 def _translate_certificates(
     owner: Gateway | ListenerSet,
     tls: ListenerTLSConfig,
+    hostname: str,
     path: str,
     world: World,
     keyring: Keyring,
@@ -126,6 +129,8 @@ def _translate_certificates(
         else:
             if late := found.pair.check_time(world.settings.now):
                 report.warn(where, "Invalid", late)
+            if other := found.pair.check_name(hostname):
+                report.warn(where, "Invalid", other)
             certificates[algorithm] = _with_staple(found, where, world.settings.now, report)
     if not tls.certificate_refs:
         said = "a Secret with the certificate is required"

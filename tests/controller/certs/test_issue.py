@@ -73,8 +73,8 @@ def test_nothing_outlives_its_authority() -> None:
 
 def test_due_after_a_part_of_its_life() -> None:
     pair = issue_client(CA, now=NOW, **FLEET)
-    assert not pair.is_due(NOW + timedelta(days=59), 2 / 3)
-    assert pair.is_due(NOW + timedelta(days=61), 2 / 3)
+    assert not pair.is_due(NOW + timedelta(hours=47), 2 / 3)
+    assert pair.is_due(NOW + timedelta(hours=48), 2 / 3)
 
 
 def test_pairs_and_bundles_are_read_back_and_never_shown() -> None:

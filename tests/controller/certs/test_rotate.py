@@ -13,9 +13,11 @@ from controller.certs.certgen import CertgenError, certgen
 from controller.certs.identity import fleet_uri
 from controller.certs.issue import is_client_good
 from controller.certs.pair import read_bundle, read_pair, signed_by, uris_of
+from controller.certs.policy import CertificatePolicy
 from controller.certs.rotate import Rotation
 from controller.certs.secrets import secret_manifest
 from controller.kube.errors import ApiError
+from edgefast.resources.config.edgegateway import FleetCertificates, FleetRevocation
 from tests.controller.certs.stores import Store
 
 pytestmark = pytest.mark.pure
@@ -32,10 +34,18 @@ class World:
         self.now = START
         self.leading = True
         self.changes = 0
+        self.certificates = FleetCertificates()
+        self.policy = CertificatePolicy(lambda: self.certificates, NS)
         self.rotation = self.controller()
 
     def controller(self) -> Rotation:
-        rotation = Rotation(self.store, NS, leading=lambda: self.leading, clock=lambda: self.now)
+        rotation = Rotation(
+            self.store,
+            NS,
+            leading=lambda: self.leading,
+            policy=self.policy,
+            clock=lambda: self.now,
+        )
         rotation.on_change = self._changed
         return rotation
 
@@ -176,16 +186,66 @@ def test_a_fleets_secret_is_the_same_until_it_is_due() -> None:
             fleet_uri(NS, NS, "edge-a"),
         )
         assert values(rotation.client_secret(NS, "edge-b"))["tls.key"] != data["tls.key"]
-        world.now += timedelta(days=59)
+        world.now += timedelta(hours=47)
         await rotation.step()
         assert rotation.client_secret(NS, "edge-a") is manifest and world.changes == 0
-        world.now += timedelta(days=2)
+        world.now += timedelta(hours=1)
         await rotation.step()
         assert world.changes == 1
         fresh = values(rotation.client_secret(NS, "edge-a"))
         assert fresh["tls.crt"] != data["tls.crt"] and fresh["ca.crt"] == data["ca.crt"]
 
     run(body)
+
+
+def test_a_fleet_that_is_revoked_gets_another_certificate() -> None:
+    async def body(world: World) -> None:
+        rotation = world.rotation
+        world.now += timedelta(hours=2)
+        kept = values(rotation.client_secret(NS, "edge-b"))
+        stolen = read_pair(*_pair(rotation, "edge-a"))
+        at = "2026-11-21T02:30:00Z"
+        world.certificates = _revoking("edge-a", at)
+        # Nothing is issued before the time: what was issued now would be refused as well.
+        await rotation.step()
+        assert world.policy.is_revoked(f"{NS}/edge-a", stolen.certificate)
+        assert _pair(rotation, "edge-a")[0] == stolen.certificate_pem and not world.changes
+        world.now += timedelta(minutes=30)
+        await rotation.step()
+        fresh = read_pair(*_pair(rotation, "edge-a"))
+        assert world.changes == 1 and fresh.certificate_pem != stolen.certificate_pem
+        assert not world.policy.is_revoked(f"{NS}/edge-a", fresh.certificate)
+        assert world.policy.is_revoked(f"{NS}/edge-a", stolen.certificate)
+        assert values(rotation.client_secret(NS, "edge-b")) == kept
+        await rotation.step()
+        assert world.changes == 1
+
+    run(body)
+
+
+def test_a_certificate_that_lives_longer_than_is_set_is_replaced() -> None:
+    """As after an upgrade from a release whose certificates lived for 90 days."""
+
+    async def body(world: World) -> None:
+        world.certificates = FleetCertificates(lifetime="2160h")
+        rotation = world.rotation
+        long = read_pair(*_pair(rotation, "edge-a"))
+        assert long.expires - world.now == timedelta(days=90)
+        world.certificates = FleetCertificates()
+        await rotation.step()
+        short = read_pair(*_pair(rotation, "edge-a"))
+        assert short.expires - world.now == timedelta(hours=72) and world.changes == 1
+
+    run(body)
+
+
+def _revoking(fleet: str, before: str) -> FleetCertificates:
+    return FleetCertificates(revoked=(FleetRevocation(fleet=fleet, issued_before=before),))
+
+
+def _pair(rotation: Rotation, name: str) -> tuple[str, str]:
+    data = values(rotation.client_secret(NS, name))
+    return data["tls.crt"], data["tls.key"]
 
 
 def test_a_new_leader_keeps_what_fleets_have() -> None:

@@ -23,6 +23,11 @@ def condition(type_: str, status: str, reason: str = "R", message: str = "m") ->
     return {"type": type_, "status": status, "reason": reason, "message": message}
 
 
+CLASS: dict[str, Any] = {
+    "metadata": {"name": "edge"},
+    "spec": {"controllerName": "example.com/x"},
+    "status": {"conditions": [condition("Accepted", "True")]},
+}
 GATEWAY: dict[str, Any] = {
     "metadata": {"name": "gw", "namespace": "shop"},
     "spec": {
@@ -48,7 +53,7 @@ GATEWAY: dict[str, Any] = {
 
 
 def test_rows() -> None:
-    made = make_overview([], [GATEWAY], [])
+    made = make_overview([CLASS], [GATEWAY], [])
     assert made.gateways == (
         GatewayRow(
             name="shop/gw",
@@ -99,7 +104,7 @@ def test_routes_have_a_row_for_each_parent() -> None:
             ]
         },
     }
-    made = make_overview([], [], [route])
+    made = make_overview([], [], [route], namespace="elsewhere")
     hosts = ("a.example.com", "b.example.com")
     assert made.routes == (
         RouteRow(name="shop/r", hostnames=hosts, parent="infra/gw#http", accepted="True"),
@@ -176,7 +181,40 @@ def test_what_a_controller_answers_for_no_more_is_unknown_and_a_problem() -> Non
         "spec": {"gatewayClassName": "edge", "listeners": []},
         "status": {"conditions": told, "addresses": [{"type": "IPAddress", "value": "192.0.2.1"}]},
     }
-    made = make_overview([], [gateway], [])
+    made = make_overview([CLASS], [gateway], [])
     (row,) = made.gateways
     assert (row.accepted, row.programmed, row.addresses) == ("Unknown", "Unknown", ("192.0.2.1",))
     assert [one.message for one in made.problems] == [said, said]
+
+
+@pytest.mark.parametrize("namespace", [None, "shop"])
+def test_what_no_controller_can_write_is_found(namespace: str | None) -> None:
+    """References to a Gateway or a class that does not exist, and a class without a controller."""
+
+    def route(route_name: str, **ref: str) -> dict[str, Any]:
+        return {
+            "metadata": {"name": route_name, "namespace": "shop"},
+            "spec": {"parentRefs": [{"name": "gw", **ref}]},
+        }
+
+    lone = {"metadata": {"name": "edge"}, "spec": {"controllerName": "example.com/none"}}
+    gateway = {
+        "metadata": {"name": "gw", "namespace": "shop"},
+        "spec": {"gatewayClassName": "edeg", "listeners": []},
+    }
+    routes = [
+        route("good"),
+        route("wrong", name="gone"),
+        route("far", namespace="infra"),
+        route("set", kind="ListenerSet", name="gone"),
+    ]
+    made = make_overview([lone], [gateway], routes, namespace=namespace)
+    found = {one.object: one for one in made.problems}
+    assert found["GatewayClass edge"].message.startswith(
+        "spec.controllerName: no controller example.com/none has accepted the class"
+    )
+    assert "GatewayClass edeg not found" in found["Gateway shop/gw"].message
+    assert "Gateway shop/gone not found" in found["HTTPRoute shop/wrong"].message
+    # Of one namespace's Gateways alone it cannot be said whether that of another one exists.
+    assert ("HTTPRoute shop/far" in found) == (namespace is None)
+    assert len(found) == (4 if namespace is None else 3)

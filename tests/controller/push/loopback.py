@@ -18,12 +18,14 @@ import grpc.aio
 
 from controller.certs.issue import issue_client, issue_server
 from controller.certs.pair import Pair
+from controller.certs.policy import CertificatePolicy
 from controller.certs.ring import Ring, make_ring
 from controller.push.fleets import Fleets
 from controller.push.server import PushServer
 from controller.push.stream import Deadlines
 from controller.push.tokens import Review
 from edgefast.daemon.address import Address
+from edgefast.resources.config.edgegateway import FleetCertificates
 from edgefast.table.format import table_format
 from edgefast.table.shards import Key, Resource, Shards, digest_resource, make_resource
 from edgefast.xds.messages import (
@@ -78,7 +80,12 @@ def write_keys(folder: Path, ring: Ring, pair: Pair | None = None) -> None:
 
 
 def client_pair(
-    ring: Ring, fleet: str = FLEET, *, life: timedelta = timedelta(hours=1), namespace: str = SYSTEM
+    ring: Ring,
+    fleet: str = FLEET,
+    *,
+    life: timedelta = timedelta(hours=1),
+    namespace: str = SYSTEM,
+    now: datetime | None = None,
 ) -> Pair:
     """Issue a fleet's certificate."""
     place, name = fleet.split("/")
@@ -87,7 +94,7 @@ def client_pair(
         controller_namespace=namespace,
         namespace=place,
         name=name,
-        now=datetime.now(UTC),
+        now=now or datetime.now(UTC),
         life=life,
     )
 
@@ -114,8 +121,14 @@ class Loopback:
         self.folder = folder
         write_keys(folder, self.ring)
         self.fleets = Fleets(identity, log_entries=log_entries)
+        self.settings = FleetCertificates()
         self.server = PushServer(
-            self.fleets, folder, namespace=SYSTEM, review=review or _unasked, deadlines=deadlines
+            self.fleets,
+            folder,
+            namespace=SYSTEM,
+            review=review or _unasked,
+            policy=CertificatePolicy(lambda: self.settings, SYSTEM),
+            deadlines=deadlines,
         )
         self.certificates = self.tokens = self.replicas = ANYWHERE
 

@@ -16,6 +16,7 @@ from controller.certs.pair import Pair
 from controller.certs.ring import Overlap, advance, announce, make_ring
 from controller.push.refusal import Cause
 from controller.push.reports import REPORT
+from edgefast.resources.config.edgegateway import FleetCertificates, FleetRevocation
 from edgefast.xds.messages import METHOD
 from tests.controller.push.loopback import (
     FLEET,
@@ -159,6 +160,31 @@ def test_a_stream_ends_with_its_certificate(tmp_path: Path, caplog: Any) -> None
             said = await proxy.end()
         check(loopback, said, "UNAUTHENTICATED", "expired", caplog)
         assert not loopback.fleets.acks(FLEET)[POD].connected
+
+    run(body, tmp_path)
+
+
+def test_a_certificate_that_the_configuration_revokes(tmp_path: Path, caplog: Any) -> None:
+    """Its open stream ends, and no other is opened; other fleets, and what was issued later, go on."""
+
+    async def body(loopback: Loopback) -> None:
+        stolen, now = client_pair(loopback.ring), datetime.now(UTC)
+        async with loopback.proxy(stolen) as proxy, loopback.channel(stolen) as channel:
+            await proxy.take()
+            name, at = FLEET.split("/")[1], now + timedelta(seconds=1)
+            entry = FleetRevocation(fleet=name, issued_before=f"{at:%Y-%m-%dT%H:%M:%SZ}")
+            loopback.settings = FleetCertificates(revoked=(entry,))
+            await loopback.server.recheck()
+            said = await proxy.end()
+            check(loopback, said, "UNAUTHENTICATED", "revoked", caplog)
+            said = await ended(channel.stream_stream(METHOD)(), opening())
+            assert said.code == "UNAUTHENTICATED"
+        other = client_pair(loopback.ring, OTHER)
+        async with loopback.proxy(other, node=OTHER_POD) as proxy:
+            await proxy.take()
+        fresh = client_pair(loopback.ring, now=at)
+        async with loopback.proxy(fresh) as proxy:
+            await proxy.take()
 
     run(body, tmp_path)
 

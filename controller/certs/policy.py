@@ -1,0 +1,75 @@
+"""CertificatePolicy: how long certificates of fleets live, and which of them are revoked.
+
+In: `provider.*.deploy.certificates` of the configuration, which may change at any time. Out: a lifetime, and whether a certificate is
+revoked. A fleet is revoked by name and time: all that was issued to it before that time is refused, and the leader issues another one.
+Must never: take a certificate for good because an entry is in the future.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from cryptography import x509
+
+from controller.certs.authority import SKEW
+from edgefast.resources.config.edgegateway import FleetCertificates
+from edgefast.resources.model.duration import parse_duration
+
+__all__ = ["CertificatePolicy"]
+
+
+class CertificatePolicy:
+    """See the module's text."""
+
+    def __init__(
+        self,
+        settings: Callable[[], FleetCertificates] = FleetCertificates,
+        namespace: str = "",
+    ) -> None:
+        """`namespace`: of the controller, where fleets with certificates are."""
+        self._settings = settings
+        self._namespace = namespace
+        self._known: FleetCertificates | None = None
+        self._before: dict[str, datetime] = {}  # by the fleet's key
+        #: Grows with each change of the settings: what was found good has to be looked at again.
+        self.number = 0
+        self._read()
+
+    @property
+    def life(self) -> timedelta:
+        """How long a certificate lives that is issued now."""
+        return timedelta(milliseconds=parse_duration(self._read().lifetime))
+
+    def refresh(self) -> int:
+        """Take a change of the settings in; return `number`."""
+        self._read()
+        return self.number
+
+    def is_revoked(self, fleet: str, certificate: x509.Certificate) -> bool:
+        """Tell whether a certificate of a fleet ("namespace/name") was issued before the fleet was revoked."""
+        self._read()
+        before = self._before.get(fleet)
+        return before is not None and certificate.not_valid_before_utc + SKEW < before
+
+    def is_replaced(self, fleet: str, certificate: x509.Certificate, now: datetime) -> bool:
+        """Tell whether another certificate has to be issued: this one is revoked (one of now would not be), or lives longer than is set."""
+        lives = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+        if lives > self.life + SKEW:
+            return True
+        return self.is_revoked(fleet, certificate) and now >= self._before[fleet]
+
+    def _read(self) -> FleetCertificates:
+        settings = self._settings()
+        if settings is not self._known:
+            self._known = settings
+            self._before = {
+                f"{self._namespace}/{one.fleet}": _parse_time(one.issued_before)
+                for one in settings.revoked
+            }
+            self.number += 1
+        return settings
+
+
+def _parse_time(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
