@@ -126,7 +126,7 @@ def test_an_ingress_is_told_with_its_annotations(tmp_path: Path) -> None:
     )
     guards = line.index("auth-url is here SecurityPolicy spec.extAuth.http")
     assert guards < line.index("server-snippet is not here") < line.index("rewrite-target is here")
-    assert line.endswith("; see docs/migrating.md")
+    assert line.endswith("; see edgefast docs migrating")
     for value in ("its", "hunter2", "cert-manager", "letsencrypt"):
         assert value not in line.replace("its place", ""), value
 

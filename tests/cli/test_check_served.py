@@ -106,7 +106,7 @@ def test_what_is_served_whole_is_no_problem(check: Check) -> None:
         ),
         (
             (*WHOLE, INGRESS),
-            '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway: see docs/migrating.md',
+            '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway: see edgefast docs migrating',
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("backendRefs: [{name: api, port: 80}]", "name: none")),

@@ -63,7 +63,7 @@ def test_an_ingress_keeps_a_bounded_message_and_no_value() -> None:
     }
     (problem,) = decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").problems
     assert problem.severity == "error"
-    assert problem.hint.endswith("; and 68 more; see docs/migrating.md")
+    assert problem.hint.endswith("; and 68 more; see edgefast docs migrating")
     assert len(problem.text()) < 32 * 500 and "hunter2" not in problem.text()
 
 
@@ -72,7 +72,7 @@ def test_an_ingress_keeps_a_bounded_message_and_no_value() -> None:
     [None, 7, [], {}, {"annotations": None}, {"annotations": ["a"]}, {"annotations": {7: 8}}],
 )
 def test_what_is_no_metadata_says_nothing(metadata: Any) -> None:
-    assert hint_annotated({"metadata": metadata}) == "see docs/migrating.md"
+    assert hint_annotated({"metadata": metadata}) == "see edgefast docs migrating"
 
 
 def test_of_those_that_are_not_told_one_by_one_it_is_known_whether_any_guards() -> None:
