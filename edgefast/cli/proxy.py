@@ -111,7 +111,8 @@ def proxy(
             uvloop.run(_serve(stream, settings))
     except* ServerTaken as group:
         why = "; ".join(str(one) for one in group.exceptions)
-    give_up(why)  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
+    if why:  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
+        give_up(why)
 
 
 async def _serve(stream: StreamSettings, settings: ProxySettings) -> NoReturn:

@@ -118,7 +118,8 @@ def run(
         why = "; ".join(str(one) for one in group.exceptions)
     except* NothingServed:
         why = "nothing can be served: no listener has a port to listen on, or no worker lives"
-    give_up(why)  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
+    if why:  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
+        give_up(why)
 
 
 async def _serve(
