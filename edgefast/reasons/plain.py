@@ -20,6 +20,6 @@ def plain_text(text: str, *, targets: bool = True) -> str:
         words, target = link[1], link[2]
         if not targets or not target.startswith("../"):
             return words
-        return f"{words} (edgefast docs {target.removeprefix('../').removesuffix('.md')})"
+        return f"{words} (edgefast docs {target.removeprefix('../').removesuffix('.md').removesuffix('/README')})"
 
     return _LINK.sub(write, text)

@@ -131,7 +131,7 @@ def test_reasons_are_explained_by_the_catalogue() -> None:
     source = Told(make_fleet([make_host("a.test", [make_rule(1)])]))
     told = ask(source, "reason", "q=Invalid")
     assert told["word"] == "Invalid" and told["means"].startswith("A value is not what")
-    assert "reference (docs/reference/README.md)" in told["fix"][0]
+    assert "reference (edgefast docs reference)" in told["fix"][0]
     (reply,) = ask_all(source, ("api/reason", "q=Invalide"))
     assert reply.status == 400
     source.told_problems = [Problem(None, "admin", "TooMany", "Invalid is said here")]

@@ -117,7 +117,7 @@ def test_links_of_pages_lead_somewhere() -> None:
 def test_a_terminal_gets_no_links() -> None:
     for page in PAGES.values():
         assert "](" not in render_reason(page, links=False)
-    assert "reference (edgefast docs reference/README) has all" in render_reason(
+    assert "reference (edgefast docs reference) has all" in render_reason(
         PAGES["Invalid"], links=False
     )
     assert "(how (edgefast docs explain))" in render_reason(PAGES["Shadowed"], links=False)
