@@ -30,6 +30,7 @@ COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
 COPY csrc csrc
 COPY edgefast edgefast
 COPY controller controller
+COPY docs docs
 # Compiled once; each target installs the wheel with what it alone needs.
 RUN /opt/edgefast/bin/python -P -m pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 

@@ -22,6 +22,7 @@ from Cython import Build as cython
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 DEBUG = os.environ.get("EDGEFAST_DEBUG") == "1"
 SANITIZE = os.environ.get("EDGEFAST_SANITIZE") == "1"
@@ -190,8 +191,27 @@ def is_fresh(obj: Path) -> bool:
     return all(os.path.exists(f) and os.path.getmtime(f) < built for f in [*read, __file__])
 
 
+class BuildPy(build_py):
+    """Put the pages of docs/ into the package: messages point at them, and `edgefast docs` prints them."""
+
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            return  # a checkout has them beside the package
+        pages = sorted(Path("docs").rglob("*.md"))
+        if not pages:
+            sys.exit("docs/ is missing: the package carries its pages")
+        for page in pages:
+            self.copy_file(str(page), self._target(page))
+
+    def _target(self, page: Path) -> str:
+        target = Path(self.build_lib, "edgefast", page)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return str(target)
+
+
 setup(
     ext_modules=engine(),
     cffi_modules=["edgefast/table/csrc_build.py:ffi"],
-    cmdclass={"build": Build, "build_ext": BuildExt},
+    cmdclass={"build": Build, "build_ext": BuildExt, "build_py": BuildPy},
 )

@@ -16,7 +16,7 @@ import msgspec
 import orjson
 
 from edgefast import __version__, ir
-from edgefast.console import Console
+from edgefast.console import LazyConsole
 from edgefast.daemon.address import Address
 from edgefast.daemon.httpserver import HttpServer, Reply, Request, bind_server
 from edgefast.daemon.logs import LEVELS, set_level
@@ -40,7 +40,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Callable[[], bytes]
     healthy: Callable[[], str]  # why not, "" when all is well
     ready: Callable[[], str]
-    console: Console | None = None  # None: it is off
+    console: LazyConsole | None = None  # None: it is off
 
 
 class Servers:

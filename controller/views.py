@@ -25,7 +25,7 @@ from controller.readings import (
 )
 from controller.troubles import find_troubles, list_troubles
 from edgefast import ir
-from edgefast.console import Console
+from edgefast.console import LazyConsole
 from edgefast.daemon.address import Address
 from edgefast.problem import Problem
 
@@ -57,7 +57,7 @@ def _make_view(app: App) -> View:
         metrics=app.metrics.render,
         healthy=lambda: "",
         ready=lambda: _why_not_ready(app),
-        console=Console(ConsoleSource(app, lambda: _why_not_ready(app)))
+        console=LazyConsole(ConsoleSource(app, lambda: _why_not_ready(app)))
         if app.file.config.admin.console
         else None,
     )

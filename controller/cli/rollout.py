@@ -239,4 +239,4 @@ async def _check_gateway_api(kube: Kube, say: Say) -> None:
     except ApiError as error:
         if not error.not_found:
             raise
-        say("the Gateway API is not installed in this cluster yet; see docs/kubernetes.md")
+        say("the Gateway API is not installed in this cluster yet; see edgefast docs kubernetes")

@@ -25,7 +25,7 @@ from edgefast.cli.options import (
     ignore_option,
     output_option,
 )
-from edgefast.cli.output import escape_control, has_colour, write_value
+from edgefast.cli.output import render_line, write_value
 from edgefast.problem import Problem, ask_for_more, page_of
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
@@ -102,18 +102,6 @@ def collect_problems(
 def _place(problem: Problem) -> tuple[str, int, bool]:
     source = problem.source
     return (source.file, source.line, problem.severity != "error") if source else ("", 0, False)
-
-
-def render_line(problem: Problem) -> str:
-    """One line for a terminal: place, object and path, what is wrong; warnings say so at the end."""
-    source = f"{problem.source} " if problem.source else ""
-    text = escape_control(problem.text())
-    note = " (warning)" if problem.severity == "warning" else ""
-    if not has_colour():
-        return source + text + note
-    colour = "yellow" if note else "red"
-    head, separator, rest = text.partition(": ")
-    return click.style(source, dim=True) + click.style(head, fg=colour) + separator + rest + note
 
 
 def describe_problem(problem: Problem) -> dict[str, Any]:

@@ -25,6 +25,7 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
         "Find problems in files: exit 1 if something is not served.",
     ),
     "problem": ("edgefast.cli.problem", "problem", "Explain the reason of a problem."),
+    "docs": ("edgefast.cli.docs", "docs", "Print a page of the documentation."),
     "translate": ("edgefast.cli.translate", "translate", "Show what files are compiled to."),
     "explain": ("edgefast.cli.explain", "explain_command", "Show why a request gets its answer."),
     "diff": ("edgefast.cli.diff", "diff_command", "Show what changes for requests."),

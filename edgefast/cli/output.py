@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from edgefast.cli.options import Format
+from edgefast.problem import Problem
 
 #: Characters that a column of a table keeps on a narrow terminal.
 _NARROWEST = 10
@@ -126,3 +127,15 @@ def escape_control(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
     )
+
+
+def render_line(problem: Problem) -> str:
+    """One line for a terminal: place, object and path, what is wrong; warnings say so at the end."""
+    source = f"{problem.source} " if problem.source else ""
+    text = escape_control(problem.text())
+    note = " (warning)" if problem.severity == "warning" else ""
+    if not has_colour():
+        return source + text + note
+    colour = "yellow" if note else "red"
+    head, separator, rest = text.partition(": ")
+    return click.style(source, dim=True) + click.style(head, fg=colour) + separator + rest + note

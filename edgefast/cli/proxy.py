@@ -105,11 +105,14 @@ def proxy(
     )
     settings = msgspec.structs.replace(settings, ready_when_empty=True, pod=node)
     check_start(settings)
+    why = ""
     try:
         with in_words():
             uvloop.run(_serve(stream, settings))
     except* ServerTaken as group:
-        give_up("; ".join(str(one) for one in group.exceptions))
+        why = "; ".join(str(one) for one in group.exceptions)
+    if why:  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
+        give_up(why)
 
 
 async def _serve(stream: StreamSettings, settings: ProxySettings) -> NoReturn:

@@ -18,9 +18,9 @@ import click
 import msgspec
 import uvloop
 
-from edgefast.cli.check import render_line
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import adopt_option, config_option, ignore_option
+from edgefast.cli.output import render_line
 from edgefast.cli.serving import (
     WILDCARDS,
     check_start,
@@ -100,6 +100,7 @@ def run(
     share_interpreter()
     gateway = loaded.config if loaded else None
     check_start(settings)
+    why = ""
     try:
         with in_words():
             source = FileSource(files, settle=settle)
@@ -114,9 +115,11 @@ def run(
             )
             uvloop.run(serving)
     except* (ServerTaken, TakeOverRefused) as group:
-        give_up("; ".join(str(one) for one in group.exceptions))
+        why = "; ".join(str(one) for one in group.exceptions)
     except* NothingServed:
-        give_up("nothing can be served: no listener has a port to listen on, or no worker lives")
+        why = "nothing can be served: no listener has a port to listen on, or no worker lives"
+    if why:  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
+        give_up(why)
 
 
 async def _serve(

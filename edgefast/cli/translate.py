@@ -13,10 +13,10 @@ from typing import Any, Literal
 import click
 
 from edgefast.cli import show
-from edgefast.cli.check import collect_problems, render_line
+from edgefast.cli.check import collect_problems
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.options import Format, cluster_option, config_option, files_option, output_option
-from edgefast.cli.output import write_table, write_value
+from edgefast.cli.output import render_line, write_table, write_value
 from edgefast.translate.pipeline import translate as translate_objects
 
 Target = Literal["ir", "status", "infra"]

@@ -1,12 +1,38 @@
 """Console: a read-only web page about one process: what is served, live numbers, problems, explanations, changes.
 
 In: a `Source`, which a proxy or a controller fills. Out: routes for an HttpServer: the page's files and bounded JSON.
+A process imports `LazyConsole`; what makes answers is imported with the first request for one (`Console`).
 Must never: change anything, ask for anything from elsewhere, or hold up the loop: work is done in threads.
 """
 
-from edgefast.console.console import Console
+from typing import TYPE_CHECKING
+
+from edgefast.console.lazy import LazyConsole
 from edgefast.console.numbers import Counters, make_row
 from edgefast.console.past import Past, Room
 from edgefast.console.source import Member, Source, Table
 
-__all__ = ["Console", "Counters", "Member", "Past", "Room", "Source", "Table", "make_row"]
+if TYPE_CHECKING:
+    from edgefast.console.console import Console
+
+__all__ = [
+    "Console",
+    "Counters",
+    "LazyConsole",
+    "Member",
+    "Past",
+    "Room",
+    "Source",
+    "Table",
+    "make_row",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import `Console` at its first use (PEP 562)."""
+    if name != "Console":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from edgefast.console.console import Console
+
+    globals()[name] = Console
+    return Console

@@ -8,6 +8,7 @@ answers are made at a time, in threads, each from what was true when it began. M
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -19,10 +20,9 @@ import msgspec
 from edgefast.console.changes import Changes, list_changes
 from edgefast.console.detail import describe_node
 from edgefast.console.explained import explain_form, read_form, serve
-from edgefast.console.files import HEADERS, PREFIX, read_files
+from edgefast.console.files import HEADERS, PREFIX, page_routes, refuse_host
 from edgefast.console.index import Index
 from edgefast.console.limits import list_limits
-from edgefast.console.loopback import is_loopback
 from edgefast.console.marks import Marks
 from edgefast.console.numbers import Meter
 from edgefast.console.overview import count_all, list_busiest
@@ -80,9 +80,12 @@ class Console:
     @property
     def routes(self) -> Mapping[tuple[str, str], Handler]:
         """Routes of the page, its files and its answers."""
-        home = Reply(302, b"", headers=(*HEADERS, ("location", PREFIX)))
-        found = {("GET", path): _answer_with(reply) for path, reply in read_files().items()}
-        found[("GET", "/")] = found[("GET", PREFIX.rstrip("/"))] = _answer_with(home)
+        answers = {("GET", path): handler for path, handler in self.answers.items()}
+        return {**page_routes(), **answers}
+
+    @functools.cached_property
+    def answers(self) -> Mapping[str, Handler]:
+        """The handlers of the page's answers, by path (`lazy.APIS`)."""
         apis: Mapping[str, Api] = {
             "overview": self._overview,
             "tree": self._tree,
@@ -96,15 +99,13 @@ class Console:
             "changes": self._changes,
             "explain": self._explain,
         }
-        for name, api in apis.items():
-            found[("GET", f"{PREFIX}api/{name}")] = self._wrap(api)
-        return found
+        return {f"{PREFIX}api/{name}": self._wrap(api) for name, api in apis.items()}
 
     # --- around every answer --------------------------------------------------------------------
 
     def _wrap(self, api: Api) -> Handler:
         async def handle(request: Request) -> Reply:
-            if refusal := _refuse_host(request):
+            if refusal := refuse_host(request):
                 return refusal
             try:
                 async with asyncio.timeout(_PATIENCE):
@@ -349,21 +350,6 @@ class Console:
                 kept.served, kept.served_until = served, ended + max(_LIVE, ended - now)
 
         return await self._work_long(("serve", state.index), keep, serve, state, live, problems)
-
-
-def _answer_with(reply: Reply) -> Handler:
-    async def handle(request: Request) -> Reply:
-        return _refuse_host(request) or reply
-
-    return handle
-
-
-def _refuse_host(request: Request) -> Reply | None:
-    """Refuse what was not sent to a loopback name: only such a name cannot be pointed here by somebody's DNS."""
-    if is_loopback(request.host):
-        return None
-    said = b"refused: the console is at localhost, 127.0.0.1 or [::1] only\n"
-    return Reply(421, said, headers=HEADERS)
 
 
 def _json(status: int, value: object) -> Reply:

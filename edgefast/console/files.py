@@ -7,9 +7,11 @@ that somebody asked for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from edgefast.daemon.httpserver import Reply
+from edgefast.console.loopback import is_loopback
+from edgefast.daemon.httpserver import Handler, Reply, Request
 
 PREFIX = "/console/"
 _FOLDER = Path(__file__).with_name("static")
@@ -53,3 +55,26 @@ def read_files() -> dict[str, Reply]:
             name = "" if file.name == "index.html" else file.name
             found[PREFIX + name] = Reply(200, file.read_bytes(), type_, HEADERS)
     return found
+
+
+def page_routes() -> Mapping[tuple[str, str], Handler]:
+    """Return the routes of the page and its files; its path without the last slash and `/` lead to it."""
+    home = Reply(302, b"", headers=(*HEADERS, ("location", PREFIX)))
+    found = {("GET", path): _answer_with(reply) for path, reply in read_files().items()}
+    found[("GET", "/")] = found[("GET", PREFIX.rstrip("/"))] = _answer_with(home)
+    return found
+
+
+def _answer_with(reply: Reply) -> Handler:
+    async def handle(request: Request) -> Reply:
+        return refuse_host(request) or reply
+
+    return handle
+
+
+def refuse_host(request: Request) -> Reply | None:
+    """Refuse a request that was not sent to a loopback name: only such a name cannot be pointed here by a stranger's DNS."""
+    if is_loopback(request.host):
+        return None
+    said = b"refused: the console is at localhost, 127.0.0.1 or [::1] only\n"
+    return Reply(421, said, headers=HEADERS)

@@ -7,7 +7,7 @@ loop, but `count`, which is called in a thread; none may take long. Must never: 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
@@ -17,8 +17,10 @@ from edgefast.console.past import Past
 from edgefast.problem import Problem
 from edgefast.table import Resource
 from edgefast.table.shards import Key
-from edgefast.translate.translation import Translation
-from edgefast.why import Live
+
+if TYPE_CHECKING:  # a proxy that a controller feeds translates nothing
+    from edgefast.translate.translation import Translation
+    from edgefast.why import Live
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):

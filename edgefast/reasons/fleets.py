@@ -51,7 +51,7 @@ FLEETS = (
         fix=(
             "Set `maxmemory-policy noeviction`; a full Redis then refuses to count, which is told (NotCounted) and answered by "
             "`rateLimit.failClosed`.",
-            "Give limits a Redis of their own, with memory for all counters of a window (docs/rate-limits.md has the sizes).",
+            "Give limits a Redis of their own, with memory for all counters of a window (`edgefast docs rate-limits` has the sizes).",
         ),
         seen="EdgeGateway: rateLimit.backend: EvictingStore: the store redis.stores.svc:6379 has maxmemory-policy allkeys-lru: it may "
         "forget counters when its memory is full, and limits let more pass then",
@@ -64,7 +64,7 @@ FLEETS = (
         "what is served. Normally for less than a second. With the status `Unknown`, nobody answers for the object: no controller "
         "has seen it yet, or the one that did does so no more, and the message says why. In files: edgefast waits for a file that is being written, and its last good content stays.",
         fix=(
-            "Of a file: write another file and rename it, or let its writer close it (docs/configuration.md, How to write files).",
+            "Of a file: write another file and rename it, or let its writer close it (`edgefast docs configuration`, How to write files).",
             "If it stays: `edgefast status` names the proxies that do not follow, and their logs say why.",
             "If it is `Unknown`: a GatewayClass with the `controllerName` of a controller that runs and watches the namespace.",
         ),

@@ -278,7 +278,7 @@ GATEWAYS = (
         fix=(
             "Say the same with what is served here: a SecurityPolicy, BackendTrafficPolicy or RateLimitFilter of gateway.edge.io, "
             "filters of the route, an EdgeProxy. The message says which field of ours does what a field of it does; "
-            "docs/migrating.md has all of them.",
+            "`edgefast docs migrating` has all of them.",
             "Put what decides who gets in, and is not here, before or behind this gateway.",
             "Pass `--ignore-foreign-policies` to `edgefast run` to serve everything without these policies, if something else decides access.",
             "Remove the policy or the annotation when it is not needed; the message has its name, the line of a policy is that of its target.",

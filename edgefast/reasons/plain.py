@@ -1,7 +1,7 @@
 """Texts of the catalogue without Markdown's links: for a terminal, and for the console.
 
 In: a text of a `Page`, whose links are written as docs/problems has them. Out: the same in plain words; a link to another reason is
-its word, one to a page keeps the page's path in the repository. Must never: change anything but links.
+its word, one to a page is the command that prints the page. Must never: change anything but links.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ def plain_text(text: str, *, targets: bool = True) -> str:
         words, target = link[1], link[2]
         if not targets or not target.startswith("../"):
             return words
-        return f"{words} (docs/{target.removeprefix('../')})"
+        return f"{words} (edgefast docs {target.removeprefix('../').removesuffix('.md').removesuffix('/README')})"
 
     return _LINK.sub(write, text)

@@ -38,7 +38,7 @@ from edgefast.why.trial import cut
 from edgefast.why.unserved import Unserved
 
 _FIXES = {
-    "head": "send a request that docs/http1.md allows",
+    "head": "send a request that HTTP allows (edgefast docs http1)",
     "path": "send a path without it",
     "path_parameters": "send a path without it, or set pathParameters of EdgeProxy spec.http",
     "escaped_slashes": "escape nothing in the path, or set escapedSlashes of EdgeProxy spec.http",

@@ -7,15 +7,16 @@ Of a rule that asks for a token, why it does not hold. The twin of core/guard/to
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgefast import ir, keyset
+from edgefast import ir
 from edgefast.tokens.claims import has_access
-from edgefast.tokens.compact import Malformed, read_token
 from edgefast.tokens.outcome import Outcome
-from edgefast.tokens.trust import Provider, TrustedKeys, look_over
+
+if TYPE_CHECKING:
+    from edgefast.tokens.trust import Provider
 
 __all__ = [
     "Proof",
@@ -109,6 +110,10 @@ def prove_token(
 
 
 def _judge(data: bytes, specs: list[ir.JwtProvider], now: float) -> Outcome | None:
+    # With the first token: `cryptography` is not loaded to explain requests that show none.
+    from edgefast.tokens.compact import Malformed, read_token
+    from edgefast.tokens.trust import look_over
+
     try:
         token = read_token(data)
     except Malformed:
@@ -128,6 +133,9 @@ def _judge(data: bytes, specs: list[ir.JwtProvider], now: float) -> Outcome | No
 
 
 def _provider(spec: ir.JwtProvider) -> Provider:
+    from edgefast import keyset
+    from edgefast.tokens.trust import Provider, TrustedKeys
+
     keys = keyset.read(spec.keys) if spec.remote is None else None
     return Provider(spec, TrustedKeys(keys))
 

@@ -136,7 +136,7 @@ def test_an_ingress_is_told_with_its_annotations(tmp_path: Path) -> None:
             if f"metadata.annotations[nginx.ingress.kubernetes.io/{short}]" in one
         ]
         assert f"NotSupported not applied, {said}" in line
-        assert line.endswith("see docs/migrating.md" + " (warning)" * warning)
+        assert line.endswith("see edgefast docs migrating" + " (warning)" * warning)
     line = " ".join(lines)
     for value in ("its", "hunter2", "cert-manager", "letsencrypt"):
         assert value not in line.replace("its place", ""), value

@@ -104,6 +104,45 @@ def test_version_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.pure
+@pytest.mark.parametrize(
+    ("words", "unused"),
+    [
+        (
+            "check -f examples/quickstart.yaml",
+            "asyncio cryptography edgefast.core edgefast.proxy edgefast.why.answer",
+        ),
+        (
+            "problem Invalid",
+            "asyncio cryptography edgefast.core edgefast.proxy edgefast.why.answer",
+        ),
+        ("run --help", "cryptography edgefast.why.answer edgefast.console.console"),
+        (
+            "proxy --help",
+            "cryptography grpc yaml edgefast.translate edgefast.providers edgefast.why",
+        ),
+    ],
+)
+def test_commands_load_only_what_they_use(words: str, unused: str) -> None:
+    """Each second of a start is paid by every call in a script, and by every pod."""
+    script = "import sys\nfrom edgefast.cli.main import main\ntry: main()\nfinally: sys.stdout = sys.stderr; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words.split()], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stderr.split())
+    assert "edgefast.cli.main" in loaded and not loaded & set(unused.split())
+
+
+@pytest.mark.pure
+def test_no_kind_has_a_decoder_before_its_first_object() -> None:
+    script = "import edgefast.cli.check, edgefast.resources.model.shape as m; print(m.shape_of.cache_info().currsize)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout == "0\n"
+
+
+@pytest.mark.pure
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
 def test_colour_only_on_a_terminal(no_color: str, coloured: bool, tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"

@@ -12,11 +12,11 @@ import pytest
 from console.fleets import LISTENER, make_fleet, make_host, make_rule, spread
 from console.told import Told, ask, ask_all
 from edgefast import ir
-from edgefast.console import Console, console
+from edgefast.console import Console, LazyConsole, console
 from edgefast.console.changes import list_changes
 from edgefast.console.explained import serve
 from edgefast.console.loopback import is_loopback
-from edgefast.daemon.httpserver import Request
+from edgefast.daemon.httpserver import Reply, Request
 from edgefast.problem import Problem
 
 pytestmark = pytest.mark.pure
@@ -54,6 +54,20 @@ def test_every_route_only_reads() -> None:
     assert {"/", "/console", "/console/", "/console/app.js", "/console/api/tree"} <= {
         path for _, path in routes
     }
+
+
+def test_a_console_that_is_loaded_later_has_the_same_routes() -> None:
+    source = Told(spread(1))
+
+    async def read() -> tuple[set[tuple[str, str]], set[tuple[str, str]], Reply, Reply]:
+        lazy, eager = LazyConsole(source).routes, Console(source).routes
+        request = Request("GET", "/console/api/tree", {}, b"", host="localhost")
+        replies = [await routes["GET", request.path](request) for routes in (lazy, eager)]
+        return set(lazy), set(eager), *replies
+
+    lazy, eager, late, early = asyncio.run(read())
+    assert lazy == eager
+    assert late == early and late.status == 200
 
 
 async def _routes() -> list[tuple[str, str]]:
@@ -117,7 +131,7 @@ def test_reasons_are_explained_by_the_catalogue() -> None:
     source = Told(make_fleet([make_host("a.test", [make_rule(1)])]))
     told = ask(source, "reason", "q=Invalid")
     assert told["word"] == "Invalid" and told["means"].startswith("A value is not what")
-    assert "reference (docs/reference/README.md)" in told["fix"][0]
+    assert "reference (edgefast docs reference)" in told["fix"][0]
     (reply,) = ask_all(source, ("api/reason", "q=Invalide"))
     assert reply.status == 400
     source.told_problems = [Problem(None, "admin", "TooMany", "Invalid is said here")]

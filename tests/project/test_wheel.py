@@ -76,6 +76,8 @@ def test_wheel_has_the_modules_and_their_types(wheel: Path) -> None:
     for kind in ("*.py", "*.pyx", "*.pxd", "*.pxi", "*.pyi"):
         wanted = {str(path.relative_to(ROOT)) for path in (ROOT / "edgefast").rglob(kind)}
         assert wanted <= set(names), sorted(wanted - set(names))
+    pages = {f"edgefast/{path.relative_to(ROOT)}" for path in (ROOT / "docs").rglob("*.md")}
+    assert pages and pages <= set(names), sorted(pages - set(names))
     rooms = {name.partition("/")[0] for name in names}
     assert {room for room in rooms if not room.endswith(".dist-info")} == {"edgefast", "controller"}
 
@@ -132,6 +134,8 @@ def test_installed_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:
 
     where = call("-c", "import edgefast, edgefast.core, edgefast._csrc; print(edgefast.__file__)")
     assert where.startswith(str(site))
+    page = call("-m", "edgefast.cli.main", "docs", "migrating")
+    assert page == (ROOT / "docs/migrating.md").read_text()
     translated = call(
         "-m",
         "edgefast.cli.main",

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,10 @@ from proxy.pki import Pair
 from wire.harness.ports import free_port
 
 Object = dict[str, Any]
+
+PACKAGES = os.pathsep.join(
+    (str(ROOT), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+)
 
 
 def gateway_class() -> Object:
@@ -88,8 +93,9 @@ class Process:
         nofile: int | None = None,
         serve: str = "run",
         after: Process | None = None,
+        python: str = "",
     ) -> None:
-        """`after`: one whose addresses it has."""
+        """`after`: one whose addresses it has. `python`: another interpreter of our version, on this one's packages."""
         if after is None:
             self.admin, self.metrics, self.ready = (free_port() for _ in range(3))
         else:
@@ -97,7 +103,14 @@ class Process:
         number = len(list(folder.glob("err-*")))
         self._err = folder / f"err-{number}"
         self._out = folder / f"out-{number}"
-        command = [sys.executable, "-m", "edgefast.cli.main", serve, "--bind", "127.0.0.1"]
+        command = [
+            python or sys.executable,
+            "-m",
+            "edgefast.cli.main",
+            serve,
+            "--bind",
+            "127.0.0.1",
+        ]
         command += ["--admin", f"127.0.0.1:{self.admin}", "--metrics", f"127.0.0.1:{self.metrics}"]
         command += ["--ready", f"127.0.0.1:{self.ready}", "--min-drain", "0", *arguments]
         if serve == "run" and "--settle-time" not in arguments:
@@ -114,6 +127,7 @@ class Process:
                 stdout=out,
                 stderr=err if stderr is None else stderr,
                 cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": PACKAGES} if python else None,
             )
 
     @property

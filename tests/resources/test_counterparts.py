@@ -120,7 +120,7 @@ def test_a_hint_speaks_of_the_fields_that_are_set() -> None:
     )
     assert "authorization: use SecurityPolicy spec.authorization" in said
     assert "oidc: no equivalent yet" in said
-    assert "targetRefs" not in said and said.endswith("see docs/migrating.md")
+    assert "targetRefs" not in said and said.endswith("see edgefast docs migrating")
     assert "nobody: no equivalent" in hint_at("traefik.io", "Middleware", ("nobody",))
     assert hint_at("example.com", "SecurityPolicy", ("jwt",)) == ""
 

@@ -117,10 +117,10 @@ def test_links_of_pages_lead_somewhere() -> None:
 def test_a_terminal_gets_no_links() -> None:
     for page in PAGES.values():
         assert "](" not in render_reason(page, links=False)
-    assert "reference (docs/reference/README.md) has all" in render_reason(
+    assert "reference (edgefast docs reference) has all" in render_reason(
         PAGES["Invalid"], links=False
     )
-    assert "(how (docs/explain.md))" in render_reason(PAGES["Shadowed"], links=False)
+    assert "(how (edgefast docs explain))" in render_reason(PAGES["Shadowed"], links=False)
 
 
 def test_texts_name_their_reasons() -> None:

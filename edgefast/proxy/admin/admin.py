@@ -20,17 +20,17 @@ import platform
 import ssl
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import edgefast
 from edgefast import ir
-from edgefast.console import Console
+from edgefast.console import LazyConsole
 from edgefast.daemon.httpserver import Handler, Reply, Request
 from edgefast.daemon.logs import LEVELS
 from edgefast.proxy.admin.consolesource import ConsoleSource
-from edgefast.proxy.admin.explained import Explained
 from edgefast.proxy.admin.limitlist import LimitList
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.control.channel import ChannelClosed, ChannelError
@@ -47,6 +47,9 @@ from edgefast.proxy.tables.ledger import Key, Placed
 from edgefast.proxy.tls.certificates import CertificateFacts, PemError, read_facts
 from edgefast.table import describe_blob
 from edgefast.table.hidden import hide_listener, hide_policy
+
+if TYPE_CHECKING:
+    from edgefast.proxy.admin.explained import Explained
 
 __all__ = ["PROBES", "Admin"]
 
@@ -70,10 +73,10 @@ class Admin:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._limits = LimitList(agent)
-        self._explained = Explained(agent, self._limits)
+        self._explained: Explained | None = None
         self._numbers = itertools.count(1)
         self._console = (
-            Console(ConsoleSource(agent, self._limits)) if agent.settings.console else None
+            LazyConsole(ConsoleSource(agent, self._limits)) if agent.settings.console else None
         )
         self._facts: dict[str, tuple[str, CertificateFacts | None]] = {}  # secret: version, facts
 
@@ -82,7 +85,7 @@ class Admin:
         """Routes of the admin server."""
         return {
             ("GET", "/dump"): self._on_dump,
-            ("GET", "/explain"): self._explained.on_explain,
+            ("GET", "/explain"): self._on_explain,
             ("GET", "/limits"): self._limits.on_limits,
             ("GET", "/metrics"): self._on_metrics,
             ("GET", "/version"): self._on_version,
@@ -104,6 +107,16 @@ class Admin:
     def ready(self) -> Routes:
         """Routes of the readiness server."""
         return {("GET", "/ready"): self._on_ready, ("GET", "/live"): self._on_live}
+
+    async def _on_explain(self, request: Request) -> Reply:
+        """Explain a request; what does it is imported with the first one (100 ms, 10 MiB), in a thread."""
+        if self._explained is None:
+            await asyncio.to_thread(import_module, "edgefast.proxy.admin.explained")
+        if self._explained is None:  # another request may have made it meanwhile
+            from edgefast.proxy.admin.explained import Explained
+
+            self._explained = Explained(self._agent, self._limits)
+        return await self._explained.on_explain(request)
 
     async def _on_version(self, _: Request) -> Reply:
         return _json(

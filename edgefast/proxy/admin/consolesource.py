@@ -10,7 +10,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import edgefast
 from edgefast.console import Counters, Member, Past, Table, make_row
@@ -25,14 +25,18 @@ from edgefast.proxy.metrics.stats import sum_globals, sum_limits, sum_policies, 
 from edgefast.proxy.sockets.place import show_place
 from edgefast.table import Resource, Shards
 from edgefast.table.shards import Key
-from edgefast.why import Live
+
+if TYPE_CHECKING:
+    from edgefast.why import Live
 
 __all__ = ["ConsoleSource"]
 
 _FLEET = "standalone"
 _ABORTED = ROW.index("requests_aborted")
 _TIME = ROW.index("duration_us")
-_BUCKETS = ROW.index("duration_bucket_0")
+_FIRST_BUCKET = ROW.index("duration_bucket_0")
+#: The cells of gRPC statuses follow the last one.
+_BUCKETS = slice(_FIRST_BUCKET, _FIRST_BUCKET + len(BUCKET_BOUNDS_MS) + 1)
 _RESULTS = tuple(LIMIT.index(name) for name in ("ok", "over", "shadow_over", "error"))
 
 
@@ -140,7 +144,7 @@ class ConsoleSource:
         """Read all counters; runs in a thread."""
         segments = [slot.segment for slot in self._agent.slots]
         rows = {
-            label: make_row(cells[:5], cells[_ABORTED], cells[_TIME], cells[_BUCKETS:])
+            label: make_row(cells[:5], cells[_ABORTED], cells[_TIME], cells[_BUCKETS])
             for label, cells in sum_rows(segments).items()
         }
         limits = {

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,8 +19,9 @@ from edgefast.proxy.agent.workerslot import WorkerSlot
 from edgefast.proxy.control.channel import ChannelClosed, ChannelError
 from edgefast.table import Resource
 from edgefast.table.shards import Key
-from edgefast.why import Live
-from edgefast.why.dump import read_live
+
+if TYPE_CHECKING:
+    from edgefast.why import Live
 
 __all__ = ["read_now", "read_resources"]
 
@@ -51,9 +52,15 @@ async def read_now(agent: Agent, limits: LimitList) -> Live:
     """Ask the workers for their endpoints, and the store for its counters."""
     told = await asyncio.gather(*(_ask(slot) for slot in agent.slots))
     listed = await _list(agent, limits)
-    live = await asyncio.to_thread(read_live, {"workers": told}, listed)
+    live = await asyncio.to_thread(_read_live, told, listed)
     uncounted = tuple(one.text() for one in agent.uncounted.problems())
     return msgspec.structs.replace(live, uncounted=uncounted)
+
+
+def _read_live(told: Sequence[Mapping[str, Any]], listed: Mapping[str, Any] | str) -> Live:
+    from edgefast.why.dump import read_live  # not before the first explanation: it takes 50 ms
+
+    return read_live({"workers": told}, listed)
 
 
 async def _list(agent: Agent, limits: LimitList) -> Mapping[str, Any] | str:

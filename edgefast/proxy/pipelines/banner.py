@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 import edgefast
 from edgefast import ir
 from edgefast.daemon.address import EVERYWHERE, Address
+from edgefast.daemon.age import process_age
 from edgefast.problem import Problem, ask_for_more
 from edgefast.proxy.pipelines.standalone import Outcome
 from edgefast.proxy.pipelines.tryout import list_hosts, write_commands
@@ -35,11 +36,13 @@ class Banner:
         servers: dict[str, Address],
         say: Callable[[str, str], None],
         render: Callable[[Problem], str],
+        age: Callable[[], float] = process_age,
     ) -> None:
-        """`say` prints a line with a level, `render` writes a problem as one."""
+        """`say` prints a line with a level, `render` writes a problem as one, `age` is the process's, in seconds."""
         self._workers = workers
         self._say_at = say
         self._render = render
+        self._age = age
         self._servers = servers
         self._known: dict[Problem, None] = {}
         self._first = True
@@ -78,7 +81,7 @@ class Banner:
         read = f"{_count(outcome.objects, 'object')} in {_count(outcome.files, 'file')}"
         workers = _count(self._workers, "worker")
         self._say(
-            f"edgefast {edgefast.__version__}: {read}, {workers}, ready in {outcome.took:.0f} ms"
+            f"edgefast {edgefast.__version__}: {read}, {workers}, ready in {self._age() * 1000:.0f} ms"
         )
         if outcome.fleet is None:
             self._say_at(_LAST_GOOD, "error")

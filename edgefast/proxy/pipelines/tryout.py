@@ -19,7 +19,6 @@ from edgefast.table import Shards
 from edgefast.table.match import find_listener
 from edgefast.translate.match.hostname import ANY, narrower
 from edgefast.why import Ask, Served
-from edgefast.why.outcome import find_outcome
 from edgefast.why.pair import make_host
 from edgefast.why.witness import Witness, make_witnesses
 
@@ -111,6 +110,8 @@ def _find_ask(
     served: Served, listener: ir.Listener, host: ir.VirtualHost, match: ir.Match, rule: ir.Rule
 ) -> Ask | None:
     """Return a request that the rule takes and answers; None when none is found, or none that may be shown."""
+    from edgefast.why.outcome import find_outcome  # a start says first that it serves
+
     witnesses, _ = make_witnesses((match,))
     name = narrower(listener.hostname, host.hostname)
     taken = {one.hostname for one in served.listeners(listener.port)}

@@ -18,7 +18,7 @@ from edgefast.resources.foreign.nginxgateway import NGINX_GATEWAY
 from edgefast.resources.foreign.traefik import TRAEFIK
 
 PROJECTS: tuple[Project, ...] = (ENVOY_GATEWAY, NGINX_GATEWAY, KGATEWAY, TRAEFIK, INGRESS_NGINX)
-PAGE = "docs/migrating.md"
+PAGE = "edgefast docs migrating"  # the command that prints the page, as messages have it
 
 _KINDS: dict[tuple[str, str], ForeignKind] = {
     (group, kind.kind): kind for one in PROJECTS for group in one.groups for kind in one.kinds

@@ -194,7 +194,7 @@ ENVOY_GATEWAY = Project(
                 ),
                 "healthCheck": here("a rule with an HTTPRouteFilter spec.directResponse"),
                 "http1": never(
-                    "which HTTP/1.1 is let in has no settings (docs/http1.md); HTTP/1.0 is answered 426"
+                    "which HTTP/1.1 is let in has no settings (edgefast docs http1); HTTP/1.0 is answered 426"
                 ),
                 "http3": never("HTTP/3 is not spoken"),
                 "scheme": never("x-forwarded-proto is what the client came by"),

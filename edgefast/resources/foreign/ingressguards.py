@@ -91,7 +91,7 @@ GUARDS: Mapping[str, Counterpart] = {
     "limit-rpm": here(f"{_RATE} (unit Minute)"),
     "limit-burst-multiplier": never("a window has no burst: requests says how many pass in one"),
     "limit-connections": never(
-        "requests are counted, not those of an address that are under way; where many wait, client addresses have turns (docs/http1.md)"
+        "requests are counted, not those of an address that are under way; where many wait, client addresses have turns (edgefast docs http1)"
     ),
     "limit-allowlist": never(_COUNTED),
     "limit-whitelist": never(_COUNTED),

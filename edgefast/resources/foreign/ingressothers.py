@@ -180,7 +180,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "bodies are passed on as they come, within EdgeProxy spec.http.bufferBytes"
     ),
     "proxy-request-buffering": never(
-        "bodies are passed on as they come, as with off; slow ones hold nobody up (docs/http1.md)"
+        "bodies are passed on as they come, as with off; slow ones hold nobody up (edgefast docs http1)"
     ),
     "proxy-buffering": never(f"{_BUFFERS}, as with off"),
     "proxy-buffer-size": here(

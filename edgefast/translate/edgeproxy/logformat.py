@@ -154,7 +154,7 @@ def _parse_operator(name: str, inside: str | None, limit: str | None) -> ir.LogP
     if kind is None:
         if _NO_SUCH.fullmatch(name):
             return Mistake("NotSupported", f"%{name}% is an operator of Envoy that is not here")
-        hint = did_you_mean(name, OPERATORS) or "see docs/access-log.md"
+        hint = did_you_mean(name, OPERATORS) or "see edgefast docs access-log"
         return Mistake("NotSupported", f"%{_cut(name)}% is no operator", hint)
     if limit is not None and kind not in ("request", "response"):
         return Mistake("Invalid", f"%{name}% takes no length, REQ and RESP do")
@@ -202,7 +202,7 @@ def _check_header(name: str, kind: str, header: str) -> Mistake | None:
 def _check_time(form: str) -> Mistake | None:
     for word in _wrong_conversions(form):
         said = f'"{_cut(word)}" in a form of time'
-        return Mistake("NotSupported", said, "see docs/access-log.md")
+        return Mistake("NotSupported", said, "see edgefast docs access-log")
     return None
 
 

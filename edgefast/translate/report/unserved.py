@@ -79,7 +79,7 @@ def _is_below(one: Unserved, path: str) -> bool:
 def _words(one: Unserved, report: Report, fate: str) -> str:
     ours = report.object.group == EDGE_GROUP
     if one.known and ours and (said := say_field(report.object.kind, one.path)):
-        return f"{said}; {fate} until the field is removed (docs/migrating.md)"
+        return f"{said}; {fate} until the field is removed (edgefast docs migrating)"
     if one.known:
         return f"is not available yet; {fate} until the field is removed"
     known = f" (it knows Gateway API {' and '.join(RELEASES)})"

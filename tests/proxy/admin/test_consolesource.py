@@ -13,7 +13,7 @@ import pytest
 
 from edgefast import ir
 from edgefast.console.console import Console
-from edgefast.console.numbers import Meter
+from edgefast.console.numbers import Counters, Meter
 from edgefast.core.cells import ROW
 from edgefast.daemon.httpserver import Request
 from edgefast.proxy.admin.consolesource import ConsoleSource
@@ -54,6 +54,27 @@ def test_what_is_served_in_place_of_what_was_refused() -> None:
         "b": b"old at 8",
         "kept": b"old at 16",
     }
+
+
+@pytest.mark.pure
+def test_statuses_of_grpc_are_no_latencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = {"requests_2xx": 9, "duration_bucket_0": 9, "grpc_OK": 5, "grpc_UNAVAILABLE": 4}
+    row = [counts.get(name, 0) for name in ROW]
+    for name, found in (
+        ("rows", {b"r\t0": row}),
+        ("limits", {}),
+        ("globals", {}),
+        ("policies", {}),
+    ):
+        monkeypatch.setattr(f"edgefast.proxy.admin.consolesource.sum_{name}", lambda _, f=found: f)
+    agent = cast(Agent, SimpleNamespace(slots=()))
+    source = ConsoleSource(agent, cast(LimitList, None))
+    meter = Meter(source.bounds)
+    meter.take(0.0, Counters())
+    meter.take(1.0, source.count())
+    rate = meter.window.rate_all()
+    assert rate is not None and rate.requests == 9.0
+    assert rate.p99 is not None and rate.p99 <= source.bounds[0]
 
 
 def counted(agent: Agent) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -23,6 +24,10 @@ pytestmark = pytest.mark.wire
 #: No blob and no MessagePack, with the word that blobs with limits have.
 BROKEN = b"\xc1rate_limits" * 8
 LISTENER = "ns/gateway/http"
+
+# Loaded with the first request, which takes longer here than workers take to refuse a table.
+for _module in ("edgefast.console.console", "edgefast.proxy.admin.explained"):
+    import_module(_module)
 
 Asking = Callable[[str, dict[str, str]], Awaitable[Reply]]
 

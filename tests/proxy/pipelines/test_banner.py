@@ -41,6 +41,21 @@ def told(
     return [line.strip() for line in lines]
 
 
+def test_a_start_is_as_long_as_the_process_is_old() -> None:
+    lines: list[str] = []
+    outcome = Outcome(
+        fleet=None,
+        shards=None,
+        problems=(),
+        published=Published("", changed=True, acknowledged=True, problems=()),
+        files=1,
+        objects=2,
+        took=1.0,
+    )
+    Banner(1, {}, lambda line, _: lines.append(line), str, lambda: 2.5).show(outcome, [])
+    assert lines[0].endswith("2 objects in 1 file, 1 worker, ready in 2500 ms")
+
+
 def test_listeners_of_layer_4_say_of_which_transport_they_are() -> None:
     listeners = tuple(
         ir.Listener(name=f"ns/gw/{one}", port=53, bind_port=53, protocol=one)

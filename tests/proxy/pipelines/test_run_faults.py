@@ -260,6 +260,37 @@ def test_a_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             run.stop()
 
 
+DISTRIBUTION = "/usr/bin/python3"
+
+
+def _why_not_distribution() -> str:
+    """Say why the distribution's interpreter cannot run what is built for this one, "" when it can."""
+    if not Path(DISTRIBUTION).exists():
+        return f"no {DISTRIBUTION}"
+    script = "import sys; print(*sys.version_info[:2])"
+    done = subprocess.run([DISTRIBUTION, "-c", script], capture_output=True, text=True, timeout=60)
+    ours = f"{sys.version_info[0]} {sys.version_info[1]}"
+    return "" if done.stdout.strip() == ours else f"{DISTRIBUTION} is {done.stdout}, not {ours}"
+
+
+def test_the_interpreter_of_the_distribution(start: Start, tmp_path: Path) -> None:
+    """Debian 12 has 3.11.2, which wraps in a group what a handler of `except*` raises: no end may be a traceback."""
+    if why := _why_not_distribution():
+        pytest.skip(why)
+    port = free_port()
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
+    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1", python=DISTRIBUTION)
+    run.wait_ready()
+    assert mark_of(port) == "v1"
+    unserved = start("-f", str(tmp_path / "missing.yaml"), "--workers", "1", python=DISTRIBUTION)
+    assert unserved.process.wait(60) == 1
+    taken = start("-f", str(tmp_path / "a.yaml"), after=run, python=DISTRIBUTION)
+    assert taken.process.wait(60) == 1
+    assert run.stop() == 0
+    assert "nothing can be served" in unserved.said and "is in use, perhaps by" in taken.said
+    assert "Traceback" not in run.said + unserved.said + taken.said
+
+
 def test_a_python_that_may_not_be_executed_is_named(tmp_path: Path) -> None:
     """No worker can be started: the gateway says which file it is, and ends."""
     save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))

@@ -1,0 +1,62 @@
+"""`edgefast docs`: the pages of docs/, which messages point at, without a checkout and without a network.
+
+In: names of pages, as messages have them (`migrating`, `reference/edgeproxy`). Out: their Markdown on standard output; without a
+name, all pages with their titles. Exit status 2 for a page that does not exist. The wheel carries the pages in `edgefast/docs`
+(setup.py); a checkout has them beside the package. Must never: read a file outside of that folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import edgefast
+from edgefast.cli.output import write_table
+from edgefast.problem import did_you_mean
+
+_PACKAGE = Path(edgefast.__file__).parent
+#: In a wheel, in a checkout.
+_FOLDERS = (_PACKAGE / "docs", _PACKAGE.parent / "docs")
+_INDEX = "/README"
+
+
+@click.command()
+@click.argument("pages", nargs=-1, metavar="[PAGE]...")
+def docs(pages: tuple[str, ...]) -> None:
+    """Print a page of the documentation: edgefast docs migrating."""
+    found = find_pages()
+    if not pages:
+        rows = [[name, _title(path)] for name, path in found.items() if not _is_reason(name)]
+        write_table(["PAGE", "TITLE"], rows)
+        return
+    texts = []
+    for given in pages:
+        name = given.partition("#")[0].removeprefix("docs/").removesuffix(".md").strip("/")
+        path = found.get(name) or found.get(name.removesuffix(_INDEX))
+        if path is None:
+            hint = did_you_mean(name, found)
+            listed = "edgefast docs lists all"
+            raise click.UsageError(f'no page "{given}" ({listed}){", " + hint if hint else ""}')
+        texts.append(path.read_text())
+    click.echo("\n".join(texts), nl=False)
+
+
+def find_pages() -> dict[str, Path]:
+    """Return all pages by name; that of a folder is its README."""
+    folder = next((one for one in _FOLDERS if one.is_dir()), _FOLDERS[0])
+    names = {
+        path.relative_to(folder).with_suffix("").as_posix(): path
+        for path in sorted(folder.rglob("*.md"))
+    }
+    return {name.removesuffix(_INDEX): path for name, path in names.items()}
+
+
+def _is_reason(name: str) -> bool:
+    """Tell whether a page is that of a reason: `edgefast problem` lists those."""
+    return name.startswith("problems/")
+
+
+def _title(path: Path) -> str:
+    with path.open() as lines:
+        return next((line.strip("# \n") for line in lines if line.startswith("# ")), "")
