@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast.resources.config.edgegateway import GatewayProvider, LeaderElection, ProviderWatch
+from edgefast.resources.config.edgegateway import (
+    BackendAddresses,
+    GatewayProvider,
+    LeaderElection,
+    ProviderWatch,
+)
 from edgefast.resources.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RateLimitBackend,
@@ -23,6 +28,7 @@ from edgefast.resources.config.storeurl import (
     parse_store_url,
 )
 from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.rules.edge import bad_cidr, is_cidr
 from edgefast.resources.rules.rule import RuleBook, Violation
 
 BOOK = RuleBook()
@@ -69,6 +75,19 @@ def check_watch(one: ProviderWatch) -> Iterable[Violation]:
         yield Violation(("namespaceSelector",), "Required", f"with type {one.type}")
     if by_name and one.namespace_selector is not None:
         yield Violation(("namespaceSelector",), "Forbidden", f"with type {one.type}")
+
+
+@BOOK.on(
+    BackendAddresses,
+    "allowed_cidrs",
+    cel="!has(self.allowedCIDRs) || self.allowedCIDRs.all(range, isCIDR(range))",
+    message="allowedCIDRs must be ranges of addresses",
+)
+def check_allowed_cidrs(one: BackendAddresses) -> Iterable[Violation]:
+    """Ranges are written as addresses with a prefix length."""
+    for index, value in enumerate(one.allowed_cidrs):
+        if not is_cidr(value):
+            yield bad_cidr(("allowedCIDRs", index), value)
 
 
 @BOOK.on(
