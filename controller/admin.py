@@ -2,7 +2,8 @@
 
 In: the rooms, as functions that give plain values. Out: on loopback `/dump` (all that is served, without keys), `/fleets`
 (proxies and their versions), `/version`, `/log-level`, `/console/` unless it is off (edgefast.console); for kubelet `/healthz` and `/readyz`; for Prometheus `/metrics`.
-Must never: show key material, a token or a store's password, or change anything but the log's level.
+The log's level is changed on the order socket (edgefast/daemon/orders.py). Must never: show key material, a token or a store's password, or
+take an order by TCP.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from edgefast.console import LazyConsole
 from edgefast.daemon.address import Address
 from edgefast.daemon.httpserver import HttpServer, Reply, Request, bind_server
 from edgefast.daemon.logs import LEVELS, set_level
+from edgefast.daemon.orders import OrderServer, refuse_order
 from edgefast.table.hidden import hide_fleet
 
 __all__ = ["Servers", "View", "plain_fleet"]
@@ -48,21 +50,23 @@ class Servers:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._servers: list[HttpServer] = []
+        self._servers: list[HttpServer | OrderServer] = []
 
     def open_admin(self, address: Address) -> Address:
         """Bind the admin server; returns the address. Raises OSError."""
-        return self._open(
+        bound = self._open(
             address,
             {
                 ("GET", "/dump"): self._dump,
                 ("GET", "/fleets"): self._fleets,
                 ("GET", "/version"): self._version,
                 ("GET", "/log-level"): self._log_level,
-                ("POST", "/log-level"): self._log_level,
+                ("POST", "/log-level"): refuse_order,
                 **(self._view.console.routes if self._view.console is not None else {}),
             },
         )
+        self._servers.append(OrderServer(bound, {("POST", "/log-level"): self._set_log_level}))
+        return bound
 
     def open_probes(self, address: Address) -> Address:
         """Bind the server of kubelet's probes."""
@@ -105,10 +109,11 @@ class Servers:
     async def _version(self, _: Request) -> Reply:
         return _json({"version": __version__})
 
-    async def _log_level(self, request: Request) -> Reply:
-        if request.method == "GET":
-            name = logging.getLevelName(logging.getLogger("controller").getEffectiveLevel())
-            return Reply(200, f"{name.lower()}\n".encode())
+    async def _log_level(self, _: Request) -> Reply:
+        name = logging.getLevelName(logging.getLogger("controller").getEffectiveLevel())
+        return Reply(200, f"{name.lower()}\n".encode())
+
+    async def _set_log_level(self, request: Request) -> Reply:
         level = request.query.get("level", "")
         try:
             set_level(level)

@@ -8,6 +8,8 @@ Source: RFC 4291 2.2 and 2.5.5.2, RFC 5952.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -18,6 +20,8 @@ from ipaddress import (
 )
 
 __all__ = [
+    "ANY_NETWORK",
+    "RESERVED",
     "Address",
     "Network",
     "is_in",
@@ -25,6 +29,7 @@ __all__ = [
     "parse_address",
     "parse_network",
     "read_address",
+    "why_reserved",
 ]
 
 Address = IPv4Address | IPv6Address
@@ -73,3 +78,68 @@ def is_in(address: Address, network: Network) -> bool:
 def is_private(address: Address) -> bool:
     """Tell whether an address is of a private network: requests from there are internal."""
     return any(is_in(address, one) for one in _PRIVATE)
+
+
+#: Addresses that are never backends, unless an administrator allows their range (EdgeGateway spec field `backends.allowedCIDRs`): from
+#: there a tenant reaches the proxy's own servers, its node, or the cloud's credentials. Sources: RFC 6890 with its IANA registries, and the
+#: metadata services of AWS, Azure, GCP, Alibaba and Oracle. Unix sockets are on the list, too; they have no address.
+RESERVED: tuple[tuple[str, str], ...] = (
+    ("0.0.0.0/8", "this host"),
+    ("127.0.0.0/8", "loopback"),
+    ("169.254.0.0/16", "link-local, with the metadata service of most clouds"),
+    ("100.100.100.200/32", "metadata service"),
+    ("168.63.129.16/32", "metadata service"),
+    ("192.0.0.192/32", "metadata service"),
+    ("224.0.0.0/4", "multicast"),
+    ("255.255.255.255/32", "broadcast"),
+    ("::/96", "this host, loopback, or IPv4-compatible"),
+    ("64:ff9b::/104", "this host, by NAT64"),
+    ("64:ff9b::7f00:0/104", "loopback, by NAT64"),
+    ("64:ff9b::a9fe:0/112", "link-local, by NAT64"),
+    ("64:ff9b::6464:64c8/128", "metadata service, by NAT64"),
+    ("64:ff9b::a83f:8110/128", "metadata service, by NAT64"),
+    ("fd00:ec2::/32", "metadata service"),
+    ("fd20:ce::254/128", "metadata service"),
+    ("fe80::/10", "link-local"),
+    ("ff00::/8", "multicast"),
+)
+#: Allows every address: the default of standalone.
+ANY_NETWORK = ("0.0.0.0/0", "::/0")
+
+
+def _spans(version: int) -> tuple[list[int], list[tuple[int, str]]]:
+    """Return the first addresses of the reserved ranges of a version, sorted, and their last ones with what they are."""
+    found = [(ip_network(text), what) for text, what in RESERVED]
+    ranges = sorted(
+        (int(one.network_address), int(one.broadcast_address), what)
+        for one, what in found
+        if one.version == version
+    )
+    return [first for first, _, _ in ranges], [(last, what) for _, last, what in ranges]
+
+
+_SPANS = {4: _spans(4), 6: _spans(6)}
+
+
+@lru_cache(maxsize=64)
+def _networks(texts: tuple[str, ...]) -> tuple[Network, ...]:
+    return tuple(map(parse_network, texts))
+
+
+def why_reserved(text: str, allowed: tuple[str, ...]) -> str:
+    """Return why an address is never a backend's ("loopback"), "" when it may be one. `allowed`: ranges that an administrator allows.
+
+    Text that is no address is none of a backend's either.
+    """
+    if allowed == ANY_NETWORK:
+        return ""
+    address = read_address(text)
+    if address is None:
+        return "not an address"
+    firsts, lasts = _SPANS[address.version]
+    at = bisect_right(firsts, int(address)) - 1
+    if at < 0 or int(address) > lasts[at][0]:
+        return ""
+    if any(is_in(address, one) for one in _networks(allowed)):
+        return ""
+    return lasts[at][1]

@@ -56,6 +56,9 @@ class RemoteKeys(Struct, frozen=True, gc=False):
     cluster: str = ""  # Cluster.name; "": the uri's host, with the system's bundle
     every: int = 300_000
     retry: int = 1_000  # after a failure, at least
+    allowed: tuple[
+        str, ...
+    ] = ()  # of the uri's host, as in Cluster; with `cluster` that one's count
 
 
 class JwtProvider(Struct, frozen=True, gc=False):

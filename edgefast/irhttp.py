@@ -48,6 +48,7 @@ class ClientAddress(Struct, frozen=True, gc=False):
     trusted_hops: int = 0
     trusted_cidrs: tuple[str, ...] = ()
     proxy_protocol: Literal["off", "optional", "required"] = "off"
+    proxy_senders: tuple[str, ...] = ()  # whose PROXY protocol headers are believed
 
 
 class HttpSettings(Struct, frozen=True, gc=False):
@@ -74,6 +75,7 @@ class HttpSettings(Struct, frozen=True, gc=False):
     route_timeout: int = 15_000
     connect_timeout: int = 2_000
     upstream_idle: int = 20_000
+    tls_drain: int = 10_000  # that connections have left when their port's TLS rule has changed
     max_connections: int = 10_000  # per worker
     max_requests_per_connection: int = 10_000
     escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = (

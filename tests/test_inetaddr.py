@@ -9,7 +9,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from edgefast.core.engine import address_in, canonical_address, is_private_address
-from edgefast.inetaddr import is_in, is_private, parse_network, read_address
+from edgefast.inetaddr import (
+    ANY_NETWORK,
+    is_in,
+    is_private,
+    parse_network,
+    read_address,
+    why_reserved,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -94,3 +101,45 @@ def test_private_networks(text: str, private: bool) -> None:
     found = read_address(text)
     assert found is not None and is_private(found) is private
     assert is_private_address(text.encode()) is private
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("127.0.0.1", "loopback"),
+        ("127.255.255.255", "loopback"),
+        ("::ffff:127.0.0.1", "loopback"),
+        ("::1", "this host"),
+        ("::", "this host"),
+        ("0.0.0.0", "this host"),
+        ("::127.0.0.1", "this host"),
+        ("64:ff9b::127.0.0.1", "loopback, by NAT64"),
+        ("64:ff9b::169.254.169.254", "link-local"),
+        ("169.254.169.254", "metadata"),
+        ("fd00:ec2::254", "metadata"),
+        ("100.100.100.200", "metadata"),
+        ("fe80::1", "link-local"),
+        ("febf::1", "link-local"),
+        ("224.0.0.1", "multicast"),
+        ("255.255.255.255", "broadcast"),
+        ("fe80::1%eth0", "not an address"),
+        ("localhost", "not an address"),
+        ("10.0.0.1", ""),
+        ("192.168.0.1", ""),
+        ("128.0.0.0", ""),
+        ("100.64.0.1", ""),
+        ("fd00::1", ""),
+        ("2001:db8::1", ""),
+        ("64:ff9b::10.0.0.1", ""),
+    ],
+)
+def test_addresses_that_are_never_backends(text: str, what: str) -> None:
+    said = why_reserved(text, ())
+    assert (what in said) if what else not said
+    assert why_reserved(text, ANY_NETWORK) == ""
+
+
+def test_an_administrator_allows_ranges_of_them() -> None:
+    allowed = ("127.0.1.0/24", "fe80::/10", "::ffff:169.254.1.0/120")
+    assert not any(why_reserved(one, allowed) for one in ("127.0.1.9", "fe80::1", "169.254.1.1"))
+    assert all(why_reserved(one, allowed) for one in ("127.0.2.1", "::1", "169.254.169.254"))

@@ -117,7 +117,9 @@ int ef_tls_connect(ef_tls *tls, int fd, ef_tls_context *context, const char *nam
     X509_VERIFY_PARAM *wanted = SSL_get0_param(tls->ssl);
     int done = is_address || SSL_set_tlsext_host_name(tls->ssl, name);
     if (!context->sans) {
-        X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        /* RFC 9110 4.3.4: subjectAltNames alone name a server; its common name is not looked at. */
+        X509_VERIFY_PARAM_set_hostflags(wanted,
+                                        X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         done = done && (is_address ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name)
                                    : X509_VERIFY_PARAM_set1_host(wanted, name, strlen(name)));
     }

@@ -36,6 +36,7 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
     ),
     "dump": ("edgefast.cli.dump", "dump", "Show what a running proxy has applied."),
     "limits": ("edgefast.cli.limits", "limits", "Show who is limited, and what others have left."),
+    "log-level": ("edgefast.cli.loglevel", "log_level", "Change the log level of a process."),
     "shutdown": ("edgefast.cli.shutdown", "shutdown", "Drain a proxy; wait until it is done."),
     "shutdown-manager": (
         "edgefast.cli.shutdown",

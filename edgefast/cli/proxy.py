@@ -18,7 +18,12 @@ import uvloop
 from edgefast.cli.serving import check_start, give_up, in_words, leave, serving_options
 from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import start_logging
-from edgefast.proxy.admin.servers import ServerTaken, bind_servers, make_servers
+from edgefast.proxy.admin.servers import (
+    ServerTaken,
+    bind_servers,
+    make_orders,
+    make_servers,
+)
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import receive_sockets
@@ -123,4 +128,6 @@ async def _serve(stream: StreamSettings, settings: ProxySettings) -> NoReturn:
     agent = Agent(settings, inherited=inherited)
     servers = make_servers(agent, bound)
     managed = Managed(agent, stream)
-    leave(await agent.run(managed.run, *(one.run for one in servers.values())))
+    orders = make_orders(agent, servers)
+    serving = (*servers.values(), *((orders,) if orders is not None else ()))
+    leave(await agent.run(managed.run, *(one.run for one in serving)))

@@ -35,7 +35,12 @@ from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import start_logging
 from edgefast.problem import Problem
 from edgefast.providers.files import FileSource
-from edgefast.proxy.admin.servers import ServerTaken, bind_servers, make_servers
+from edgefast.proxy.admin.servers import (
+    ServerTaken,
+    bind_servers,
+    make_orders,
+    make_servers,
+)
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
 from edgefast.proxy.handover.wiring import wire_handover
@@ -138,7 +143,7 @@ async def _serve(
     bound = bind_servers(settings, inherited)
     agent = Agent(settings, inherited=inherited)
     servers = make_servers(agent, bound)
-    parts = wire_handover(agent, servers, takeover)
+    parts = wire_handover(agent, servers, takeover, make_orders(agent, servers))
     addresses = {name: one.address for name, one in servers.items()}
     banner = Banner(settings.workers, addresses, say, render_line)
 

@@ -244,6 +244,10 @@ cdef class Engine:
     def version(self):
         return self.tables.version
 
+    def own(self, tcp, udp):
+        """At these ports of this machine the proxy itself listens: they are never dialled."""
+        self.reactor.own_ports = own_ports(tcp, udp)
+
     # --- connections -----------------------------------------------------------------------------------------------
 
     def listen(self, int fd, int port, choose=None):
@@ -381,13 +385,9 @@ cdef class Engine:
         """What is applied, with live numbers; `hosts` False: how many virtual hosts there are, not which."""
         cdef Cluster cluster
         return {
-            "version": self.version,
-            "zone": self.zones.own,
-            "connections": len(self.connections),
-            "streams": len(self.streams),
-            "active": self.active,
-            "gathered": self.gathered.held,
-            "delayed": self.delayed,
+            "version": self.version, "zone": self.zones.own,
+            "connections": len(self.connections), "streams": len(self.streams),
+            "active": self.active, "gathered": self.gathered.held, "delayed": self.delayed,
             "pressing": self.pressing,
             "shown": self.shown.pieces * <size_t>SHOWN_PIECE,
             "listeners": self.tables.dump(hosts),

@@ -39,6 +39,7 @@ from edgefast.core.cells import GAUGES, GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILUR
 from edgefast.core.guard.encoding import choose_encoding, make_encoder
 from edgefast.core.guard.passwords import Passwords as PasswordThread
 from edgefast.htpasswd import find_decoys, is_quick, verify
+from edgefast.inetaddr import why_reserved
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 from edgefast.tokens.claims import has_access

@@ -71,16 +71,22 @@ class Door:
         sock: socket.socket,
         places: Places[Guest],
         answer: Callable[[Guest], Coroutine[None, None, bool]],
+        admits: Callable[[socket.socket], bool] | None = None,
     ) -> None:
-        """`answer`: see `Hall`."""
-        host, port = sock.getsockname()[:2]
-        self.address = Address(host, port)
+        """`answer`: see `Hall`. `admits`: whether a connection may ask at all."""
+        self._admits = admits
+        if sock.family == socket.AF_UNIX:
+            self.address = Address(f"@{sock.getsockname()[1:].decode()}", 0)
+        else:
+            host, port = sock.getsockname()[:2]
+            self.address = Address(host, port)
         self._sock = sock
         self._hall = Hall(places, answer, self._fill)
         self._at_once = min(_AT_ONCE, max(1, places.most // 2))
         self._spare = -1
         self._retired = False
         self._short = Seldom(log)
+        self._strangers = Seldom(log)
         self._fill()
 
     async def run(self) -> None:
@@ -94,7 +100,8 @@ class Door:
                 try:
                     await loop.create_future()
                 finally:
-                    loop.remove_reader(self._sock)
+                    if self._sock.fileno() >= 0:
+                        loop.remove_reader(self._sock)
                     self._hall.close()
         finally:
             self._sock.close()
@@ -112,6 +119,10 @@ class Door:
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._sock)
         loop.call_later(_PARTING, self._part)
+
+    def shut(self) -> None:
+        """Close the listening socket after `retire`."""
+        self._sock.close()
 
     def _part(self) -> None:
         while self._hall.give_up():
@@ -131,6 +142,10 @@ class Door:
                     self._on_shortage(error)
                 return
             sock.setblocking(False)
+            if self._admits is not None and not self._admits(sock):
+                self._strangers.warn("%s refused a process of another user", self.address)
+                sock.close()
+                continue
             self._hall.enter(sock)
 
     def _is_queued(self) -> bool:

@@ -56,18 +56,19 @@ class HttpServer:
         probes: Collection[str] = (),
         any_host: bool = False,
         at_once: int = _AT_ONCE,
+        admits: Callable[[socket.socket], bool] | None = None,
     ) -> None:
         """`probes`: paths that are answered whatever else goes on; their handlers do not wait and cost nothing.
 
         `any_host`: requests may name any host, for a server whose names others choose. `at_once`: how many requests for
-        other paths are at work at a time.
+        other paths are at work at a time. `admits`: whether a connection may ask at all; None: every one.
         """
         self._routes = routes
         self._probes = frozenset(probes)
         self._any_host = any_host
         self._turns = Turns(at_once)
         self._places: Places[Guest] = Places(count_places(at_once + LINE))
-        self._door = Door(sock, self._places, self._attend)
+        self._door = Door(sock, self._places, self._attend, admits)
         self._rubbish = Seldom(log)
         self.address = self._door.address
 
@@ -78,6 +79,11 @@ class HttpServer:
     def retire(self) -> None:
         """Accept no more: another process serves the socket."""
         self._door.retire()
+
+    def shut(self) -> None:
+        """Close the listening socket: its name is free for another process."""
+        self._door.retire()
+        self._door.shut()
 
     async def run(self) -> None:
         """Serve until cancelled."""

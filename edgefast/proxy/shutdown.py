@@ -23,6 +23,7 @@ import msgspec
 
 from edgefast.daemon.address import Address
 from edgefast.daemon.httpserver import HttpServer, Reply, Request
+from edgefast.daemon.orders import send_order
 
 __all__ = ["READY_FILE", "Holder", "drain_proxy", "write_ready"]
 
@@ -93,7 +94,11 @@ def write_ready(path: Path) -> None:
 def _order(admin: Address, end: float) -> None:
     """Begin the drain; a server that is too busy to answer is asked again."""
     while True:
-        status, _ = _ask(admin, "POST", "/healthcheck/fail")
+        try:
+            status, _ = send_order(admin, "/healthcheck/fail", _ASK_DEADLINE)
+        except (OSError, http.client.HTTPException):
+            status = 0
+            _ask(admin, "GET", "/connections")  # raises _Gone where no proxy is
         if status in (200, 202) or time.monotonic() >= end:
             return
         time.sleep(_LOOK)

@@ -19,6 +19,7 @@ __all__ = ["make_context"]
 def make_context(config: ir.RateLimitStore) -> ssl.SSLContext:
     """Make the context; raises Refused when OpenSSL takes the CA, the certificate or the key not."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.hostname_checks_common_name = False  # RFC 9110 4.3.4: subjectAltNames alone
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if config.ca:
         try:

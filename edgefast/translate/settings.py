@@ -14,8 +14,13 @@ from collections.abc import Iterator
 import msgspec
 
 from edgefast import ir
+from edgefast.inetaddr import ANY_NETWORK
 from edgefast.problem import Problem
-from edgefast.resources.config.edgegateway import DEFAULT_CONTROLLER_NAME, EdgeGateway
+from edgefast.resources.config.edgegateway import (
+    DEFAULT_CONTROLLER_NAME,
+    BackendAddresses,
+    EdgeGateway,
+)
 from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
 from edgefast.resources.decode.decode import LoadedConfig
 from edgefast.resources.loaded import Path
@@ -46,6 +51,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     gateway_namespace_mode: bool = False  # provider.*.deploy.type GatewayNamespace
     enable_backend: bool = True  # extensionApis.enableBackend; always on in standalone
     enable_x_backend: bool = True  # extensionApis.enableXBackend; the same
+    backend_cidrs: tuple[str, ...] = ANY_NETWORK  # backends.allowedCIDRs; () in a cluster without
+    unix_backends: bool = True  # backends.allowUnixSockets
     rate_limit: GatewayRateLimit = GatewayRateLimit()  # rateLimit: the store of counters
     code_namespaces: tuple[
         str, ...
@@ -97,7 +104,11 @@ def settings_from(
     """Derive settings from the configuration file; None is an empty file."""
     config = config or EdgeGateway()
     cluster = config.provider.cluster
-    watch = cluster.watch
+    watch, backends = cluster.watch, config.backends
+    if backends is None:
+        backends = BackendAddresses(
+            allowed_cidrs=ANY_NETWORK if standalone else (), allow_unix_sockets=standalone
+        )
     return Settings(
         standalone=standalone,
         controller_name=config.gateway.controller_name,
@@ -105,6 +116,8 @@ def settings_from(
         gateway_namespace_mode=not standalone and cluster.deploy.type == "GatewayNamespace",
         enable_backend=standalone or config.extension_apis.enable_backend,
         enable_x_backend=standalone or config.extension_apis.enable_x_backend,
+        backend_cidrs=backends.allowed_cidrs,
+        unix_backends=backends.allow_unix_sockets,
         rate_limit=config.rate_limit or GatewayRateLimit(),
         code_namespaces=cluster.deploy.code_namespaces,
         watch_namespaces=watch.namespaces if watch and watch.type == "Namespaces" else (),

@@ -26,7 +26,8 @@ from edgefast.resources.edge.backend import (
 )
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.resources.edge.credentials import ExtractFrom
-from edgefast.resources.edge.edgeproxy import ProxyAccessLog, ProxyClientAddress
+from edgefast.resources.edge.edgeproxy import ProxyAccessLog
+from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
 from edgefast.resources.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetHPA,

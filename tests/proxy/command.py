@@ -19,6 +19,8 @@ import pytest
 import yaml
 
 from daemon.lines import LINE
+from edgefast.daemon.address import Address
+from edgefast.daemon.orders import send_order
 from proxy.living import ROOT
 from proxy.pki import Pair
 from wire.harness.ports import free_port
@@ -154,11 +156,16 @@ class Process:
         self.until(lambda: self.get(self.ready, "/ready")[0] == 200, "readiness")
 
     def get(self, port: int, path: str, method: str = "GET", body: str = "") -> tuple[int, str]:
+        if (
+            method == "POST" and port == self.admin
+        ):  # an order, which is taken on a socket of its own
+            status, answer = send_order(Address("127.0.0.1", port), path, 60, body.encode())
+            return status, answer.decode()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
             connection.request(method, path, body=body or None)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
+            found = connection.getresponse()
+            return found.status, found.read().decode()
         finally:
             connection.close()
 

@@ -39,11 +39,18 @@ class Authority:
         self.bundle = _pem(builder.sign(self._key, hashes.SHA256()))
 
     def issue(
-        self, *names: str, kind: str = "ec", uris: tuple[str, ...] = (), seconds: int = 0
+        self,
+        *names: str,
+        kind: str = "ec",
+        uris: tuple[str, ...] = (),
+        seconds: int = 0,
+        common: str = "",
     ) -> Pair:
-        """A certificate for DNS names, IP addresses and URIs. `seconds`: that it is valid from now on."""
+        """A certificate for DNS names, IP addresses and URIs. `seconds`: that it is valid from now on. `common`: its common name."""
         key = _rsa_key() if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, (*names, "none")[0])])
+        subject = x509.Name(
+            [x509.NameAttribute(NameOID.COMMON_NAME, common or (*names, "none")[0])]
+        )
         general: list[x509.GeneralName] = [x509.UniformResourceIdentifier(one) for one in uris]
         for name in names:
             try:

@@ -6,6 +6,7 @@ import http.client
 import http.server
 import json
 import signal
+import socketserver
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from click.testing import CliRunner
 
 from edgefast.cli.main import main
 from edgefast.daemon.address import Address
+from edgefast.daemon.orders import order_names
 from edgefast.proxy.shutdown import drain_proxy
 from proxy.command import Start, gateway, gateway_class, route, save
 from proxy.living import ROOT, taken
@@ -105,15 +107,24 @@ class FakeAdmin(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
         self._thread.start()
+        self._orders = _Orders(f"\0{order_names(self.address)[0]}", _Handler)
+        self._orders.orders = self.orders
+        self._order_thread = threading.Thread(target=self._orders.serve_forever, args=(0.01,))
+        self._order_thread.start()
 
     @property
     def address(self) -> Address:
         return Address("127.0.0.1", self.server_address[1])
 
     def stop(self) -> None:
-        self.shutdown()
-        self._thread.join(20)
-        self.server_close()
+        for server, thread in ((self, self._thread), (self._orders, self._order_thread)):
+            server.shutdown()
+            thread.join(20)
+            server.server_close()
+
+
+class _Orders(socketserver.ThreadingUnixStreamServer):
+    orders: list[str]
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -281,11 +292,49 @@ def test_a_pod_ends(start: Start, manager: Callable[..., Manager], tmp_path: Pat
     idle.close()
 
 
+def by_tcp(port: int, method: str, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def test_the_admin_server_is_no_backend(start: Start, tmp_path: Path) -> None:
+    """A Backend at its address: neither its answers nor its orders are for whoever reaches a listener."""
+    port, admin = free_port(), free_port()
+    own = {
+        "apiVersion": "gateway.edge.io/v1alpha1",
+        "kind": "Backend",
+        "metadata": {"name": "admin", "namespace": "default"},
+        "spec": {"endpoints": [{"ip": {"address": "127.0.0.1", "port": admin}}]},
+    }
+    web = route("v1")
+    ref = {"group": "gateway.edge.io", "kind": "Backend", "name": "admin"}
+    web["spec"]["rules"] = [{"backendRefs": [ref]}]
+    save(tmp_path / "a.yaml", gateway_class(), gateway(port), web, own)
+    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1", "--admin", f"127.0.0.1:{admin}")
+    run.admin = admin
+    run.wait_ready()
+    for method, path in (("GET", "/dump"), ("GET", "/version"), ("POST", "/drain")):
+        assert by_tcp(port, method, path)[0] == 503
+    for path in ("/drain", "/healthcheck/fail", "/log-level?level=debug"):
+        status, said = by_tcp(admin, "POST", path)
+        assert (status, b"unix socket" in said) == (403, True)
+    assert run.get(admin, "/ready") == (200, "ready\n")
+    result = CliRunner().invoke(main, ["log-level", "--admin", f"127.0.0.1:{admin}", "debug"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(run.get(admin, "/log-level")[1])["level"] == "debug"
+
+
 def test_the_signal_after_a_hook_is_not_the_second_one(start: Start, tmp_path: Path) -> None:
     port = free_port()
     save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
     run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1", "--min-drain", "60")
     run.wait_ready()
+    assert by_tcp(run.admin, "POST", "/healthcheck/fail")[0] == 403
     assert run.get(run.admin, "/healthcheck/fail", "POST")[0] == 202
     assert run.get(run.admin, "/healthcheck/fail", "POST")[0] == 200
     run.process.send_signal(signal.SIGTERM)

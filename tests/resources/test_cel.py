@@ -18,6 +18,7 @@ from celpy import celtypes
 from celpy.evaluation import CELEvalError
 
 from edgefast.resources.config.edgegateway import (
+    BackendAddresses,
     FleetCertificates,
     FleetRevocation,
     GatewayProvider,
@@ -37,7 +38,8 @@ from edgefast.resources.edge.backend import (
     FQDNEndpoint,
     IPEndpoint,
 )
-from edgefast.resources.edge.edgeproxy import ProxyAccessLog, ProxyClientAddress
+from edgefast.resources.edge.edgeproxy import ProxyAccessLog
+from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
 from edgefast.resources.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetHPA,
@@ -105,6 +107,8 @@ DOCUMENTS: dict[type, list[Document]] = {
         {"trustedHops": 1},
         {"trustedHops": 0, "trustedCIDRs": ["10.0.0.0/8"]},
         {"trustedHops": 1, "trustedCIDRs": ["10.0.0.0/8"]},
+        {"proxyProtocolCIDRs": ["10.0.0.0/8", "fd00::/8"]},
+        {"proxyProtocolCIDRs": ["10.0.0.0/8", "1.2.3/24"]},
     ],
     ProxyAccessLog: [
         {**kind, **field}
@@ -154,6 +158,11 @@ DOCUMENTS: dict[type, list[Document]] = {
         {"value": text} for text in ("10.0.0.0/8", "10.1.2.3/8", "fd00::/8", "10.0.0.0/40", "1/2")
     ],
     **POLICY_DOCUMENTS,
+    BackendAddresses: [
+        {},
+        {"allowedCIDRs": ["127.0.0.0/8", "fd00::/8"]},
+        {"allowedCIDRs": ["127.0.0.0/8", "1.2.3/24"]},
+    ],
     GatewayProvider: [
         {"type": "Kubernetes"},
         {"type": "Kubernetes", "kubernetes": {}},

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import edgefast
 from edgefast import ir
-from edgefast.resources.edge.edgeproxy import MAX_HEADERS
+from edgefast.inetaddr import ANY_NETWORK
+from edgefast.resources.config.edgegateway import BackendAddresses, EdgeGateway
+from edgefast.resources.edge.edgeproxy import MAX_HEADERS, EdgeProxy
 from edgefast.resources.model.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from edgefast.resources.model.regex import check_regex, compile_regex
 from edgefast.resources.model.timestamp import parse_timestamp
-from edgefast.translate.edgeproxy.edgeproxy import MAX_HEAD
+from edgefast.translate.edgeproxy.edgeproxy import MAX_HEAD, check_edge_proxy
 from edgefast.translate.gateway.address import is_bound
 from edgefast.translate.match.hostname import intersects, matching_hostnames
 from edgefast.translate.match.literal import literal_prefix
@@ -26,6 +30,7 @@ from edgefast.translate.route.rule import MAX_RETRIES
 from edgefast.translate.settings import Settings, settings_from
 from edgefast.translate.status.condition import MESSAGE_LIMIT, cut_message
 from edgefast.translate.tls.certificate import check_bundle, parse_pair
+from proxy.pki import Authority
 
 pytestmark = pytest.mark.pure
 
@@ -139,6 +144,71 @@ def test_order_of_matches() -> None:
 def test_broken_certificates_are_said_and_never_raise(text: bytes) -> None:
     assert check_bundle(text)
     assert isinstance(parse_pair(text, text), str)
+
+
+CA = Authority()
+_ONE, _TWO = (CA.issue(name).certificate for name in ("a.test", "b.test"))
+_KEY = CA.issue("a.test").key
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: text.replace(b"-----END CERT", b"----END CERT"), "not a whole BEGIN or END"),
+        (lambda text: text.replace(b"-----BEGIN CERT", b"BEGIN CERT"), "not a whole BEGIN or END"),
+        (lambda text: text.replace(b"BEGIN", b"BEGLN"), "ends a block that has not begun"),
+        (lambda text: text.partition(b"-----END")[0], "ends before its END line"),
+        (lambda text: text[:80] + b"!" + text[81:], "certificate 2 cannot be read"),
+        (lambda text: text[:90] + text[160:], "certificate 2 cannot be read"),
+        (lambda text: text.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE"), "is not supported"),
+    ],
+)
+def test_a_broken_second_certificate_is_named(damage: Callable[[bytes], bytes], said: str) -> None:
+    """Of a chain and of a bundle: libraries pass over a block whose marks are damaged."""
+    pair = CA.issue("c.test")
+    assert not check_bundle(_ONE + _TWO + _KEY)  # what is whole and no certificate is passed over
+    broken = damage(_TWO)
+    assert broken != _TWO
+    for last in (b"", _ONE):
+        found = check_bundle(_ONE + broken + last)
+        assert said in found or (last and "before the last one has ended" in found)
+        assert "certificate 2" in found
+        refused = parse_pair(pair.certificate + broken + last, pair.key)
+        assert isinstance(refused, str)
+        assert "certificate 2" in refused
+
+
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [
+        ({"proxyProtocol": "required"}, "every connection is closed"),
+        ({"proxyProtocol": "optional"}, "with a PROXY protocol header are closed"),
+        ({"proxyProtocol": "optional", "trustedCIDRs": ("0.0.0.0/0",)}, "believes every peer"),
+        ({"proxyProtocol": "required", "proxyProtocolCIDRs": ("::/0",)}, "believes every peer"),
+        ({"proxyProtocol": "required", "trustedCIDRs": ("10.0.0.0/8",)}, ""),
+        ({"proxyProtocol": "off", "trustedCIDRs": ("0.0.0.0/0",)}, ""),
+    ],
+)
+def test_who_may_send_a_proxy_protocol_header_is_checked(
+    client: dict[str, object], said: str
+) -> None:
+    proxy = msgspec.convert(
+        {"metadata": {"name": "p", "namespace": "n"}, "spec": {"clientAddress": client}}, EdgeProxy
+    )
+    problems = check_edge_proxy(proxy, of_gateway=True, standalone=False).problems
+    assert [said in one.text() for one in problems] == ([True] if said else [])
+
+
+def test_addresses_of_backends_are_free_in_files_and_not_in_a_cluster() -> None:
+    given = EdgeGateway(backends=BackendAddresses(allowed_cidrs=("127.0.0.0/8",)))
+    for standalone, config, cidrs, unix in (
+        (True, None, ANY_NETWORK, True),
+        (False, None, (), False),
+        (True, given, ("127.0.0.0/8",), False),
+        (False, given, ("127.0.0.0/8",), False),
+    ):
+        settings = settings_from(config, standalone=standalone)
+        assert (settings.backend_cidrs, settings.unix_backends) == (cidrs, unix)
 
 
 def test_messages_are_cut_at_the_limit_of_the_api() -> None:

@@ -18,8 +18,8 @@ from wire.harness.preambles import BAD, GOOD, V1, proxy_v2
 
 SETTINGS: dict[str, dict[str, object]] = {
     "off": {},
-    "optional": {"proxyProtocol": "optional"},
-    "required": {"proxyProtocol": "required"},
+    "optional": {"proxyProtocol": "optional", "proxyProtocolCIDRs": ["127.0.0.0/8"]},
+    "required": {"proxyProtocol": "required", "proxyProtocolCIDRs": ["127.0.0.0/8"]},
     "one-hop": {"trustedHops": 1},
     "two-hops": {"trustedHops": 2},
     "cidrs": {"trustedCIDRs": ["127.0.0.0/8", "2.2.2.0/24", "2001:db8::/32"]},
@@ -28,7 +28,11 @@ SETTINGS: dict[str, dict[str, object]] = {
     "cidrs-wide": {"trustedCIDRs": ["::/0"]},
     "hop-from-anyone-in": {"trustedHops": 1, "trustedCIDRs": ["127.0.0.0/8"]},
     "hop-from-elsewhere": {"trustedHops": 1, "trustedCIDRs": ["10.0.0.0/8"]},
-    "proxy-and-hop": {"proxyProtocol": "required", "trustedHops": 1},
+    "proxy-and-hop": {
+        "proxyProtocol": "required",
+        "proxyProtocolCIDRs": ["127.0.0.1/32"],
+        "trustedHops": 1,
+    },
 }
 
 

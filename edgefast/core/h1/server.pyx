@@ -1,8 +1,7 @@
 # The client side of HTTP/1.1: request bytes in, one Exchange at a time out, its answer back in order.
 #
-# Reads go through the worker's one buffer; only an incomplete head or requests that came too early are copied. Every fault in
-# framing is answered once, with `connection: close`, and nothing after it is looked at (docs/http1.md). Bodies are passed on as they
-# come; when the other side cannot take more, reading stops.
+# Reads go through the worker's one buffer; only an incomplete head or early requests are copied. A fault in framing is answered once, with
+# `connection: close`, and nothing after it is read (docs/http1.md). Bodies are passed on as they come; reading stops when the other side is full.
 
 cdef const char *DISAGREE = "the two parsers disagree about this message"
 
@@ -278,11 +277,10 @@ cdef class H1Server(H1Responder):
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1:
         """PROXY protocol v1 or v2 before the first request."""
         length, address, port = parse_preamble(data[:n if n < PROXY_V2_MAX else PROXY_V2_MAX])
-        if length == PREAMBLE_MORE:
-            return 0
-        if length == PREAMBLE_BAD or (length == PREAMBLE_ABSENT and self.port.settings.proxy_protocol == 2):
+        if is_preamble_refused(length, self.port.settings.proxy_protocol, self.port.settings.senders.has_peer(self.connection)):
             self.engine.count(G_PROXY_PROTOCOL_REFUSED)
-            self.connection.shut(True)
+            return self.connection.shut(True)
+        if length == PREAMBLE_MORE:
             return 0
         if address is not None:
             self.peer.take_address(address)
@@ -343,7 +341,8 @@ cdef class H1Server(H1Responder):
     cdef int retire(self, object port) except -1:
         if port is not None and self.port is not port:
             return 0
-        self.closing = self.closing or port is not None
+        if port is not None:
+            self.closing, self.leave_by = True, leave_by(self.engine, self.port)
         if self.exchange is None and self.state == D_HEAD and not self.connection.pending.len and not self.connection.closed:
             self.connection.disarm()
             self.connection.arm(IDLE_GRACE_MS)

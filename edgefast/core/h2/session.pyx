@@ -295,6 +295,8 @@ cdef class H2Server(H2Frames):
     cdef int retire(self, object port) except -1:
         if self.connection.closed or self.discarding or (port is not None and self.port is not port):
             return 0
+        if port is not None:
+            self.leave_by = leave_by(self.engine, self.port)
         return self.shutdown()
 
     cdef int stop(self, bint abort) except -1:

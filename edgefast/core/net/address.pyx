@@ -39,3 +39,50 @@ cdef int socket_name(bytes host, int port, SocketName *out) except -1:
     else:
         raise ValueError(f"not an address: {host!r}")
     return 0
+
+
+# Own ports: a backend there would let a tenant read the admin interface, or have requests go round. Only a port that is one of them costs
+# more than a look into a set.
+
+cdef enum:
+    OWN_UDP = 1 << 16
+
+
+cdef object own_ports(tcp, udp):
+    return frozenset([*tcp, *[port | OWN_UDP for port in udp]]) or None
+
+
+cdef bint leads_here(object ports, const SocketName *to, bint udp) except -1:
+    cdef NetAddress there, here
+    cdef sockaddr_storage name
+    cdef socklen_t length = sizeof(name)
+    cdef int fd
+    address_read(&to.address, &there)
+    if there.kind != ADDRESS_INET or (there.port | OWN_UDP if udp else there.port) not in ports:
+        return False
+    if is_here(&there):
+        return True
+    fd = socket(to.address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)
+    if fd < 0:
+        return True
+    try:  # nothing is sent: the kernel chooses the address to send from, of a place on this machine that place
+        if connect(fd, <const sockaddr *>&to.address, to.length) < 0 or getsockname(fd, <sockaddr *>&name, &length) < 0:
+            return True
+    finally:
+        close(fd)
+    address_read(&name, &here)
+    return memcmp(here.host, there.host, sizeof(here.host)) == 0
+
+
+cdef bint is_here(const NetAddress *there) noexcept:
+    """Loopback, or no address at all, which the kernel takes for loopback."""
+    cdef int i
+    for i in range(10):
+        if there.host[i]:
+            return False
+    if there.host[10] == 255 and there.host[11] == 255:  # IPv4
+        return there.host[12] == 127 or there.host[12] == 0
+    for i in range(10, 15):
+        if there.host[i]:
+            return False
+    return there.host[15] <= 1

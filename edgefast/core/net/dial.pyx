@@ -35,6 +35,8 @@ cdef class Dial(Opener):
         socket_name(host, port, &self.to)
         if self.reactor.closing:
             return self.end(END_ABORTED, 0)
+        if self.reactor.own_ports is not None and leads_here(self.reactor.own_ports, &self.to, False):
+            return self.end(END_REFUSED, EACCES)
         self.fd = socket(self.to.address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
         if self.fd < 0:
             return self.end(end_of(errno), errno)

@@ -17,6 +17,7 @@ cdef extern from *:
     #include <unistd.h>
     """
     enum:
+        EACCES
         EADDRINUSE
         EADDRNOTAVAIL
         EBADF
@@ -58,6 +59,7 @@ cdef extern from *:
         O_CLOEXEC
         O_RDONLY
         SOCK_CLOEXEC
+        SOCK_DGRAM
         SOCK_NONBLOCK
         SOCK_STREAM
         SO_ERROR

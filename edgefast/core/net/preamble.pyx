@@ -8,6 +8,37 @@ cdef enum:
     PREAMBLE_BAD = -1
     PREAMBLE_ABSENT = -2
 
+cdef class PreambleSenders:
+    """Whose preamble is believed: addresses of load balancers, as the socket says them."""
+    def __cinit__(self, cidrs):
+        self.ranges = inet_ranges(cidrs)
+        self.n = <int>len(cidrs)
+
+    def __dealloc__(self):
+        free(self.ranges)
+
+    cdef bint has(self, const NetAddress *peer) noexcept:
+        cdef int i
+        if peer.kind != ADDRESS_INET:
+            return False
+        for i in range(self.n):
+            if inet_in(&self.ranges[i], peer.host):
+                return True
+        return False
+
+    cdef bint has_peer(self, Connection connection) except -1:
+        cdef NetAddress peer
+        connection.learn_end(False, &peer)
+        return self.has(&peer)
+
+
+cdef bint is_preamble_refused(object length, int mode, bint trusted) except -1:
+    """Whether the connection is closed. mode: 1 optional, 2 required. Of a sender that is not trusted no preamble is taken, even a good one."""
+    if length == PREAMBLE_ABSENT:
+        return mode == 2
+    return length == PREAMBLE_BAD or not trusted and (mode == 2 or length != PREAMBLE_MORE)
+
+
 cdef bytes V2_SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 
 

@@ -3,6 +3,7 @@
 cdef class Session:
     cdef:
         Connection connection   # None until it is made; it stays when it is lost
+        int64_t leave_by        # ms of the wheel: it is reset then, whatever is in flight; 0: it stays
 
     cdef int on_open(self) except -1
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1

@@ -63,6 +63,8 @@ cdef class HttpSettings:
         self.rate_limit_headers = spec.rate_limit_headers
         self.retry_after = spec.retry_after
         self.proxy_protocol = {"off": 0, "optional": 1, "required": 2}[spec.client_address.proxy_protocol]
+        self.senders = PreambleSenders(spec.client_address.proxy_senders)
+        self.tls_drain = spec.tls_drain
 
     def __dealloc__(self):
         free(self.trusted)

@@ -14,6 +14,9 @@ cdef class DatagramSession(Watched):
         if endpoint is None or endpoint.port == 0:
             return False
         socket_name(endpoint.host.encode(), endpoint.port, &to)
+        if self.reactor.own_ports is not None and leads_here(self.reactor.own_ports, &to, True):
+            endpoint.failed(None, False)
+            return False
         self.fd = socket(to.address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
         if self.fd < 0:
             return False

@@ -157,7 +157,6 @@ cdef extern from *:
     """
     enum:
         EF_UDP_BATCH
-        SOCK_DGRAM
 
     ctypedef struct ef_udp_way:
         sockaddr_storage peer

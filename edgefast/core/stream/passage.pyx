@@ -71,12 +71,12 @@ cdef class Passage(Timer):
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1:
         """PROXY protocol v1 or v2 before the first byte."""
         length, address, port = parse_preamble(data[:n if n < PROXY_V2_MAX else PROXY_V2_MAX])
-        if length == PREAMBLE_MORE:
-            return 0
-        if length == PREAMBLE_BAD or (length == PREAMBLE_ABSENT and self.listener.preamble == 2):
+        if is_preamble_refused(length, self.listener.preamble, self.listener.senders.has(&self.client)):
             self.engine.count(G_PROXY_PROTOCOL_REFUSED)
             self.refuse(PE_PREAMBLE)
             return n
+        if length == PREAMBLE_MORE:
+            return 0
         if address is not None:
             inet_read_bytes(address, self.client.host)
             self.client.kind = ADDRESS_INET

@@ -34,6 +34,7 @@ cdef class StreamListener:
         int64_t connect_timeout, idle_timeout, hello_timeout, session_timeout
         uint32_t max_connections, max_sessions, address_connections, address_rate
         int preamble            # the PROXY protocol of clients: 0 none, 1 optional, 2 required
+        PreambleSenders senders # whose is believed
         bint log_off
         double log_sampling
         int log_min_status
@@ -63,6 +64,7 @@ cdef class StreamPort:
         Py_ssize_t max_connections
         int64_t hello_timeout
         int preamble
+        PreambleSenders senders # of the first one with a preamble; None: no listener has one
 
     cdef int arrange(self, list listeners, list https) except -1
     cdef object find(self, bytes name)

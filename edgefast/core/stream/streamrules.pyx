@@ -85,6 +85,7 @@ cdef class StreamListener:
         self.address_connections = stream.address_connections
         self.address_rate = stream.address_rate
         self.preamble = {"off": 0, "optional": 1, "required": 2}[spec.http.client_address.proxy_protocol]
+        self.senders = PreambleSenders(spec.http.client_address.proxy_senders)
         self.log_off = log.off
         self.log_sampling = log.sampling
         self.log_min_status = log.min_status
@@ -129,6 +130,7 @@ cdef class StreamPort:
         self.only = None
         self.listeners = []
         self.max_connections = self.hello_timeout = self.preamble = 0
+        self.senders = None
         self.names = {name: OF_HTTPS for name in https}
         for listener in listeners:
             if listener.has_tls:
@@ -136,6 +138,8 @@ cdef class StreamPort:
                 self.listeners.append(listener)
                 self.max_connections = max(self.max_connections, listener.max_connections)
                 self.hello_timeout = max(self.hello_timeout, listener.hello_timeout)
+                if listener.preamble and self.senders is None:
+                    self.senders = listener.senders  # settings belong to the port
                 self.preamble = max(self.preamble, listener.preamble)
             elif self.only is None:
                 self.only = listener

@@ -34,6 +34,7 @@ cdef class TlsAcceptor(PortAcceptor):
         cdef Engine engine = self.engine
         cdef Py_ssize_t places = self.places()
         cdef TlsArrival arrival
+        self.client = peer[0]
         if places <= 0 or not engine.handshakes.make_room(engine.handshakes.silent, places):
             engine.count(G_CONNECTIONS_TOTAL)
             engine.count(G_CONNECTIONS_REFUSED)
@@ -53,8 +54,11 @@ cdef class TlsAcceptor(PortAcceptor):
         wire.shaking_most = self.shaking_most
         if self.port.proxy_protocol and self.port.listeners:
             wire.preamble = self.port.settings.proxy_protocol
+            wire.trusted = self.port.settings.senders.has(&self.client)
         if self.streams.has_tls:
             wire.streams = self.streams
+            if self.streams.preamble:
+                wire.trusted = (wire.trusted or not wire.preamble) and self.streams.senders.has(&self.client)
             wire.preamble = max(wire.preamble, self.streams.preamble)
         return wire
 
@@ -69,7 +73,10 @@ cdef class TlsAcceptor(PortAcceptor):
             connection.more = False
             self.engine.count_n(G_STREAM_RECEIVED, wire.tls.early_len)
             return connection.keep(wire.tls.early, wire.tls.early_len)
-        return connection.session.retire(self.port) if self.retired and connection.session is not None else 0
+        if self.retired and connection.session is not None:
+            connection.session.retire(self.port)
+            return end_outdated_later(self.engine, self.port)
+        return 0
 
     cdef int on_not_opened(self, Connection connection) except -1:
         cdef Engine engine = self.engine

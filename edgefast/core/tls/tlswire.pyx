@@ -144,10 +144,10 @@ cdef class TlsWire(Wire):
 
     cdef int believe(self) except -3:
         length, address, port = parse_preamble((<const char *>self.tls.early)[:self.tls.early_len])
+        if is_preamble_refused(length, self.preamble, self.trusted):
+            return WIRE_LOST
         if length == PREAMBLE_MORE:
             return WIRE_AGAIN
-        if length == PREAMBLE_BAD or (length == PREAMBLE_ABSENT and self.preamble == 2):
-            return WIRE_LOST
         self.preamble = 0
         if length == PREAMBLE_ABSENT:
             return 1

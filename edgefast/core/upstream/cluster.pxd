@@ -5,6 +5,7 @@ cdef class Cluster(Pool):
         readonly str name
         object spec         # ir.Cluster
         dict resolved       # hostname -> tuple of addresses; () while unknown
+        dict refused        # hostname -> which of them are never backends, and why
         uint32_t version    # another one when its endpoints are others
         list draining       # endpoints that go: they get requests of their sessions alone
         Identities identities   # None: no session has asked since there was another set
@@ -33,4 +34,5 @@ cdef class Cluster(Pool):
     cdef int heed_checks(self, list checks) except -1
     cdef uint8_t out_by_checks(self, Endpoint endpoint) except? 255
     cdef uint8_t bit_of(self, EndpointCheck check) noexcept
+    cdef object usable(self, hostname)
     cdef int64_t *places(self) except NULL

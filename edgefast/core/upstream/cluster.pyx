@@ -14,6 +14,7 @@ cdef class Cluster(Pool):
         self.name = name
         self.log = json_encode(name)
         self.resolved = {}
+        self.refused = {}
         self.endpoints = []
         self.draining = []
         self.record = self.health.hold(b"cluster/" + name.encode())
@@ -83,7 +84,7 @@ cdef class Cluster(Pool):
                 if item.hostname not in self.resolved:
                     self.resolved[item.hostname] = None
                     self.engine.resolver.watch(item.hostname, self._on_resolved)
-                addresses = self.resolved[item.hostname] or ()
+                addresses = self.usable(item.hostname)
             else:
                 addresses = (item.address,)
             for address in addresses:
@@ -100,6 +101,7 @@ cdef class Cluster(Pool):
         hostnames = {item.hostname for item in wanted if item.hostname}
         for hostname in [name for name in self.resolved if name not in hostnames]:
             del self.resolved[hostname]
+            self.refused.pop(hostname, None)
             self.engine.resolver.forget(hostname, self._on_resolved)
         load = <ef_endpoint_load *>calloc(len(found) + 1, sizeof(ef_endpoint_load))
         ids = <uint64_t *>calloc(len(found) + 1, sizeof(uint64_t))
@@ -210,6 +212,21 @@ cdef class Cluster(Pool):
         if hostname in self.resolved and self.resolved[hostname] != addresses:
             self.resolved[hostname] = addresses
             self.rebuild()
+
+    cdef object usable(self, hostname):
+        """The addresses of a name that may be a backend's."""
+        addresses = self.resolved[hostname]
+        if not addresses:
+            return ()
+        refused = {one: why_reserved(one, self.spec.allowed) for one in addresses}
+        refused = {one: why for one, why in refused.items() if why}
+        if not refused:
+            return addresses
+        if self.refused.get(hostname) != refused:  # told once, not at each change of the table
+            self.refused[hostname] = refused
+            said = ", ".join(f"{address} ({why})" for address, why in refused.items())
+            _log.warning("cluster %s: %s resolves to addresses that are never backends: %s", self.name, hostname, said)
+        return tuple([one for one in addresses if one not in refused])
 
     cdef bint resolving(self):
         for addresses in self.resolved.values():

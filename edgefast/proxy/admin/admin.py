@@ -2,11 +2,11 @@
 
 In: the agent. Out: routes for HttpServer.
   admin     GET /dump /explain /limits /metrics /version /ready /connections /log-level
-            POST /drain /healthcheck/fail /log-level
             GET /console/ and what is below it, unless it is off (edgefast.console)
   metrics   GET /metrics
   ready     GET /ready (may this process get traffic), /live (does its loop run: for liveness)
-Admin is for this machine (127.0.0.1:19000): whoever reaches it can end the service. Must never show
+Admin is for this machine (127.0.0.1:19000) and only reads: orders are taken on a unix socket (orders.py), and the engine dials
+no own port for a backend. Must never show
 key material: of a secret only its name, version, size and the certificate's public facts are told; of what a route sets or
 compares for credentials the length (credential.py).
 """
@@ -30,8 +30,10 @@ from edgefast import ir
 from edgefast.console import LazyConsole
 from edgefast.daemon.httpserver import Handler, Reply, Request
 from edgefast.daemon.logs import LEVELS
+from edgefast.daemon.orders import refuse_order
 from edgefast.proxy.admin.consolesource import ConsoleSource
 from edgefast.proxy.admin.limitlist import LimitList
+from edgefast.proxy.admin.orders import ORDERS
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.control.channel import ChannelClosed, ChannelError
 from edgefast.proxy.metrics.exposition import (
@@ -53,8 +55,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PROBES", "Admin"]
 
-#: What is asked by probes and hooks, or orders a drain: it is answered whatever else goes on, and costs nothing.
-PROBES = frozenset({"/ready", "/live", "/connections", "/drain", "/healthcheck/fail"})
+#: What probes and hooks ask: it is answered whatever else goes on, and costs nothing.
+PROBES = frozenset({"/ready", "/live", "/connections"})
 _JSON = "application/json"
 _SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
 _POLICY: msgspec.msgpack.Decoder[ir.PolicyUnit] = msgspec.msgpack.Decoder(ir.PolicyUnit)
@@ -92,9 +94,7 @@ class Admin:
             ("GET", "/ready"): self._on_ready,
             ("GET", "/connections"): self._on_connections,
             ("GET", "/log-level"): self._on_log_level,
-            ("POST", "/log-level"): self._on_set_log_level,
-            ("POST", "/drain"): self._on_drain,
-            ("POST", "/healthcheck/fail"): self._on_healthcheck_fail,
+            **{("POST", path): refuse_order for path in ORDERS},
             **(self._console.routes if self._console is not None else {}),
         }
 
@@ -146,23 +146,6 @@ class Admin:
 
     async def _on_log_level(self, _: Request) -> Reply:
         return _json({"level": self._agent.log_level, "supported": list(LEVELS)})
-
-    async def _on_set_log_level(self, request: Request) -> Reply:
-        level = request.query.get("level") or request.body.decode("utf-8", "replace").strip()
-        try:
-            self._agent.set_log_level(level)
-        except ValueError as error:
-            return Reply(400, f"{error}\n".encode())
-        return _json({"level": level})
-
-    async def _on_drain(self, _: Request) -> Reply:
-        began = self._agent.drain.order("an order of the admin server")
-        return Reply(202 if began else 200, b"draining\n")
-
-    async def _on_healthcheck_fail(self, _: Request) -> Reply:
-        """What a preStop hook orders: SIGTERM follows, and does not mean that it takes too long."""
-        began = self._agent.drain.order("the order of a preStop hook", expected=True)
-        return Reply(202 if began else 200, b"draining\n")
 
     # --- metrics --------------------------------------------------------------------------------
 

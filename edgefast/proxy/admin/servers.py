@@ -9,15 +9,21 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from collections.abc import Mapping
 
 from edgefast.daemon.address import Address
 from edgefast.daemon.httpserver import HttpServer, bind_server
+from edgefast.daemon.orders import OrderServer
 from edgefast.proxy.admin.admin import PROBES, Admin
+from edgefast.proxy.admin.orders import ORDERS, Orders
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import Inherited
 
-__all__ = ["ServerTaken", "bind_servers", "make_servers"]
+__all__ = ["ServerTaken", "bind_servers", "make_orders", "make_servers"]
+
+#: Port of the pod's shutdown-manager (controller/infra/placement.py), beside the proxy.
+_SHUTDOWN_PORT = 19002
 
 
 class ServerTaken(Exception):
@@ -50,12 +56,23 @@ def bind_servers(
 def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, HttpServer]:
     """Make a server for every bound socket; a service manager keeps the sockets like those of listeners."""
     agent.ports.server_sockets = {name: (sock.fileno(),) for name, sock in bound.items()}
+    ports = {name: sock.getsockname()[1] for name, sock in bound.items()}
+    if agent.settings.pod:  # tenants choose the backends
+        agent.listeners.server_ports = (*ports.values(), _SHUTDOWN_PORT)
+    elif "admin" in ports:
+        agent.listeners.server_ports = (ports["admin"],)
     admin = Admin(agent)
     return {
         # Admin is asked by people and tools of this machine, the others under any name there is.
         name: HttpServer(sock, getattr(admin, name), probes=PROBES, any_host=name != "admin")
         for name, sock in bound.items()
     }
+
+
+def make_orders(agent: Agent, servers: Mapping[str, HttpServer]) -> OrderServer | None:
+    """Return the server of the order socket, which the admin address names; None without one."""
+    admin = servers.get("admin")
+    return OrderServer(admin.address, Orders(agent).routes, probes=ORDERS) if admin else None
 
 
 def _explain(name: str, address: Address, error: OSError) -> str:

@@ -56,6 +56,7 @@ class WorkerUpdate:
             shared.access_log,
             shared.own_zone.given,
             shared.own_zone.node,
+            shared.listeners.server_ports,
         )
         self._level = shared.log_level
         memories = (shared.limits.fd, shared.tickets.fd, shared.health.fd)

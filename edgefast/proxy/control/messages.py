@@ -90,7 +90,8 @@ class Hello(_Message, frozen=True):
     log_level: str
     access_log: str = ""  # path of its file; "": standard output
     zone: str = ""  # the proxy's, as it was told at its start
-    node: str = ""  # its name, by which it finds its zone in the table
+    node: str = ""  # its name, by which it finds its zone in the table; "": it has no controller
+    own_ports: tuple[int, ...] = ()  # of the proxy's own servers, at which no backend is
 
 
 class Sockets(_Message, frozen=True):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 
 from edgefast.daemon.httpserver import HttpServer
+from edgefast.daemon.orders import OrderServer
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.agentpredecessor import AgentPredecessor
 from edgefast.proxy.handover.predecessor import attend
@@ -21,10 +22,19 @@ Part = Callable[[], Coroutine[None, None, None]]
 
 
 def wire_handover(
-    agent: Agent, servers: Mapping[str, HttpServer], takeover: TakeOver
+    agent: Agent,
+    servers: Mapping[str, HttpServer],
+    takeover: TakeOver,
+    orders: OrderServer | None = None,
 ) -> list[Part]:
     """Wire them; the parts are the servers, and the ear for a successor."""
-    predecessor = AgentPredecessor(agent, servers, takeover.close)
+
+    def on_leave() -> None:
+        takeover.close()
+        if orders is not None:
+            orders.retire()
+
+    predecessor = AgentPredecessor(agent, servers, on_leave)
 
     if not takeover.completed.is_set():
         agent.limits.renounce()  # until they that serve with it have let go
@@ -36,7 +46,7 @@ def wire_handover(
         if takeover.handover_socket is not None:
             agent.outlive(takeover.handover_socket.sock.fileno())
 
-    def after_predecessor(server: HttpServer) -> Part:
+    def after_predecessor(server: HttpServer | OrderServer) -> Part:
         async def serve() -> None:
             await takeover.completed.wait()
             await server.run()
@@ -52,4 +62,5 @@ def wire_handover(
             takeover.close()
 
     agent.on_serving = on_serving
-    return [*map(after_predecessor, servers.values()), heed_successors]
+    serving = (*servers.values(), *((orders,) if orders is not None else ()))
+    return [*map(after_predecessor, serving), heed_successors]

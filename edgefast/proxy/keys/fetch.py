@@ -13,6 +13,7 @@ import ssl
 
 import h11
 
+from edgefast.inetaddr import read_address, why_reserved
 from edgefast.keyset import SET_LIMIT
 from edgefast.proxy.keys.target import Place, Target, shows
 from edgefast.ratelimit.names import Names
@@ -78,7 +79,11 @@ async def _dial(target: Target, place: Place, names: Names) -> _Streams:
     if port < 0:
         return await asyncio.open_unix_connection(host, ssl=tls, server_hostname=name)
     last: OSError = OSError("the name has no address")
+    is_name = read_address(host) is None  # addresses were checked when the objects were translated
     for address in await names.resolve(host):
+        if is_name and (what := why_reserved(address, target.allowed)):
+            last = OSError(f"{host} resolves to {address}, which is never a backend ({what})")
+            continue
         try:
             return await asyncio.open_connection(address, port, ssl=tls, server_hostname=name)
         except ssl.SSLError:

@@ -108,7 +108,10 @@ class KeyFetch:
                 source = (spec.uri, spec.cluster)
                 known = wanted.get(source, spec)
                 wanted[source] = RemoteKeys(
-                    *source, every=min(spec.every, known.every), retry=max(spec.retry, known.retry)
+                    *source,
+                    every=min(spec.every, known.every),
+                    retry=max(spec.retry, known.retry),
+                    allowed=tuple(one for one in spec.allowed if one in known.allowed),
                 )
         for source in [one for one in self._sources if one not in wanted]:
             task = self._tasks.pop(self._sources.pop(source), None)

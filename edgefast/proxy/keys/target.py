@@ -39,6 +39,7 @@ class Target(NamedTuple):
     tls: ssl.SSLContext | None
     server_name: str = ""  # of the TLS handshake
     sans: tuple[tuple[ir.NameType, str], ...] = ()  # one of which a certificate must show
+    allowed: tuple[str, ...] = ()  # ranges that names may resolve into, see ir.Cluster
 
 
 def find_target(
@@ -62,7 +63,7 @@ def find_target(
         if not secure:
             raise TargetError("keys are fetched with https, where no backend is named")
         place = (host, port or 443)
-        return Target(parts.netloc, path, (place,), _context(), host)
+        return Target(parts.netloc, path, (place,), _context(), host, allowed=spec.allowed)
     if cluster is None:
         raise TargetError(f"{spec.cluster} is not there")
     places = tuple(map(_place, (*cluster.endpoints, *cluster.fallback)[:PLACES]))
@@ -71,20 +72,28 @@ def find_target(
     if cluster.protocol == "h2":
         raise TargetError(f"{spec.cluster} speaks HTTP/2 alone; keys are fetched with HTTP/1.1")
     if cluster.tls is None:
-        return Target(parts.netloc, path, places, _context() if secure else None, host)
+        plain = _context() if secure else None
+        return Target(parts.netloc, path, places, plain, host, allowed=cluster.allowed)
     tls = cluster.tls
     context = _context()
     if tls.ca:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context = _by_names(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
         _trust(context, _found(secret, tls.ca).ca, tls.ca)
     if tls.certificate:
         _show(context, _found(secret, tls.certificate), tls.certificate)
     context.check_hostname = not tls.sans
-    return Target(parts.netloc, path, places, context, tls.sni or host, tls.sans)
+    name = tls.sni or host
+    return Target(parts.netloc, path, places, context, name, tls.sans, cluster.allowed)
 
 
 def _context() -> ssl.SSLContext:
-    return ssl.create_default_context()
+    return _by_names(ssl.create_default_context())
+
+
+def _by_names(context: ssl.SSLContext) -> ssl.SSLContext:
+    """Have a certificate checked by its subjectAltNames alone (RFC 9110 4.3.4)."""
+    context.hostname_checks_common_name = False
+    return context
 
 
 def _place(endpoint: ir.Endpoint) -> Place:

@@ -60,6 +60,8 @@ class Listeners:
         self._serial = 0
         self._left: dict[Place, float] = {}  # when a place was let go, on the monotonic clock
         self.problems: dict[Place, Problem] = {}
+        #: Ports of the operator's servers that workers must not dial: no backend is there.
+        self.server_ports: tuple[int, ...] = ()
 
     @property
     def places(self) -> tuple[Place, ...]:

@@ -17,7 +17,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -41,7 +41,7 @@ from edgefast.proxy.sockets.inherited import MEMORY, TICKETS
 from edgefast.proxy.tables.arena import map_arena
 from edgefast.proxy.tls.ticketring import map_ring
 from edgefast.proxy.traces.spansender import SpanSender
-from edgefast.proxy.worker.acceptors import Acceptors
+from edgefast.proxy.worker.acceptors import Acceptors, PortUse
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.ownzone import OwnZone
 from edgefast.proxy.worker.table import WorkerTable
@@ -121,11 +121,19 @@ class Worker:
         self._table.adopt_proxies = OwnZone(self._engine, hello.zone, hello.node).adopt
         engine = self._engine
         self._acceptors = Acceptors(engine.listen, engine.listen_stream, engine.listen_datagrams)
-        self._table.retire = self._acceptors.retire
+        self._own_ports = frozenset(hello.own_ports)
+        self._guards_listeners = bool(hello.node)  # tenants choose the backends
+        self._table.retire = self._on_ports
         self._parts: list[messages.Change] = []
         self._sign_due = 0.0
         self._frozen = False
         self._draining = False
+
+    def _on_ports(self, uses: Mapping[int, PortUse], datagrams: Mapping[int, PortUse]) -> None:
+        """Take how ports are served from now on: none of them is a backend's."""
+        tcp, udp = (uses, datagrams) if self._guards_listeners else ((), ())
+        self._engine.own(self._own_ports.union(tcp), frozenset(udp))
+        self._acceptors.retire(uses, datagrams)
 
     async def run(self) -> None:
         """Obey until `Exit` or the agent's end."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, field
 
 from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
 from edgefast.resources.model.fields import (
+    AS_SET,
+    CIDR,
     DNSLabel,
     Duration,
     Element,
@@ -178,6 +180,23 @@ class ExtensionApis(Element, frozen=True, kw_only=True):
     ] = False
 
 
+class BackendAddresses(Element, frozen=True, kw_only=True):
+    """Addresses that backends may have although edgefast refuses them in a cluster."""
+
+    allowed_cidrs: Annotated[
+        tuple[CIDR, ...],
+        Meta(
+            max_length=64,
+            extra=AS_SET,
+            description="Ranges of loopback, link-local, multicast or metadata addresses that backends may use. They apply to endpoints, "
+            "resolved names, authorization services, JWKS and mirrors.",
+        ),
+    ] = field(default=(), name="allowedCIDRs")
+    allow_unix_sockets: Annotated[
+        bool, Meta(description="Allows Backends that are unix sockets of the proxy's machine.")
+    ] = False
+
+
 class GatewayLogging(Element, frozen=True, kw_only=True):
     """The controller's own log."""
 
@@ -235,6 +254,12 @@ class EdgeGateway(Element, frozen=True, kw_only=True):
     extension_apis: Annotated[ExtensionApis, Meta(description="Kinds that must be allowed.")] = (
         ExtensionApis()
     )
+    backends: Annotated[
+        BackendAddresses | None,
+        Meta(
+            description="Addresses that backends may use although edgefast reserves them. Absent: in a cluster none, in standalone all."
+        ),
+    ] = None
     logging: Annotated[GatewayLogging, Meta(description="The controller's own log.")] = (
         GatewayLogging()
     )

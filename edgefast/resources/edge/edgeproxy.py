@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, field
+from msgspec import Meta
 
+from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
 from edgefast.resources.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetHPA,
@@ -25,7 +26,6 @@ from edgefast.resources.edge.edgeproxy_http2 import ProxyHTTP2
 from edgefast.resources.edge.edgeproxy_stream import ProxyProtocol, ProxyStream
 from edgefast.resources.model.fields import (
     AS_SET,
-    CIDR,
     Duration,
     Element,
     HTTPHeaderName,
@@ -150,6 +150,13 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
         Duration | None,
         Meta(description="Time an unused connection to a backend is kept."),
     ] = None
+    tls_drain_timeout: Annotated[
+        Duration | None,
+        Meta(
+            description="Time that open requests, streams and WebSockets keep after the client CA, client verification or lowest TLS "
+            "version of their port changes. edgefast then resets their connections."
+        ),
+    ] = None
     max_connections: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,
         Meta(description="Client connections per worker; more are refused and counted."),
@@ -190,29 +197,6 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     via: Annotated[
         HTTPHeaderName | None,
         Meta(description="Pseudonym to add in a Via header (RFC 9110 7.6.3). Absent: no Via."),
-    ] = None
-
-
-class ProxyClientAddress(Element, frozen=True, kw_only=True):
-    """What x-forwarded-for, x-edge-internal, sourceCIDR and the access log believe."""
-
-    trusted_hops: Annotated[
-        Annotated[int, Meta(ge=0, le=255)] | None,
-        Meta(description="Entries of x-forwarded-for, from the right, that trusted proxies added."),
-    ] = None
-    trusted_cidrs: Annotated[
-        Annotated[tuple[CIDR, ...], Meta(max_length=256, extra=AS_SET)] | None,
-        Meta(
-            description="Peers whose x-forwarded-for and x-forwarded-proto are believed, and whose "
-            "Forwarded, X-Real-IP, X-Forwarded-Host and the like are passed on."
-        ),
-    ] = field(default=None, name="trustedCIDRs")
-    proxy_protocol: Annotated[
-        Literal["off", "optional", "required"] | None,
-        Meta(
-            description="Whether connections begin with a PROXY protocol header (v1 or v2), "
-            "on HTTPS before the handshake."
-        ),
     ] = None
 
 

@@ -15,10 +15,10 @@ import msgspec
 from edgefast.resources.edge.edgeproxy import (
     EdgeProxySpec,
     ProxyAccessLog,
-    ProxyClientAddress,
     ProxyHTTP,
     ProxyRateLimit,
 )
+from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
 from edgefast.resources.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetPDB,
@@ -60,6 +60,7 @@ DEFAULT_SPEC = EdgeProxySpec(
         stream_idle_timeout="300s",
         connect_timeout="2s",
         upstream_idle="20s",
+        tls_drain_timeout="10s",
         max_connections=10_000,
         max_requests_per_connection=10_000,
         escaped_slashes="UnescapeAndRedirect",

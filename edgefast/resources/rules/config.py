@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edgefast.resources.config.edgegateway import (
+    BackendAddresses,
     FleetCertificates,
     FleetRevocation,
     GatewayProvider,
@@ -29,6 +30,7 @@ from edgefast.resources.config.storeurl import (
     parse_store_url,
 )
 from edgefast.resources.model.duration import parse_duration
+from edgefast.resources.rules.edge import bad_cidr, is_cidr
 from edgefast.resources.rules.rule import RuleBook, Violation
 
 BOOK = RuleBook()
@@ -114,6 +116,19 @@ def _is_time(text: str) -> bool:
     days = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
     there = year > 0 and 1 <= month <= 12 and 1 <= day <= days[month - 1]
     return there and hour < 24 and minute < 60 and second < 60
+
+
+@BOOK.on(
+    BackendAddresses,
+    "allowed_cidrs",
+    cel="!has(self.allowedCIDRs) || self.allowedCIDRs.all(range, isCIDR(range))",
+    message="allowedCIDRs must be ranges of addresses",
+)
+def check_allowed_cidrs(one: BackendAddresses) -> Iterable[Violation]:
+    """Ranges are written as addresses with a prefix length."""
+    for index, value in enumerate(one.allowed_cidrs):
+        if not is_cidr(value):
+            yield bad_cidr(("allowedCIDRs", index), value)
 
 
 @BOOK.on(

@@ -16,7 +16,8 @@ from edgefast.resources.edge.backend import (
     FQDNEndpoint,
     IPEndpoint,
 )
-from edgefast.resources.edge.edgeproxy import ProxyAccessLog, ProxyClientAddress
+from edgefast.resources.edge.edgeproxy import ProxyAccessLog
+from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
 from edgefast.resources.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetHPA,
@@ -187,6 +188,19 @@ def check_trusted(one: ProxyClientAddress) -> Iterable[Violation]:
     for index, value in enumerate(one.trusted_cidrs or ()):
         if not is_cidr(value):
             yield bad_cidr(("trustedCIDRs", index), value)
+
+
+@BOOK.on(
+    ProxyClientAddress,
+    "proxy_protocol_cidrs",
+    cel="!has(self.proxyProtocolCIDRs) || self.proxyProtocolCIDRs.all(range, isCIDR(range))",
+    message="proxyProtocolCIDRs must be ranges of addresses",
+)
+def check_proxy_senders(one: ProxyClientAddress) -> Iterable[Violation]:
+    """Ranges are ranges."""
+    for index, value in enumerate(one.proxy_protocol_cidrs or ()):
+        if not is_cidr(value):
+            yield bad_cidr(("proxyProtocolCIDRs", index), value)
 
 
 @BOOK.on(

@@ -23,6 +23,12 @@ from edgefast.resources.rules.edge import (
     check_tls_hostname,
 )
 from edgefast.translate.backend.peer import read_authorities, read_certificate
+from edgefast.translate.backend.reserved import (
+    HINT,
+    UNIX_HINT,
+    check_endpoint_address,
+    check_unix,
+)
 from edgefast.translate.backend.zones import read_zone
 from edgefast.translate.edgeproxy.stream import PROXY_PROTOCOLS
 from edgefast.translate.facts.clusterref import ClusterRef
@@ -30,6 +36,7 @@ from edgefast.translate.facts.facts import Reader
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unserved import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
+from edgefast.translate.settings import Settings
 from edgefast.translate.tls.keyring import Keyring
 
 
@@ -53,7 +60,9 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
     endpoints = tuple(
         endpoint
         for at, one in enumerate(backend.spec.endpoints)
-        for endpoint in (_translate_endpoint(one, report, f"spec.endpoints[{at}]"),)
+        for endpoint in (
+            _translate_endpoint(one, reader.settings, report, f"spec.endpoints[{at}]"),
+        )
         if endpoint is not None and ref.port in (0, endpoint.port)
     )
     word = backend.spec.proxy_protocol
@@ -73,7 +82,9 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
     )
 
 
-def _translate_endpoint(one: BackendEndpoint, report: Report, path: str) -> ir.Endpoint | None:
+def _translate_endpoint(
+    one: BackendEndpoint, settings: Settings, report: Report, path: str
+) -> ir.Endpoint | None:
     if refuse_violations(check_endpoint(one), report, path):
         return None
     zone = read_zone(one.zone, report, f"{path}.zone")
@@ -81,11 +92,19 @@ def _translate_endpoint(one: BackendEndpoint, report: Report, path: str) -> ir.E
         if refuse_violations(check_address(one.ip), report, f"{path}.ip"):
             return None
         address = str(parse_address(one.ip.address))
+        if wrong := check_endpoint_address(address, settings):
+            report.refuse(f"{path}.ip.address", "Forbidden", wrong, HINT)
+            return None
         return ir.Endpoint(address=address, port=one.ip.port, zone=zone)
     if one.fqdn is not None:
         refuse_violations(check_fqdn(one.fqdn), report, f"{path}.fqdn")
         return ir.Endpoint(hostname=one.fqdn.hostname, port=one.fqdn.port, zone=zone)
-    return ir.Endpoint(address=one.unix.path, zone=zone) if one.unix is not None else None
+    if one.unix is None:
+        return None
+    if wrong := check_unix(settings):
+        report.refuse(f"{path}.unix", "Forbidden", wrong, UNIX_HINT)
+        return None
+    return ir.Endpoint(address=one.unix.path, zone=zone)
 
 
 def _translate_tls(

@@ -22,6 +22,7 @@ from edgefast.resources.kubernetes.service import ServicePort
 from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend.backend import find_port, transport_of
 from edgefast.translate.backend.backendcluster import translate_backend
+from edgefast.translate.backend.reserved import HINT, allowed_of, check_endpoint_address
 from edgefast.translate.backend.xbackendcluster import translate_xbackend
 from edgefast.translate.backend.zones import is_hinted, wish_of, zone_of
 from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
@@ -29,6 +30,7 @@ from edgefast.translate.facts.facts import CLUSTER_OF, Fact, Reader, World
 from edgefast.translate.facts.policyview import policy_for
 from edgefast.translate.facts.readers import Readers, find_readers, follow
 from edgefast.translate.report.report import Report
+from edgefast.translate.settings import Settings
 from edgefast.translate.tls.keyring import Certified, Keyring
 
 
@@ -210,7 +212,9 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
         hinted = service is not None and is_hinted(service, slices)
         wish = wish_of(service, hinted=hinted) if service is not None else None
         for one in slices:
-            problems += _collect(one, port.name, transport, ready, leaving, hinted=hinted)
+            problems += _collect(
+                one, port.name, transport, ready, leaving, settings=reader.settings, hinted=hinted
+            )
         if not ready and not leaving:
             mismatch = _compare_names(port, slices)
         policy = policy_for(reader.policies(ref.namespace, ref.name), port.name)
@@ -242,7 +246,11 @@ def _translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
         tls, secrets = _show_certificate(tls, secrets, ref.certificate, reader, keyring)
     return ClusterOutcome(
         cluster=ir.Cluster(
-            name=ref.id, endpoints=made.endpoints, tls=tls, protocol=_protocol_of(ref, tls, None)
+            name=ref.id,
+            endpoints=made.endpoints,
+            tls=tls,
+            protocol=_protocol_of(ref, tls, None),
+            allowed=allowed_of(made.endpoints, reader.settings),
         ),
         broken=made.broken,
         reads=_note(ref, reader),
@@ -260,6 +268,7 @@ def _translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Cl
             fallback=made.fallback,
             tls=made.tls,
             protocol=made.protocol,
+            allowed=allowed_of(made.endpoints, reader.settings),
         ),
         broken=made.broken,
         mismatch=made.unread,
@@ -295,6 +304,7 @@ def _collect(
     ready: dict[ir.Endpoint, None],
     leaving: dict[ir.Endpoint, None],
     *,
+    settings: Settings,
     hinted: bool,
 ) -> tuple[Problem, ...]:
     """Add a slice's endpoints on the port of that name; report addresses that are none."""
@@ -321,6 +331,9 @@ def _collect(
         if not address:
             said = f'"{written}" is not an {one.address_type} address'
             report.refuse(f"endpoints[{at}].addresses[0]", "Invalid", said)
+            continue
+        if wrong := check_endpoint_address(address, settings):
+            report.refuse(f"endpoints[{at}].addresses[0]", "Forbidden", wrong, HINT)
             continue
         zone = zone_of(endpoint, hinted=hinted)
         for number in numbers:

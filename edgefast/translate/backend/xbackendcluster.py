@@ -27,6 +27,7 @@ from edgefast.resources.rules.xbackend import (
 )
 from edgefast.translate.backend.peer import read_authorities, read_certificate, read_names
 from edgefast.translate.backend.podselectors import MOST, MOST_OF_ALL, check_selector
+from edgefast.translate.backend.reserved import HINT, check_endpoint_address
 from edgefast.translate.backend.session import translate_session
 from edgefast.translate.backend.xbackend import ONLY_HTTP1
 from edgefast.translate.facts.clusterref import ClusterRef
@@ -166,6 +167,9 @@ def _select(
     found = reader.pods(namespace, selects)
     for pod in found.pods:
         if address := read_address(pod.address):
+            if wrong := check_endpoint_address(str(address), reader.settings):
+                report.warn(path, "Forbidden", f"Pod address {wrong}", HINT)
+                continue
             endpoint = ir.Endpoint(address=str(address), port=backend.spec.port.value)
             (leaving if pod.leaving else ready)[endpoint] = None
     why = ""

@@ -18,9 +18,9 @@ from edgefast.resources.edge.edgeproxy import (
     EdgeProxy,
     EdgeProxySpec,
     ProxyAccessLog,
-    ProxyClientAddress,
     ProxyHTTP,
 )
+from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
 from edgefast.resources.edge.edgeproxy_grpc import ProxyGRPC, ProxyGRPCRetry
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.model.duration import parse_duration
@@ -94,8 +94,34 @@ def check_edge_proxy(
     if spec.stream is not None:
         check_stream(spec.stream, report)
     _check_words(spec, report)
+    if spec.client_address is not None:
+        _check_senders(spec.client_address, report)
     warn_unserved(proxy, report)
     return report
+
+
+def _senders_of(client: ProxyClientAddress) -> tuple[str, ...]:
+    """Return whose PROXY protocol headers are believed: by default the trusted networks."""
+    senders = client.proxy_protocol_cidrs
+    return (client.trusted_cidrs or ()) if senders is None else senders
+
+
+def _check_senders(client: ProxyClientAddress, report: Report) -> None:
+    """Warn where nobody may send a PROXY protocol header, or everybody."""
+    path = "spec.clientAddress.proxyProtocol"
+    if client.proxy_protocol in (None, "off"):
+        return
+    senders = _senders_of(client)
+    if not senders:
+        said = f'"{client.proxy_protocol}" without trusted senders; connections with a PROXY protocol header are closed'
+        if client.proxy_protocol != "optional":
+            said = '"required" without trusted senders; every connection is closed'
+        hint = "set clientAddress.proxyProtocolCIDRs to the addresses of the load balancers"
+        report.warn(path, "Required", said, hint)
+    elif any(one.endswith("/0") for one in senders):
+        said = f'"{client.proxy_protocol}" believes every peer; whoever reaches the port may state any client address'
+        hint = "limit clientAddress.proxyProtocolCIDRs to the addresses of the load balancers"
+        report.warn(path, "Invalid", said, hint)
 
 
 def _check_words(spec: EdgeProxySpec, report: Report) -> None:
@@ -170,6 +196,7 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         stream_idle_timeout=parse_duration(http.stream_idle_timeout or "0s"),
         connect_timeout=parse_duration(http.connect_timeout or "0s"),
         upstream_idle=parse_duration(http.upstream_idle or "0s"),
+        tls_drain=parse_duration(http.tls_drain_timeout or "0s"),
         max_connections=http.max_connections or 0,
         max_requests_per_connection=http.max_requests_per_connection or 0,
         escaped_slashes=_known(http.escaped_slashes, _SLASHES),
@@ -181,6 +208,7 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
             trusted_hops=client.trusted_hops or 0,
             trusted_cidrs=tuple(client.trusted_cidrs or ()),
             proxy_protocol=_known(client.proxy_protocol, _PROXY_PROTOCOL),
+            proxy_senders=tuple(_senders_of(client)),
         ),
         rate_limit_headers=bool(limits.headers),
         retry_after=bool(limits.retry_after),

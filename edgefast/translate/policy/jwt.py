@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from edgefast import ir
+from edgefast.inetaddr import read_address
 from edgefast.problem import did_you_mean, supported_text
 from edgefast.reasons.word import Word
 from edgefast.resources.edge.jwt import (
@@ -34,6 +35,7 @@ from edgefast.resources.rules.jwt import (
     check_scheme,
 )
 from edgefast.translate.backend.backend import resolve_backend
+from edgefast.translate.backend.reserved import HINT, check_endpoint_address
 from edgefast.translate.facts.clusterref import ClusterRef
 from edgefast.translate.facts.facts import Reader
 from edgefast.translate.facts.reference import wrong_kind_text
@@ -176,9 +178,15 @@ def _translate_remote(
         sound = sound and given.uri.isprintable() and " " not in given.uri
     except ValueError:
         sound = False
+    allowed: tuple[str, ...] = ()
     if not sound or len(given.uri) > _MAX_TEXT:
         said = "expected a URL such as https://login.example.com/keys, without a user"
         _refuse(report, f"{path}.uri", "Invalid", said)
+    elif given.backend_ref is None and not given.backend_refs:  # the uri's own host is asked
+        allowed = reader.settings.backend_cidrs
+        host = read_address(parts.hostname or "")
+        if host is not None and (wrong := check_endpoint_address(str(host), reader.settings)):
+            _refuse(report, f"{path}.uri", "Forbidden", f"{wrong}, {HINT}")
     try:
         every = parse_duration(given.cache_duration)
     except ValueError:
@@ -201,7 +209,7 @@ def _translate_remote(
                 report.miss(where, "EndpointsNotFound", said, mistake=state.mismatch)
             clusters.append(cluster)
             name = state.name
-    return ir.RemoteKeys(uri=given.uri, cluster=name, every=every)
+    return ir.RemoteKeys(uri=given.uri, cluster=name, every=every, allowed=allowed)
 
 
 # --- places and claims ----------------------------------------------------------------------------------------------

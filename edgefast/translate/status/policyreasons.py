@@ -75,6 +75,13 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
         Reason(
             "ResolvedRefs",
             "False",
+            "InvalidBackendRef",
+            "An authorisation service or a JWKS backend is a broken Backend, for example one with an address that is never a backend.",
+            ours=True,
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
             "UnsupportedProtocol",
             "The port of an authorisation service wants a protocol that it is not spoken to in; of gRPC that is HTTP/2 alone.",
         ),

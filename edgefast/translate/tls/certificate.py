@@ -23,6 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from edgefast.translate.tls.pem import read_certificates
+
 #: Largest PEM text taken: a Secret or ConfigMap holds at most 1 MiB (Kubernetes API).
 MAX_PEM = 1024 * 1024
 #: Seconds before a certificate's end at which it is reported, or the last quarter of its life.
@@ -74,8 +76,10 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
     """Return the pair, or what is wrong with it; the leaf comes first in the chain."""
     if len(chain) > MAX_PEM or len(key) > MAX_PEM:
         return "tls.crt or tls.key is larger than 1 MiB"
+    certificates = read_certificates(chain)
+    if isinstance(certificates, str):
+        return f"tls.crt is not a PEM certificate chain: {certificates}"
     try:
-        certificates = x509.load_pem_x509_certificates(chain)
         leaf = certificates[0]
         weak = next(filter(None, (_weakness(one, one is leaf) for one in certificates)), "")
         public = leaf.public_key()
@@ -132,12 +136,9 @@ def parse_bundle(bundle: bytes) -> bytes | str:
     """Return the certificates of a PEM bundle in plain PEM, or what is wrong with it."""
     if len(bundle) > MAX_PEM:
         return "ca.crt is larger than 1 MiB"
-    try:
-        authorities = x509.load_pem_x509_certificates(bundle)
-        for authority in authorities:
-            authority.public_key()
-    except (ValueError, UnsupportedAlgorithm):
-        return "ca.crt is not a PEM bundle of certificates"
+    authorities = read_certificates(bundle)
+    if isinstance(authorities, str):
+        return f"ca.crt is not a PEM bundle of certificates: {authorities}"
     return _write(authorities)
 
 

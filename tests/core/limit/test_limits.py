@@ -129,7 +129,7 @@ async def test_source_ranges(world: World, sources: tuple[str, ...], counted: bo
 )
 async def test_a_mapped_address_does_not_escape_its_range(world: World, block: bytes) -> None:
     """What a PROXY protocol block calls an IPv6 address is the IPv4 address that it maps."""
-    trusted = ir.ClientAddress(proxy_protocol="required")
+    trusted = ir.ClientAddress(proxy_protocol="required", proxy_senders=("127.0.0.0/8",))
     one = limit(1, sources=("10.0.0.0/8",), distinct_source=True)
     client = await serve(world, one, client_address=trusted)
     assert (await client.ask(block + make_request())).status == 200

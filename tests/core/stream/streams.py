@@ -30,11 +30,12 @@ def stream_listener(
     hostname: str = "*",
     tls: ir.ListenerTls | None = None,
     proxy_protocol: Any = "off",
+    proxy_senders: tuple[str, ...] = ("127.0.0.0/8",),
     log: ir.AccessLog | None = None,
     **stream: Any,
 ) -> ir.Listener:
     """A listener of layer 4; `stream` are fields of ir.StreamSettings."""
-    address = ir.ClientAddress(proxy_protocol=proxy_protocol)
+    address = ir.ClientAddress(proxy_protocol=proxy_protocol, proxy_senders=proxy_senders)
     return ir.Listener(
         name=name,
         port=port,

@@ -156,6 +156,26 @@ async def test_who_says_no_preamble_gives_way(world: World) -> None:
     assert sorted(line["end"] for line in world.lines()) == ["gave_way", "too_many_connections"]
 
 
+@pytest.mark.parametrize("setting", ["optional", "required"])
+async def test_only_trusted_senders_say_who_a_client_is(world: World, setting: str) -> None:
+    port = await passing(
+        world, proxy_protocol=setting, proxy_senders=("10.0.0.0/8", "127.0.0.2/32")
+    )
+    client = await connect(world, port)
+    await client.send(preamble("192.0.2.1") + b"x")
+    assert await client.is_reset()
+    own = await connect(world, port)
+    await own.send(b"PRO")  # it may be one yet
+    await own.send(b"of")
+    if setting == "required":
+        assert await own.is_reset()
+    else:
+        assert await own.take(5) == b"PROof"
+        own.close()
+    await world.until(lambda: world.engine.open_connections == 0)
+    assert "192.0.2.1" not in {line["client"] for line in world.lines()}
+
+
 async def test_an_end_before_the_preamble(world: World) -> None:
     port = await passing(world, proxy_protocol="required")
     client = await connect(world, port)

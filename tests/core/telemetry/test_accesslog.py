@@ -104,7 +104,7 @@ async def test_bytes_that_are_refused_stay_out_of_the_log(world: World) -> None:
 )
 async def test_an_address_in_a_preamble_cannot_break_out(world: World, preamble: bytes) -> None:
     backend = await world.backend(say("x"))
-    address = ir.ClientAddress(proxy_protocol="optional")
+    address = ir.ClientAddress(proxy_protocol="optional", proxy_senders=("127.0.0.0/8",))
     listener = make_listener(client_address=address)
     port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
     client = await world.client(port)
@@ -115,9 +115,31 @@ async def test_an_address_in_a_preamble_cannot_break_out(world: World, preamble:
     assert backend.count == 0
 
 
+@pytest.mark.parametrize("setting", ["optional", "required"])
+async def test_a_preamble_of_a_sender_that_is_not_trusted(world: World, setting: str) -> None:
+    backend = await world.backend(say("x"))
+    address = ir.ClientAddress(proxy_protocol=setting, proxy_senders=("127.0.0.2/32",))  # type: ignore[arg-type]
+    listener = make_listener(client_address=address)
+    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
+    client = await world.client(port)
+    await client.send(b"PROXY TCP4 192.0.2.1 127.0.0.1 1 2\r\n" + make_request())
+    await client.ending()
+    assert world.counters["proxy_protocol_refused"] == 1
+    assert backend.count == 0
+    own = await world.client(port)
+    if setting == "optional":  # without one it speaks for itself
+        assert (await own.get()).body == b"x"
+        assert world.lines()[0]["client"] == "127.0.0.1"
+    else:
+        await own.send(make_request())
+        await own.ending()
+
+
 async def test_the_address_of_a_preamble_is_the_client(world: World) -> None:
     backend = await world.backend(say("x"))
-    listener = make_listener(client_address=ir.ClientAddress(proxy_protocol="required"))
+    listener = make_listener(
+        client_address=ir.ClientAddress(proxy_protocol="required", proxy_senders=("127.0.0.0/8",))
+    )
     port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
     client = await world.client(port)
     await client.ask(b"PROXY TCP6 2001:DB8::1 ::1 1 2\r\n" + make_request())

@@ -153,7 +153,9 @@ async def test_addresses(world: World) -> None:
         "UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT", "UPSTREAM_LOCAL_PORT", "UPSTREAM_LOCAL_ADDRESS",
     )  # fmt: skip
     log = json_log(**{name: f"%{name}%" for name in names})
-    trust = ir.ClientAddress(trusted_hops=1, proxy_protocol="optional")
+    trust = ir.ClientAddress(
+        trusted_hops=1, proxy_protocol="optional", proxy_senders=("127.0.0.0/8",)
+    )
     backend = await world.backend(say("x"))
     listener = make_listener(log=log, client_address=trust)
     port = await world.serve(make_fleet(listener, make_cluster(backend.port)))

@@ -157,7 +157,9 @@ async def pending(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 async def preamble(world: World, patch: pytest.MonkeyPatch) -> None:
-    listener = make_listener(client_address=ir.ClientAddress(proxy_protocol="required"))
+    listener = make_listener(
+        client_address=ir.ClientAddress(proxy_protocol="required", proxy_senders=("127.0.0.0/8",))
+    )
     client = await world.client(await world.serve(make_fleet(listener)))
     await client.send(make_request())
     await client.ending()

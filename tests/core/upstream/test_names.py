@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +15,12 @@ from core.upstream.test_resolver import Names
 from core.world import World
 from edgefast import ir
 from edgefast.core.upstream import resolver as module
+from edgefast.inetaddr import ANY_NETWORK
 
 
 def named(port: int, *hostnames: str, name: str = CLUSTER, **settings: Any) -> ir.Cluster:
     endpoints = tuple(ir.Endpoint(hostname=one, port=port) for one in hostnames)
-    return ir.Cluster(name=name, endpoints=endpoints, **settings)
+    return ir.Cluster(name=name, endpoints=endpoints, **{"allowed": ANY_NETWORK, **settings})
 
 
 @pytest.fixture
@@ -125,6 +127,7 @@ async def test_a_name_beside_an_address(world: World, names: Names) -> None:
     hung = names.hang("a.test")
     names.answers["a.test"] = ["127.0.0.1"]
     cluster = ir.Cluster(
+        allowed=ANY_NETWORK,
         name=CLUSTER,
         endpoints=(
             ir.Endpoint(hostname="a.test", port=backend.port),
@@ -163,3 +166,33 @@ async def test_a_changed_name_is_asked_instead(world: World, names: Names) -> No
     before = names.asked.count("b.test")
     await world.until(lambda: names.asked.count("b.test") > before + 2)
     assert names.asked.count("a.test") == asked
+
+
+async def test_a_name_that_begins_to_resolve_to_a_refused_address(
+    world: World, names: Names, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At each resolution: a name is harmless when its Backend is checked, and points at the proxy itself later."""
+    backend = await world.backend(say("x"))
+    names.answers["a.test"] = ["127.0.0.1", "127.0.0.2"]
+    port = await world.serve(make_fleet(named(backend.port, "a.test", allowed=("127.0.0.1/32",))))
+    await world.until(lambda: addresses(world) == [f"127.0.0.1:{backend.port}"])
+    assert (await (await world.client(port)).get()).body == b"x"
+    names.answers["a.test"] = ["169.254.169.254", "127.0.0.3"]
+    await world.until(lambda: addresses(world) == [])
+    assert (await (await world.client(port)).get()).status == 503
+    assert "a.test resolves to addresses that are never backends" in caplog.text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", "0.0.0.0"])
+async def test_the_proxy_does_not_dial_its_own_ports(world: World, host: str) -> None:
+    """Whatever the table says: a backend there would be the admin server."""
+    sock = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    world.hold(sock)
+    sock.setblocking(False)
+    own = sock.getsockname()[1]
+    world.engine.own(frozenset({own}), frozenset())
+    cluster = ir.Cluster(name=CLUSTER, endpoints=(ir.Endpoint(address=host, port=own),))
+    port = await world.serve(make_fleet(cluster))
+    assert (await (await world.client(port)).get()).status == 503
+    with pytest.raises(BlockingIOError):
+        sock.accept()

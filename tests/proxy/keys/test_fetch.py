@@ -10,9 +10,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from edgefast import ir
+from edgefast.inetaddr import ANY_NETWORK
 from edgefast.ircredential import RemoteKeys
 from edgefast.keyset import SET_LIMIT
 from edgefast.proxy.keys.fetch import FetchError, fetch
@@ -100,6 +102,24 @@ async def test_what_is_asked() -> None:
     (request,) = server.requests
     assert request.startswith(b"GET /keys?x=1 HTTP/1.1\r\n")
     assert b"\r\nhost: idp.ns:8080\r\n" in request.lower()
+
+
+@pytest.mark.parametrize("by_cluster", [True, False])
+async def test_a_name_that_resolves_to_a_refused_address(by_cluster: bool) -> None:
+    """At each fetch: a name is harmless when its policy is checked, and may point anywhere later."""
+    async with Server(GOOD) as server:
+        endpoints = (ir.Endpoint(hostname="localhost", port=server.port),)
+        cluster = ir.Cluster(name="c", endpoints=endpoints, allowed=("127.0.0.8/29",))
+        spec = RemoteKeys("http://idp.ns/keys", "c")
+        if not by_cluster:
+            spec = RemoteKeys(f"https://localhost:{server.port}/keys", allowed=("10.0.0.0/8",))
+        found = find_target(spec, cluster, {}.get)
+        with pytest.raises(FetchError, match="never a backend"):
+            await fetch(found, Names())
+        assert not server.requests
+        if by_cluster:
+            cluster = msgspec.structs.replace(cluster, allowed=("127.0.0.0/8", "::1/128"))
+            assert await fetch(find_target(spec, cluster, {}.get), Names()) == BODY
 
 
 @pytest.mark.parametrize(
@@ -229,7 +249,7 @@ async def test_the_systems_bundle(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     bundle = tmp_path / "ca.pem"
     bundle.write_bytes(AUTHORITY.bundle)
     async with Server(GOOD, tls=context(AUTHORITY.issue("localhost"))) as server:
-        spec = RemoteKeys(f"https://localhost:{server.port}/keys")
+        spec = RemoteKeys(f"https://localhost:{server.port}/keys", allowed=ANY_NETWORK)
         with pytest.raises(FetchError, match="not believed"):
             await fetch(find_target(spec, None, {}.get), Names())
         monkeypatch.setenv("SSL_CERT_FILE", str(bundle))

@@ -25,7 +25,11 @@ def ports(origin: RecordingOrigin) -> Iterator[dict[str, TlsPort]]:
                 TlsPort(
                     origin,
                     http={"headTimeout": "1s"},
-                    client_address={"proxyProtocol": setting} if setting != "off" else None,
+                    client_address=(
+                        {"proxyProtocol": setting, "proxyProtocolCIDRs": ["127.0.0.0/8"]}
+                        if setting != "off"
+                        else None
+                    ),
                 )
             )
             for setting in ("off", *SETTINGS)
@@ -114,6 +118,19 @@ def test_required_means_required(ports: dict[str, TlsPort], origin: RecordingOri
     port.wait_until(lambda: refused(port) == before + 1, "a count of it")
     assert origin.take().messages == []
     assert seen(port, origin, V1) == "192.0.2.7"
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_sender_that_is_not_trusted(origin: RecordingOrigin, setting: str) -> None:
+    """Its header is refused before the hello; without one it speaks for itself, where that is allowed."""
+    address = {"proxyProtocol": setting, "trustedCIDRs": ["10.0.0.0/8"]}
+    with TlsPort(origin, client_address=address) as port:
+        origin.take()
+        assert say_hello(port, V1) == []
+        assert origin.take().messages == []
+        if setting == "optional":
+            assert seen(port, origin, b"") == "127.0.0.1"
+        port.wait_until(lambda: refused(port) == 1, "a count of it")
 
 
 def test_optional_means_optional(ports: dict[str, TlsPort], origin: RecordingOrigin) -> None:

@@ -1,0 +1,43 @@
+"""`edgefast log-level`: changes the level of a running process's log.
+
+In: a level, the admin address. Out: exit status 0 when it is changed, 1 when no process took the order. It must be run by the
+process's user or root, in its network namespace.
+"""
+
+from __future__ import annotations
+
+import http.client
+from urllib.parse import urlencode
+
+import click
+
+from edgefast.cli.options import DEFAULT_ADMIN
+from edgefast.cli.serving import give_up, through
+from edgefast.daemon.address import Address, parse_address
+from edgefast.daemon.logs import LEVELS
+from edgefast.daemon.orders import send_order
+
+_DEADLINE = 5.0  # seconds
+
+
+@click.command("log-level")
+@click.option(
+    "--admin",
+    default=DEFAULT_ADMIN,
+    show_default=True,
+    metavar="ADDRESS",
+    callback=through(parse_address),
+    help="Admin address of the proxy or controller.",
+)
+@click.argument("level", type=click.Choice(LEVELS))
+@click.pass_context
+def log_level(ctx: click.Context, admin: Address | None, level: str) -> None:
+    """Change the log level of a running proxy or controller."""
+    if admin is None:
+        raise click.BadParameter("an address is needed: it names the process", ctx)
+    try:
+        status, body = send_order(admin, f"/log-level?{urlencode({'level': level})}", _DEADLINE)
+    except (OSError, http.client.HTTPException) as error:
+        give_up(f"log-level: no process with admin address {admin} takes orders: {error}")
+    if status != 200:
+        give_up(f"log-level: refused: {body.decode('utf-8', 'replace').strip()}")
