@@ -91,6 +91,8 @@ cdef enum:
     G_HEALTH_CHECKS_ILL = 141
     G_ZONE_OWN = 142
     G_ZONE_OTHER = 143
+    G_CONNECTIONS_GAVE_WAY = 144
+    G_STREAMS_GAVE_WAY = 145
 
 cdef enum:
     C_ABORTED = 5

@@ -147,6 +147,8 @@ GLOBALS: tuple[str, ...] = (
     "health_checks_ill",
     "zone_own",
     "zone_other",
+    "connections_gave_way",
+    "streams_gave_way",
 )
 
 #: Those that say how much there is now, of a worker: its successor begins with none.

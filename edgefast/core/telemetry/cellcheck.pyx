@@ -33,6 +33,7 @@ def _check_cells():
         G_COMPRESSED_OUT: "compressed_out",
         G_HEALTH_CHECKS_ILL: "health_checks_ill",
         G_ZONE_OTHER: "zone_other",
+        G_STREAMS_GAVE_WAY: "streams_gave_way",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))
