@@ -91,7 +91,9 @@ cdef enum:
     G_HEALTH_CHECKS_ILL = 141
     G_ZONE_OWN = 142
     G_ZONE_OTHER = 143
-    G_MIRROR_DROPS = 144  # + enum MirrorDrop
+    G_CONNECTIONS_GAVE_WAY = 144
+    G_STREAMS_GAVE_WAY = 145
+    G_MIRROR_DROPS = 146  # + enum MirrorDrop
 
 cdef enum:
     C_ABORTED = 5

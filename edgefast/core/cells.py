@@ -153,6 +153,8 @@ GLOBALS: tuple[str, ...] = (
     "health_checks_ill",
     "zone_own",
     "zone_other",
+    "connections_gave_way",
+    "streams_gave_way",
     *("mirror_drops_" + name for name in MIRROR_DROPS),
 )
 

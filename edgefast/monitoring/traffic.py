@@ -82,6 +82,7 @@ TRAFFIC = (
                         ("head_timeouts", "head too slow (408)"),
                         ("bodies_gave_way", "body too slow for others (408)"),
                         ("answers_gave_way", "answer read too slowly for others"),
+                        ("streams_gave_way", "long-lived stream ended for others"),
                         ("heads_refused", "head refused"),
                     )
                 ),
@@ -210,6 +211,7 @@ TRAFFIC = (
                     (_sum("edgefast_connections_tls_total"), "of these with TLS"),
                     (_sum("edgefast_http2_connections_total"), "of these with HTTP/2"),
                     (_sum("edgefast_connections_refused_total"), "refused"),
+                    (_sum("edgefast_connections_gave_way_total"), "closed for other clients"),
                     (_sum("edgefast_handshakes_failed_total"), "handshakes failed"),
                     (_sum("edgefast_proxy_protocol_refused_total"), "without PROXY protocol"),
                 ),

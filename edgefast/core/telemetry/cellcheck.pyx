@@ -33,6 +33,7 @@ def _check_cells():
         G_COMPRESSED_OUT: "compressed_out",
         G_HEALTH_CHECKS_ILL: "health_checks_ill",
         G_ZONE_OTHER: "zone_other",
+        G_STREAMS_GAVE_WAY: "streams_gave_way",
         G_MIRROR_DROPS: "mirror_drops_" + MIRROR_DROPS[0],
         G_MIRROR_DROPS + MIRROR_REQUEST: "mirror_drops_" + MIRROR_DROPS[MIRROR_REQUEST],
     }
