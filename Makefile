@@ -11,6 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiled modules: each of the many processes that tests start would compile hundreds of files otherwise.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --quiet
 # Tests wait for processes most of their time: more workers than CPUs.
 JOBS ?= 4
