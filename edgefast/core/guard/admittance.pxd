@@ -35,6 +35,7 @@ cdef class Admittance:
         bint gathers            # its body is waited for
         bint gathered           # ... or was
         bint deferred           # the end of a read is
+        bint unproven           # its password is not tried
         bint asking             # whom it asks may answer at once
 
     cdef int bound_body(self) except -1

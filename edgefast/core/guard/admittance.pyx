@@ -66,6 +66,14 @@ cdef class Admittance:
         self.proven = user
         self.resume()
 
+    def refuse_proof(self, job):
+        """It is not tried: other clients need the threads."""
+        if self.ex is None or self.job is not job:
+            return
+        self.job = None
+        self.unproven = True
+        self.resume()
+
     def settle_token(self, outcome):
         """The same of the token that it waits for."""
         if self.ex is None:

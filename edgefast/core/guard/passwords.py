@@ -1,8 +1,9 @@
 """Passwords: the threads of a worker on which slow hashes are made: bcrypt on one of Python's, $apr1$, which is a thousand times as quick, on one
 that never holds the interpreter (csrc/tls/hasher.h). A thread of the least priority that held it would hold up everybody.
 
-In: hashes, passwords. Out: whether they fit, by a call on the loop. Bounds: QUEUE jobs wait, of one client SHARE of them, so that nobody's wrong guesses keep others out; KNOWN pairs that were
-right are known by a keyed digest and wait for nothing. Must never: keep a password after its job, or tell one that is wrong sooner.
+In: hashes, passwords. Out: whether they fit, by a call on the loop. Bounds: QUEUE jobs wait, of one client SHARE of them. Clients have turns, and when
+the queue is full the client with most jobs gives one up for a client with fewer, so that wrong guesses of a few addresses keep no other out. KNOWN
+pairs that were right are known by a keyed digest and wait for nothing. Must never: keep a password after its job, or tell one that is wrong sooner.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import Any, Protocol
 
+from edgefast.core.guard.tokenqueue import Lane
 from edgefast.htpasswd import is_apr1, verify, work_of
 
 __all__ = ["KNOWN", "QUEUE", "SHARE", "Passwords"]
@@ -22,6 +24,8 @@ __all__ = ["KNOWN", "QUEUE", "SHARE", "Passwords"]
 #: Jobs that wait at most, of all clients and of one.
 QUEUE = 64
 SHARE = 8
+#: Of these, jobs that a thread has: one that it tries, and the next one.
+AHEAD = 2
 #: Pairs that are known to be right.
 KNOWN = 4096
 _NICE = 19  # whoever proves who it is has waited least
@@ -33,7 +37,10 @@ class Asker(Protocol):
     """Whoever waits for a password; on the loop."""
 
     def settle_proof(self, job: Job, user: bytes) -> None:
-        """The password is this user's, b"": nobody's."""
+        """The password is this user's, b"": it is wrong."""
+
+    def refuse_proof(self, job: Job) -> None:
+        """The password is not tried: another client's is, or its thread cannot be had."""
 
 
 class Hasher(Protocol):
@@ -83,7 +90,10 @@ class Passwords:
         self._check = check
         self._make_hasher = make_hasher
         self._hasher: Hasher | None = None
-        self._hashing: deque[Job] = deque()
+        self._hashing: deque[Job] = deque()  # what the native thread has
+        self._native: Lane[Job] = Lane()  # what waits for it
+        self._slow: Lane[Job] = Lane()  # what waits for Python's
+        self._begun = 0  # jobs that Python's has
         self._secret = os.urandom(32)
         self._known: dict[bytes, None] = {}
         self._jobs: deque[Job] = deque()
@@ -118,14 +128,19 @@ class Passwords:
         `kept` is the user's hash, b"" for a name that no user has. A wrong password is tried against all of `decoys`
         (htpasswd.find_decoys), with `kept` in the place of its cost: its time is the same for every user.
         """
-        if self.count >= QUEUE or self._waiting[client] >= SHARE:
+        if self._waiting[client] >= SHARE or (self.count >= QUEUE and not self._make_room(client)):
             return None
         hashes = [kept if kept and work_of(one) == work_of(kept) else one for one in decoys]
         job = Job(kept, hashes or (kept,), password, client, asker, user, proof)
         native = self._is_native(job)
+        lane = self._native if native else self._slow
         try:
-            self._begin(job, native=native)
+            for kind in {native, native and len(job.hashes) == 1}:
+                self._start(native=kind)
+            lane.add(job)
+            self._hand_out(native=native)
         except (OSError, RuntimeError) as problem:  # no thread, no memory
+            lane.remove(job)
             self._tell(problem, native=native)
             return None
         self._told.discard(native)
@@ -136,34 +151,69 @@ class Passwords:
     def _is_native(self, job: Job) -> bool:
         return self._make_hasher is not None and is_apr1(job.hashes[job.at])
 
-    def _begin(self, job: Job, *, native: bool) -> None:
-        if not native or len(job.hashes) > 1:
-            self._start()
-        if native:
-            assert self._make_hasher is not None
-            self._hash(job, self._make_hasher)
-        else:
-            self._queue(job)
+    def _make_room(self, client: bytes) -> bool:
+        """Whether a job of the client with most has just given its place up for one of this client."""
+        for crowd, most in self._waiting.most_common():
+            if most <= self._waiting[client] + 1:
+                return False
+            last = self._slow.last_of(crowd) or self._native.last_of(crowd)
+            if last is not None:
+                self._refuse(last)
+                return True
+        return False
 
-    def _start(self) -> None:
-        if self._thread is None:
+    def _refuse(self, job: Job) -> None:
+        """It is not tried, and waits no more."""
+        self._forget(job)
+        asker, job.asker = job.asker, None
+        if asker is not None:
+            self._loop.call_soon(asker.refuse_proof, job)
+
+    def _forget(self, job: Job) -> None:
+        """It is over."""
+        job.password = b""
+        self.count -= 1
+        self._waiting[job.client] -= 1
+        if not self._waiting[job.client]:
+            del self._waiting[job.client]
+
+    def _start(self, *, native: bool) -> None:
+        """Have the thread."""
+        if native and self._hasher is None:
+            assert self._make_hasher is not None
+            hasher = self._make_hasher()
+            self._loop.add_reader(hasher.fileno(), self._on_hashed)
+            self._hasher = hasher
+        elif not native and self._thread is None:
             thread = threading.Thread(target=self._run, name="passwords", daemon=True)
             thread.start()
             self._thread = thread
 
-    def _queue(self, job: Job) -> None:
-        self._jobs.append(job)
-        self._wake.release()
+    def _hand_out(self, *, native: bool) -> None:
+        """Give a thread what it tries next."""
+        while not native and self._slow and self._begun < AHEAD:
+            self._begun += 1
+            self._jobs.append(self._slow.next())
+            self._wake.release()
+        while native and self._native and self._hasher and len(self._hashing) < AHEAD:
+            job = self._native.next()
+            try:
+                self._hasher.submit(job.hashes[job.at], job.password)
+            except (OSError, RuntimeError):
+                self._native.add(job)
+                raise
+            if job.at + 1 == len(job.hashes):
+                job.password = b""
+            self._hashing.append(job)
 
-    def _hash(self, job: Job, make: Callable[[], Hasher]) -> None:
-        if self._hasher is None:
-            hasher = make()
-            self._loop.add_reader(hasher.fileno(), self._on_hashed)
-            self._hasher = hasher
-        self._hasher.submit(job.hashes[job.at], job.password)
-        if job.at + 1 == len(job.hashes):
-            job.password = b""
-        self._hashing.append(job)
+    def _go_on(self) -> None:
+        """The same when the native thread is free; what it cannot take is refused."""
+        while True:
+            try:
+                return self._hand_out(native=True)
+            except (OSError, RuntimeError) as problem:
+                self._tell(problem, native=True)
+                self._refuse(self._native.next())
 
     def _tell(self, problem: Exception, *, native: bool) -> None:
         """Once until passwords of that thread are tried again, however many come."""
@@ -178,9 +228,11 @@ class Passwords:
             for right in self._hasher.take():
                 job = self._hashing.popleft()
                 if self._note(job, right=right) and job.asker is not None:
-                    self._queue(job)
+                    self._slow.add(job)
                 else:
                     self._loop.call_soon(self._land, job)
+            self._hand_out(native=False)
+            self._go_on()
 
     @staticmethod
     def _note(job: Job, *, right: bool) -> bool:
@@ -190,8 +242,10 @@ class Passwords:
         return not job.right and job.at < len(job.hashes)
 
     def forget(self, job: Job) -> None:
-        """Nobody waits for a job any more; its place is free when the thread has come to it."""
+        """Its client has left: its place is free, if no thread has it, else when the thread has come to it."""
         job.asker = None
+        if self._slow.remove(job) or self._native.remove(job):
+            self._forget(job)
 
     def close(self) -> None:
         """Let the threads end; nobody waits any more."""
@@ -213,15 +267,17 @@ class Passwords:
                 more = self._note(job, right=self._check(job.hashes[job.at], job.password))
             job.password = b""
             try:
-                self._loop.call_soon_threadsafe(self._land, job)
+                self._loop.call_soon_threadsafe(self._on_tried, job)
             except RuntimeError:  # the loop is closed
                 return
 
+    def _on_tried(self, job: Job) -> None:
+        self._begun -= 1
+        self._land(job)
+        self._hand_out(native=False)
+
     def _land(self, job: Job) -> None:
-        self.count -= 1
-        self._waiting[job.client] -= 1
-        if not self._waiting[job.client]:
-            del self._waiting[job.client]
+        self._forget(job)
         if job.right:
             self._known[job.proof] = None
             if len(self._known) > KNOWN:

@@ -92,6 +92,10 @@ cdef class Passwords(Proof):
         if proven is not None:  # by the thread, of this pair
             asker.proven = None
             return self.accept(asker, proven) if proven else self.deny(asker, policy, _WRONG_PROOF)
+        if asker.unproven:
+            asker.unproven = False
+            policy.refuse(asker.ex, 503, None, F_OVERFLOW, b"retry-after: 1\r\n")
+            return REFUSED
         at = carried_by(&asker.at, asker.ex)
         given = self.places.find(&at, None)
         if given is None or self.places.several:

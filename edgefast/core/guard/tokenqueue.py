@@ -21,30 +21,34 @@ _EACH = (
 )  # what a token weighs beside its bytes, when it is asked who holds most
 
 
-class _Waits(Protocol):
+class _OfClient(Protocol):
     @property
     def client(self) -> bytes: ...
+
+
+class _Waits(_OfClient, Protocol):
     @property
     def token(self) -> bytes: ...
 
 
 Job = TypeVar("Job", bound=_Waits)
+_Any = TypeVar("_Any", bound=_OfClient)
 
 
-class Lane(Generic[Job]):
+class Lane(Generic[_Any]):
     """Those who wait for one thing."""
 
     def __init__(self) -> None:
-        self._clients: OrderedDict[bytes, deque[Job]] = OrderedDict()
+        self._clients: OrderedDict[bytes, deque[_Any]] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._clients)
 
-    def add(self, job: Job) -> None:
+    def add(self, job: _Any) -> None:
         """Behind those of its client."""
         self._clients.setdefault(job.client, deque()).append(job)
 
-    def next(self) -> Job:
+    def next(self) -> _Any:
         """Take the first of the client whose turn it is."""
         client, jobs = next(iter(self._clients.items()))
         job = jobs.popleft()
@@ -54,7 +58,17 @@ class Lane(Generic[Job]):
             del self._clients[client]
         return job
 
-    def last_of(self, client: bytes) -> Job | None:
+    def remove(self, job: _Any) -> bool:
+        """Take this one; False: it does not wait here."""
+        jobs = self._clients.get(job.client)
+        if jobs is None or job not in jobs:
+            return False
+        jobs.remove(job)
+        if not jobs:
+            del self._clients[job.client]
+        return True
+
+    def last_of(self, client: bytes) -> _Any | None:
         """Take the last of a client."""
         jobs = self._clients.get(client)
         if jobs is None:

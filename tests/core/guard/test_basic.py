@@ -13,7 +13,7 @@ from core.guard.passwords_held import Held
 from core.guard.proofs import PASSWORDS, apr1, basic, make_passwords, prove, sha, slow
 from core.world import World
 from edgefast import ir
-from edgefast.core.guard.passwords import QUEUE, SHARE
+from edgefast.core.guard.passwords import AHEAD, QUEUE, SHARE
 from edgefast.htpasswd import work_of
 from edgefast.table.shards import make_resource
 
@@ -125,6 +125,28 @@ async def test_one_client_leaves_room_for_others(world: World) -> None:
     held.let(SHARE + 1)
     assert (await other.response()).status == 200
     assert [(await one.response()).status for one in crowd[:-1]] == [401] * SHARE
+
+
+async def test_a_few_addresses_keep_no_other_out(world: World) -> None:
+    """Eight of them fill the queue: one of theirs is refused, and the other one's turn comes after one of each."""
+    held = Held(world)
+    route = await prove(world, make_passwords(bob=slow("b")), **TRUST)
+    crowd = []
+    for number in range(QUEUE):
+        crowd.append(await route.client())
+        sent = [basic("eve", "guess"), ("x-forwarded-for", f"10.0.0.{number % (QUEUE // SHARE)}")]
+        await crowd[-1].send(make_request(headers=sent))
+        await world.until(lambda number=number: held.waiting == number + 1)
+    other = await route.client()
+    right = [basic("bob", "b"), ("x-forwarded-for", "10.0.9.9")]
+    await other.send(make_request(headers=right))
+    await world.until(lambda: world.counters.policy(CELLS).get("error") == 1)
+    assert held.waiting == QUEUE
+    held.let(AHEAD + QUEUE // SHARE + 1)
+    assert (await other.response()).status == 200
+    held.let(QUEUE)
+    answers = [(await one.response()).status for one in crowd]
+    assert sorted(answers) == [401] * (QUEUE - 1) + [503]
 
 
 async def test_a_full_queue_refuses(world: World) -> None:
