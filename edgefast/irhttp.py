@@ -76,7 +76,10 @@ class HttpSettings(Struct, frozen=True, gc=False):
     connect_timeout: int = 2_000
     upstream_idle: int = 20_000
     tls_drain: int = 10_000  # that connections have left when their port's TLS rule has changed
-    max_connections: int = 10_000  # per worker
+    max_connections: int = 10_000  # of each port, per worker
+    stream_share: int = 75  # percent of a backend's connections that long-lived streams may hold
+    max_streams: int = 10_000  # long-lived streams of each port, per worker
+    address_streams: int = 0  # of these, of one client address (IPv6: /64); 0: any number
     max_requests_per_connection: int = 10_000
     escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = (
         "UnescapeAndRedirect"

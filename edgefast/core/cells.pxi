@@ -92,6 +92,8 @@ cdef enum:
     G_ZONE_OWN = 142
     G_ZONE_OTHER = 143
     G_MIRROR_DROPS = 144  # + enum MirrorDrop
+    G_CONNECTIONS_GAVE_WAY = 151
+    G_STREAMS_GAVE_WAY = 152
 
 cdef enum:
     C_ABORTED = 5

@@ -154,6 +154,8 @@ GLOBALS: tuple[str, ...] = (
     "zone_own",
     "zone_other",
     *("mirror_drops_" + name for name in MIRROR_DROPS),
+    "connections_gave_way",
+    "streams_gave_way",
 )
 
 #: Those that say how much there is now, of a worker: its successor begins with none.

@@ -66,6 +66,10 @@ cdef class SessionPolicy
 cdef class NamedSession
 cdef class Line
 cdef class Turns
+cdef class ClientPart
+cdef class ClientShare
+cdef class LongStreams
+cdef class ConnectionShare
 cdef class Behind
 cdef class BodyShare
 cdef class BodyClient
@@ -99,6 +103,7 @@ cdef class Check
 cdef class Dispatcher
 cdef class Limiter
 cdef class Passage
+cdef class PassageShare
 cdef class PassageSide
 cdef class PassageDown
 cdef class PassageUp
@@ -154,6 +159,7 @@ include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
 include "upstream/ranks.pxd"
+include "upstream/clientshare.pxd"
 include "upstream/line.pxd"
 include "upstream/turns.pxd"
 include "upstream/behind.pxd"
@@ -204,8 +210,10 @@ include "guard/listenerfilters.pxd"
 include "exchange/grpcweb.pxd"
 include "exchange/exchange.pxd"
 include "exchange/gathered.pxd"
+include "exchange/longstreams.pxd"
 include "exchange/spares.pxd"
 include "h1/server.pxd"
+include "h1/places.pxd"
 include "h2/outflow.pxd"
 include "h2/frames.pxd"
 include "h2/server.pxd"

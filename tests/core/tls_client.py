@@ -19,11 +19,13 @@ class TlsClient(Client):
     _writer: asyncio.StreamWriter
 
     @classmethod
-    async def open(cls, port: int, context: ssl.SSLContext, name: str | None) -> TlsClient:
+    async def open(
+        cls, port: int, context: ssl.SSLContext, name: str | None, source: str = "127.0.0.1"
+    ) -> TlsClient:
         """Connect to a loopback port; without a name no SNI is sent and none is checked."""
         async with asyncio.timeout(DEADLINE):
             reader, writer = await asyncio.open_connection(
-                "127.0.0.1", port, ssl=context, server_hostname=name or ""
+                "127.0.0.1", port, ssl=context, server_hostname=name or "", local_addr=(source, 0)
             )
         client = cls(socket.socket())  # a placeholder: bytes go through the streams
         client._reader, client._writer = reader, writer

@@ -268,10 +268,10 @@ class World:
         self._clients.append(client)
 
     async def tls_client(
-        self, port: int, context: ssl.SSLContext, name: str | None = None
+        self, port: int, context: ssl.SSLContext, name: str | None = None, **settings: str
     ) -> TlsClient:
         """Connect a client that speaks TLS."""
-        client = await TlsClient.open(port, context, name)
+        client = await TlsClient.open(port, context, name, **settings)
         self._clients.append(client)
         return client
 

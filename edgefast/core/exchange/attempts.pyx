@@ -149,6 +149,11 @@ cdef class Attempts(UpstreamUser):
             self.tunnel = True
             self.route_deadline = self.try_deadline = 0
             self.engine.count(G_TUNNELS_ACTIVE)
+        else:
+            if self.lasts:
+                leave_streams(self)
+            if may_last(head):
+                self.long_at = self.engine.wheel.now + STREAM_AFTER_MS
         self.rearm()
         if self.web is not None:
             self.web.begin_answer(base, head)
@@ -313,7 +318,7 @@ cdef class Attempts(UpstreamUser):
 
     cdef int rearm(self) except -1:
         cdef int64_t at = stricter(stricter(self.idle_deadline, self.route_deadline), stricter(self.client_deadline, self.try_deadline))
-        at = stricter(at, stricter(self.send_deadline, self.ask_at))
+        at = stricter(stricter(at, self.long_at), stricter(self.send_deadline, self.ask_at))
         if at and not self.finished:
             self.engine.wheel.arm(self, at)
         return 0
@@ -325,6 +330,11 @@ cdef class Attempts(UpstreamUser):
             self.ask_at = 0
             self.rearm()
             return self.gather() if self.gathering else self.ask()
+        if self.long_at and self.long_at <= now:
+            self.long_at = 0
+            begin_lasting(self)
+            if self.finished:
+                return 0
         if self.client_deadline and self.client_deadline <= now:
             return self.on_client_timeout()
         if self.route_deadline and self.route_deadline <= now:

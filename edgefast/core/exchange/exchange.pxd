@@ -85,6 +85,8 @@ cdef class Attempts(UpstreamUser):
         int64_t slow_at         # ms; since then its client is what its answer waits for
         size_t slow_left        # bytes that it had not taken then
         size_t untaken          # bytes that it had not taken when it was looked at last
+        bint lasts              # it is a long-lived stream (longstreams.pyx)
+        int64_t long_at         # ms; an answer that lasts until then is one; 0: it is not looked at
         bint gathering          # nobody is asked before more of the body is here
         bint deferred           # ... before what is being handed over is
 
@@ -140,6 +142,8 @@ cdef class RequestBody(Attempts):
     cdef void forget_body(self) noexcept
     cdef int request_end(self) except -1
     cdef int bound_answer(self) except -1
+    cdef int64_t quiet_since(self) noexcept
+    cdef int make_way(self) except -1
 
 
 cdef class Exchange(RequestBody):

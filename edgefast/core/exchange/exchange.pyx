@@ -327,6 +327,8 @@ cdef class Exchange(RequestBody):
         self.drop_upstream(CUT_CANCEL)
         if self.place is not None:
             self.complete()
+        if self.lasts:
+            leave_streams(self)
         if admittance is not None:
             admittance.leave()
         if self.crowd is not None:

@@ -23,6 +23,8 @@ cdef bytes failure_text(int status, uint32_t flag, int why):
         return b"this backend may have no connections\n"
     if flag & F_OVERFLOW and why == UP_STARVED:
         return b"too many requests to this backend were repeated lately\n"
+    if flag & F_OVERFLOW and why == UP_STREAMS:
+        return b"too many long-lived streams are open\n"
     if flag & F_OVERFLOW:
         return b"too many connections and requests wait for this backend\n"
     if flag & F_CONNECT:

@@ -84,7 +84,11 @@ cdef class RequestBody(Attempts):
             self.leave_crowd()
         # on a connection for many a slow body keeps nobody from one
         self.streams = self.expects_body and not self.body_done and self.left != 0 and self.backend.cluster.protocol != SPEAKS_H2
-        if self.backend.mirrors is not None and not self.upgrade:
+        if self.upgrade:
+            if not begin_tunnel(<Exchange>self):
+                self.failure = UP_STREAMS
+                return self.fail(503, F_OVERFLOW)
+        elif self.backend.mirrors is not None:
             self.open_mirrors()
         self.rearm()
         return self.ask()
@@ -274,6 +278,36 @@ cdef class RequestBody(Attempts):
         if self.rule.row != NULL:
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
         return self.fail(408, F_TIMEOUT)
+
+    # --- places that others need (upstream/clientshare.pyx) -----------------------------------------------------------
+
+    cdef int64_t quiet_since(self) noexcept:
+        """ms of the wheel since which its client is what it waits for, or nothing has come over a long-lived stream; -1: neither."""
+        if self.finished:
+            return -1
+        if self.lasts:
+            return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
+        if self.slow is not None:
+            return self.slow_at
+        if self.expects_body and not self.body_done and not self.started_response and self.idle_deadline and not self.comes():
+            return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
+        return -1
+
+    cdef int make_way(self) except -1:
+        """End it: its place is another client's."""
+        if self.finished:
+            return 0
+        if self.lasts:
+            self.engine.count(G_STREAMS_GAVE_WAY)
+            if self.started_response:
+                return self.abort(F_SLOW_READER)
+            self.failure = UP_STREAMS
+            return self.fail(503, F_OVERFLOW)
+        if self.slow is not None:
+            self.engine.count(G_ANSWERS_GAVE_WAY)
+            return self.cut_answer()
+        self.engine.count(G_BODIES_GAVE_WAY)
+        return self.give_way()
 
     # --- a crowd of one client (crowding.pyx) ------------------------------------------------------------------------
 

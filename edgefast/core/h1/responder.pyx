@@ -182,6 +182,24 @@ cdef class H1Responder(Inbound):
         self.peer.remote = address_of(self.connection, False)
         return 0
 
+    cdef int64_t quiet_since(self, bint busy) except -2:
+        cdef Connection connection = self.connection
+        cdef int64_t patience = self.port.settings.head_timeout
+        if self.exchange is not None:
+            return (<Exchange>self.exchange).quiet_since() if busy else -1
+        if self.state == D_DISCARD:
+            patience = LINGER_MS
+        elif self.state == D_HEAD and (<H1Server>self).requests and not connection.pending.len:
+            patience = self.port.settings.idle_timeout
+        return max(connection.deadline - patience, <int64_t>0) if connection.deadline else -1
+
+    cdef int make_way(self) except -1:
+        cdef Exchange ex = self.exchange
+        self.engine.count(G_CONNECTIONS_GAVE_WAY)
+        give_up_place(self.peer, self.connection)
+        self.closing = True
+        return ex.make_way() if ex is not None else self.connection.shut(self.connection.out.len > 0)
+
     cdef int linger(self) except -1:
         """No more answers: tell the client, read and drop what it still sends for a moment, then close. A close while bytes
         still come in would reset the connection and could take the answer with it (RFC 9112 9.6)."""

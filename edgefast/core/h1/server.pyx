@@ -31,15 +31,15 @@ cdef class H1Server(H1Responder):
         trim_rose(&engine.trim.connections, len(engine.connections))
         if port.settings is not None:
             self.connection.buffer_bytes = port.settings.buffer_bytes
-        if port.settings is None or len(engine.connections) > port.settings.max_connections:
-            engine.count(G_CONNECTIONS_REFUSED)
-            return self.connection.shut(True)
         if self.peer.tls:
             engine.count(G_CONNECTIONS_TLS_TOTAL)
             engine.count(G_HANDSHAKES_DONE + self.peer.take_wire(self.connection.wire))
         if self.peer.address is None:
             self.connection.learn_end(False, &client)  # a unix socket's is here
             self.peer.take_host(client.host) if client.kind == ADDRESS_INET else self.peer.take_address(b"127.0.0.1")
+        if port.settings is None or not take_place(engine, port, self.peer, self.connection):
+            engine.count(G_CONNECTIONS_REFUSED)
+            return self.connection.shut(True)
         self.state = D_PROXY if port.proxy_protocol and not self.peer.tls else D_HEAD
         return h2_take_over(self) if self.state == D_HEAD and h2_is_agreed(self) else self.connection.arm(port.settings.head_timeout)
 
@@ -285,6 +285,7 @@ cdef class H1Server(H1Responder):
         if address is not None:
             self.peer.take_address(address)
             self.peer.address_port = port
+            change_client(self.peer, self.connection)
         self.state = D_HEAD
         return self.on_head(data, n) if length == PREAMBLE_ABSENT else length
 
@@ -302,6 +303,7 @@ cdef class H1Server(H1Responder):
     cdef int on_lost(self) except -1:
         cdef Exchange ex = self.exchange
         self.engine.connections.discard(self)
+        give_up_place(self.peer, self.connection)
         self.engine.count_down(G_CONNECTIONS_ACTIVE)
         if ex is not None:
             ex.client_gone()

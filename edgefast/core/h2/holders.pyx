@@ -77,13 +77,8 @@ cdef class H2Holders:
         self.holders = {}
 
     cdef int join(self, H2Server session) except -1:
-        cdef uint8_t address[INET_SIZE]
         cdef H2Holder holder
-        cdef object key = session
-        cdef HttpSettings settings = session.port.settings
-        cdef bint speaks_for_others = settings.n_trusted == 0 and settings.trusted_hops > 0  # whoever it is
-        if inet_read_bytes(session.peer.address, address) and not speaks_for_others and not is_trusted(settings, session.peer.address):
-            key = address[:INET_SIZE] if inet_is_v4(address) else address[:INET_CLIENT]
+        cdef object key = client_key_of(session.port.settings, session.peer.address) or session
         holder = self.holders.get(key)
         if holder is None:
             holder = self.holders[key] = H2Holder.__new__(H2Holder)

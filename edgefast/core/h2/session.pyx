@@ -282,6 +282,7 @@ cdef class H2Server(H2Frames):
 
     cdef int on_lost(self) except -1:
         self.engine.connections.discard(self)
+        give_up_place(self.peer, self.connection)
         self.engine.count_down(G_CONNECTIONS_ACTIVE)
         self.let_streams_go()
         self.engine.h2_holders.leave(self)
@@ -306,6 +307,31 @@ cdef class H2Server(H2Frames):
         if not self.streams:
             return self.terminate(NGHTTP2_NO_ERROR)
         return 0
+
+    cdef int64_t quiet_since(self, bint busy) except -2:
+        cdef H2Stream stream
+        cdef int64_t since, last = 0
+        if self.busy:
+            return -1
+        if self.discarding:
+            return max(self.connection.deadline - LINGER_MS, <int64_t>0)
+        if not self.streams:
+            return self.idle_by - self.port.settings.idle_timeout if self.idle_by else -1
+        if not busy:
+            return -1
+        for stream in self.streams.values():
+            since = stream.exchange.quiet_since() if stream.exchange is not None else stream.reads_until
+            if since < 0:
+                return -1
+            last = max(last, since)
+        return last
+
+    cdef int make_way(self) except -1:
+        cdef Connection connection = self.connection
+        self.engine.count(G_CONNECTIONS_GAVE_WAY)
+        give_up_place(self.peer, connection)
+        self.terminate(NGHTTP2_ENHANCE_YOUR_CALM if self.streams else NGHTTP2_NO_ERROR)
+        return connection.shut(connection.out.len > 0)
 
     # --- time ------------------------------------------------------------------------------------------------------
 

@@ -56,3 +56,11 @@ cdef class Session:
     cdef int stop(self, bint abort) except -1:
         """End at once: with a reset, or only if nothing is in flight."""
         return self.connection.shut(abort)
+
+    cdef int64_t quiet_since(self, bint busy) except -2:
+        """ms of the wheel since which nothing is in flight, or, if `busy`, since which what is in flight waits for the client; -1: neither."""
+        return -1
+
+    cdef int make_way(self) except -1:
+        """End, and give up the place at once: another client needs it."""
+        raise NotImplementedError

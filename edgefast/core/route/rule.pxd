@@ -19,6 +19,9 @@ cdef class HttpSettings:
         int64_t upstream_idle
         int64_t head_timeout, idle_timeout, stream_idle_timeout, route_timeout, connect_timeout
         int64_t max_connections
+        uint32_t stream_share   # percent of a backend's connections that long-lived streams may hold
+        uint32_t max_streams    # of a port
+        uint32_t address_streams    # of one client address; 0: any number
         bint h2_enabled
         uint32_t h2_streams, h2_requests
         uint32_t h2_stream_window

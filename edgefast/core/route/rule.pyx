@@ -36,6 +36,9 @@ cdef class HttpSettings:
         self.route_timeout = spec.route_timeout
         self.connect_timeout = spec.connect_timeout or NEVER_MS
         self.max_connections = spec.max_connections
+        self.stream_share = spec.stream_share
+        self.max_streams = spec.max_streams
+        self.address_streams = spec.address_streams
         self.max_requests = spec.max_requests_per_connection
         self.h2_enabled = spec.http2.enabled
         self.h2_streams = spec.http2.max_concurrent_streams

@@ -76,6 +76,10 @@ cdef class PassageDial(Dial):
     cdef int call_off(self) except -1
 
 
+cdef class PassageShare(ClientShare):   # members: Passage, of one listener
+    pass
+
+
 cdef class Passage(Timer):
     cdef:
         Engine engine

@@ -42,10 +42,9 @@ cdef class Passage(Timer):
         connection.counted = &engine.stat.globals[G_STREAM_RECEIVED]
         if self.client.kind == ADDRESS_NONE:
             connection.learn_end(False, &self.client)
-        if engine.closing or not self.listener.make_room(engine.wheel.now):
+        if engine.closing or not self.listener.make_room(self):
             return self.refuse(PE_TOO_MANY)
-        self.counted = True
-        self.listener.active += 1
+        self.listener.take_in(self)
         if self.listener.preamble and connection.wire is None and not self.listener.has_tls:
             self.state = PASSAGE_PREAMBLE
             self.silent_since = engine.wheel.now
@@ -81,6 +80,7 @@ cdef class Passage(Timer):
             inet_read_bytes(address, self.client.host)
             self.client.kind = ADDRESS_INET
             self.client.port = <uint16_t>port
+            self.listener.change_client(self)
         self.enter()
         return 0 if length == PREAMBLE_ABSENT else length
 
@@ -379,10 +379,7 @@ cdef class Passage(Timer):
         return log_passage(engine, alive)
 
     cdef int uncount(self) except -1:
-        if self.counted:
-            self.counted = False
-            self.listener.active -= 1
-        return 0
+        return self.listener.let_out(self) if self.counted else 0
 
     cdef int retire(self, int port) except -1:
         """Clients of a port have to show something else from now on: who was let in by what they had to show before has to come again."""

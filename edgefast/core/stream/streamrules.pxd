@@ -46,10 +46,15 @@ cdef class StreamListener:
         object silent           # OrderedDict by age: Passage of whom the PROXY protocol is awaited -> None
         object __weakref__
         DatagramRoom seats      # of UDP: its sessions
+        PassageShare places     # whose connections it has; None: places have not run out
 
     cdef int take(self, object spec) except -1
     cdef StreamRule find(self, bytes name)
-    cdef bint make_room(self, int64_t now) except -1
+    cdef bint make_room(self, Passage newcomer) except -1
+    cdef int take_in(self, Passage passage) except -1
+    cdef int change_client(self, Passage passage) except -1
+    cdef int let_out(self, Passage passage) except -1
+    cdef Passage to_close(self, Engine engine, bytes client)
 
 
 # The listeners of one port: of TCP one, of TLS one for each hostname, beside those of HTTPS.
@@ -68,7 +73,7 @@ cdef class StreamPort:
 
     cdef int arrange(self, list listeners, list https) except -1
     cdef object find(self, bytes name)
-    cdef Py_ssize_t room(self) except -1
+    cdef Py_ssize_t room(self, Engine engine, Py_ssize_t opening) except -1
 
 
 cdef class StreamTables:

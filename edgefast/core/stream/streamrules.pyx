@@ -103,19 +103,79 @@ cdef class StreamListener:
             found = self.rules.get(b"*." + rest)
         return found if found is not None else self.rules.get(b"*")
 
-    cdef bint make_room(self, int64_t now) except -1:
-        """A place for one more connection; who has kept the PROXY protocol waiting longest gives its own up."""
+    cdef bint make_room(self, Passage newcomer) except -1:
+        """A place for one more connection. If need be, the one that has kept the PROXY protocol waiting longest is closed, or one of the client
+        with most."""
+        cdef Engine engine = newcomer.engine
+        cdef PassageShare places
         cdef Passage oldest
         if self.active < self.max_connections:
             return True
-        if not self.silent:
+        if self.silent:
+            oldest = next(iter(self.silent))
+            if engine.wheel.now - oldest.silent_since >= HANDSHAKE_GRACE_MS:
+                oldest.refuse(PE_GAVE_WAY)
+                oldest.uncount()
+                return self.active < self.max_connections
+        oldest = self.to_close(engine, address_key(newcomer.client.host))
+        if oldest is None:
             return False
-        oldest = next(iter(self.silent))
-        if now - oldest.silent_since < HANDSHAKE_GRACE_MS:
-            return False
-        oldest.refuse(PE_GAVE_WAY)
-        oldest.uncount()
+        places = self.places  # which may be forgotten by that
+        places.make_way(oldest)
         return self.active < self.max_connections
+
+    cdef int take_in(self, Passage passage) except -1:
+        """It has a place."""
+        passage.counted = True
+        self.active += 1
+        return self.places.enter(address_key(passage.client.host), passage) if self.places is not None else 0
+
+    cdef int change_client(self, Passage passage) except -1:
+        """The PROXY protocol has said who it is."""
+        if self.places is not None and self.places.leave(passage):
+            self.places.enter(address_key(passage.client.host), passage)
+        return 0
+
+    cdef int let_out(self, Passage passage) except -1:
+        """It gives its place back."""
+        passage.counted = False
+        self.active -= 1
+        if self.places is not None:
+            self.places.leave(passage)
+            if <uint64_t>self.active * 4 < self.max_connections:
+                self.places = None
+        return 0
+
+    cdef Passage to_close(self, Engine engine, bytes client):
+        """The connection that gives way to one more of this client: a quiet one, or, of a client with more than twice as many, any. None:
+        there is none."""
+        cdef Passage passage
+        cdef int64_t now = engine.wheel.now
+        cdef uint32_t held
+        if self.places is None:
+            self.places = PassageShare.__new__(PassageShare)
+            for passage in engine.streams:
+                if passage.listener is self and passage.counted:
+                    self.places.enter(address_key(passage.client.host), passage)
+        held = self.places.held(client)
+        passage = self.places.first(held + 2, now - STREAM_QUIET_MS)
+        return passage if passage is not None else self.places.first(2 * held + 3, now)
+
+
+# Places of a listener's connections (EdgeProxy spec.stream.maxConnections), which client addresses share (upstream/clientshare.pyx).
+cdef class PassageShare(ClientShare):
+    cdef int64_t quiet_since(self, object member) except -2:
+        cdef Passage passage = <Passage>member
+        if passage.state == PASSAGE_OPEN:
+            return max(passage.idle_by - passage.listener.idle_timeout, <int64_t>0)
+        if passage.state == PASSAGE_PREAMBLE:
+            return passage.silent_since
+        return 0 if passage.state == PASSAGE_LEFT else -1
+
+    cdef int make_way(self, object member) except -1:
+        cdef Passage passage = <Passage>member
+        passage.uncount()
+        return passage.end(PE_GAVE_WAY)
 
 
 cdef class StreamPort:
@@ -146,12 +206,17 @@ cdef class StreamPort:
         self.has_tls = bool(self.listeners)
         return 0
 
-    cdef Py_ssize_t room(self) except -1:
-        """How many connections some listener of TLS may have besides."""
+    cdef Py_ssize_t room(self, Engine engine, Py_ssize_t opening) except -1:
+        """How many more connections some listener of TLS may have, beside so many that are opening. Those that clients with many would leave
+        to others count, too."""
         cdef StreamListener listener
         cdef Py_ssize_t most = 0
         for listener in self.listeners:
-            most = max(most, <Py_ssize_t>listener.max_connections - <Py_ssize_t>listener.active)
+            most = max(most, <Py_ssize_t>listener.max_connections - <Py_ssize_t>listener.active - opening)
+        if most <= 0:
+            for listener in self.listeners:
+                if listener.to_close(engine, b"") is not None:
+                    most = max(most, <Py_ssize_t>listener.places.ranks.first().count // 2)
         return most
 
     cdef object find(self, bytes name):

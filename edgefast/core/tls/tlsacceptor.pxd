@@ -8,7 +8,7 @@ cdef class TlsAcceptor(PortAcceptor):
         int64_t http_ms         # TlsWire.http_ms
         StreamPort streams      # who has names on the port besides HTTPS
 
-    cdef Py_ssize_t places(self) except -1
+    cdef Py_ssize_t places(self, const NetAddress *peer) except -1
 
 
 # A TLS client of a port with several kinds of listeners, until its name is known and what it has agreed on.

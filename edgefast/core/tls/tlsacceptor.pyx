@@ -6,7 +6,7 @@
 # the longer of both until its name is known.
 
 cdef class TlsAcceptor(PortAcceptor):
-    cdef Py_ssize_t places(self) except -1:
+    cdef Py_ssize_t places(self, const NetAddress *peer) except -1:
         """How many more may be in front of their hello, and how long; none where no listener is."""
         cdef Engine engine = self.engine
         cdef Handshakes handshakes = engine.handshakes
@@ -16,23 +16,22 @@ cdef class TlsAcceptor(PortAcceptor):
         self.http_ms = NEVER_MS
         if settings is not None and (self.port.listeners or not self.streams.has_tls):
             most = settings.max_connections
-            places = most - <Py_ssize_t>len(engine.connections)
+            places = places_left(engine, self.port, peer.host, <Py_ssize_t>len(handshakes.shaking))
             self.handshake_ms = self.http_ms = settings.head_timeout if settings.head_timeout < HANDSHAKE_MS else HANDSHAKE_MS
         if self.streams.has_tls:
             most = max(most, self.streams.max_connections)
-            places = max(places, self.streams.room())
+            places = max(places, self.streams.room(engine, <Py_ssize_t>len(handshakes.shaking)))
             self.handshake_ms = max(self.handshake_ms, self.streams.hello_timeout)
         if most == 0:
             return 0
         self.shaking_most = min(max(most // SHAKING_SHARE, SHAKING_LEAST), SHAKING_MOST)
-        places -= <Py_ssize_t>len(handshakes.shaking)
         if places <= 0 and handshakes.make_room(handshakes.shaking, len(handshakes.shaking)):  # who stalls after its hello
             places += 1
         return min(places, HANDSHAKES_MOST)
 
     cdef Session admit(self, const NetAddress *peer):
         cdef Engine engine = self.engine
-        cdef Py_ssize_t places = self.places()
+        cdef Py_ssize_t places = self.places(peer)
         cdef TlsArrival arrival
         self.client = peer[0]
         if places <= 0 or not engine.handshakes.make_room(engine.handshakes.silent, places):

@@ -272,6 +272,7 @@ cdef class Cluster(Pool):
             "bodies": len(self.bodies.holders) if self.bodies is not None else 0,
             "bodies_waiting": self.bodies.waiting if self.bodies is not None else 0,
             "slow_answers": len(self.answers.holders) if self.answers is not None else 0,
+            "long_streams": self.streams.count if self.streams is not None else 0,
             "endpoints": [
                 {
                     "address": (<Endpoint>e).text.decode(),

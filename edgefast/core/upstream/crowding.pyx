@@ -23,7 +23,7 @@ cdef class Crowding(Timer):
                 cluster.crowding = None
             return 0
         gone = self.make_room()
-        return self.engine.wheel.arm(self, self.engine.wheel.now + (TICK_MS if gone == SHARE_BURST else SHARE_LOOK_MS))
+        return self.engine.wheel.arm(self, self.engine.wheel.now + (TICK_MS if gone == SHARE_BURST or cluster.pending.most is not None and gone else SHARE_LOOK_MS))
 
     cdef int make_room(self) except -1:
         """Returns how many gave way."""
@@ -33,8 +33,12 @@ cdef class Crowding(Timer):
         cdef bytes address, most = None
         cdef size_t held = 0, keeps = crowded_at(cluster) // CROWD_PART
         cdef int left, gone = 0
-        if cluster.own[EF_SHARE_CONNECTIONS] < crowded_at(cluster) or (cluster.bodies is None and cluster.answers is None):
+        if cluster.own[EF_SHARE_CONNECTIONS] < crowded_at(cluster):
             return 0
+        if cluster.streams is not None:
+            gone = cut_lasting(cluster)
+        if gone or (cluster.bodies is None and cluster.answers is None):
+            return gone
         slow = self.find_slow()
         for address, found in slow.items():
             if <size_t>len(found) > held:

@@ -340,7 +340,7 @@ cdef class Pool(Timer):
     cdef void begin(self, UpstreamUser user, Endpoint endpoint) noexcept:
         """A try of the user's, on this endpoint."""
         user.endpoint = endpoint
-        user.chosen = True
+        user.chosen, user.waits_since = True, 0
         if user.counted:
             user.counted = False
             self.load[endpoint.index].active += 1

@@ -1,6 +1,7 @@
 # The files of this room, in the order in which they need one another.
 
 include "upstream/ranks.pyx"
+include "upstream/clientshare.pyx"
 include "upstream/line.pyx"
 include "upstream/turns.pyx"
 include "upstream/upstreamuser.pyx"

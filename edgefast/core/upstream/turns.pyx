@@ -26,6 +26,8 @@ cdef class Turns(Timer):
         self.switching += user.switches
         user.waiting = True
         user.line = line
+        if user.waits_since == 0:
+            user.waits_since = self.engine.wheel.now
         return 0
 
     cdef int leave(self, UpstreamUser user) except -1:

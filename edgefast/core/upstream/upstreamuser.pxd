@@ -11,6 +11,7 @@ cdef enum UpFailure:
     UP_REQUESTS = 7     # of a breaker: as many requests as may be are on their way
     UP_SHUT = 8         # of a breaker: there may be no connection at all
     UP_STARVED = 10     # of an interval: too many requests were repeats
+    UP_STREAMS = 11     # there is no place for one more long-lived stream
     UP_OTHERWISE = 9    # of who only wants to know how an endpoint is: not in this way; it may ask anew
 
 
@@ -39,6 +40,7 @@ cdef class UpstreamUser(Timer):
         bint probing        # it only wants to know how its endpoint is (probe.pyx)
         bint counted        # as a try of a cluster's, before it has an endpoint
         bint waiting
+        int64_t waits_since # ms; since then it waits for a connection; 0: it does not, or has one
         bint switches       # asks for a tunnel: not every connection can have one
         Line line           # where it waits; None: for its own connect, or not at all
         bint streams        # asks for a connection before its request is complete

@@ -159,7 +159,32 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     ] = None
     max_connections: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,
-        Meta(description="Client connections per worker; more are refused and counted."),
+        Meta(
+            description="Client connections of each port, per worker. When all are in use, a quiet "
+            "connection of the client address (IPv6: one /64) that has most is closed for an "
+            "address with fewer; other new ones are refused and counted."
+        ),
+    ] = None
+    stream_share: Annotated[
+        Annotated[int, Meta(ge=1, le=100)] | None,
+        Meta(
+            description="Percent of a backend's connections that long-lived streams (upgraded "
+            "connections, answers of more than a second) may hold. Past it, a stream of the client "
+            "address that has most ends for an address with fewer; other upgrades get 503."
+        ),
+    ] = None
+    max_streams: Annotated[
+        Annotated[int, Meta(ge=1, le=1000000)] | None,
+        Meta(
+            description="Long-lived streams of each port, per worker; past it as with streamShare."
+        ),
+    ] = None
+    address_streams: Annotated[
+        Annotated[int, Meta(ge=0, le=1000000)] | None,
+        Meta(
+            description="Long-lived streams that one client address (IPv6: one /64) may have on a "
+            "port, per worker; 503 for more upgrades. 0: any number."
+        ),
     ] = None
     max_requests_per_connection: Annotated[
         Annotated[int, Meta(ge=1, le=2147483647)] | None,

@@ -38,7 +38,11 @@ class ProxyStream(Element, frozen=True, kw_only=True):
     ] = None
     max_connections: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,
-        Meta(description="Connections; more are refused and counted."),
+        Meta(
+            description="Connections of a listener. When all are in use, one of the client address "
+            "(IPv6: one /64) that has most is closed for an address with fewer, the one that is "
+            "silent for longest first; other new ones are refused and counted."
+        ),
     ] = None
     max_sessions: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,

@@ -7,7 +7,9 @@ import struct
 
 import pytest
 
+from core.apart import apart, shift
 from core.stream.streams import (
+    Line,
     Place,
     connect,
     echo,
@@ -56,6 +58,40 @@ async def test_a_bound(world: World, settings: dict[str, int], end: str, counter
         await again.send(b"y")
         assert await again.take(1) == b"y"
         again.close()
+
+
+@apart(clock=True)
+async def test_one_address_that_has_all_connections_leaves_some_to_others(world: World) -> None:
+    """Its quiet ones first, the one that is silent for longest, then any while it has more than twice as many."""
+    port = await passing(world, max_connections=6)
+
+    async def come(source: str = "127.0.0.1") -> Line:
+        line = await connect(world, port, local_addr=(source, 0))
+        await line.send(b"x")
+        assert await line.take(1) == b"x"
+        return line
+
+    def gone(line: Line) -> bool:
+        return bool(line.writer.transport.is_closing())
+
+    held = [await come() for _ in range(6)]
+    others = [await come("127.0.0.2")]  # though none is quiet
+    await world.until(lambda: sum(map(gone, held)) == 1)
+    shift(2)
+    kept = next(line for line in held if not gone(line))
+    await kept.send(b"y")
+    assert await kept.take(1) == b"y"
+    others += [await come("127.0.0.2") for _ in range(2)]
+    await world.until(lambda: sum(map(gone, held)) == 3)
+    assert await is_refused(world, port)  # each of both has three
+    for line in (kept, *others):
+        await line.send(b"z")
+        assert await line.take(1) == b"z"
+    for line in (*held, *others):
+        line.close()
+    await world.until(lambda: world.engine.open_connections == 0)
+    ends = [line["end"] for line in world.lines()]
+    assert (ends.count("gave_way"), ends.count("too_many_connections")) == (3, 1)
 
 
 def preamble(address: str, version: int = 1) -> bytes:

@@ -125,3 +125,20 @@ async def test_nobody_gives_way_to_an_address_that_is_past_its_bound(world: Worl
     await world.until(lambda: world.counters["stream_refused_address_connections"] == 1)
     assert world.counters["stream_sessions_active"] == 16
     assert ended(world, "gave_way") == []
+
+
+async def test_a_flood_of_one_address_pushes_no_other_out_that_waits_for_an_answer(
+    world: World,
+) -> None:
+    there = await backend(world, None)
+    port = await passing(world, there.port, max_sessions=32)
+    waiting = client(world, port, "127.0.0.2")
+    waiting.send(b"first")
+    await world.until(lambda: world.counters["stream_sessions_active"] == 1)
+    for _ in range(100):
+        client(world, port).send(b"flood")
+    await world.until(lambda: world.counters["stream_sessions"] == 101)
+    there.word = b""
+    await ask(world, waiting, b"second")
+    assert world.counters["stream_sessions"] == 101
+    assert {line["client"] for line in ended(world, "gave_way")} == {"127.0.0.1"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import time
@@ -61,6 +62,23 @@ async def test_silent_connections_are_within_the_cap(world: World, site: Site) -
     assert world.counters["handshakes_failed_closed"] == world.counters["handshakes_failed"] == 4
     again = await world.tls_client(port, site.client(), "a.test")
     assert (await again.get(host="a.test")).status == 200
+
+
+async def test_idle_connections_of_one_address_leave_handshakes_to_others(
+    world: World, site: Site
+) -> None:
+    port = await serve(world, site, max_connections=4)
+    held = [await world.tls_client(port, site.client(), "a.test") for _ in range(4)]
+    for _ in range(2):
+        client = await world.tls_client(port, site.client(), "a.test", source="127.0.0.2")
+        assert (await client.get(host="a.test")).status == 200
+    for one in held[:2]:
+        await one.ending()
+    assert world.counters["connections_gave_way"] == 2
+    refused = connect(world, port, HELLO)
+    with contextlib.suppress(ConnectionResetError):
+        assert await ended(world, refused) == b""
+    assert world.counters["connections_refused"] == 1
 
 
 async def test_who_is_silent_for_long_makes_room(world: World, site: Site) -> None:

@@ -1,0 +1,4 @@
+# Long-lived streams of a port, or of a cluster.
+
+cdef class LongStreams(ClientShare):    # members: Exchange
+    pass

@@ -1,0 +1,101 @@
+# A bounded thing that client addresses share: who holds how much of it, and which member is closed first.
+#
+# In: members with their clients. Out: the member that gives way to one more of another client. The rule is one: the client with most goes
+# first, and of its members the one that has been quiet for longest. One client may hold everything while no other asks. A subclass says
+# since when a member is quiet, and how it gives way. Each call costs the same among few and many members: SHARE_CLIENTS clients are looked at, and
+# SHARE_LOOKS members of each, others the next time.
+
+cdef class ClientPart(Ranked):
+    def __cinit__(self):
+        self.members = OrderedDict()
+
+
+cdef class ClientShare:
+    def __cinit__(self):
+        self.parts = {}
+        self.owners = {}
+        self.ranks = Ranks.__new__(Ranks)
+
+    cdef int64_t quiet_since(self, object member) except -2:
+        """ms of the wheel; -1: it does not give way."""
+        raise NotImplementedError
+
+    cdef int make_way(self, object member) except -1:
+        """Close it, and let it leave at once."""
+        raise NotImplementedError
+
+    cdef int enter(self, object client, object member) except -1:
+        cdef ClientPart part = self.parts.get(client)
+        if part is None:
+            part = ClientPart.__new__(ClientPart)
+            part.client = client
+            self.parts[client] = part
+        part.members[member] = None
+        self.owners[member] = part
+        self.count += 1
+        if client is not None:
+            return self.ranks.up(part)
+        part.count += 1
+        return 0
+
+    cdef bint leave(self, object member) except -1:
+        """False: it was not here."""
+        cdef ClientPart part = self.owners.pop(member, None)
+        if part is None:
+            return False
+        del part.members[member]
+        self.count -= 1
+        if part.client is not None:
+            self.ranks.down(part)
+        else:
+            part.count -= 1
+        if part.count == 0:
+            del self.parts[part.client]
+        return True
+
+    cdef uint32_t held(self, object client) except? 0xFFFFFFFF:
+        """Members of this client; 0 for None, which may stand for many."""
+        cdef ClientPart part = self.parts.get(client) if client is not None else None
+        return part.count if part is not None else 0
+
+    cdef object first(self, uint32_t least, int64_t by):
+        """The member that gives way: of the clients that hold so many or more, those with most first; quiet at `by`. None: there is none."""
+        cdef int clients = SHARE_CLIENTS
+        cdef ClientPart part
+        for count in sorted(self.ranks.floors, reverse=True):
+            if <uint32_t>count < least:
+                return None
+            for part in self.ranks.floors[count]:
+                found = self.quietest(part, by)
+                if found is not None:
+                    return found
+                clients -= 1
+                if clients == 0:
+                    return None
+        return None
+
+    cdef object first_unknown(self, int64_t by):
+        """The same among the members without a client."""
+        cdef ClientPart part = self.parts.get(None)
+        return self.quietest(part, by) if part is not None else None
+
+    cdef object quietest(self, ClientPart part, int64_t by):
+        """Of SHARE_LOOKS members, which come last the next time."""
+        cdef object found = None
+        cdef int64_t since, least = 0
+        for member in list(islice(part.members, SHARE_LOOKS)):
+            part.members.move_to_end(member)
+            since = self.quiet_since(member)
+            if 0 <= since <= by and (found is None or since < least):
+                found, least = member, since
+        return found
+
+    cdef bint has_room(self, object client, uint32_t most, int64_t now) except -1:
+        """One more member of this client has a place among so many; if need be, one of a client that holds more has just given way."""
+        if self.count < most:
+            return True
+        found = self.first(self.held(client) + 2, now)
+        if found is None:
+            return False
+        self.make_way(found)
+        return self.count < most

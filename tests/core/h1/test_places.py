@@ -1,0 +1,161 @@
+"""Places of a port's connections: one address holds all it can, and another address is still served."""
+
+from __future__ import annotations
+
+import select
+
+import pytest
+
+from core.apart import apart, shift
+from core.backend import Backend, say
+from core.client import Client, make_request
+from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
+from core.h2.asking import Asker
+from core.world import World
+from edgefast import ir
+
+MOST = 8
+OTHER = "127.0.0.2"
+LATE = 100_000  # ms: longer than any test
+GET = [(b":method", b"GET"), (b":scheme", b"http"), (b":authority", b"test"), (b":path", b"/")]
+
+
+async def serve(world: World, backend: Backend, **http: object) -> int:
+    http = {"max_connections": MOST, "idle_timeout": LATE, "head_timeout": LATE, **http}
+    return await world.serve(make_fleet(make_listener(**http), make_cluster(backend.port)))
+
+
+def gave_way(world: World) -> int:
+    return world.counters["connections_gave_way"]
+
+
+async def hold(world: World, port: int, what: str, source: str = "127.0.0.1") -> Client:
+    """A connection that stays and costs its client nothing."""
+    client = await world.client(port, source=source)
+    if what == "half":
+        await client.send(b"GET / HT")
+    elif what == "h2":
+        assert (await Asker(client).ask(GET)).status == 200
+    elif what == "used":
+        assert (await client.get()).status == 200
+    return client
+
+
+def closed(clients: list[Client]) -> int:
+    """How many of them have something to read, which is their end."""
+    return len(select.select([client.sock for client in clients], [], [], 0)[0])
+
+
+@pytest.mark.parametrize("what", ["silent", "half", "used", "h2"])
+async def test_quiet_connections_of_the_address_with_most_are_closed(
+    what: str, world: World
+) -> None:
+    port = await serve(world, await world.backend(say("x")))
+    held = [await hold(world, port, what) for _ in range(MOST)]
+    await world.until(lambda: world.counters["connections_active"] == MOST)
+    others = []
+    for number in range(MOST // 2):
+        others.append(await world.client(port, source=OTHER))
+        assert (await others[-1].get()).status == 200
+        assert gave_way(world) == number + 1
+    refused = [await world.client(port, source=one) for one in ("127.0.0.1", OTHER)]
+    for client in refused:  # each of both has as many as the other one
+        await client.ending()
+    assert world.counters["connections_refused"] == 2
+    for client in others:
+        assert (await client.get()).status == 200
+    assert gave_way(world) == MOST // 2
+    assert closed(held) == MOST // 2
+
+
+async def test_an_attack_that_goes_on(world: World) -> None:
+    """One address opens connections as fast as it can; the other one's requests are all answered, each on a new connection."""
+    port = await serve(world, await world.backend(say("x")))
+    for _ in range(20):
+        crowd = [await world.client(port) for _ in range(MOST + 2)]
+        client = await world.client(port, source=OTHER)
+        assert (await client.get()).status == 200
+        client.close()
+        for one in crowd[MOST // 2 :]:
+            one.reset()
+
+
+async def test_a_request_that_its_backend_keeps_waiting_stays(world: World) -> None:
+    backend = await world.backend()
+    port = await serve(world, backend, max_connections=3)
+    busy = [await world.client(port) for _ in range(3)]
+    for client in busy:
+        await client.send(make_request())
+    calls = await backend.calls(3)
+    await (await world.client(port, source=OTHER)).ending()
+    assert (gave_way(world), world.counters["connections_refused"]) == (0, 1)
+    for call in calls:
+        call.reply(b"x")
+    assert [(await one.response()).status for one in busy] == [200] * 3
+
+
+@apart(clock=True)
+async def test_slow_posts_of_one_address_give_way(world: World) -> None:
+    port = await serve(world, await world.backend(say("x")))
+    crowd = [await world.client(port) for _ in range(MOST)]
+    before = world.counters["requests_active"]
+    for client in crowd:
+        await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 900000\r\n\r\nx")
+    await world.until(lambda: world.counters["requests_active"] == before + MOST)
+    shift(6)
+    other = await world.client(port, source=OTHER)
+    assert (await other.get()).status == 200
+    assert gave_way(world) == 1
+    for client in crowd:
+        client.reset()
+
+
+@apart(clock=True)
+async def test_where_each_address_has_one_the_quietest_gives_way(world: World) -> None:
+    port = await serve(world, await world.backend(say("x")), max_connections=3)
+    held = [await hold(world, port, "used", f"127.0.0.{number}") for number in (11, 12, 13)]
+    await (await world.client(port, source=OTHER)).ending()
+    shift(0.9)
+    assert (await held[0].get()).status == 200
+    shift(0.9)
+    client = await world.client(port, source=OTHER)
+    assert (await client.get()).status == 200
+    await held[1].ending()
+    assert (await held[0].get()).status == 200
+    assert gave_way(world) == 1
+
+
+async def test_each_port_has_places_of_its_own(world: World) -> None:
+    backend = await world.backend(say("x"))
+    listeners = [
+        make_listener(name, port=number, max_connections=MOST)
+        for name, number in (("ns/gw/one", 80), ("ns/gw/two", 81))
+    ]
+    hosts = [make_host(make_rule(), listener=one.name) for one in listeners]
+    world.apply(make_fleet(*listeners, *hosts, make_cluster(backend.port)))
+    one, two = await world.listen(80), await world.listen(81)
+    for _ in range(MOST):
+        await hold(world, one, "used")
+    client = await world.client(two)
+    assert (await client.get()).status == 200
+    assert gave_way(world) == 0
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_a_client_is_who_the_proxy_protocol_says(trusted: bool, world: World) -> None:
+    cidrs = ("127.0.0.0/8",) if trusted else ()
+    address = ir.ClientAddress(proxy_protocol="required", trusted_cidrs=cidrs)
+    port = await serve(world, await world.backend(say("x")), client_address=address)
+
+    async def come(source: str) -> Client:
+        client = await world.client(port)
+        line = f"PROXY TCP4 {source} 127.0.0.1 4711 80\r\n".encode()
+        await client.send(line + make_request())
+        assert (await client.response()).status == 200
+        return client
+
+    held = [await come("192.0.2.1") for _ in range(MOST)]
+    for _ in range(2):
+        await come("192.0.2.2")
+    await world.until(lambda: world.counters["connections_active"] == MOST)
+    assert (gave_way(world), closed(held)) == (2, 2)
