@@ -135,8 +135,10 @@ class Passwords:
         native = self._is_native(job)
         lane = self._native if native else self._slow
         try:
-            for kind in {native, native and len(job.hashes) == 1}:
-                self._start(native=kind)
+            if native:
+                self._start(native=True)
+            if not native or len(job.hashes) > 1:
+                self._start(native=False)
             lane.add(job)
             self._hand_out(native=native)
         except (OSError, RuntimeError) as problem:  # no thread, no memory
