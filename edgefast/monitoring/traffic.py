@@ -211,6 +211,7 @@ TRAFFIC = (
                     (_sum("edgefast_connections_tls_total"), "of these with TLS"),
                     (_sum("edgefast_http2_connections_total"), "of these with HTTP/2"),
                     (_sum("edgefast_connections_refused_total"), "refused"),
+                    (_sum("edgefast_connections_gave_way_total"), "closed for other clients"),
                     (_sum("edgefast_handshakes_failed_total"), "handshakes failed"),
                     (_sum("edgefast_proxy_protocol_refused_total"), "without PROXY protocol"),
                 ),

@@ -289,6 +289,7 @@ async def test_dump_says_what_is_applied(world: World) -> None:
         "bodies": 0,
         "bodies_waiting": 0,
         "slow_answers": 0,
+        "long_streams": 0,
         "endpoints": [
             {
                 "address": f"127.0.0.1:{backend.port}",

@@ -242,6 +242,7 @@ def test_every_name_has_its_scene() -> None:
     spans = {"spans_recorded", "spans_dropped"}  # test_trace.py
     slow = {"bodies_gave_way", "bodies_not_gathered", "answers_gave_way"}  # test_slow_*.py
     slow.add("pending_gave_way")  # test_pending_clients.py
+    slow |= {"connections_gave_way", "streams_gave_way"}  # test_places.py, test_long_streams.py
     slow |= {name for name in GLOBALS if name.startswith("health_checks")}  # test_checks.py
     faults = {"faults"}  # test_faults.py
     injected = {"faults_delayed", "faults_aborted"}  # guard/test_fault.py
