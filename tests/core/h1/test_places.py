@@ -144,7 +144,9 @@ async def test_each_port_has_places_of_its_own(world: World) -> None:
 @pytest.mark.parametrize("trusted", [False, True])
 async def test_a_client_is_who_the_proxy_protocol_says(trusted: bool, world: World) -> None:
     cidrs = ("127.0.0.0/8",) if trusted else ()
-    address = ir.ClientAddress(proxy_protocol="required", trusted_cidrs=cidrs)
+    address = ir.ClientAddress(
+        proxy_protocol="required", trusted_cidrs=cidrs, proxy_senders=("127.0.0.0/8",)
+    )
     port = await serve(world, await world.backend(say("x")), client_address=address)
 
     async def come(source: str) -> Client:
