@@ -48,3 +48,11 @@ def _own_logging() -> Iterator[None]:
         logger.handlers[:] = handlers
         logger.propagate = propagate
         logger.setLevel(level)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _end_of_kept_gateways() -> Iterator[None]:
+    """Gateways that tests of the harness in tests/wire pass on live as long as the tests."""
+    yield
+    if harness := sys.modules.get("wire.harness.site"):
+        harness.end_kept()
