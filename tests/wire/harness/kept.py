@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 __all__ = ["ATTRIBUTES", "borrow", "counters", "end_all", "give_back"]
@@ -38,9 +39,10 @@ def give_back(process: dict[str, Any]) -> bool:
 
 
 def end_all(end: Callable[[dict[str, Any]], None]) -> None:
-    """End every process that waits."""
-    while _idle:
-        end(_idle.pop())
+    """End every process that waits, also when the end of one of them is a bad one."""
+    with ExitStack() as stack:
+        while _idle:
+            stack.callback(end, _idle.pop())
 
 
 def counters(page: str) -> dict[str, float]:

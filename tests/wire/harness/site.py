@@ -88,9 +88,9 @@ def end_kept() -> None:
     def end(process: dict[str, Any]) -> None:
         gateway = Gateway([])
         vars(gateway).update(process)
-        start = (gateway.folder / "err").stat().st_size
+        gateway._begin = gateway._log_sizes()
+        gateway._log_start = gateway._begin[1]
         gateway.stop()
-        gateway._log_start = start
         gateway.check_log()
         gateway.remove()
 
