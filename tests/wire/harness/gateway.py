@@ -155,7 +155,6 @@ class Gateway:
         """Write the objects, start the process, wait until it serves."""
         self.write()
         command = [sys.executable, "-m", "edgefast.cli.main", "run", "-f", str(self.file)]
-        command += ["--settle-time", "0"]
         command += ["--workers", str(self.workers), "--state-dir", str(self.folder / "state")]
         for name in ("admin", "ready", "metrics"):
             host, port = getattr(self, name)
@@ -164,7 +163,7 @@ class Gateway:
             command += ["--bind", address]
         with open(self.folder / "out", "ab") as out, open(self.folder / "err", "ab") as err:
             self._process = subprocess.Popen(
-                [*self._prefix, *command, *self._arguments],
+                [*self._prefix, *command, "--settle-time", "0", *self._arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
