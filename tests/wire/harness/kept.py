@@ -1,4 +1,4 @@
-"""Processes of gateways that go on from one test to the next: a start costs a second of CPU, an apply some milliseconds.
+"""Processes of gateways that go on from one test to the next: a start and a stop cost 0.6 s of CPU, an apply some milliseconds.
 
 In: what `Gateway` knows of its process, at the end of a test that found nothing wrong. Out: the same for the next test, with the counters
 and the sizes of the logs at that time, so that `metric`, `log` and `access_log` begin with the test. Must never: pass a process on whose
