@@ -29,6 +29,10 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Example]:
         made = ["shop-cert=shop.example.com", "api-cert=api.example.com"]
         script = [sys.executable, str(EXAMPLES / "make_cert.py"), *made]
         more[0].write_bytes(subprocess.run(script, check=True, capture_output=True).stdout)
+    if name == "tracing.yaml":  # the exporter keeps its connection to a collector that has ended
+        with Example(name, tmp_path, more) as example:
+            yield example
+        return
     gateway = Gateway([])
     gateway.text_log = True
     with gateway, Example(name, tmp_path, more, gateway) as example:
