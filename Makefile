@@ -51,7 +51,7 @@ run: $(VENV)/.run build/.native ## the gateway on FILE=examples/quickstart.yaml,
 setup: $(VENV)/.dev build/.native build/.test-packages build/.cluster-packages ## what all suites need; each of them does its part by itself
 
 test: $(VENV)/.dev build/.native build/.test-packages lint ## every check and every test
-	@$(BIN)/pytest -n $(JOBS) $(ARGS) </dev/null
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS) </dev/null
 
 lint: $(VENV)/.dev ## formatting, types, import contracts, C warnings
 	@$(BIN)/ruff format --check --quiet .

@@ -276,6 +276,7 @@ async def main() -> int:
         print(f"origin {place.service} listens on {place}", flush=True)
     if options.run:
         return await run_beside(command)
+    print("origins are ready", flush=True)
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

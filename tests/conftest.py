@@ -48,3 +48,13 @@ def _own_logging() -> Iterator[None]:
         logger.handlers[:] = handlers
         logger.propagate = propagate
         logger.setLevel(level)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _end_of_kept_gateways() -> Iterator[None]:
+    """Gateways that tests of the harness in tests/wire pass on live as long as the tests."""
+    yield
+    if "wire.harness.kept" in sys.modules:
+        from wire.harness.site import end_kept
+
+        end_kept()

@@ -84,3 +84,22 @@ def test_a_broken_file_is_wrong_usage(started: Started, config: str, line: str) 
     assert outcome.status == 2
     assert line in outcome.err
     assert started.settings == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--bind", "localhost"), "not an IPv4 or IPv6 address"),
+        (("--workers", "0"), "--workers"),
+        (("--log-level", "loud"), "--log-level"),
+        (("--access-log", "/no/such/folder/x.log"), "No such file or directory"),
+        (("--access-log", "/dev"), "--access-log"),
+    ],
+)
+def test_a_wrong_flag_is_wrong_usage(
+    started: Started, arguments: tuple[str, str], part: str
+) -> None:
+    outcome = started.run("", *arguments)
+    assert outcome.status == 2
+    assert part in outcome.err
+    assert started.settings == []

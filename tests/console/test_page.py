@@ -58,8 +58,8 @@ def origin() -> Iterator[RecordingOrigin]:
 
 
 @pytest.fixture
-def site(origin: RecordingOrigin) -> Iterator[Site]:
-    """A proxy with some routes, one of them broken."""
+def site(origin: RecordingOrigin, request: pytest.FixtureRequest) -> Iterator[Site]:
+    """A proxy with some routes, one of them broken; a test of what has changed has one of its own."""
     objects = [
         *make.service("web", [("127.0.0.1", origin.port)]),
         *(
@@ -73,7 +73,9 @@ def site(origin: RecordingOrigin) -> Iterator[Site]:
         make.route("lost", [make.rule("missing", matches=[make.path("/lost")])], ["h0.shop.test"]),
         *evil_objects(),
     ]
-    with Site(objects) as one:
+    one = Site(objects)
+    one.alone = "change" in request.node.name
+    with one:
         yield one
 
 

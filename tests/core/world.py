@@ -332,6 +332,8 @@ class World:
             accepting.stop()
         for client in self._clients:
             client.close()
+        for sock in self._holds:
+            sock.close()
         await self.until(lambda: self.engine.open_connections == 0, "clients are gone")
         await self.settle()
         self.engine.close(0)

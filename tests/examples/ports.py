@@ -26,6 +26,10 @@ class Ports:
             self._chosen[key] = free_port()
         return self._chosen[key]
 
+    def choose(self, fixed: int, port: int) -> None:
+        """Take this port for a fixed one."""
+        self._chosen[str(fixed)] = port
+
     def replace(self, text: str) -> str:
         """The text with free ports."""
         return _FIXED.sub(lambda match: str(self[match[1]]), text)

@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from examples.ports import Ports
+from wire.harness.gateway import Gateway
 from wire.harness.programs import ALONE
 
 ROOT = Path(__file__).parents[2]
@@ -50,8 +53,19 @@ def read_promises(text: str) -> list[Promise]:
 class Example:
     """Use as a context manager; the origins and the gateway run inside it."""
 
-    def __init__(self, name: str, folder: Path, more: tuple[Path, ...] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        more: tuple[Path, ...] = (),
+        gateway: Gateway | None = None,
+    ) -> None:
+        """`gateway`: a running one that serves the example, instead of one of its own."""
         self.ports = Ports()
+        self._gateway = gateway
+        if gateway is not None:
+            for fixed, (_, port) in ((19000, gateway.admin), (19001, gateway.metrics)):
+                self.ports.choose(fixed, port)
         self.folder = folder
         self.file = folder / name
         text = (
@@ -66,27 +80,15 @@ class Example:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Example:
-        command = [sys.executable, str(EXAMPLES / "origin.py"), str(self.file), "--run", "--"]
-        command += [
-            sys.executable,
-            "-m",
-            "edgefast.cli.main",
-            "run",
-            "-f",
-            str(self.file),
-            "--workers",
-            "1",
-        ]
-        for path in self._more:
-            command += ["-f", str(path)]
-        for name, fixed in (("admin", 19000), ("metrics", 19001), ("ready", 19003)):
-            command += [f"--{name}", f"127.0.0.1:{self.ports[fixed]}"]
-        command += ["--min-drain", "0", "--drain-timeout", "2", "--settle-time", "0"]
+        command = [sys.executable, str(EXAMPLES / "origin.py"), str(self.file)]
+        command += self._run_command() if self._gateway is None else []
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
         try:
+            if self._gateway is not None:
+                self._gateway.apply(self._objects())
             self._wait_ready(self._process)
         except BaseException:
             self.__exit__()
@@ -102,12 +104,34 @@ class Example:
             self._process.kill()
             self._process.wait(20)
 
+    def _run_command(self) -> list[str]:
+        command = ["--run", "--", sys.executable, "-m", "edgefast.cli.main", "run"]
+        command += ["--workers", "1", "-f", str(self.file)]
+        for path in self._more:
+            command += ["-f", str(path)]
+        for name, fixed in (("admin", 19000), ("metrics", 19001), ("ready", 19003)):
+            command += [f"--{name}", f"127.0.0.1:{self.ports[fixed]}"]
+        return [*command, "--min-drain", "0", "--drain-timeout", "2", "--settle-time", "0"]
+
+    def _objects(self) -> list[dict[str, Any]]:
+        """What the files have, but for the class, which a gateway of the harness has already."""
+        found = [
+            one
+            for path in (self.file, *self._more)
+            for one in yaml.safe_load_all(path.read_text())
+            if one and one["kind"] != "GatewayClass"
+        ]
+        return found
+
     def _wait_ready(self, process: subprocess.Popen[bytes]) -> None:
         end = time.monotonic() + DEADLINE
         while True:
             assert process.poll() is None, f"ended with {process.returncode}:\n{self.log}"
             try:
-                if get(self.ports[19003], "/ready")[0] == 200:
+                if self._gateway is None:
+                    if get(self.ports[19003], "/ready")[0] == 200:
+                        return
+                elif "origins are ready" in self.log:
                     return
             except OSError:
                 pass
@@ -117,7 +141,8 @@ class Example:
     @property
     def log(self) -> str:
         """All output of the gateway and the origins."""
-        return (self.folder / "log").read_text(errors="replace")
+        said = (self.folder / "log").read_text(errors="replace")
+        return said if self._gateway is None else said + self._gateway.log_tail()
 
 
 def get(port: int, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes]:

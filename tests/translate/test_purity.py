@@ -50,8 +50,8 @@ def test_same_input_same_bytes_and_input_unchanged(path: Path) -> None:
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize("seed", range(3))
-def test_order_of_objects_does_not_matter(seed: int) -> None:
+def test_order_of_objects_does_not_matter() -> None:
+    chooser = random.Random(1)
     for path in CASES:
         found = read_input(path)
         items = [
@@ -61,7 +61,7 @@ def test_order_of_objects_does_not_matter(seed: int) -> None:
             for key, one in getattr(found.snapshot, name).items()
         ]
         items += found.snapshot.namespaces.values()
-        random.Random(seed).shuffle(items)
+        chooser.shuffle(items)
         again = msgspec.structs.replace(Snapshot.of(items), pods=found.snapshot.pods)
         shuffled = translate(again, found.case.settings)
         straight = translate(found.snapshot, found.case.settings)

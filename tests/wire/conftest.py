@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from wire.harness.gateway import LIVE
-from wire.harness.site import end_shared
 
 FOLDER = Path(__file__).parent
 
@@ -28,10 +27,3 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     if report.failed:  # type: ignore[attr-defined]
         report.sections += [(one.title, one.log_tail()) for one in LIVE]  # type: ignore[attr-defined]
     return report
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _end_of_shared_process() -> Iterator[None]:
-    """The process behind `shared` lives as long as the tests."""
-    yield
-    end_shared()

@@ -18,8 +18,13 @@ ASK = (
 )
 
 
-@pytest.mark.parametrize("count", [1300, pytest.param(3 * CONNECTIONS, marks=pytest.mark.heavy)])
-@pytest.mark.parametrize("reads", [False, True], ids=["silent", "drips"])
+@pytest.mark.parametrize(
+    ("count", "reads"),
+    [
+        (1300, True),
+        *(pytest.param(3 * CONNECTIONS, reads, marks=pytest.mark.heavy) for reads in (False, True)),
+    ],
+)
 def test_slow_readers_starve_nobody(count: int, reads: bool) -> None:
     """There are more of them than a worker has connections to the backend."""
     with LargeOrigin() as origin, descriptors(count * 4 + 500), ExitStack() as stack:

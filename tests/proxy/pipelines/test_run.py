@@ -99,24 +99,6 @@ def test_reload_and_problems_that_come_and_go(start: Start, tmp_path: Path) -> N
     run.until(lambda: run.dump()["problems"] == [], "end of the problems")
 
 
-def test_ports_come_and_go(start: Start, tmp_path: Path) -> None:
-    first, second = free_port(), free_port()
-    file = tmp_path / "a.yaml"
-    save(file, gateway_class(), gateway(first), route("v1"))
-    run = start("-f", str(file), "--workers", "1")
-    run.wait_ready()
-    save(file, gateway_class(), gateway(first, second), route("v1"))
-    run.until(lambda: mark_of(second) == "v1", "second port")
-    save(file, gateway_class(), gateway(second), route("v2"))
-    run.until(lambda: mark_of(second) == "v2", "reload")
-
-    def closed() -> bool:
-        with socket.socket() as sock:
-            return sock.connect_ex(("127.0.0.1", first)) != 0
-
-    run.until(closed, "closed port")
-
-
 def test_a_taken_port_is_a_problem_and_the_others_go_on(start: Start, tmp_path: Path) -> None:
     other, port = taken()
     free = free_port()
@@ -147,22 +129,6 @@ def test_missing_files_are_exit_1_and_name_them(start: Start, tmp_path: Path) ->
     run = start("-f", str(tmp_path / "missing.yaml"), "--workers", "1")
     assert run.process.wait(60) == 1
     assert "missing.yaml:1 Invalid cannot be read: No such file" in run.said
-
-
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (("--bind", "localhost"), "not an IPv4 or IPv6 address"),
-        (("--workers", "0"), "--workers"),
-        (("--log-level", "loud"), "--log-level"),
-        (("--access-log", "/no/such/folder/x.log"), "No such file or directory"),
-        (("--access-log", "/dev"), "--access-log"),
-    ],
-)
-def test_wrong_usage_is_exit_2(start: Start, arguments: tuple[str, str], part: str) -> None:
-    run = start("-f", "x.yaml", *arguments)
-    assert run.process.wait(60) == 2
-    assert part in run.said
 
 
 def test_an_admin_address_that_is_taken_names_its_option(start: Start, tmp_path: Path) -> None:

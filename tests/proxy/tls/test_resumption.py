@@ -8,7 +8,6 @@ import socket
 import ssl
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,52 +97,52 @@ def objects(*ports: int, **validated: int) -> list[Any]:
     return [gateway_class(), made, route("v1"), tls_secret(CERTIFICATE)]
 
 
-@pytest.fixture(params=VERSIONS, ids=["1.2", "1.3"])
-def version(request: pytest.FixtureRequest) -> Iterator[ssl.TLSVersion]:
-    return request.param  # type: ignore[no-any-return]
-
-
-def test_at_any_worker_after_its_death_and_after_a_take_over(
-    start: Start, tmp_path: Path, version: ssl.TLSVersion
-) -> None:
+def test_at_any_worker_after_its_death_and_after_a_take_over(start: Start, tmp_path: Path) -> None:
     port = free_port()
     save(tmp_path / "o.yaml", *objects(port))
     one: Process = start("-f", str(tmp_path / "o.yaml"), "--workers", "2")
     one.wait_ready()
-    client = Client(version)
-    session, resumed = client.visit(port)
-    assert not resumed
-    # The kernel gives connections to either worker.
-    assert all(client.resumes(port, session) for _ in range(16))
+    clients = [Client(version) for version in VERSIONS]
+    visits = [client.visit(port) for client in clients]
+    assert not any(resumed for _, resumed in visits)
+
+    def all_resume(times: int) -> bool:
+        return all(
+            client.resumes(port, session)
+            for client, (session, _) in zip(clients, visits, strict=True)
+            for _ in range(times)
+        )
+
+    assert all_resume(16)  # the kernel gives connections to either worker
     first = one.workers()
     for pid in first:
         os.kill(pid, 9)
     one.until(lambda: len(set(one.workers()) - set(first)) == 2, "two other workers")
-    one.until(lambda: client.visit(port), "an answer")
-    assert all(client.resumes(port, session) for _ in range(8))
+    one.until(lambda: clients[0].visit(port), "an answer")
+    assert all_resume(8)
     start("-f", str(tmp_path / "o.yaml"), "--workers", "2", "--take-over", after=one)
     assert one.process.wait(90) == 0, one.said
-    assert all(client.resumes(port, session) for _ in range(8))
+    assert all_resume(8)
 
 
-def test_a_stop_and_a_start_throw_the_keys_away(
-    start: Start, tmp_path: Path, version: ssl.TLSVersion
-) -> None:
+def test_a_stop_and_a_start_throw_the_keys_away(start: Start, tmp_path: Path) -> None:
     """What docs/operations.md says to do about keys that others may know."""
     port = free_port()
     save(tmp_path / "o.yaml", *objects(port))
     one: Process = start("-f", str(tmp_path / "o.yaml"), "--workers", "2")
     one.wait_ready()
-    client = Client(version)
-    session, _ = client.visit(port)
-    assert client.resumes(port, session)
+    clients = [Client(version) for version in VERSIONS]
+    sessions = [client.visit(port)[0] for client in clients]
+    for client, session in zip(clients, sessions, strict=True):
+        assert client.resumes(port, session)
     assert one.stop() == 0
     start("-f", str(tmp_path / "o.yaml"), "--workers", "2", after=one).wait_ready()
-    fresh = session
-    for _ in range(8):
-        fresh, resumed = client.visit(port, session)
-        assert not resumed
-    assert client.resumes(port, fresh)
+    for client, session in zip(clients, sessions, strict=True):
+        fresh = session
+        for _ in range(8):
+            fresh, resumed = client.visit(port, session)
+            assert not resumed
+        assert client.resumes(port, fresh)
 
 
 def test_whoever_used_a_ticket_of_1_3_gets_the_next(start: Start, tmp_path: Path) -> None:
@@ -159,14 +158,17 @@ def test_whoever_used_a_ticket_of_1_3_gets_the_next(start: Start, tmp_path: Path
         session = after
 
 
-def test_never_where_another_rule_holds(
-    start: Start, tmp_path: Path, version: ssl.TLSVersion
-) -> None:
+def test_never_where_another_rule_holds(start: Start, tmp_path: Path) -> None:
     free, same, asks, others = (free_port() for _ in range(4))
     found = objects(free, same, asks, others, clients=asks, others=others)
     bundles = authority("clients", CLIENTS.bundle), authority("others", OTHERS.bundle)
     save(tmp_path / "o.yaml", *found, *bundles)
     start("-f", str(tmp_path / "o.yaml")).wait_ready()
+    for version in VERSIONS:
+        check_rules(version, free, same, asks, others)
+
+
+def check_rules(version: ssl.TLSVersion, free: int, same: int, asks: int, others: int) -> None:
     known = {
         free: Client(version),
         same: Client(version),
@@ -186,24 +188,28 @@ def test_never_where_another_rule_holds(
 
 
 def test_never_where_clients_are_verified_whatever_their_authorities(
-    start: Start, tmp_path: Path, version: ssl.TLSVersion
+    start: Start, tmp_path: Path
 ) -> None:
     port = free_port()
     found = objects(port, clients=port)
     save(tmp_path / "o.yaml", *found, authority("clients", CLIENTS.bundle))
     run = start("-f", str(tmp_path / "o.yaml"))
     run.wait_ready()
-    client, other = Client(version, CLIENTS), Client(version, OTHERS)
-    session, _ = client.visit(port)
-    assert not client.resumes(port, session)
+    clients = [Client(version, CLIENTS) for version in VERSIONS]
+    other = Client(VERSIONS[-1], OTHERS)
+    sessions = [client.visit(port)[0] for client in clients]
+    for client, session in zip(clients, sessions, strict=True):
+        assert not client.resumes(port, session)
     save(tmp_path / "o.yaml", *found, authority("clients", OTHERS.bundle))
     run.until(lambda: other.visit(port), "the other authorities")
-    with pytest.raises(OSError):
-        client.visit(port, session)
+    for client, session in zip(clients, sessions, strict=True):
+        with pytest.raises(OSError):
+            client.visit(port, session)
     both = CLIENTS.bundle + OTHERS.bundle
     save(tmp_path / "o.yaml", *found, authority("clients", both))
-    run.until(lambda: client.visit(port), "both authorities")
-    assert not client.resumes(port, session)
+    run.until(lambda: clients[0].visit(port), "both authorities")
+    for client, session in zip(clients, sessions, strict=True):
+        assert not client.resumes(port, session)
 
 
 def test_a_staple_of_the_secret_comes_with_the_handshake(start: Start, tmp_path: Path) -> None:

@@ -24,20 +24,20 @@ from typing import Any, Self
 
 import yaml
 
+from wire.harness import kept, proc
 from wire.harness import objects as make
-from wire.harness import proc
 from wire.harness.client import Address, Client, NoResponse
 from wire.harness.ports import free_port
 
 START = 90.0  # seconds: ceiling for a start on a busy machine with sanitizers
-MEMORY = (
-    256 << 20
-)  # bytes a worker may hold when all is over: a ceiling against leaks, not a measure
+# Bytes a worker may hold when all is over: a ceiling against leaks, not a measure.
+MEMORY = 256 << 20
 _BAD = re.compile(
     r"Traceback \(most recent|Exception ignored|never retrieved|exception was never|"
     r"Error in |Unhandled|AddressSanitizer|runtime error:|Segmentation|core dumped|"
     r"callback failed|AssertionError|\bpanic\b",
 )
+_USUAL = ["--min-drain", "0", "--drain-timeout", "2"]
 LIVE: list[Gateway] = []  # those that run, each once: for the log section of failed tests
 
 
@@ -45,6 +45,7 @@ class Gateway:
     """Use as a context manager. `port("void")` and `admin` are always there."""
 
     strict = True  # header rules of the product are checked on what it forwards
+    alone = False  # needs a process of its own, which no other test has used
 
     def __init__(
         self,
@@ -78,33 +79,82 @@ class Gateway:
         self._process: subprocess.Popen[bytes] | None = None
         self._first_workers: list[int] = []
         self._log_start = 0
+        self._begin = (0, 0)  # sizes of the logs when this test got the process
+        self._counters: dict[str, float] = {}  # their values at that time
+        self._own_folder = self.folder
 
     # --- life -----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        self.start()
+        if self._may_share() and (process := kept.borrow(self.workers)):
+            self._adopt(process)
+        else:
+            self.start()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
+        kept_on = False
         try:
             if kind is None:
                 self.check()
+                kept_on = self._may_share() and not self.workers_may_die and self._give_back()
         finally:
-            self.stop()
-        if kind is None:
-            self._log_start = 0
+            if not kept_on:
+                self.stop()
+        if kind is None and not kept_on:
+            self._log_start = self._begin[1]
             self.check_log()
             self.remove()
+
+    def _may_share(self) -> bool:
+        """Whether its process is started with the usual options."""
+        usual = self._bind == ("127.0.0.1",) and self.file.suffix == ".yaml"
+        return usual and not (self.alone or self._prefix) and self._arguments == _USUAL
+
+    def _adopt(self, process: dict[str, Any]) -> None:
+        """Serve the objects from the process of an earlier test."""
+        vars(self).update(process)
+        LIVE.append(self)
+        try:
+            said = self._log_sizes()[1]
+            self._counters = kept.counters(self.get(self.metrics, "/metrics")[1].decode())
+            self.apply(self.objects)
+            # The last line of the access log may be in the making.
+            self._begin = (self.folder / "out").read_bytes().rfind(b"\n") + 1, said
+        except BaseException:
+            self.stop()
+            raise
+        self.begin_watch()
+
+    def _give_back(self) -> bool:
+        """Leave the process to a later test."""
+        if max(map(proc.resident_bytes, self.worker_pids)) > MEMORY // 2:
+            return False
+        self._log_start = self._begin[1]
+        self.check_log()
+        self.write([])
+        if not kept.give_back({name: getattr(self, name) for name in kept.ATTRIBUTES}):
+            return False
+        LIVE.remove(self)
+        self._process = None
+        if self._own_folder != self.folder:
+            shutil.rmtree(self._own_folder, ignore_errors=True)
+        return True
+
+    def _log_sizes(self) -> tuple[int, int]:
+        """Bytes of standard output and of standard error so far."""
+        out, err = ((self.folder / name).stat().st_size for name in ("out", "err"))
+        return out, err
 
     def remove(self) -> None:
         """Delete objects, state and logs; after failures they are kept."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self._own_folder, ignore_errors=True)
 
     def start(self) -> None:
         """Write the objects, start the process, wait until it serves."""
         self.write()
         command = [sys.executable, "-m", "edgefast.cli.main", "run", "-f", str(self.file)]
-        command += ["--settle-time", "0"]
         command += ["--workers", str(self.workers), "--state-dir", str(self.folder / "state")]
         for name in ("admin", "ready", "metrics"):
             host, port = getattr(self, name)
@@ -113,12 +163,13 @@ class Gateway:
             command += ["--bind", address]
         with open(self.folder / "out", "ab") as out, open(self.folder / "err", "ab") as err:
             self._process = subprocess.Popen(
-                [*self._prefix, *command, *self._arguments],
+                [*self._prefix, *command, "--settle-time", "0", *self._arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
             )
         self.title = f"edgefast {self._process.pid}"
+        self._counters = {}
         if self not in LIVE:  # it may have been started again
             LIVE.append(self)
         try:
@@ -132,7 +183,7 @@ class Gateway:
     def begin_watch(self) -> None:
         """What `check` and `check_log` speak of begins now."""
         self._first_workers = self.worker_pids
-        self._log_start = (self.folder / "err").stat().st_size
+        self._log_start = self._log_sizes()[1]
 
     def stop(self) -> None:
         """SIGTERM, then SIGKILL when it does not end by itself; never leaves a process behind."""
@@ -263,7 +314,7 @@ class Gateway:
         return json.loads(body)
 
     def metric(self, name: str, **labels: str) -> float:
-        """Sum of a metric over all series that carry these labels; there must be a metric of this name."""
+        """Sum of a metric over all series that carry these labels, since the test began; there must be a metric of this name."""
         status, body = self.get(self.metrics, "/metrics")
         assert status == 200, body
         families = re.findall(r"^# TYPE (\S+) ", body.decode(), re.MULTILINE)
@@ -273,18 +324,22 @@ class Gateway:
             if re.match(rf"{re.escape(name)}[ {{]", line) and all(
                 f'{key}="{value}"' in line for key, value in labels.items()
             ):
-                total += float(line.rpartition(" ")[2])
+                series, _, value = line.rpartition(" ")
+                total += float(value) - self._counters.get(series, 0.0)
         return total
 
     @property
     def log(self) -> str:
-        """Everything written to standard error."""
-        return (self.folder / "err").read_text(errors="replace")
+        """Everything written to standard error in this test."""
+        return self._read("err", self._begin[1])
 
     @property
     def access_log(self) -> str:
-        """Everything written to standard output."""
-        return (self.folder / "out").read_text(errors="replace")
+        """Everything written to standard output in this test."""
+        return self._read("out", self._begin[0])
+
+    def _read(self, name: str, start: int) -> str:
+        return (self.folder / name).read_bytes()[start:].decode(errors="replace")
 
     def log_tail(self, lines: int = 60) -> str:
         """The end of both logs."""
@@ -329,11 +384,10 @@ class Gateway:
 
     def check_log(self) -> None:
         """No traceback, sanitizer report or unhandled error was logged, and the access log is whole lines."""
-        logged = (self.folder / "err").read_bytes()[self._log_start :].decode(errors="replace")
-        for line in logged.splitlines():
+        for line in self._read("err", self._log_start).splitlines():
             if _BAD.search(line) and not any(re.search(it, line) for it in self.expected_log):
                 raise AssertionError(f"the log has {line!r}:\n{self.log_tail()}")
-        for entry in (self.folder / "out").read_bytes().split(b"\n"):
+        for entry in (self.folder / "out").read_bytes()[self._begin[0] :].split(b"\n"):
             assert entry.isascii() and entry.decode().isprintable(), entry
             assert not entry or self.text_log or isinstance(json.loads(entry), dict), entry
 

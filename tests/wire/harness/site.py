@@ -13,6 +13,7 @@ from typing import Any
 from wire.harness import objects as make
 from wire.harness.client import Client
 from wire.harness.gateway import Gateway
+from wire.harness.kept import end_all
 from wire.harness.ports import free_port
 from wire.harness.responses import Response
 
@@ -74,34 +75,23 @@ class Site(Gateway):
             return client.request(method, target, host, headers, body, chunked=chunked)
 
 
-class _Shared:
-    """The one process that short tests of a test run share: a start costs a second, an apply some milliseconds."""
-
-    site: Site | None = None
-
-
 @contextmanager
 def shared(objects: Iterable[make.Object], http: Mapping[str, Any] | None = None) -> Iterator[Site]:
-    """A proxy with these objects and one worker, from a process that goes on afterwards.
-
-    At the end nothing may be leaked, logged as a fault, or dead, as with a process of its own.
-    """
-    if _Shared.site is None:
-        site = Site([], http=http)
-        site.start()
-        _Shared.site = site
-    site = _Shared.site
-    site.use(objects, http)
-    site.begin_watch()
-    yield site
-    site.check()
-    site.check_log()
+    """A proxy with these objects and one worker."""
+    with Site(objects, http=http) as site:
+        yield site
 
 
-def end_shared() -> None:
-    """Stop the shared process, if there is one."""
-    site, _Shared.site = _Shared.site, None
-    if site is not None:
-        site.stop()
-        site.check_log()
-        site.remove()
+def end_kept() -> None:
+    """End the processes that wait for tests; nothing may have been logged as a fault since."""
+
+    def end(process: dict[str, Any]) -> None:
+        gateway = Gateway([])
+        vars(gateway).update(process)
+        gateway._begin = gateway._log_sizes()
+        gateway._log_start = gateway._begin[1]
+        gateway.stop()
+        gateway.check_log()
+        gateway.remove()
+
+    end_all(end)

@@ -11,7 +11,7 @@ from wire.harness.site import Site
 from wire.http2.client import H2Client
 from wire.http2.test_attacks import breaches, serving
 
-SECONDS = 1.5
+SECONDS = 0.5
 FEW = 2  # connections: the bounds are each one's, and some need 8 MiB
 REASONS = {
     "resets": "resets",
@@ -37,9 +37,12 @@ def site() -> Iterator[Site]:
 def test_attack(site: Site, attack: str) -> None:
     reason = REASONS.get(attack)
     before = breaches(site, reason) if reason else 0
-    done = attack_for(ATTACKS[attack], site.port, SECONDS, FEW)
-    assert done["connections"] > 0 and done["bytes"] > 0
-    if reason:
-        site.wait_until(lambda: breaches(site, reason) > before, "the bound is met")
+
+    def meets_the_bound() -> bool:
+        done = attack_for(ATTACKS[attack], site.port, SECONDS, FEW)
+        assert done["connections"] > 0 and done["bytes"] > 0
+        return reason is None or breaches(site, reason) > before
+
+    site.wait_until(meets_the_bound, "the bound is met")  # a busy machine attacks slowly
     with H2Client(site.port) as other:
         assert other.get().status == 200

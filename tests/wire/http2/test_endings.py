@@ -7,8 +7,6 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
 from origin.recording import RecordingOrigin
 from proxy.command import Process, Start, gateway, gateway_class, route, save, start
 from wire.harness import objects as make
@@ -55,18 +53,17 @@ def test_a_worker_that_is_killed() -> None:
         assert not tally.failures, tally.failures[:5]
 
 
-@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
-def test_another_process_takes_over(start: Start, tmp_path: Path, tls: bool) -> None:
+def test_another_process_takes_over(start: Start, tmp_path: Path) -> None:
     """The old one tells its clients to go, and serves what they have asked for: Go's, and those who keep connections."""
     port, authority = free_port(), Authority()
     trusted = tmp_path / "ca.pem"
     trusted.write_bytes(authority.pem)
     pair = authority.issue([NAME])
-    secret = [make.tls_secret("cert", pair.certificate, pair.key)] if tls else []
+    secret = make.tls_secret("cert", pair.certificate, pair.key)
 
     def serve(mark: str, after: Process | None) -> Process:
         file = tmp_path / f"{mark}.yaml"
-        save(file, gateway_class(), gateway(port, tls="cert" if tls else ""), route(mark), *secret)
+        save(file, gateway_class(), gateway(port, tls="cert"), route(mark), secret)
         order = ("--take-over",) if after else ()
         return start(
             "-f", str(file), "--workers", "2", "--drain-timeout", "30", *order, after=after
@@ -74,12 +71,12 @@ def test_another_process_takes_over(start: Start, tmp_path: Path, tls: bool) -> 
 
     one = serve("old", None)
     one.wait_ready()
-    command = go(port, NAME, trusted if tls else None, 0, **{"until-eof": "true", "status": 302})
+    command = go(port, NAME, trusted, 0, **{"until-eof": "true", "status": 302})
     wants = [
         Wants(
             port=port,
             name=NAME,
-            tls=(lambda: authority.client_context(alpn=["h2"])) if tls else None,
+            tls=lambda: authority.client_context(alpn=["h2"]),
             status=302,
             hasty=hasty,
         )

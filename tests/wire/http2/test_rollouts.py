@@ -97,7 +97,7 @@ def roll(pods: Pods, site: Site, serving: list[Pod], *, ends_first: bool) -> Non
 
 #: Changes: one endpoint comes or goes.
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("changes", [24, pytest.param(1000, marks=pytest.mark.heavy)])
+@pytest.mark.parametrize("changes", [12, pytest.param(1000, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize(
     ("clients", "ends_first"),
     [(20, False), (3, True)],  # of those that find nobody at an endpoint three at once go on

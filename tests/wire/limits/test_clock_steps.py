@@ -94,7 +94,7 @@ def ask(world: World, name: str, user: str, count: int) -> tuple[list[int], list
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if "second" in name])
-@pytest.mark.parametrize("step", [-HOUR, HOUR, -86400 * 40, 86400 * 40, -1], ids=str)
+@pytest.mark.parametrize("step", [-86400 * 40, 86400 * 40, -1], ids=str)
 def test_a_second_is_never_longer(world: World, name: str, step: int) -> None:
     """Ahead or back by much more than a window, while it is in use: a window later requests pass again."""
     user = f"{name}{step}"

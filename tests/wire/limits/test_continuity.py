@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -15,13 +14,25 @@ from wire.limits import proxy as limits
 from wire.limits.proxy import LimitProxy
 
 
-@pytest.fixture(scope="module", params=["redis", "memory"])
-def proxy(request: pytest.FixtureRequest, origin: RecordingOrigin) -> Iterator[LimitProxy]:
-    redis = request.getfixturevalue("redis").address if request.param == "redis" else ""
-    with LimitProxy(world(origin), redis=redis) as running_proxy:
-        if redis:
-            running_proxy.wait_until(running_proxy.is_connected, "a connection to the store")
+@pytest.fixture(scope="module")
+def on_redis(redis: RedisServer, origin: RecordingOrigin) -> Iterator[LimitProxy]:
+    """A proxy that counts in Redis."""
+    with LimitProxy(world(origin), redis=redis.address, fail_closed=True) as running_proxy:
+        running_proxy.wait_until(running_proxy.is_connected, "a connection to the store")
         yield running_proxy
+
+
+@pytest.fixture(scope="module")
+def in_memory(origin: RecordingOrigin) -> Iterator[LimitProxy]:
+    """A proxy that counts in shared memory."""
+    with LimitProxy(world(origin)) as running_proxy:
+        yield running_proxy
+
+
+@pytest.fixture(params=["on_redis", "in_memory"])
+def proxy(request: pytest.FixtureRequest) -> LimitProxy:
+    found: LimitProxy = request.getfixturevalue(request.param)
+    return found
 
 
 def world(
@@ -71,40 +82,41 @@ def test_another_name_of_the_rule_is_another_counter(
     assert proxy.statuses(1, x_user=user) == [429]
 
 
-def test_proxies_are_rolled(redis: RedisServer, origin: RecordingOrigin) -> None:
-    """A new proxy before the old one ends; both count together, and the new one goes on."""
+def test_proxies_count_together(
+    on_redis: LimitProxy, redis: RedisServer, origin: RecordingOrigin
+) -> None:
+    """A new proxy beside an old one, as in a rollout: both count together, and the new one goes on."""
     user = "rolled"
-    with ExitStack() as old:
-        first = old.enter_context(LimitProxy(world(origin), redis=redis.address))
-        first.wait_until(first.is_connected, "a connection to the store")
-        assert first.statuses(2, x_user=user) == [200] * 2
-        with LimitProxy(world(origin), redis=redis.address) as second:
-            second.wait_until(second.is_connected, "a connection to the store")
-            assert second.statuses(1, x_user=user) == [200]
-            assert first.statuses(1, x_user=user) == [200]
-            old.close()
-            assert second.statuses(2, x_user=user) == [200, 429]
+    on_redis.apply(on_redis.complete(world(origin)))
+    assert on_redis.statuses(2, x_user=user) == [200] * 2
+    with LimitProxy(world(origin), redis=redis.address) as second:
+        second.wait_until(second.is_connected, "a connection to the store")
+        assert second.statuses(1, x_user=user) == [200]
+        assert on_redis.statuses(1, x_user=user) == [200]
+        assert second.statuses(2, x_user=user) == [200, 429]
 
 
-def test_a_forgotten_script_loses_nothing(redis: RedisServer, origin: RecordingOrigin) -> None:
+def test_a_forgotten_script_loses_nothing(
+    on_redis: LimitProxy, redis: RedisServer, origin: RecordingOrigin
+) -> None:
     """SCRIPT FLUSH: the script is loaded again, no request notices, the counters are still there."""
-    with LimitProxy(world(origin), redis=redis.address) as proxy:
-        proxy.wait_until(proxy.is_connected, "a connection to the store")
-        assert proxy.statuses(2, x_user="script") == [200] * 2
-        with contextlib.closing(redis.client()) as client:
-            client.script_flush()
-        assert proxy.statuses(4, x_user="script") == [200, 200, 200, 429]
-        assert set(proxy.store_failures().values()) == {0}
+    on_redis.apply(on_redis.complete(world(origin, 3)))
+    assert on_redis.statuses(2, x_user="script") == [200] * 2
+    with contextlib.closing(redis.client()) as client:
+        client.script_flush()
+    assert on_redis.statuses(2, x_user="script") == [200, 429]
+    assert set(on_redis.store_failures().values()) == {0}
 
 
-def test_a_store_that_comes_back_empty(redis: RedisServer, origin: RecordingOrigin) -> None:
+def test_a_store_that_comes_back_empty(
+    on_redis: LimitProxy, redis: RedisServer, origin: RecordingOrigin
+) -> None:
     """Restarted without its data: who was not over the limit begins anew, and is held to it again."""
-    with LimitProxy(world(origin), redis=redis.address, fail_closed=True) as proxy:
-        proxy.wait_until(proxy.is_connected, "a connection to the store")
-        assert proxy.statuses(3, x_user="empty") == [200] * 3
-        redis.kill()
-        proxy.wait_until(lambda: not proxy.is_connected(), "the loss of the connection")
-        redis.start()
-        proxy.wait_until(proxy.is_connected, "a connection to the store")
-        assert proxy.statuses(6, x_user="empty") == [200] * 5 + [429]
-        assert proxy.counted("requests", result="error") == 0
+    on_redis.apply(on_redis.complete(world(origin)))
+    assert on_redis.statuses(3, x_user="empty") == [200] * 3
+    redis.kill()
+    on_redis.wait_until(lambda: not on_redis.is_connected(), "the loss of the connection")
+    redis.start()
+    on_redis.wait_until(on_redis.is_connected, "a connection to the store")
+    assert on_redis.statuses(6, x_user="empty") == [200] * 5 + [429]
+    assert on_redis.counted("requests", result="error") == 0

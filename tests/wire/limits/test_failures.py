@@ -11,7 +11,6 @@ import itertools
 import socket
 import statistics
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -45,10 +44,17 @@ def proxies(redis: RedisServer, origin: RecordingOrigin) -> Iterator[dict[int, L
         limits.limits("seen", limits.limit(LIMIT, "Year", "x-user", shadow=True)),
     ]
     store = {"redis": redis.address, "timeout": f"{TIMEOUT}ms"}
+    redis.kill()  # they start without their store, and limits begin when it comes
     with (
         LimitProxy(objects, **store) as open_proxy,
         LimitProxy(objects, fail_closed=True, **store) as closed_proxy,
     ):
+        try:
+            assert open_proxy.statuses(5, x_user=next(_users)) == [200] * 5
+            assert closed_proxy.statuses(5, x_user=next(_users)) == [500] * 5
+        finally:
+            redis.start()
+        await_limits(closed_proxy)
         yield {200: open_proxy, 500: closed_proxy}
 
 
@@ -185,20 +191,3 @@ def _readable(sock: socket.socket) -> bool:
         return bool(sock.recv(1, socket.MSG_PEEK))
     except BlockingIOError:
         return False
-
-
-def test_a_store_that_was_never_there(origin: RecordingOrigin, tmp_path: Any) -> None:
-    """A proxy starts without its store, and limits begin when it comes."""
-    server = RedisServer(tmp_path, "--requirepass", PASSWORD, password=PASSWORD)
-    objects = [
-        make.route("all", [limits.limited("each")]),
-        *make.service("origin", [("127.0.0.1", origin.port)]),
-        limits.limits("each", limits.limit(LIMIT, "Year", "x-user")),
-    ]
-    with LimitProxy(objects, redis=server.address, fail_closed=True) as proxy:
-        assert proxy.statuses(5, x_user=next(_users)) == [500] * 5
-        try:
-            server.start()
-            await_limits(proxy)
-        finally:
-            server.kill()

@@ -14,8 +14,8 @@ from wire.limits.account import draw_account
 from wire.limits.flood import Stream, flooding
 from wire.limits.proxy import LimitProxy
 
-LIMIT = 30_000
-KILLS = 3
+LIMIT = 12_000
+KILLS = 2
 CONNECTIONS = 32
 SECONDS = 60.0  # ceiling of a flood; it ends after REQUESTS
 REQUESTS = 4 * LIMIT // 3
