@@ -26,7 +26,7 @@ from edgefast.cli.options import (
     ignore_option,
     output_option,
 )
-from edgefast.cli.output import escape_control, has_colour, write_value
+from edgefast.cli.output import escape_control, has_colour, terminal_width, wrap_line, write_value
 from edgefast.providers.addedbackends import FLAG, AddedBackend
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
@@ -129,6 +129,8 @@ def _translate(path: Path, inputs: Inputs, other: Inputs) -> Translation:
 
 
 def _write(found: Difference) -> None:
+    width = terminal_width()
     for line in render_difference(found):
         colour = has_colour() and line.startswith(("opened", "refused", "breaks"))
-        click.echo(click.style(line, fg="red") if colour else line)
+        for part in wrap_line(line, width):
+            click.echo(click.style(part, fg="red") if colour else part)

@@ -30,7 +30,7 @@ from edgefast.cli.options import (
     ignore_option,
     output_option,
 )
-from edgefast.cli.output import has_colour, write_value
+from edgefast.cli.output import has_colour, terminal_width, wrap_line, write_value
 from edgefast.providers.addedbackends import AddedBackend
 from edgefast.why import AskError, Explanation, Served, Told, read_ask, read_dump
 from edgefast.why.explain import explain
@@ -254,8 +254,8 @@ def _ask_proxy(admin: str) -> Told:
 
 
 def _write(found: Explanation) -> None:
-    lines = render_explanation(found)
-    if has_colour():
-        lines[0] = click.style(lines[0], bold=True)
-    for line in lines:
-        click.echo(line)
+    width, bold = terminal_width(), has_colour()
+    for line in render_explanation(found):
+        for part in wrap_line(line, width):
+            click.echo(click.style(part, bold=True) if bold else part)
+        bold = False
