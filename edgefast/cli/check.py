@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from edgefast import ir
+from edgefast.cli.backendoption import backend_option
 from edgefast.cli.exampleslice import show_slice
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.options import (
@@ -27,6 +28,7 @@ from edgefast.cli.options import (
 )
 from edgefast.cli.output import render_line, write_value
 from edgefast.problem import Problem, ask_for_more, page_of
+from edgefast.providers.addedbackends import AddedBackend
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
 
@@ -36,6 +38,7 @@ from edgefast.translate.translation import Translation
 @config_option
 @adopt_option
 @ignore_option
+@backend_option
 @cluster_option
 @click.option("--strict", is_flag=True, help="Exit 1 for warnings too.")
 @output_option("table")
@@ -46,6 +49,7 @@ def check(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    backends: tuple[AddedBackend, ...],
     cluster: bool,
     strict: bool,
     output: Format,
@@ -62,6 +66,7 @@ def check(
         standalone=not cluster,
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
+        backends=backends,
     )
     translation = translate(inputs.reading.snapshot, inputs.settings)
     refused = _check_keys(translation.ir.fleets)

@@ -12,9 +12,10 @@ from pathlib import Path
 import click
 import msgspec
 
+from edgefast.cli.backendoption import backend_option
 from edgefast.cli.comparable import find_unknown
 from edgefast.cli.diff_live import translate_live
-from edgefast.cli.inputs import read_inputs
+from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
 from edgefast.cli.mistakes import tell_adopted, tell_mistakes
 from edgefast.cli.options import (
@@ -25,7 +26,8 @@ from edgefast.cli.options import (
     ignore_option,
     output_option,
 )
-from edgefast.cli.output import escape_control, has_colour, write_value
+from edgefast.cli.output import escape_control, has_colour, terminal_width, wrap_line, write_value
+from edgefast.providers.addedbackends import FLAG, AddedBackend
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
 from edgefast.why import Difference, diff_translations
@@ -45,6 +47,7 @@ _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
 @config_option
 @adopt_option
 @ignore_option
+@backend_option
 @cluster_option
 @output_option("table")
 @click.pass_context
@@ -59,6 +62,7 @@ def diff_command(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    backends: tuple[AddedBackend, ...],
     cluster: bool,
     output: Format,
 ) -> None:
@@ -73,6 +77,8 @@ def diff_command(
         raise click.UsageError("--adopt: not with --live or --cluster")
     if ignore_foreign_policies and (live or cluster):
         raise click.UsageError("--ignore-foreign-policies: not with --live or --cluster")
+    if backends and live:
+        raise click.UsageError("--backend: not with --live")
     if live:
         where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
         opened = open_cluster(where)
@@ -81,16 +87,19 @@ def diff_command(
         finally:
             opened.close()
     elif len(paths) == 2:
-        before, after = (
-            _translate(
-                one,
+        old, new = (
+            read_inputs(
+                [one],
                 config,
-                cluster=cluster,
+                standalone=not cluster,
                 adopt=adopt,
                 ignore_foreign_policies=ignore_foreign_policies,
+                backends=backends,
             )
             for one in paths
         )
+        before = _translate(paths[0], old, new)
+        after = _translate(paths[1], new, old)
     else:
         raise click.UsageError("give OLD and NEW, or --live and files")
     tell_adopted((*before.problems, *after.problems))
@@ -110,26 +119,18 @@ def diff_command(
     ctx.exit(3 if found.breaks or found.opens else 1 if found.changes else 0)
 
 
-def _translate(
-    path: Path,
-    config: Path | None,
-    *,
-    cluster: bool,
-    adopt: bool,
-    ignore_foreign_policies: bool,
-) -> Translation:
-    inputs = read_inputs(
-        [path],
-        config,
-        standalone=not cluster,
-        adopt=adopt,
-        ignore_foreign_policies=ignore_foreign_policies,
-    )
-    tell_mistakes(str(path), inputs.problems)
+def _translate(path: Path, inputs: Inputs, other: Inputs) -> Translation:
+    """Translate one side; a backend that the other side uses is no mistake."""
+    problems = [
+        one for one in inputs.problems if not one.path.startswith(FLAG) or one in other.problems
+    ]
+    tell_mistakes(str(path), problems)
     return translate(inputs.reading.snapshot, inputs.settings)
 
 
 def _write(found: Difference) -> None:
+    width = terminal_width()
     for line in render_difference(found):
         colour = has_colour() and line.startswith(("opened", "refused", "breaks"))
-        click.echo(click.style(line, fg="red") if colour else line)
+        for part in wrap_line(line, width):
+            click.echo(click.style(part, fg="red") if colour else part)

@@ -18,15 +18,11 @@ import msgspec
 from edgefast.cli.live import Cluster, Objects
 from edgefast.cli.mistakes import tell_mistakes
 from edgefast.cli.output import escape_control
+from edgefast.providers.addedbackends import make_slice
 from edgefast.providers.files import FileSource
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import Object
-from edgefast.resources.kubernetes.endpointslice import (
-    SERVICE_NAME_LABEL,
-    Endpoint,
-    EndpointPort,
-    EndpointSlice,
-)
+from edgefast.resources.kubernetes.endpointslice import EndpointSlice
 from edgefast.resources.kubernetes.service import Service
 from edgefast.resources.loaded import Loaded
 from edgefast.resources.model.closed import is_closed
@@ -98,20 +94,7 @@ def _promise_endpoints(wanted: Snapshot, present: Snapshot) -> Iterator[Endpoint
         namespace, name = key
         said = f"Service {namespace}/{name} is new: it is taken to get endpoints"
         click.echo(said, err=True)
-        yield EndpointSlice(
-            metadata=ObjectMeta(name=name, namespace=namespace, labels={SERVICE_NAME_LABEL: name}),
-            address_type="IPv4",
-            endpoints=(Endpoint(addresses=(_SOME_ADDRESS,)),),
-            ports=tuple(
-                EndpointPort(
-                    name=one.name,
-                    port=one.target_port if isinstance(one.target_port, int) else one.port,
-                    protocol=one.protocol,
-                    app_protocol=one.app_protocol,
-                )
-                for one in service.spec.ports
-            ),
-        )
+        yield make_slice(service, _SOME_ADDRESS)
 
 
 def _translate_both(objects: Objects, whole: Objects) -> tuple[Translation, Translation]:

@@ -34,7 +34,9 @@ def _write(service: Service) -> str:
         for one in service.spec.ports
     )
     return (
-        "In files a Service needs an EndpointSlice with the addresses of its backends. For example:\n"
+        "In files a Service needs an EndpointSlice with the addresses of its backends.\n"
+        f"To try without one: --backend {meta.namespace}/{meta.name}=127.0.0.1:8080, or edgefast run --echo.\n"
+        "For example:\n"
         "---\n"
         "apiVersion: discovery.k8s.io/v1\n"
         "kind: EndpointSlice\n"

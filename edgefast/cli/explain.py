@@ -17,6 +17,7 @@ import click
 import msgspec
 
 from edgefast.cli.ask import ask_admin
+from edgefast.cli.backendoption import backend_option
 from edgefast.cli.check import collect_problems
 from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
@@ -29,7 +30,8 @@ from edgefast.cli.options import (
     ignore_option,
     output_option,
 )
-from edgefast.cli.output import has_colour, write_value
+from edgefast.cli.output import has_colour, terminal_width, wrap_line, write_value
+from edgefast.providers.addedbackends import AddedBackend
 from edgefast.why import AskError, Explanation, Served, Told, read_ask, read_dump
 from edgefast.why.explain import explain
 from edgefast.why.render import render_explanation
@@ -58,6 +60,7 @@ T = TypeVar("T")
 @config_option
 @adopt_option
 @ignore_option
+@backend_option
 @click.option(
     "-H", "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="As of curl."
 )
@@ -93,6 +96,7 @@ def explain_command(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    backends: tuple[AddedBackend, ...],
     headers: tuple[str, ...],
     source: str,
     tls_sni: str | None,
@@ -111,6 +115,8 @@ def explain_command(
         raise click.UsageError("--adopt: only with -f")
     if ignore_foreign_policies and not files:
         raise click.UsageError("--ignore-foreign-policies: only with -f")
+    if backends and not files:
+        raise click.UsageError("--backend: only with -f")
     check_live(
         live,
         kubeconfig=kubeconfig,
@@ -147,7 +153,7 @@ def explain_command(
         )
     else:
         served = _read_files(
-            files, config, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
+            files, config, backends, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
         )
         found = explain(served, ask, most=most)
     if output == "table":
@@ -171,13 +177,22 @@ def _is_served(kind: str, check: str) -> bool:
 
 
 def _read_files(
-    files: tuple[Path, ...], config: Path | None, *, adopt: bool, ignore_foreign_policies: bool
+    files: tuple[Path, ...],
+    config: Path | None,
+    backends: tuple[AddedBackend, ...],
+    *,
+    adopt: bool,
+    ignore_foreign_policies: bool,
 ) -> Served:
     from edgefast.translate.pipeline import translate
     from edgefast.why import serve_translation
 
     inputs = read_inputs(
-        files, config, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
+        files,
+        config,
+        adopt=adopt,
+        ignore_foreign_policies=ignore_foreign_policies,
+        backends=backends,
     )
     translation = translate(inputs.reading.snapshot, inputs.settings)
     found = collect_problems(inputs, translation)
@@ -239,8 +254,8 @@ def _ask_proxy(admin: str) -> Told:
 
 
 def _write(found: Explanation) -> None:
-    lines = render_explanation(found)
-    if has_colour():
-        lines[0] = click.style(lines[0], bold=True)
-    for line in lines:
-        click.echo(line)
+    width, bold = terminal_width(), has_colour()
+    for line in render_explanation(found):
+        for part in wrap_line(line, width):
+            click.echo(click.style(part, bold=True) if bold else part)
+        bold = False

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from edgefast.problem import Problem, Source
+from edgefast.providers.addedbackends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource, Reading
 from edgefast.resources.decode.decode import LoadedConfig, load_config
 from edgefast.translate.settings import Settings, check_config, settings_from
@@ -34,13 +35,17 @@ def read_inputs(
     standalone: bool = True,
     adopt: bool = False,
     ignore_foreign_policies: bool = False,
+    backends: Sequence[AddedBackend] = (),
 ) -> Inputs:
     """Read and decode everything; the settings carry the time, so that expired certificates are found.
 
     `standalone`: the settings are those of `edgefast run`, else those of a controller. `adopt`: of files for another one.
     `ignore_foreign_policies`: what policies of other projects protect is served open.
+    `backends`: for Services that have no endpoints in the files.
     """
     reading = FileSource(paths).read()
+    snapshot, unused = add_backends(reading.snapshot, backends)
+    reading = msgspec.structs.replace(reading, snapshot=snapshot)
     loaded, wrong = read_config(config, standalone=standalone)
     settings = settings_from(
         loaded.config if loaded else None,
@@ -49,7 +54,7 @@ def read_inputs(
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
     )
-    return Inputs(reading, settings, (*wrong, *reading.problems))
+    return Inputs(reading, settings, (*wrong, *reading.problems, *unused))
 
 
 def read_config(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -21,6 +22,8 @@ from edgefast.problem import Problem
 
 #: Characters that a column of a table keeps on a narrow terminal.
 _NARROWEST = 10
+#: The first column of a line of text, and the gap behind it.
+_COLUMN = re.compile(r" {0,8}\S{1,16} {2,16}(?=\S)")
 
 #: Words that a reader looks for first, and the colour they get on a terminal.
 COLOURS = {
@@ -51,7 +54,7 @@ def write_value(value: Any, output: Format) -> None:
 
 def write_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Write rows in columns, each as wide as its widest cell; on a terminal that is narrower, wide cells are wrapped."""
-    for line in render_table(header, _wrap(header, rows, terminal_width())):
+    for line in render_table(header, wrap_rows(header, rows, terminal_width())):
         click.echo(line)
 
 
@@ -60,22 +63,37 @@ def terminal_width() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
-def _wrap(
+def wrap_line(line: str, width: int) -> list[str]:
+    """Return a line as lines of at most `width` characters, indented below the first (0: as it is); words stay whole."""
+    if not width or len(line) <= width:
+        return [line]
+    column = _COLUMN.match(line)  # "gained   any host ...": below the second column
+    at = column.end() if column else len(line) - len(line.lstrip()) + 2
+    return textwrap.wrap(
+        line, width, subsequent_indent=" " * at, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def wrap_rows(
     header: Sequence[str], rows: Sequence[Sequence[object]], width: int
 ) -> Sequence[Sequence[object]]:
     """Return the rows with cells of the widest columns continued in rows below, so that lines have at most `width` characters."""
     texts = [[escape_control(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *texts, strict=True)]
-    least = [max(len(title), _NARROWEST) for title in header]
     excess = sum(widths) + 2 * (len(widths) - 1) - width
     if not width or excess <= 0:
         return rows
-    while excess > 0:
-        at = max(range(len(widths)), key=lambda one: widths[one] - least[one])
-        if widths[at] <= least[at]:
-            break
-        widths[at] -= 1
-        excess -= 1
+    for narrowest in (
+        _NARROWEST,
+        1,
+    ):  # columns become very narrow only if lines are too long otherwise
+        least = [max(len(title), narrowest) for title in header]
+        while excess > 0:
+            at = max(range(len(widths)), key=lambda one: widths[one] - least[one])
+            if widths[at] <= least[at]:
+                break
+            widths[at] -= 1
+            excess -= 1
     wrapped: list[list[object]] = []
     for row in texts:
         cells = [textwrap.wrap(cell, size) or [""] for cell, size in zip(row, widths, strict=True)]

@@ -8,6 +8,7 @@ own: it fills in settings and wires rooms.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -18,6 +19,7 @@ import click
 import msgspec
 import uvloop
 
+from edgefast.cli.backendoption import backend_option
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import adopt_option, config_option, ignore_option
 from edgefast.cli.output import render_line
@@ -31,9 +33,11 @@ from edgefast.cli.serving import (
     serving_options,
 )
 from edgefast.daemon.address import Address, parse_address
+from edgefast.daemon.echo import Echo
 from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import start_logging
 from edgefast.problem import Problem
+from edgefast.providers.addedbackends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource
 from edgefast.proxy.admin.servers import (
     ServerTaken,
@@ -45,7 +49,7 @@ from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
 from edgefast.proxy.handover.wiring import wire_handover
 from edgefast.proxy.pipelines.banner import Banner
-from edgefast.proxy.pipelines.standalone import NothingServed, Outcome, Standalone
+from edgefast.proxy.pipelines.standalone import Complete, NothingServed, Outcome, Standalone
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import receive_sockets
 from edgefast.proxy.traces.spanexport import has_tracing
@@ -68,6 +72,12 @@ from edgefast.translate.settings import Settings, settings_from
 @config_option
 @adopt_option
 @ignore_option
+@backend_option
+@click.option(
+    "--echo",
+    is_flag=True,
+    help="Answer for Services without endpoints with a page about the request (HTTP/1.1); to try files.",
+)
 @serving_options
 @click.option(
     "--settle-time",
@@ -90,6 +100,8 @@ def run(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    backends: tuple[AddedBackend, ...],
+    echo: bool,
     settings: ProxySettings,
     settle: float,
     take_over: bool,
@@ -116,6 +128,8 @@ def run(
                 settings,
                 adopt=adopt,
                 ignore_foreign_policies=ignore_foreign_policies,
+                backends=backends,
+                echo=echo,
                 take_over=take_over,
             )
             uvloop.run(serving)
@@ -135,6 +149,8 @@ async def _serve(
     *,
     adopt: bool,
     ignore_foreign_policies: bool,
+    backends: tuple[AddedBackend, ...],
+    echo: bool,
     take_over: bool,
 ) -> NoReturn:
     inherited = receive_sockets(os.environ)
@@ -166,8 +182,17 @@ async def _serve(
         )
 
     agent.on_problems = report_problems
-    standalone = Standalone(agent, source, translation_settings, report, problems)
-    leave(await agent.run(standalone.run, *parts))
+    origin = Echo() if echo else None
+    complete = _make_complete(backends, origin) if backends or origin else None
+    standalone = Standalone(agent, source, translation_settings, report, problems, complete)
+    origins = (origin.run,) if origin else ()
+    leave(await agent.run(standalone.run, *origins, *parts))
+
+
+def _make_complete(backends: tuple[AddedBackend, ...], origin: Echo | None) -> Complete:
+    """Return what adds the backends of the command line to each snapshot."""
+    get_port = (lambda key: origin.get_port("/".join(key))) if origin else None
+    return functools.partial(add_backends, given=backends, get_port=get_port)
 
 
 def _read_config(path: Path | None) -> tuple[LoadedConfig | None, tuple[Problem, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from edgefast.cli.counters import Rate, sum_rates
-from edgefast.cli.output import escape_control, render_table
+from edgefast.cli.output import escape_control, render_table, wrap_line, wrap_rows
 from edgefast.cli.screen import ProxyRow, RouteRow, Screen
 from edgefast.problem import ask_about
 from edgefast.resources.model.routename import route_of
@@ -18,27 +18,33 @@ _Row = Sequence[object]
 _Table = tuple[Sequence[str], Sequence[_Row]]
 
 
-def render_screen(screen: Screen, *, most: int = 0, width: int = 0) -> Iterator[str]:
-    """Give the lines; `most` rows of each table (0: all), lines cut at `width` columns (0: not)."""
-    head = escape_control(_head(screen))
-    yield head[:width] if width else head
+def render_screen(
+    screen: Screen, *, most: int = 0, width: int = 0, wrap: bool = False
+) -> Iterator[str]:
+    """Give the lines; `most` rows of each table (0: all), lines cut at `width` columns (0: not) or, with `wrap`, continued."""
+
+    def fit(line: str) -> list[str]:
+        return wrap_line(line, width) if wrap else [line[:width] if width else line]
+
+    yield from fit(escape_control(_head(screen)))
     for header, rows in _tables(screen):
         if not rows:
             continue
         yield ""
         shown = rows[:most] if most else rows
-        yield from render_table(header, shown, width)
+        if wrap:
+            yield from render_table(header, wrap_rows(header, shown, width))
+        else:
+            yield from render_table(header, shown, width)
         if len(shown) < len(rows):
             yield f"... and {len(rows) - len(shown)} more (--most)"
     more = ask_about(one.reason for one in screen.problems)
     if more:
-        said = f"more about it: {more}"
-        yield said[:width] if width else said
+        yield from fit(f"more about it: {more}")
     if screen.notes:
         yield ""
     for note in screen.notes:
-        said = escape_control(f"note: {note}")
-        yield said[:width] if width else said
+        yield from fit(escape_control(f"note: {note}"))
 
 
 def _head(screen: Screen) -> str:

@@ -20,7 +20,7 @@ import msgspec
 from edgefast.cli.counters import measure
 from edgefast.cli.live import LiveError, Sight, Source, Where, cluster_options, open_cluster
 from edgefast.cli.options import DEFAULT_ADMIN, Format, output_option
-from edgefast.cli.output import write_value
+from edgefast.cli.output import terminal_width, write_value
 from edgefast.cli.screen import Screen
 from edgefast.cli.show_status import render_screen
 from edgefast.cli.status_proxy import ProxySource, is_proxy
@@ -198,5 +198,5 @@ def _write(screen: Screen, most: int, output: Format) -> None:
     if output != "table":
         write_value(msgspec.to_builtins(screen), output)
         return
-    for line in render_screen(screen, most=most):
+    for line in render_screen(screen, most=most, width=terminal_width(), wrap=True):
         click.echo(line)

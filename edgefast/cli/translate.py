@@ -13,10 +13,18 @@ from typing import Any, Literal
 import click
 
 from edgefast.cli import show
+from edgefast.cli.backendoption import backend_option
 from edgefast.cli.check import collect_problems
 from edgefast.cli.inputs import read_inputs
-from edgefast.cli.options import Format, cluster_option, config_option, files_option, output_option
+from edgefast.cli.options import (
+    Format,
+    cluster_option,
+    config_option,
+    files_option,
+    output_option,
+)
 from edgefast.cli.output import render_line, write_table, write_value
+from edgefast.providers.addedbackends import AddedBackend
 from edgefast.translate.pipeline import translate as translate_objects
 
 Target = Literal["ir", "status", "infra"]
@@ -34,12 +42,18 @@ Target = Literal["ir", "status", "infra"]
 @cluster_option
 @files_option
 @config_option
+@backend_option
 @output_option("yaml")
 def translate(
-    target: Target, cluster: bool, files: tuple[Path, ...], config: Path | None, output: Format
+    target: Target,
+    cluster: bool,
+    files: tuple[Path, ...],
+    config: Path | None,
+    backends: tuple[AddedBackend, ...],
+    output: Format,
 ) -> None:
     """Show what files are compiled to."""
-    inputs = read_inputs(files, config, standalone=not cluster)
+    inputs = read_inputs(files, config, standalone=not cluster, backends=backends)
     translation = translate_objects(inputs.reading.snapshot, inputs.settings)
     for problem in collect_problems(inputs, translation):
         click.echo(render_line(problem), err=True)

@@ -28,6 +28,7 @@ from edgefast.proxy.pipelines.objectstatus import list_objects
 from edgefast.proxy.process.sdnotify import notify
 from edgefast.proxy.tables.lastgood import LastGoodError
 from edgefast.proxy.tls.goodpairs import GoodPairs
+from edgefast.resources.snapshot import Snapshot
 from edgefast.table import Shards, compile_fleet
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
@@ -42,6 +43,10 @@ _PAUSE = 1.0
 _PAUSE_MAX = 60.0
 #: A start that waits longer than this (seconds) for files says so.
 _LONG = 1.5
+
+
+#: Adds objects to a snapshot of files; returns problems with it.
+Complete = Callable[[Snapshot], tuple[Snapshot, tuple[Problem, ...]]]
 
 
 class NothingServed(Exception):
@@ -71,13 +76,15 @@ class Standalone:
         settings: Callable[[], Settings],
         report: Callable[[Outcome], None],
         problems: Iterable[Problem] = (),
+        complete: Complete | None = None,
     ) -> None:
-        """`problems`: those found before, in the configuration file; they stay."""
+        """`problems`: those found before, in the configuration file; they stay. `complete`: adds backends to the objects of the files."""
         self._agent = agent
         self._source = source
         self._settings = settings
         self._report = report
         self._before = tuple(problems)
+        self._complete = complete
         self._pairs = GoodPairs()
         self._translation: Translation | None = None
         self._shards: Shards | None = None
@@ -160,6 +167,9 @@ class Standalone:
 
     def _compile(self, reading: Reading) -> tuple[Translation, Shards, tuple[Problem, ...]]:
         snapshot, held_back = self._pairs.keep(reading.snapshot)
+        if self._complete is not None:
+            snapshot, unused = self._complete(snapshot)
+            held_back = (*held_back, *unused)
         translation = translate(snapshot, self._settings(), self._translation)
         fleet = next(iter(translation.ir.fleets), ir.Fleet(name="standalone"))
         shards = compile_fleet(fleet, self._shards)
