@@ -14,7 +14,7 @@ import pytest
 CI = Path(__file__).parents[2] / ".ci"
 LEISURE = Path(__file__).parents[1] / "leisure.py"
 #: What a nested pytest is to do without, to start at once.
-BARE = {"PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+BARE = {"MAKEFLAGS": "", "PYTEST_ADDOPTS": "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 SUITES = """
 .PHONY: setup test-cluster test-conformance test test-aws-lc heavy debug fuzz

@@ -19,6 +19,7 @@ __all__ = ["read_certificates"]
 _MARK = re.compile(rb"[ \t]*(-*)[ \t]*(BEGIN|END)[ \t]+([A-Z0-9][A-Z0-9 ]*?)[ \t]*(-*)[ \t]*\r?")
 _KINDS = (b"CERTIFICATE", b"X509 CERTIFICATE")
 _DASHES = b"-----"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # editors of Windows put it before the first line
 
 
 def read_certificates(text: bytes) -> tuple[x509.Certificate, ...] | str:
@@ -45,6 +46,7 @@ def _blocks(text: bytes) -> Iterator[bytes]:
     """Give the blocks with certificates. Raises _Broken."""
     kind, lines = b"", [b""]
     for number, line in enumerate(text.splitlines(), 1):
+        line = line.lstrip(_BYTE_ORDER_MARK)
         mark = _MARK.fullmatch(line)
         if mark is None or not (mark[1] or mark[4] or b"CERTIFICATE" in mark[3]):
             if kind:

@@ -92,7 +92,6 @@ FINE = {
     "a comment that is not ASCII": lambda: ("# Főtanúsítvány\n".encode() + good(), LEAF),
     "indented": lambda: (good().replace(b"\n", b"\n  "), LEAF),
     "lines of Windows": lambda: (good().replace(b"\n", b"\r\n"), LEAF),
-    "half a block behind": lambda: (good() + b"-----BEGIN CERTIFICATE-----\nAAAA\n", LEAF),
     "no line between two": lambda: (good().rstrip() + issue(ROOT, ROOT, "root", "root"), LEAF),
     "the key in it": lambda: (pem(LEAF) + good(), LEAF),
     "a curve of 224 bits": lambda: (issue(ODD_CURVE, ROOT, "root", "leaf"), ODD_CURVE),
