@@ -103,6 +103,7 @@ class App:
         self.cache = Cache(kube, scope, self._on_objects, on_status=self._on_status, author=author)
         self.cache.release(config.provider.cluster.release_kinds)
         self.tidings = Tidings(self.events, self.cache, (namespace, options.config_map))
+        self.denials = self.tidings.denials = kube.denials
         certificates = CertificatePolicy(
             lambda: self.file.config.provider.cluster.deploy.certificates, namespace
         )
