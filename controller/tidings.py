@@ -31,6 +31,9 @@ __all__ = ["Tidings"]
 
 log = logging.getLogger(__name__)
 
+#: Problems with the objects that their Events are about.
+Reports = tuple[tuple[ObjectRef, Problem], ...]
+
 _GATEWAY = "gateway.networking.k8s.io/v1"
 _LOOK = 2.0  # seconds between looks at the configuration, which has no callback for what it refuses
 #: Of an outcome, by turns of the namespaces; the console has all, and Events are for what is bad, too.
@@ -59,6 +62,8 @@ class Tidings:
         self._config = About("v1", "ConfigMap", *config_map)
         self.denials = Denials()
         self._parentless = Parentless()
+        #: What proxies report of objects, by an outcome.
+        self.find_troubles: Callable[[Outcome], Reports] = lambda outcome: ()
 
     def on_written(self, ref: Ref, before: Json, fields: Json) -> None:
         """A status has been written: tell what has become bad with it."""
@@ -119,6 +124,7 @@ class Tidings:
         seen = file.refusals
         retained: dict[str, int] = {}
         refused: tuple[Problem, ...] = ()
+        reported: Reports = ()
         looked_at: Outcome | None = None
         again = 0.0
         while True:
@@ -136,6 +142,9 @@ class Tidings:
                     log.exception("warnings about fields could not be told; the console has them")
             if last is not None and self._events.written:
                 self._warn(await self._parentless.look(last))
+                if (troubles := self.find_troubles(last)) != reported:
+                    reported = troubles
+                    self._warn(troubles)
             if (kept := dict(self._cache.retained)) != retained and self._events.written:
                 retained = kept
                 self._tell_retained(kept)

@@ -56,6 +56,19 @@ FLEETS = (
         seen="Gateway default/edge listener https: CertificateNotValid the certificate is for a.example, not for b.example; clients refuse it",
     ),
     Page(
+        word="KeysNotFetched",
+        means="A proxy cannot fetch the key set (`remoteJWKS.uri`) of a SecurityPolicy. Keys that it fetched before stay valid for a while; "
+        "without keys, requests with a token of that provider get 503.",
+        fix=(
+            "Read the reason in the message: the name does not resolve, the connection fails, the certificate is not trusted, or the "
+            "answer is no key set.",
+            "Correct the uri, or allow the proxies' network to reach it (NetworkPolicy, egress proxy). They try again and again.",
+        ),
+        seen="SecurityPolicy default/api spec.jwt: KeysNotFetched the keys at https://idp.example/keys cannot be fetched: answered 404; its "
+        "tokens are answered with 503",
+        where="In `edgefast status` and the console of a proxy and of a cluster, the proxy's log, and an Event of the SecurityPolicy.",
+    ),
+    Page(
         word="NoResources",
         means="The fleet has an address and no proxy that is available.",
         fix=(

@@ -44,6 +44,7 @@ Word = Literal[
     "InvalidListenerFilterRef",
     "InvalidParameters",
     "InvalidRouteKinds",
+    "KeysNotFetched",
     "KindRemoved",
     "ListenersNotResolved",
     "ListenersNotValid",

@@ -80,6 +80,7 @@ def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
         "FleetFailed",
         "FleetKept",
         "IncompatibleFilters",
+        "KeysNotFetched",
         "NoResources",
         "NotCounted",
         "OverlappingHostnames",
