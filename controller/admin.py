@@ -1,7 +1,7 @@
 """Admin, probes and metrics: the three small servers of the controller, for operators and kubelet.
 
 In: the rooms, as functions that give plain values. Out: on loopback `/dump` (all that is served, without keys), `/fleets`
-(proxies and their versions), `/version`, `/log-level`, `/console/` unless it is off (edgefast.console); for kubelet `/healthz` and `/readyz`; for Prometheus `/metrics`.
+(proxies and their versions), `/denials` (what RBAC denies), `/version`, `/log-level`, `/console/` unless it is off (edgefast.console); for kubelet `/healthz` and `/readyz`; for Prometheus `/metrics`.
 The log's level is changed on the order socket (edgefast/daemon/orders.py). Must never: show key material, a token or a store's password, or
 take an order by TCP.
 """
@@ -42,6 +42,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Callable[[], bytes]
     healthy: Callable[[], str]  # why not, "" when all is well
     ready: Callable[[], str]
+    denials: Callable[[], list[dict[str, str]]] = list
     console: LazyConsole | None = None  # None: it is off
 
 
@@ -59,6 +60,7 @@ class Servers:
             {
                 ("GET", "/dump"): self._dump,
                 ("GET", "/fleets"): self._fleets,
+                ("GET", "/denials"): self._denials,
                 ("GET", "/version"): self._version,
                 ("GET", "/log-level"): self._log_level,
                 ("POST", "/log-level"): refuse_order,
@@ -105,6 +107,9 @@ class Servers:
 
     async def _fleets(self, _: Request) -> Reply:
         return _json(self._view.fleets())
+
+    async def _denials(self, _: Request) -> Reply:
+        return _json(self._view.denials())
 
     async def _version(self, _: Request) -> Reply:
         return _json({"version": __version__})

@@ -49,6 +49,7 @@ from controller.status.clock import SystemClock
 from controller.status.shape import SHAPES
 from controller.status.writer import Writer
 from controller.tidings import Tidings
+from controller.troubles import find_key_troubles
 from edgefast.daemon.address import Address
 from edgefast.daemon.logs import set_level
 from edgefast.problem import ObjectRef
@@ -103,6 +104,8 @@ class App:
         self.cache = Cache(kube, scope, self._on_objects, on_status=self._on_status, author=author)
         self.cache.release(config.provider.cluster.release_kinds)
         self.tidings = Tidings(self.events, self.cache, (namespace, options.config_map))
+        self.denials = self.tidings.denials = kube.denials
+        self.tidings.find_troubles = lambda outcome: find_key_troubles(self.fleets, outcome)
         certificates = CertificatePolicy(
             lambda: self.file.config.provider.cluster.deploy.certificates, namespace
         )

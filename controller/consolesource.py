@@ -72,7 +72,8 @@ class ConsoleSource:
         """Return those of objects and of the configuration, and those that proxies tell."""
         outcome = self._app.pipeline.outcome
         found = outcome.problems() if outcome is not None else ()
-        return (*self._app.file.problems, *found, *find_troubles(self._app.fleets))
+        own = (*self._app.file.problems, *self._app.denials.problems())
+        return (*own, *found, *find_troubles(self._app.fleets))
 
     def table(self, fleet: str) -> Table | None:
         """Return a fleet's table, an empty one while there is no fleet at all."""

@@ -11,13 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain, islice, zip_longest
 
 from controller.config import ConfigFile
 from controller.events import AGAIN, About, Events
 from controller.infra.claim import Claim
 from controller.kube.cache import Cache
+from controller.kube.denials import Denials
+from controller.parentless import Parentless
 from controller.pipeline import Outcome
 from controller.status.board import Ref
 from controller.status.news import find_news
@@ -29,12 +31,24 @@ __all__ = ["Tidings"]
 
 log = logging.getLogger(__name__)
 
+#: Problems with the objects that their Events are about.
+Reports = tuple[tuple[ObjectRef, Problem], ...]
+
 _GATEWAY = "gateway.networking.k8s.io/v1"
 _LOOK = 2.0  # seconds between looks at the configuration, which has no callback for what it refuses
 #: Of an outcome, by turns of the namespaces; the console has all, and Events are for what is bad, too.
 _WARNINGS = 10
 #: Warnings that statuses tell by conditions.
-_CONDITIONS = frozenset({"EndpointsNotFound", "PodsNotRead", "RouteRulesOverlap", "Shadowed"})
+_CONDITIONS = frozenset(
+    {
+        "CertificateExpiring",
+        "CertificateNotValid",
+        "EndpointsNotFound",
+        "PodsNotRead",
+        "RouteRulesOverlap",
+        "Shadowed",
+    }
+)
 _MOST = 10  # Gateways of a merged fleet that are told by an Event; the statuses of all have it
 
 
@@ -46,6 +60,10 @@ class Tidings:
         self._events = events
         self._cache = cache
         self._config = About("v1", "ConfigMap", *config_map)
+        self.denials = Denials()
+        self._parentless = Parentless()
+        #: What proxies report of objects, by an outcome.
+        self.find_troubles: Callable[[Outcome], Reports] = lambda outcome: ()
 
     def on_written(self, ref: Ref, before: Json, fields: Json) -> None:
         """A status has been written: tell what has become bad with it."""
@@ -79,7 +97,10 @@ class Tidings:
     async def on_outcome(self, outcome: Outcome) -> None:
         """Tell of fields that are not served as written although their objects are."""
         # All problems are put together for this alone, of all objects: that takes its time.
-        for ref, one in await asyncio.to_thread(_choose, outcome):
+        self._warn(await asyncio.to_thread(_choose, outcome))
+
+    def _warn(self, problems: Iterable[tuple[ObjectRef, Problem]]) -> None:
+        for ref, one in problems:
             info = KINDS.get((ref.group, ref.kind))
             if info is not None:
                 version = info.api_versions[0]
@@ -102,6 +123,8 @@ class Tidings:
         """Tell of a configuration that was refused, and of warnings of the last outcome, until cancelled."""
         seen = file.refusals
         retained: dict[str, int] = {}
+        refused: tuple[Problem, ...] = ()
+        reported: Reports = ()
         looked_at: Outcome | None = None
         again = 0.0
         while True:
@@ -117,9 +140,18 @@ class Tidings:
                     await self.on_outcome(last)
                 except Exception:
                     log.exception("warnings about fields could not be told; the console has them")
+            if last is not None and self._events.written:
+                self._warn(await self._parentless.look(last))
+                if (troubles := self.find_troubles(last)) != reported:
+                    reported = troubles
+                    self._warn(troubles)
             if (kept := dict(self._cache.retained)) != retained and self._events.written:
                 retained = kept
                 self._tell_retained(kept)
+            if (denied := self.denials.problems()) != refused and self._events.written:
+                refused = denied
+                for one in denied:
+                    self._events.warn(self._config, one.reason, one.text())
             if file.refusals != seen:
                 seen = file.refusals
                 said = "; ".join(one.line() for one in file.problems)

@@ -10,12 +10,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from controller.pipeline import Outcome
 from controller.push.ack import Ack
 from controller.push.fleets import Fleets
-from edgefast.problem import Problem
+from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.xds.troubles import Trouble
 
-__all__ = ["FLEET_LIMIT", "describe_troubles", "find_troubles", "list_troubles"]
+__all__ = [
+    "FLEET_LIMIT",
+    "describe_troubles",
+    "find_key_troubles",
+    "find_troubles",
+    "list_troubles",
+]
 
 #: Troubles of one fleet that are told, those that most of its proxies have first: each proxy may word its own.
 FLEET_LIMIT = 100
@@ -25,6 +33,32 @@ def find_troubles(fleets: Fleets) -> Iterator[Problem]:
     """Yield the problems that the proxies of all fleets have."""
     for fleet in sorted(fleets.names()):
         yield from describe_troubles(fleet, fleets.acks(fleet).values())
+
+
+def find_key_troubles(fleets: Fleets, outcome: Outcome) -> tuple[tuple[ObjectRef, Problem], ...]:
+    """Return, once for each policy and text, the key sets that proxies cannot fetch, of policies in the table of their own fleet."""
+    found: dict[tuple[ObjectRef, Problem], None] = {}
+    for fleet in sorted(fleets.names()):
+        told = {
+            one
+            for ack in fleets.acks(fleet).values()
+            for one in (list_troubles(ack) if ack.connected else ())
+            if one.reason == "KeysNotFetched"
+        }
+        names = _name_policies(outcome, fleet) if told else frozenset()
+        for one in sorted(told)[:FLEET_LIMIT]:
+            if f"security/{one.namespace}/{one.name}" in names:
+                ref = ObjectRef(one.kind, one.namespace, one.name, EDGE_GROUP)
+                found[ref, one.problem()] = None
+    return tuple(found)
+
+
+def _name_policies(outcome: Outcome, fleet: str) -> frozenset[str]:
+    """Return the policies of a fleet's table, as their units name them."""
+    name = fleet.rpartition("/")[2]
+    table = next((one for one in outcome.translation.ir.fleets if one.name == name), None)
+    units = table.policies if table is not None else ()
+    return frozenset(one.name.partition("#")[0] for one in units)
 
 
 def describe_troubles(fleet: str, acks: Collection[Ack]) -> Iterator[Problem]:

@@ -55,6 +55,7 @@ def _make_view(app: App) -> View:
         table=lambda fleet: _table(app, fleet),
         fleets=lambda: _list_fleets(app),
         metrics=app.metrics.render,
+        denials=lambda: [_describe(one) for one in app.denials.problems()],
         healthy=lambda: "",
         ready=lambda: _why_not_ready(app),
         console=LazyConsole(ConsoleSource(app, lambda: _why_not_ready(app)))
@@ -120,7 +121,7 @@ def _dump(app: App) -> dict[str, Any]:
 def _list_problems(app: App) -> list[Problem]:
     outcome = app.pipeline.outcome
     found = outcome.problems() if outcome is not None else ()
-    return [*found, *find_troubles(app.fleets)]
+    return [*app.denials.problems(), *found, *find_troubles(app.fleets)]
 
 
 def _list_fleets(app: App) -> list[dict[str, Any]]:

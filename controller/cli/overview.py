@@ -256,4 +256,5 @@ def _bad(name: str, conditions: Sequence[Json]) -> Iterator[ProblemRow]:
                 condition=one["type"],
                 reason=one["reason"],
                 message=one.get("message", ""),
+                severity="warning" if one["reason"] == "CertificateExpiring" else "error",
             )

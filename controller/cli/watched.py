@@ -74,12 +74,12 @@ class ClusterSource:
         kube = await self._session.kube()
         where = self._where(kube)
         notes: list[str] = []
-        classes, gateways, routes, newer, fleets = await asyncio.gather(
+        classes, gateways, routes, newer, (fleets, denied) = await asyncio.gather(
             kube.list_all(APIS[_GATEWAY_API, "GatewayClass"]),
             kube.list_all(APIS[_GATEWAY_API, "Gateway"], where),
             kube.list_all(APIS[_GATEWAY_API, "HTTPRoute"], where),
             asyncio.gather(*(self._list_newer(kind, where, notes) for kind in _NEWER)),
-            asyncio.to_thread(_ask_admin, self._admin),
+            asyncio.to_thread(ask_controller, self._admin),
         )
         there = dict(zip(_NEWER, newer, strict=True))
         others = {kind: there[kind] for kind in _NEWER if kind in ROUTE_KINDS}
@@ -106,7 +106,7 @@ class ClusterSource:
             listener_sets=seen.listener_sets,
             routes=seen.routes,
             proxies=make_proxy_rows(pods, pages, known),
-            problems=(*seen.problems, *make_trouble_rows(pods, pages, known)),
+            problems=(*denied, *seen.problems, *make_trouble_rows(pods, pages, known)),
             notes=tuple(notes),
         )
         return Sight(screen=screen, pages=_own(pages, where))
@@ -259,14 +259,20 @@ def _state(table: str, wanted: str | None, node: Json | None) -> str:
     return "up to date" if table == wanted else "behind"
 
 
-def _ask_admin(admin: str) -> list[Json]:
-    """Return the fleets as the controller sees them, none when it cannot be asked."""
-    if not admin:
-        return []
+def ask_controller(admin: str) -> tuple[list[Json], tuple[ProblemRow, ...]]:
+    """Return the fleets as the controller sees them, and what RBAC denies it; empty when it cannot be asked."""
+    fleets = _ask_admin(admin, "/fleets") if admin else []
+    # A controller of an earlier release does not have the second path.
+    denied = _ask_admin(admin, "/denials") if admin else []
+    return fleets, tuple(msgspec.convert(one, ProblemRow) for one in denied)
+
+
+def _ask_admin(admin: str, path: str) -> list[Json]:
+    """Return a list of the controller's admin server, an empty one when it cannot be asked."""
     host, _, port = admin.rpartition(":")
     connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=_ADMIN_SECONDS)
     try:
-        connection.request("GET", "/fleets", headers={"Host": "localhost"})
+        connection.request("GET", path, headers={"Host": "localhost"})
         answer = connection.getresponse()
         body = json.loads(answer.read()) if answer.status == 200 else None
     except (OSError, ValueError, http.client.HTTPException):

@@ -17,6 +17,7 @@ import msgspec
 from controller.kube.access import Access, open_access
 from controller.kube.apis import APIS, Api, group_path, split_api_version
 from controller.kube.connection import CALL_DEADLINE, JSON, Connection, Request
+from controller.kube.denials import Denials
 from controller.kube.depth import decode_json
 from controller.kube.errors import UNREACHABLE, ApiError
 
@@ -92,6 +93,11 @@ class Kube:
     def namespace(self) -> str:
         """The namespace that we are in."""
         return self._connection.access.namespace
+
+    @property
+    def denials(self) -> Denials:
+        """What RBAC denies."""
+        return self._connection.denials
 
     # --- reading --------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from controller.kube.access import Access
+from controller.kube.denials import Denials
 from controller.kube.errors import SILENT, TIMEOUT, UNREACHABLE, ApiError, error_from
 from controller.kube.http import Http
 from controller.kube.pace import Bucket
@@ -47,6 +48,7 @@ class Connection:
 
     def __init__(self, access: Access, *, rate: float, burst: int, at_once: int) -> None:
         self.access = access
+        self.denials = Denials()
         self._bucket = Bucket(rate, burst)
         self._turns = asyncio.Semaphore(at_once)
         self._http = Http(
@@ -81,7 +83,10 @@ class Connection:
                     answer = await self._send(request)
                     stack.callback(answer.leave)
                     if answer.status != 200:
-                        raise await _error_of(answer)
+                        error = await _error_of(answer)
+                        self.denials.fail(request.method, request.path, True, error)
+                        raise error
+                    self.denials.succeed(request.method, request.path, True)
                 yield b""
                 while True:
                     try:
@@ -99,11 +104,13 @@ class Connection:
             answer = await self._send(request)
             try:
                 if 200 <= answer.status < 300:
+                    self.denials.succeed(request.method, request.path, False)
                     return await _read(answer)
                 error = await _error_of(answer)
             finally:
                 answer.leave()
             if error.status != 429:
+                self.denials.fail(request.method, request.path, False, error)
                 raise error
             await asyncio.sleep(error.retry_after if error.retry_after is not None else 1.0)
 

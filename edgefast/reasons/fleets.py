@@ -12,6 +12,20 @@ __all__ = ["FLEETS"]
 
 FLEETS = (
     Page(
+        word="AccessDenied",
+        means="RBAC denies a call of the controller. The message names the verb, the resource, its API group and the namespace. "
+        "The controller goes on without the call: objects that it cannot read stay as it last saw them, and statuses that it "
+        "cannot write stay old.",
+        fix=(
+            "Grant the verb to the controller's ServiceAccount, or install the chart's roles again (`helm upgrade`).",
+            "`kubectl auth can-i VERB RESOURCE --as system:serviceaccount:NAMESPACE:NAME` checks it.",
+        ),
+        seen="ServiceAccount edge-gateway-system/edge-gateway: AccessDenied RBAC denies verb list on resource httproutes of API group "
+        "gateway.networking.k8s.io in all namespaces; the controller goes on without it and tries again; grant the verb, or install "
+        "the chart's roles again",
+        where="In the controller's log, its console, Events of its ConfigMap and `edgefast status --admin` with the controller's admin address.",
+    ),
+    Page(
         word="AddressNotAssigned",
         means="The fleet has no address yet. A load balancer takes seconds to minutes; without one in the cluster there is never "
         "an address of a Service of type LoadBalancer.",
@@ -21,6 +35,38 @@ FLEETS = (
         ),
         example=gateway("listeners: [{name: http, port: 80, protocol: HTTP}]"),
         place="cluster",
+    ),
+    Page(
+        word="CertificateExpiring",
+        means="A certificate of a listener expires within 14 days, or in the last quarter of a life shorter than 56 days. The listener "
+        "serves it. A warning.",
+        fix=(
+            "Renew the certificate; with cert-manager look at the Certificate object (`kubectl describe certificate`).",
+        ),
+        seen="Gateway default/edge listener https: CertificateExpiring the certificate expires at 2027-01-01T00:00:00+00:00; renew it",
+    ),
+    Page(
+        word="CertificateNotValid",
+        means="A certificate of a listener has expired, is not valid yet, or does not have the listener's hostname among its "
+        "subjectAltNames. The listener serves it, and clients refuse it.",
+        fix=(
+            "Renew the certificate, or refer to the Secret of another one.",
+            "For another name: issue it for the listener's hostname; the common name does not count.",
+        ),
+        seen="Gateway default/edge listener https: CertificateNotValid the certificate is for a.example, not for b.example; clients refuse it",
+    ),
+    Page(
+        word="KeysNotFetched",
+        means="A proxy cannot fetch the key set (`remoteJWKS.uri`) of a SecurityPolicy. Keys that it fetched before stay valid for a while; "
+        "without keys, requests with a token of that provider get 503.",
+        fix=(
+            "Read the reason in the message: the name does not resolve, the connection fails, the certificate is not trusted, or the "
+            "answer is no key set.",
+            "Correct the uri, or allow the proxies' network to reach it (NetworkPolicy, egress proxy). They try again and again.",
+        ),
+        seen="SecurityPolicy default/api spec.jwt: KeysNotFetched the keys at https://idp.example/keys cannot be fetched: answered 404; its "
+        "tokens are answered with 503",
+        where="In `edgefast status` and the console of a proxy and of a cluster, the proxy's log, and an Event of the SecurityPolicy.",
     ),
     Page(
         word="NoResources",

@@ -13,10 +13,13 @@ import msgspec
 __all__ = ["Page", "Word"]
 
 Word = Literal[
+    "AccessDenied",
     "AddressNotAssigned",
     "AddressNotUsable",
     "Adopted",
     "BackendNotFound",
+    "CertificateExpiring",
+    "CertificateNotValid",
     "ConfigurationChanged",
     "ConfigurationRefused",
     "Conflicted",
@@ -41,6 +44,7 @@ Word = Literal[
     "InvalidListenerFilterRef",
     "InvalidParameters",
     "InvalidRouteKinds",
+    "KeysNotFetched",
     "KindRemoved",
     "ListenersNotResolved",
     "ListenersNotValid",

@@ -20,9 +20,9 @@ from edgefast.xds.limits import REASON_LIMIT, TROUBLES_LIMIT
 __all__ = ["Trouble", "decode_troubles", "encode_troubles", "find_troubles"]
 
 #: Reasons of problems that are no refusals, and that nobody but a proxy can know.
-_REASONS = ("EndpointsNotFound", "EvictingStore", "NotCounted")
+_REASONS = ("EndpointsNotFound", "EvictingStore", "KeysNotFetched", "NotCounted")
 #: What those are about. A Gateway or a route is not among them: other fleets may serve it, too.
-_KINDS = ("Backend", "EdgeGateway", "RateLimitFilter", "Service", "XBackend")
+_KINDS = ("Backend", "EdgeGateway", "RateLimitFilter", "SecurityPolicy", "Service", "XBackend")
 #: Characters of what Kubernetes names, and of a path.
 _NAME = 253
 _Name = Annotated[str, msgspec.Meta(max_length=_NAME)]
@@ -43,9 +43,7 @@ class Trouble(msgspec.Struct, frozen=True, array_like=True, order=True):
     @property
     def known(self) -> bool:
         """Whether this release has such troubles; replicas of another one may relay others."""
-        return (
-            self.kind in _KINDS and self.reason in _REASONS and self.severity in get_args(Severity)
-        )
+        return _is_told(self.kind, self.reason) and self.severity in get_args(Severity)
 
     def problem(self, said: str = "") -> Problem:
         """Return the problem again, with `said` after its message. Only of one that is known."""
@@ -59,6 +57,12 @@ class Trouble(msgspec.Struct, frozen=True, array_like=True, order=True):
         )
 
 
+def _is_told(kind: str, reason: str) -> bool:
+    """Tell whether a proxy reports this; of a SecurityPolicy it knows only whether a key set can be fetched."""
+    policy = kind == "SecurityPolicy"
+    return kind in _KINDS and reason in _REASONS and policy == (reason == "KeysNotFetched")
+
+
 _decode = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _decode_one = msgspec.json.Decoder(Trouble).decode
 
@@ -67,7 +71,7 @@ def find_troubles(problems: Iterable[Problem]) -> Iterator[Trouble]:
     """Yield those that a controller is to know, too; texts are cut where they are too long."""
     for one in problems:
         owner = one.object
-        if owner is None or owner.kind not in _KINDS or one.reason not in _REASONS:
+        if owner is None or not _is_told(owner.kind, one.reason):
             continue
         yield Trouble(
             kind=owner.kind,

@@ -72,11 +72,15 @@ def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
     told = {page.word for page in PAGES.values() if page.seen}
     # These need keys, proxies, an API server or objects that the strict decoder refuses.
     assert told == {
+        "AccessDenied",
+        "CertificateExpiring",
+        "CertificateNotValid",
         "ConfigurationRefused",
         "EvictingStore",
         "FleetFailed",
         "FleetKept",
         "IncompatibleFilters",
+        "KeysNotFetched",
         "NoResources",
         "NotCounted",
         "OverlappingHostnames",

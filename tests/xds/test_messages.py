@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgefast.problem import ObjectRef, Problem
+from edgefast.reasons.word import Word
 from edgefast.table.shards import RESOURCE_LIMIT, TYPES, Resource, make_resource
 from edgefast.xds import protobuf
 from edgefast.xds.limits import (
@@ -222,6 +223,24 @@ def test_a_proxy_has_no_word_about_what_others_serve_too(kind: str) -> None:
     assert decode_request(encode_request(request)).troubles == (TROUBLE,)
     about = Problem(ObjectRef(kind, "a", "b"), "", "NotCounted", "")
     assert not list(find_troubles([about]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "told"),
+    [
+        ("SecurityPolicy", "KeysNotFetched", True),
+        ("SecurityPolicy", "EndpointsNotFound", False),
+        ("Service", "KeysNotFetched", False),
+    ],
+)
+def test_of_a_policy_a_proxy_tells_that_its_keys_cannot_be_fetched(
+    kind: str, reason: Word, told: bool
+) -> None:
+    about = Problem(ObjectRef(kind, "a", "b"), "spec.jwt", reason, "answered 404")
+    assert bool(list(find_troubles([about]))) == told
+    sent = msgspec.structs.replace(TROUBLE, kind=kind, reason=reason)
+    request = Request(type=COMMIT, nonce="3", node=NODE, troubles=(sent,))
+    assert bool(decode_request(encode_request(request)).troubles) == told
 
 
 def told_with(text: str) -> tuple[Trouble, ...]:

@@ -207,7 +207,7 @@ def _problem(unit: str, source: _Source, trouble: str, *, old: bool) -> Problem:
     return Problem(
         ObjectRef("SecurityPolicy", namespace, rest.partition("#")[0]),
         "spec.jwt",
-        "NotFound",
+        "KeysNotFetched",
         f"the keys at {show_query(source[0])} cannot be fetched: {trouble}; {what}",
         hint="correct the uri, or look at who answers there; it is asked again and again",
         severity="warning",

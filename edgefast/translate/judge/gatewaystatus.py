@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from edgefast.inetaddr import read_address
 from edgefast.reasons.word import Word
+from edgefast.resources.kinds import EDGE_GROUP
 from edgefast.translate.facts.policyshape import Target
 from edgefast.translate.filter.listenerfilter import FilterOutcome
 from edgefast.translate.fleet.fleet import fleet_namespace
@@ -292,6 +293,9 @@ def judge_listener(
         rival = names if one.set is None else "another listener of the Gateway"
         said = f"hostname {one.hostname} overlaps with {rival}"
         conditions.append(holds("OverlappingTLSConfig", "OverlappingHostnames", said, generation))
+    if one.tls is not None and one.tls.doubtful:
+        first, said = one.tls.doubtful[0], render_problems(one.tls.doubtful)
+        conditions.append(fails(f"{EDGE_GROUP}/CertificateValid", first.reason, said, generation))
     conditions += _affected(one, draft, generation, policies)
     return ListenerStatus(
         name=one.spec.name,

@@ -47,10 +47,11 @@ def judge_accepted(
         reason="ResolvedRefs",
         message="All references are resolved",
     )
-    return (
-        judge("Accepted", refused, generation, reason="Accepted", message=said),
-        resolved,
-    )
+    accepted = judge("Accepted", refused, generation, reason="Accepted", message=said)
+    if not outcome.unavailable:
+        return accepted, resolved
+    lacking = render_problems(outcome.unavailable)
+    return accepted, resolved, fails("BackendsAvailable", "EndpointsNotFound", lacking, generation)
 
 
 def judge_programmed(

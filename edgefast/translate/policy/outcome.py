@@ -78,6 +78,7 @@ class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     clusters: tuple[ClusterRef, ...] = ()  # all that were looked at
     refused: tuple[Problem, ...] = ()
     unresolved: tuple[Problem, ...] = ()
+    unavailable: tuple[Problem, ...] = ()  # services without endpoints
     problems: tuple[Problem, ...] = ()
 
 

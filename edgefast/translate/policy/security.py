@@ -83,6 +83,7 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
         clusters=tuple(sorted(reader.clusters.union(asked))),
         refused=tuple(report.refused),
         unresolved=tuple(report.unresolved),
+        unavailable=tuple(report.unavailable),
         problems=report.problems,
     )
 

@@ -98,6 +98,13 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "A Secret with keys or passwords, or a ConfigMap with a key set, is missing or has a mistake; what they are for answers 500.",
         ),
         Reason(
+            "BackendsAvailable",
+            "False",
+            "EndpointsNotFound",
+            "An authorisation service or the Service of a key set has no endpoints; requests that need it are refused. There only then.",
+            ours=True,
+        ),
+        Reason(
             "Programmed", "True", "Programmed", "All ready proxies of the Gateway do what it says."
         ),
         Reason(

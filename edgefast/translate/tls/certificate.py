@@ -52,13 +52,18 @@ class Pair(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Pair({self.algorithm}, until {self.until})"
 
+    def is_expiring(self, now: int) -> bool:
+        """Tell whether it is valid at `now`, and not for long."""
+        soon = min(SOON, (self.not_after - self.not_before) // 4)
+        return self.not_before <= now <= self.not_after < now + soon
+
     def check_time(self, now: int) -> str:
         """Return why clients refuse it at `now` (seconds since 1970; 0 does not look), or will soon, "" if not."""
         if now and self.not_after < now:
             return f"the certificate expired at {self.until}; peers refuse it"
         if now and now < self.not_before:
             return f"the certificate is not valid before {self.since}; peers refuse it"
-        if now and self.not_after < now + min(SOON, (self.not_after - self.not_before) // 4):
+        if now and self.is_expiring(now):
             return f"the certificate expires at {self.until}; renew it"
         return ""
 

@@ -43,6 +43,7 @@ class TlsOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     tls: ir.ListenerTls
     secrets: tuple[ir.Secret, ...]
+    doubtful: tuple[Problem, ...] = ()  # certificates that clients refuse, or will soon
     hidden: tuple[Problem, ...] = ()  # of the Gateway, which the ListenerSet is not told
 
     @property
@@ -65,7 +66,7 @@ def translate_tls(
     if tls.mode != "Terminate":
         said = f'"{tls.mode}" (supported: Terminate)'
         report.refuse(f"{path}.tls.mode", "UnsupportedValue", said)
-    certificates = _translate_certificates(
+    certificates, doubtful = _translate_certificates(
         owner, tls, (listener.hostname or "").lower(), path, world, keyring, report
     )
     validation, where = _validation_of(gateway, listener.port)
@@ -83,6 +84,7 @@ def translate_tls(
             client_insecure_fallback=insecure and authority is not None,
         ),
         secrets=(*certificates, *([authority] if authority else [])),
+        doubtful=doubtful,
         hidden=mine.problems if mine is not report else (),
     )
 
@@ -113,7 +115,8 @@ def _translate_certificates(
     world: World,
     keyring: Keyring,
     report: Report,
-) -> tuple[ir.Secret, ...]:
+) -> tuple[tuple[ir.Secret, ...], tuple[Problem, ...]]:
+    doubtful: list[Problem] = []
     certificates: dict[str, ir.Secret] = {}
     wrong: list[tuple[str, Word, str]] = []
     for at, ref in enumerate(tls.certificate_refs):
@@ -127,17 +130,21 @@ def _translate_certificates(
             said = f"a listener serves one {algorithm} certificate; the first one is served"
             wrong.append((where, "InvalidCertificateRef", said))
         else:
-            if late := found.pair.check_time(world.settings.now):
-                report.warn(where, "Invalid", late)
+            now = world.settings.now
             if other := found.pair.check_name(hostname):
-                report.warn(where, "Invalid", other)
+                doubtful.append(report.warn(where, "CertificateNotValid", other))
+            if late := found.pair.check_time(now):
+                soon = found.pair.is_expiring(now)
+                word: Word = "CertificateExpiring" if soon else "CertificateNotValid"
+                doubtful.append(report.warn(where, word, late))
             certificates[algorithm] = _with_staple(found, where, world.settings.now, report)
     if not tls.certificate_refs:
         said = "a Secret with the certificate is required"
         report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", said)
     for where, reason, said in wrong:
         report.unresolve(where, "PartiallyInvalidCertificateRef" if certificates else reason, said)
-    return tuple(certificates.values())
+    doubtful.sort(key=lambda one: one.reason, reverse=True)  # what clients refuse now comes first
+    return tuple(certificates.values()), tuple(doubtful)
 
 
 def _with_staple(found: Certified, where: str, now: int, report: Report) -> ir.Secret:

@@ -9,8 +9,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.admin import Servers, View, plain_fleet
+from controller.cli.watched import ask_controller
 from controller.metrics import Metrics
 from edgefast import ir
+from edgefast.cli.screen import ProblemRow
 from edgefast.daemon.address import Address
 from edgefast.daemon.orders import send_order
 from edgefast.resources.snapshot import Snapshot
@@ -18,6 +20,12 @@ from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from tests.translate import world
 
+DENIED = {
+    "object": "ServiceAccount e/g",
+    "reason": "AccessDenied",
+    "message": "no",
+    "severity": "error",
+}
 SECRETS = ("KEY-MATERIAL", "CHAIN-MATERIAL", "STORE-PASSWORD", "STORE-KEY")
 FLEET = ir.Fleet(
     name="f",
@@ -96,6 +104,7 @@ def test_servers() -> None:
         metrics=lambda: b"page\n",
         healthy=lambda: "",
         ready=lambda: state["ready"],
+        denials=lambda: [DENIED],
     )
 
     async def main() -> None:
@@ -125,6 +134,8 @@ def test_servers() -> None:
                 send_order, admin, "/log-level?level=error", 20
             )
             found[f"{admin.port} GET /log-level"] = await _ask(admin, "GET /log-level")
+            seen = await asyncio.to_thread(ask_controller, str(admin))
+            assert seen == ([{"fleet": "n/f"}], (ProblemRow(**DENIED),))
             state["ready"] = ""
             found["ready"] = await _ask(probes, "GET /readyz")
             task.cancel()

@@ -11,10 +11,13 @@ import pytest
 
 from controller import tidings
 from controller.config import ConfigFile
-from controller.events import About, Events
+from controller.events import AGAIN, About, Events
 from controller.kube.cache import Cache
+from controller.kube.errors import ApiError
+from controller.parentless import SETTLED, Parentless
 from controller.pipeline import Outcome
 from controller.tidings import _WARNINGS, Tidings
+from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
@@ -99,6 +102,39 @@ def test_a_namespace_with_many_warnings_keeps_no_other_ones_out() -> None:
     assert len(told) == _WARNINGS and "zoo" in {about.namespace for about in told}
 
 
+def test_a_route_whose_gateway_does_not_exist_is_told_once_after_a_while() -> None:
+    def outcome(*objects: Object, **settings: Any) -> Outcome:
+        made = translate(Snapshot.of(objects), Settings(standalone=False, **settings))
+        return Outcome(revision=1, translation=made, shards={}, changed=frozenset())
+
+    now = [0.0]
+    seen = Parentless(lambda: now[0])
+
+    def look(outcome: Outcome) -> list[str]:
+        return [one.text() for _, one in asyncio.run(seen.look(outcome))]
+
+    alone = outcome(world.gateway_class(), world.route(0))
+    assert look(alone) == []
+    now[0] = SETTLED
+    (said,) = look(outcome(world.gateway_class(), world.route(0)))  # another run, the same route
+    assert said == (
+        "HTTPRoute default/r0 spec.parentRefs[0]: NotFound Gateway default/gw not found; no request reaches the route "
+        "through it, create the Gateway, or correct the reference"
+    )
+    assert look(alone) == []  # once
+    now[0] += AGAIN
+    assert look(alone) == [said]
+    # There, of another class, or where nobody looks: nothing is missing.
+    for fine in (
+        outcome(world.gateway_class(), world.gateway(), world.route(0)),
+        outcome(world.gateway(), world.route(0)),
+        outcome(world.route(0), watch_namespaces=("other",)),
+    ):
+        fresh = Parentless(lambda: now[0])
+        asyncio.run(fresh.look(fine))
+        assert not fresh._due
+
+
 def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,6 +164,9 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
         file = cast(ConfigFile, SimpleNamespace(refusals=0, problems=()))
         cache = SimpleNamespace(retained={})
         told = Noting(events, cast(Cache, cache), ("edge", "config"))
+        told._parentless = cast(
+            Parentless, SimpleNamespace(look=lambda outcome: asyncio.sleep(0, []))
+        )
         task = asyncio.create_task(told.follow(file, outcome))
         await looks(3)
         assert looked == []
@@ -143,6 +182,18 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
         ((about, reason, text),) = events.told
         assert (about.kind, about.name, reason) == ("ConfigMap", "config", "KindRemoved")
         assert text.startswith("kind SecurityPolicy: its CRD was removed while 2 objects")
+        ref = ObjectRef("SecurityPolicy", "a", "b", "gateway.edge.io")
+        keys = Problem(ref, "spec.jwt", "KeysNotFetched", "404", severity="warning")
+        cache.present = lambda ref: None
+        told.find_troubles = lambda outcome: ((ref, keys),)
+        await looks(4)  # once
+        (about, reason, _) = events.told.pop()
+        assert (about.kind, about.name, reason) == ("SecurityPolicy", "b", "KeysNotFetched")
+        said = 'User "u" cannot list resource "pods" in API group ""'
+        told.denials.fail("GET", "/api/v1/pods", False, ApiError(403, "Forbidden", said))
+        await looks(4)
+        (_, (about, reason, text)) = events.told
+        assert (about.kind, reason) == ("ConfigMap", "AccessDenied") and "verb list" in text
         task.cancel()
 
     asyncio.run(asyncio.wait_for(talk(), 30))

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import msgspec
 import pytest
 
+from controller.pipeline import Outcome
 from controller.push.ack import Ack
-from controller.troubles import FLEET_LIMIT, describe_troubles, list_troubles
+from controller.push.fleets import Fleets
+from controller.troubles import (
+    FLEET_LIMIT,
+    describe_troubles,
+    find_key_troubles,
+    list_troubles,
+)
+from edgefast import ir
 from edgefast.xds.troubles import Trouble
 
 pytestmark = pytest.mark.pure
@@ -47,6 +58,29 @@ def test_proxies_that_each_say_something_else_fill_no_page() -> None:
     said = told(*alone)
     assert len(said) == FLEET_LIMIT
     assert f"say {FLEET_LIMIT * 2} of {FLEET_LIMIT * 2} proxies" in said[0]
+
+
+def test_keys_that_cannot_be_fetched_are_told_of_policies_of_the_own_fleet_alone() -> None:
+    keys = Trouble("SecurityPolicy", "a", "b", "spec.jwt", "KeysNotFetched", "404", "warning")
+    other = msgspec.structs.replace(keys, name="of-another-fleet")
+    gone = msgspec.structs.replace(keys, message="of a proxy that is gone")
+    acks = {
+        "p": Ack("v", troubles=(DOWN, keys, other)),
+        "q": Ack("v", troubles=(keys,)),
+        "r": Ack("v", connected=False, troubles=(gone,)),
+    }
+    fleets = cast(Fleets, SimpleNamespace(names=lambda: ("e/f",), acks=lambda fleet: acks))
+    table = ir.Fleet(name="f", policies=(ir.PolicyUnit(name="security/a/b#jwt"),))
+    translation = SimpleNamespace(ir=SimpleNamespace(fleets=(table,)))
+    outcome = cast(Outcome, SimpleNamespace(translation=translation))
+    ((ref, problem),) = find_key_troubles(fleets, outcome)
+    assert (ref.group, ref.kind, ref.namespace, ref.name) == (
+        "gateway.edge.io",
+        "SecurityPolicy",
+        "a",
+        "b",
+    )
+    assert problem.text() == "SecurityPolicy a/b spec.jwt: KeysNotFetched 404"
 
 
 def test_texts_of_a_pod_break_no_line() -> None:

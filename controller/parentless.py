@@ -1,0 +1,89 @@
+"""Parentless routes: routes whose Gateway does not exist, for Events beside the route.
+
+In: outcomes. Out: (route, text) of parentRefs that are missing for SETTLED seconds, each again after an hour. No controller
+writes a status for such a parent. A Gateway in a namespace that is not watched is not missing.
+Must never: report a Gateway that comes a moment after its route, or look at all routes in the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+
+from controller.events import AGAIN
+from controller.pipeline import Outcome
+from edgefast.problem import ObjectRef, Problem
+from edgefast.resources.gatewayapi.streamroute import AnyRoute
+from edgefast.resources.kinds import ref_of
+from edgefast.resources.model.reference import GATEWAY_GROUP
+
+__all__ = ["MOST", "SETTLED", "Parentless", "find_parentless"]
+
+#: Seconds that a Gateway must be missing.
+SETTLED = 10.0
+#: Routes that are reported at once, in the order of their names; `edgefast status` lists all.
+MOST = 20
+
+
+class Parentless:
+    """See the module's text."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._looked_at: Outcome | None = None
+        self._due: dict[tuple[ObjectRef, Problem], float] = {}
+
+    async def look(self, outcome: Outcome) -> list[tuple[ObjectRef, Problem]]:
+        """Return what is to be reported now."""
+        if outcome is not self._looked_at:
+            self._looked_at = outcome
+            found = await asyncio.to_thread(lambda: list(find_parentless(outcome)))
+            first = self._clock() + SETTLED
+            self._due = {one: self._due.get(one, first) for one in found}
+        now = self._clock()
+        due = [one for one, at in self._due.items() if at <= now]
+        self._due.update(dict.fromkeys(due, now + AGAIN))
+        return due
+
+
+def find_parentless(outcome: Outcome) -> Iterator[tuple[ObjectRef, Problem]]:
+    """Yield at most MOST problems of routes of watched namespaces."""
+    world = outcome.translation.memo.world
+    snapshot = world.snapshot
+    found = 0
+    for table in (
+        snapshot.http_routes,
+        snapshot.grpc_routes,
+        snapshot.tls_routes,
+        snapshot.tcp_routes,
+        snapshot.udp_routes,
+    ):
+        for route in table.values():
+            for problem in _check(route, outcome):
+                yield ref_of(route), problem
+                found += 1
+                if found == MOST:
+                    return
+
+
+def _check(route: AnyRoute, outcome: Outcome) -> Iterator[Problem]:
+    world, home = outcome.translation.memo.world, route.metadata.namespace
+    for at, ref in enumerate(route.spec.parent_refs):
+        key = (ref.namespace or home, ref.name)
+        if (ref.group, ref.kind) != (GATEWAY_GROUP, "Gateway") or key in world.gateways:
+            continue
+        if key in world.snapshot.gateways or ("Gateway", *key) in world.snapshot.refused:
+            continue
+        if not all(_is_watched(namespace, outcome) for namespace in (home, key[0])):
+            continue
+        said = f"Gateway {key[0]}/{key[1]} not found; no request reaches the route through it"
+        hint = "create the Gateway, or correct the reference"
+        path = f"spec.parentRefs[{at}]"
+        yield Problem(ref_of(route), path, "NotFound", said, hint, severity="warning")
+
+
+def _is_watched(namespace: str, outcome: Outcome) -> bool:
+    world = outcome.translation.memo.world
+    found = world.snapshot.namespaces.get(("", namespace))
+    return world.settings.watches(namespace, found.metadata.labels if found else {})

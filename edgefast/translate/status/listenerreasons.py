@@ -1,0 +1,121 @@
+"""What conditions of listeners say: part of reasons.py.
+
+In: nothing. Out: the reasons. Must never: hold a reason that no golden case has.
+"""
+
+from __future__ import annotations
+
+from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.translate.status.reason import Reason
+
+__all__ = ["LISTENER_REASONS"]
+
+_CONFLICT = "Gateways share a port only where protocol, hostname and client verification allow it"
+
+LISTENER_REASONS: tuple[Reason, ...] = (
+    Reason("Accepted", "True", "Accepted", "The listener is valid."),
+    Reason("Accepted", "False", "UnsupportedProtocol", "The protocol is not HTTP or HTTPS."),
+    Reason(
+        "Accepted",
+        "False",
+        "PortUnavailable",
+        "The port is taken with other settings, or its container port is.",
+    ),
+    Reason(
+        "Accepted",
+        "False",
+        "NoValidCACertificate",
+        "Clients must be verified and nothing is there to verify them with.",
+    ),
+    Reason(
+        "Accepted",
+        "False",
+        "UnsupportedValue",
+        "A field has a value that is not served: TLS mode or option, an IP address as hostname, a type of filter.",
+    ),
+    Reason(
+        "Accepted",
+        "False",
+        "InvalidListenerFilter",
+        "A filter has a mistake: all requests of the listener are answered 500. Or its protocol has no requests: it is closed.",
+    ),
+    Reason("Accepted", "False", "HostnameConflict", f"As Conflicted. {_CONFLICT}."),
+    Reason("Accepted", "False", "ProtocolConflict", f"As Conflicted. {_CONFLICT}."),
+    Reason("Programmed", "True", "Programmed", "The listener is served."),
+    Reason("Programmed", "False", "Invalid", "It is not; the message says why."),
+    Reason("Programmed", "False", "HostnameConflict", "As Conflicted, in a ListenerSet."),
+    Reason("Programmed", "False", "ProtocolConflict", "As Conflicted, in a ListenerSet."),
+    Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
+    Reason(
+        "ResolvedRefs",
+        "False",
+        "InvalidCertificateRef",
+        "No certificate can be served: missing, broken, or not a Secret.",
+    ),
+    Reason(
+        "ResolvedRefs",
+        "False",
+        "PartiallyInvalidCertificateRef",
+        "Some certificates can be served, others not.",
+        ours=True,
+    ),
+    Reason("ResolvedRefs", "False", "RefNotPermitted", "No ReferenceGrant allows it."),
+    Reason(
+        "ResolvedRefs",
+        "False",
+        "InvalidListenerFilterRef",
+        "A filter refers to nobody who can be asked: all requests of the listener are answered 500.",
+    ),
+    Reason(
+        "ResolvedRefs",
+        "False",
+        "InvalidRouteKinds",
+        "`allowedRoutes.kinds` has a kind that listeners of the protocol do not take.",
+    ),
+    Reason(
+        "ResolvedRefs",
+        "False",
+        "InvalidCACertificateRef",
+        "A CA certificate is missing or broken.",
+    ),
+    Reason(
+        "ResolvedRefs",
+        "False",
+        "InvalidCACertificateKind",
+        "A CA certificate is in no ConfigMap, Secret or ClusterTrustBundle, or the API server has no ClusterTrustBundles.",
+    ),
+    Reason(
+        "Conflicted",
+        "True",
+        "HostnameConflict",
+        "Another listener has the port, protocol and hostname: of one Gateway both lose, of "
+        "several the oldest keeps it.",
+    ),
+    Reason(
+        "Conflicted",
+        "True",
+        "ProtocolConflict",
+        "Another listener has the port with another protocol.",
+    ),
+    Reason(
+        "OverlappingTLSConfig",
+        "True",
+        "OverlappingHostnames",
+        "Hosts of the listener are covered by another HTTPS listener of the port.",
+    ),
+    Reason(
+        f"{EDGE_GROUP}/CertificateValid",
+        "False",
+        "CertificateNotValid",
+        "A certificate has expired, is not valid yet, or is for other names than the listener's hostname. The listener serves it, and "
+        "clients refuse it. The condition is there only then.",
+        ours=True,
+    ),
+    Reason(
+        f"{EDGE_GROUP}/CertificateValid",
+        "False",
+        "CertificateExpiring",
+        "A certificate expires within 14 days, or in the last quarter of a shorter life.",
+        ours=True,
+    ),
+)
