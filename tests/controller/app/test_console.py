@@ -15,6 +15,7 @@ from console.conftest import browser as browser
 from console.serving import serving
 from controller.app import App
 from controller.consolesource import ConsoleSource
+from controller.kube.denials import Denials
 from controller.pipeline import Pipeline
 from controller.push.fleets import Fleets
 from edgefast.console import Console
@@ -50,6 +51,7 @@ class Small:
         self.board = SimpleNamespace(controller="gateway.edge.io/gatewayclass-controller")
         self.cache = SimpleNamespace(counts={"HTTPRoute": 2})
         self.file = SimpleNamespace(problems=(Problem(None, "admin", "Invalid", "of the file"),))
+        self.denials = Denials()
         self.why_not = ""
         self.source = ConsoleSource(cast(App, self), lambda: self.why_not)
 
