@@ -39,7 +39,7 @@ class Block:
 
 
 def read_blocks(text: str, mark: str = "") -> list[Block]:
-    """All shell blocks of a page with that mark, each with the output right after it."""
+    """All shell blocks of a page with that mark, each with the output right after it (YAML is input)."""
     found: list[Block] = []
     taken = False
     for language, marked, body in re.findall(
@@ -49,7 +49,7 @@ def read_blocks(text: str, mark: str = "") -> list[Block]:
             taken = marked == mark
             if taken:
                 found.append(Block(body, None))
-        elif taken and found[-1].output is None:
+        elif taken and language != "yaml" and found[-1].output is None:
             found[-1] = Block(found[-1].script, body)
     return found
 
