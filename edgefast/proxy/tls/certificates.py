@@ -34,7 +34,7 @@ def read_facts(certificate: bytes) -> CertificateFacts:
         leaf = x509.load_pem_x509_certificate(certificate)
         key = leaf.public_key()
         names = _dns_names(leaf)
-    except ValueError:
+    except Exception:  # the library has errors of several families for foreign bytes
         raise PemError("certificate cannot be read") from None
     if isinstance(key, rsa.RSAPublicKey):
         kind = "rsa"

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 
 import msgspec
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -91,11 +90,12 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
         until = leaf.not_valid_after_utc
         since = leaf.not_valid_before_utc
         names = _names_of(leaf)
-    except (ValueError, UnsupportedAlgorithm):
-        return "tls.crt is not a PEM certificate chain"
+    # The library has errors of several families for foreign bytes, and one Secret must not end a translation.
+    except Exception:
+        return "tls.crt has a certificate with a field or an extension that cannot be read"
     try:
         private = load_pem_private_key(key, password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+    except Exception:
         return "tls.key is not an unencrypted PEM private key"
     if isinstance(public, rsa.RSAPublicKey):
         algorithm = "RSA"

@@ -7,16 +7,13 @@ Source: RFC 7468. Must never: quote what stands in a block.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 
 __all__ = ["read_certificates"]
 
-#: A mark, or what was meant as one: dashes may be missing.
-_MARK = re.compile(rb"[ \t]*(-*)[ \t]*(BEGIN|END)[ \t]+([A-Z0-9][A-Z0-9 ]*?)[ \t]*(-*)[ \t]*\r?")
 _KINDS = (b"CERTIFICATE", b"X509 CERTIFICATE")
 _DASHES = b"-----"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # editors of Windows put it before the first line
@@ -31,11 +28,40 @@ def read_certificates(text: bytes) -> tuple[x509.Certificate, ...] | str:
             try:
                 found.append(x509.load_pem_x509_certificate(block))
                 found[-1].public_key()
-            except (ValueError, UnsupportedAlgorithm):
+            except Exception:  # the library has errors of several families for foreign bytes
                 return f"certificate {number} cannot be read"
     except _Broken as error:
         return f"certificate {len(found) + 1} cannot be read: {error}"
     return tuple(found) if found else "it has no certificate"
+
+
+class _Mark(NamedTuple):
+    """A BEGIN or END line, or what was meant as one: dashes may be missing."""
+
+    whole: bool
+    begins: bool
+    kind: bytes
+
+
+#: A longer line is no mark: the longest kinds of RFC 7468 have 25 characters.
+_MARK_BYTES = 128
+
+
+def _read_mark(line: bytes) -> _Mark | None:
+    """Return the mark on a line, in time that grows with its length."""
+    text = line.strip()
+    if len(text) > _MARK_BYTES:
+        return None
+    inner = text.strip(b"-").strip()
+    word, _, kind = inner.partition(b" ")
+    kind = kind.strip()
+    if word not in (b"BEGIN", b"END") or not kind:
+        return None
+    dashed = text.startswith(b"-") or text.endswith(b"-")
+    if not dashed and b"CERTIFICATE" not in kind:
+        return None
+    whole = b"-" not in kind and text == b"".join((_DASHES, word, b" ", kind, _DASHES))
+    return _Mark(whole, word == b"BEGIN", kind)
 
 
 class _Broken(Exception):
@@ -45,26 +71,29 @@ class _Broken(Exception):
 def _blocks(text: bytes) -> Iterator[bytes]:
     """Give the blocks with certificates. Raises _Broken."""
     kind, lines = b"", [b""]
-    for number, line in enumerate(text.splitlines(), 1):
+    # Files that were joined without a line end have END and BEGIN on one line.
+    for number, line in enumerate(
+        text.replace(_DASHES * 2, _DASHES + b"\n" + _DASHES).splitlines(), 1
+    ):
         line = line.lstrip(_BYTE_ORDER_MARK)
-        mark = _MARK.fullmatch(line)
-        if mark is None or not (mark[1] or mark[4] or b"CERTIFICATE" in mark[3]):
+        mark = _read_mark(line)
+        if mark is None:
             if kind:
                 lines.append(line.strip())
             continue
         where = f"line {number}"
-        if mark[1] != _DASHES or mark[4] != _DASHES:
+        if not mark.whole:
             raise _Broken(f"{where} is not a whole BEGIN or END line")
-        if mark[2] == b"BEGIN":
+        if mark.begins:
             if kind:
                 raise _Broken(f"{where} begins a block before the last one has ended")
-            kind, lines = mark[3], [line.strip()]
+            kind, lines = mark.kind, [line.strip()]
             if kind.endswith(b"CERTIFICATE") and kind not in _KINDS:
                 raise _Broken(
                     f"{where} begins a block that is not supported (supported: CERTIFICATE)"
                 )
             continue
-        if kind != mark[3]:
+        if kind != mark.kind:
             raise _Broken(f"{where} ends a block that has not begun")
         if kind in _KINDS:
             yield b"\n".join((*lines, line.strip(), b""))

@@ -11,7 +11,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtensionOID, NameOID
 
 from edgefast import ir
 from edgefast.core.engine import tls_library
@@ -181,3 +181,34 @@ def test_what_the_library_refuses_all_the_same_is_named() -> None:
     ]
     assert "does not belong" in problems[0].text()
     assert not [one for one in problems if "BEGIN" in one.text()]
+
+
+@pytest.mark.parametrize("name", [b"\x30\x02\xa3\x00", b"\x30\x04\x82\x02\xff\xfe", b"junk"])
+def test_a_name_that_the_library_cannot_read_is_refused(name: bytes) -> None:
+    """The first one is an x400Address: the library's error for it is of no usual family."""
+    extension = x509.UnrecognizedExtension(ExtensionOID.SUBJECT_ALTERNATIVE_NAME, name)
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "leaf")])
+    builder = (
+        x509.CertificateBuilder(subject, subject, LEAF.public_key(), x509.random_serial_number())
+        .not_valid_before(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC))
+        .not_valid_after(datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC))
+        .add_extension(extension, critical=False)
+    )
+    chain = builder.sign(LEAF, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    found = parse_pair(chain, pem(LEAF))
+    assert isinstance(found, str) and "cannot be read" in found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"BEGIN CERTIFICATE" + b" " * 1_000_000 + b"x",
+        b"-" * 1_000_000,
+        b"BEGIN CERTIFICATE " * 50_000,
+        b"-----BEGIN CERTIFICATE-----\n" * 30_000,
+    ],
+)
+@pytest.mark.timeout(5)
+def test_a_megabyte_is_read_in_time_that_grows_with_it(line: bytes) -> None:
+    """A Secret of any team is read on the controller's event loop."""
+    assert isinstance(parse_bundle(line), str)
