@@ -1,4 +1,4 @@
-"""README.md is run: every shell block, in order, against the gateway that its `make run` starts; outputs are compared.
+"""README.md and docs/getting-started.md are run: every shell block, in order, with the gateway of its `make run`.
 
 A block marked `sh` is executed. A block of another language right after it (with at most prose between) is its output, in
 which a line `...` stands for any lines and `...` within a line for any text. Every block must exit with 0. A block
@@ -19,14 +19,16 @@ from pathlib import Path
 import pytest
 
 from examples.ports import Ports
-from examples.running import get, leave_the_hour
+from examples.running import get
 
 from .scripts import run_script
 
 pytestmark = [pytest.mark.wire, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "README.md").read_text()
+#: Pages that start a gateway of their own; the blocks of each are run in their order.
+IN_ORDER = (ROOT / "README.md", ROOT / "docs" / "getting-started.md")
+MOST_LINES = 150  # of README.md
 START = 240.0  # seconds: `make run` may have to build first
 
 
@@ -150,13 +152,13 @@ def _outside_make() -> dict[str, str]:
     }
 
 
-def test_blocks_do_what_they_show(ports: Ports, run: Run, tmp_path: Path) -> None:
-    first, *blocks = read_blocks(TEXT)
+@pytest.mark.parametrize("page", IN_ORDER, ids=lambda page: page.stem)
+def test_blocks_do_what_they_show(page: Path, ports: Ports, run: Run, tmp_path: Path) -> None:
+    first, *blocks = read_blocks(page.read_text())
     assert first.script == "make run\n", "the first block starts the gateway"
-    assert len(blocks) >= 3
+    assert blocks and any(block.output is not None for block in blocks)
     for block in blocks:
         if block.script.startswith("make run"):
-            leave_the_hour()
             run.start(block.script)
             continue
         script = re.sub(
@@ -165,7 +167,7 @@ def test_blocks_do_what_they_show(ports: Ports, run: Run, tmp_path: Path) -> Non
         for name in ("dump", "limits"):
             asked = f"edgefast {name} --admin 127.0.0.1:{ports[19000]}"
             script = script.replace(f"edgefast {name}", asked)
-        out, shown = run_script(script, "README.md", env=_outside_make())
+        out, shown = run_script(script, page.name, env=_outside_make())
         if block.output is not None:
             assert expect(ports.replace(block.output)).fullmatch(out), shown
 
@@ -185,12 +187,29 @@ def test_what_make_run_prints(ports: Ports, run: Run) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.pure
+def test_the_readme_is_short() -> None:
+    assert len(IN_ORDER[0].read_text().splitlines()) < MOST_LINES
+
+
+@pytest.mark.pure
 def test_links_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name} -> {target}"
+        for target, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
+            if "://" in target:
+                continue
+            found = page.parent / target if target else page
+            assert found.exists(), f"{page.name} -> {target}"
+            if anchor and found.suffix == ".md":
+                assert anchor in _anchors(found), f"{page.name} -> {target}#{anchor}"
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors that headings get on the web: lower case, no punctuation, dashes for spaces."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 def test_an_output_with_gaps() -> None:

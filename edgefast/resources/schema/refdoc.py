@@ -106,7 +106,10 @@ def _render_index() -> str:
         _MADE,
         "# Reference",
         "",
-        "Every kind of object that edgefast reads, and the versions it accepts.",
+        "[Features](features.md), [conformance](conformance.md), [limits](limits.md) and "
+        "[metrics](metrics.md) have pages of their own.",
+        "",
+        "Every kind of object that edgefast reads, and the versions it accepts:",
         "",
         "| kind | apiVersion | scope |",
         "|---|---|---|",
