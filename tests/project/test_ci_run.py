@@ -135,6 +135,13 @@ def test_a_long_suite_ends_when_time_does(tmp_path: Path) -> None:
     assert "began" in lines
 
 
+def test_a_long_suite_that_has_failed_when_time_ends_is_broken(tmp_path: Path) -> None:
+    said = "ERROR: AddressSanitizer: heap-use-after-free"
+    status, lines = run(tmp_path, stop_after=15, fuzz=f"echo '{said}'; sleep 100")
+    assert status == 1
+    assert said in lines
+
+
 def test_a_suite_that_has_to_run_fails_when_time_ends(tmp_path: Path) -> None:
     status, lines = run(tmp_path, stop_after=15, conformance="echo began; sleep 100")
     assert status == 1
