@@ -71,6 +71,12 @@ T = TypeVar("T")
     metavar="ADDRESS",
     help="Where the connection comes from.",
 )
+@click.option(
+    "--address",
+    default="",
+    metavar="ADDRESS",
+    help="Where the connection goes to, if Gateways have the port at different addresses.",
+)
 @click.option("--tls-sni", metavar="NAME", help="TLS server name; default: the URL's, for https.")
 @click.option(
     "--most",
@@ -99,6 +105,7 @@ def explain_command(
     backends: tuple[AddedBackend, ...],
     headers: tuple[str, ...],
     source: str,
+    address: str,
     tls_sni: str | None,
     most: int,
     output: Format,
@@ -127,7 +134,7 @@ def explain_command(
     )
     try:
         ask = msgspec.structs.replace(
-            read_ask(method, url, headers, source, tls_sni), now=time.time()
+            read_ask(method, url, headers, source, tls_sni, address), now=time.time()
         )
     except AskError as error:
         raise click.UsageError(str(error)) from None
