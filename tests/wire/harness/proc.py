@@ -118,6 +118,14 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
 
 
+def is_edgefast(pid: int) -> bool:
+    """Whether a process of this number runs edgefast; the number may have been given to another one since."""
+    try:
+        return b"edgefast" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def cpu_seconds(pids: list[int]) -> float:
     """User and system time used so far."""
     ticks = 0
