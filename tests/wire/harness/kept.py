@@ -64,7 +64,7 @@ def _check(gateway: Gateway) -> None:
     try:
         gateway.check_alive()
         gateway.check_log()
-    except AssertionError as fault:
+    except Exception as fault:
         gateway.stop()
         raise AssertionError(f"idle after {gateway.served[-1]}: {fault}\n{gateway.past}") from None
 
@@ -73,7 +73,7 @@ def _end(gateway: Gateway) -> None:
     _check(gateway)
     try:
         gateway.end()
-    except AssertionError as fault:
+    except Exception as fault:
         fault.add_note(gateway.past)
         raise
 
