@@ -377,7 +377,7 @@ class App:
             self._base[1],
             bundle_version=self.cache.bundle_version,
             missing=tuple(sorted(self.cache.missing)),
-            retained=tuple(sorted(self.cache.retained.items())),
+            retained=tuple(sorted(self.cache.retained)),
             fleets=self.observer.states(),
             now=int(time.time()),
         )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from operator import is_
 
 from controller.events import AGAIN
 from controller.pipeline import Outcome
@@ -17,6 +18,7 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.gatewayapi.streamroute import AnyRoute
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Key, Snapshot
 
 __all__ = ["MOST", "SETTLED", "Parentless", "find_parentless"]
 
@@ -32,19 +34,48 @@ class Parentless:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._looked_at: Outcome | None = None
+        self._read: tuple[object, ...] = ()  # what the last search read
         self._due: dict[tuple[ObjectRef, Problem], float] = {}
 
     async def look(self, outcome: Outcome) -> list[tuple[ObjectRef, Problem]]:
         """Return what is to be reported now."""
         if outcome is not self._looked_at:
-            self._looked_at = outcome
-            found = await asyncio.to_thread(lambda: list(find_parentless(outcome)))
-            first = self._clock() + SETTLED
-            self._due = {one: self._due.get(one, first) for one in found}
+            read = _list_read(outcome)
+            # Most outcomes differ in endpoints alone: the routes need no search then.
+            if len(read) != len(self._read) or not all(map(is_, read, self._read)):
+                found = await asyncio.to_thread(lambda: list(find_parentless(outcome)))
+                first = self._clock() + SETTLED
+                self._due = {one: self._due.get(one, first) for one in found}
+            self._looked_at, self._read = outcome, read
         now = self._clock()
         due = [one for one, at in self._due.items() if at <= now]
         self._due.update(dict.fromkeys(due, now + AGAIN))
         return due
+
+
+def _list_read(outcome: Outcome) -> tuple[object, ...]:
+    """Return all that `find_parentless` reads; compared by identity."""
+    world = outcome.translation.memo.world
+    snapshot, settings = world.snapshot, world.settings
+    return (
+        *_routes(snapshot),
+        snapshot.gateways,
+        snapshot.namespaces,
+        snapshot.refused,
+        outcome.translation.memo.front,
+        settings.watch_namespaces,
+        settings.watch_selector,
+    )
+
+
+def _routes(snapshot: Snapshot) -> tuple[Mapping[Key, AnyRoute], ...]:
+    return (
+        snapshot.http_routes,
+        snapshot.grpc_routes,
+        snapshot.tls_routes,
+        snapshot.tcp_routes,
+        snapshot.udp_routes,
+    )
 
 
 def find_parentless(outcome: Outcome) -> Iterator[tuple[ObjectRef, Problem]]:
@@ -52,13 +83,7 @@ def find_parentless(outcome: Outcome) -> Iterator[tuple[ObjectRef, Problem]]:
     world = outcome.translation.memo.world
     snapshot = world.snapshot
     found = 0
-    for table in (
-        snapshot.http_routes,
-        snapshot.grpc_routes,
-        snapshot.tls_routes,
-        snapshot.tcp_routes,
-        snapshot.udp_routes,
-    ):
+    for table in _routes(snapshot):
         for route in table.values():
             for problem in _check(route, outcome):
                 yield ref_of(route), problem

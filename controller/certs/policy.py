@@ -2,6 +2,7 @@
 
 In: `provider.*.deploy.certificates` of the configuration, which may change at any time. Out: a lifetime, and whether a certificate is
 revoked. A fleet is revoked by name and time: all that was issued to it before that time is refused, and the leader issues another one.
+When the time is in the future, the other certificate has a mark for it (issue.py): all replicas accept it, and the fleet is not cut off.
 Must never: take a certificate for good because an entry is in the future.
 """
 
@@ -13,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 
 from controller.certs.authority import SKEW
+from controller.certs.issue import read_after
 from edgefast.resources.config.edgegateway import FleetCertificates
 from edgefast.resources.model.duration import parse_duration
 
@@ -50,14 +52,21 @@ class CertificatePolicy:
         """Tell whether a certificate of a fleet ("namespace/name") was issued before the fleet was revoked."""
         self._read()
         before = self._before.get(fleet)
-        return before is not None and certificate.not_valid_before_utc + SKEW < before
+        if before is None or certificate.not_valid_before_utc + SKEW >= before:
+            return False
+        after = read_after(certificate)
+        return after is None or after < before
 
-    def is_replaced(self, fleet: str, certificate: x509.Certificate, now: datetime) -> bool:
-        """Tell whether another certificate has to be issued: this one is revoked (one of now would not be), or lives longer than is set."""
+    def find_future(self, fleet: str, now: datetime) -> datetime | None:
+        """Return the time of a fleet's revocation when it is in the future: a certificate of now needs a mark for it."""
+        self._read()
+        before = self._before.get(fleet)
+        return before if before is not None and before > now else None
+
+    def is_replaced(self, fleet: str, certificate: x509.Certificate) -> bool:
+        """Tell whether another certificate has to be issued: this one is revoked, or lives longer than is set."""
         lives = certificate.not_valid_after_utc - certificate.not_valid_before_utc
-        if lives > self.life + SKEW:
-            return True
-        return self.is_revoked(fleet, certificate) and now >= self._before[fleet]
+        return lives > self.life + SKEW or self.is_revoked(fleet, certificate)
 
     def _read(self) -> FleetCertificates:
         settings = self._settings()

@@ -418,8 +418,7 @@ class Cache:
             self._look.set()
         if group.waiting:
             return
-        for source in group.sources:
-            self._store.release(source)
+        self._store.release(*group.sources)
         if not self._synced.is_set():
             self._synced.set()
             log.info("synced: %s", ", ".join(f"{n} {k}" for k, n in sorted(self.counts.items())))

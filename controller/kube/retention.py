@@ -5,6 +5,7 @@ CustomResourceDefinition is deleted, the API server deletes all its objects firs
 person deleted. So the CRD is read after each deletion: an object is held when its CRD is missing, is being deleted, or is younger
 than the object (it was deleted and made again). The CRD is marked before the first object goes, so one read after it decides.
 A held object leaves when it is created and deleted again, when its kind is released, or with this process.
+Deletions are decided in the order in which they came, whatever the kind: a policy must not leave while the deletion of its route is undecided.
 Must never: take an answer that did not come for a deletion, or wait for the API server on the caller's time.
 """
 
@@ -73,20 +74,22 @@ class Retention:
         self._pace = pace or Pace()
         self._asked: dict[Name, _Gone] = {}
         self._held: dict[Name, Source] = {}
+        self._counts: Counter[str] = Counter()  # of `_held`, by kind; without zeros
         self._released: frozenset[str] = frozenset()
         self._wake = asyncio.Event()
 
     @property
     def held(self) -> Mapping[str, int]:
         """Objects in force whose kind was removed, by kind."""
-        return Counter(kind for kind, _, _ in self._held)
+        return self._counts
 
     def ask(self, api: Api, source: Source, name: Name, created: str) -> None:
         """Find out whether an object that is gone was deleted by its own."""
-        if api.group not in GROUPS or api.kind in self._released:
+        if api.group not in GROUPS or (api.kind in self._released and not self._asked):
             self._on_deleted(source, name)
             return
-        self._held.pop(name, None)
+        self._end_hold(name)
+        self._asked.pop(name, None)  # the last one of all
         self._asked[name] = _Gone(api, source, created)
         self._wake.set()
 
@@ -99,7 +102,7 @@ class Retention:
     def forget(self, name: Name) -> None:
         """An object is there, again or still."""
         self._asked.pop(name, None)
-        if self._held.pop(name, None) is not None:
+        if self._end_hold(name) is not None:
             self._on_change()
 
     def drop(self, kind: str, namespace: str | None) -> None:
@@ -114,10 +117,7 @@ class Retention:
         for name in [name for name in self._held if name[0] in self._released]:
             log.warning("%s %s/%s: released by the configuration; no longer in force", *name)
             self._let_go(name)
-        for name, gone in list(self._asked.items()):
-            if name[0] in self._released:
-                del self._asked[name]
-                self._on_deleted(gone.source, name)
+        self._settle(list(self._asked.items()), {})
 
     async def run(self) -> None:
         """Decide until cancelled."""
@@ -125,9 +125,7 @@ class Retention:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            failed = ""
-            for api in dict.fromkeys(gone.api for gone in self._asked.values()):
-                failed = await self._decide(api) or failed
+            failed = await self._decide()
             if failed != self.problem:
                 self.problem = failed
                 if failed:
@@ -138,22 +136,34 @@ class Retention:
             else:
                 backoff.reset()
 
-    async def _decide(self, api: Api) -> str:
-        """Decide about the objects of a kind that were asked for before this call; return what went wrong."""
-        asked = {name: gone for name, gone in self._asked.items() if gone.api == api}
-        try:
-            kind = await self._look(api)
-        except ApiError as error:
-            return f"{crd_name(api)}: {error}"
-        for name, gone in asked.items():
+    async def _decide(self) -> str:
+        """Decide about the objects that were asked for before this call; return what went wrong."""
+        asked = list(self._asked.items())
+        found: dict[Api, _Kind] = {}
+        failed = ""
+        apis = dict.fromkeys(gone.api for _, gone in asked if gone.api.kind not in self._released)
+        for api in apis:
+            try:
+                found[api] = await self._look(api)
+            except ApiError as error:
+                failed = f"{crd_name(api)}: {error}"
+        self._settle(asked, found)
+        return failed
+
+    def _settle(self, asked: Collection[tuple[Name, _Gone]], found: Mapping[Api, _Kind]) -> None:
+        """Let go or hold objects in their order, up to the first one whose kind is not known."""
+        for name, gone in asked:
             if self._asked.get(name) is not gone:
-                continue  # it came back, or its kind was released meanwhile
+                continue  # it came back, or is gone already
+            kind = found.get(gone.api)
+            released = name[0] in self._released
+            if kind is None and not released:
+                return
             del self._asked[name]
-            if kind.lost(gone) and api.kind not in self._released:
+            if kind is not None and kind.lost(gone) and not released:
                 self._keep(gone.source, name)
             else:
                 self._on_deleted(gone.source, name)
-        return ""
 
     async def _look(self, api: Api) -> _Kind:
         try:
@@ -181,19 +191,30 @@ class Retention:
         if name[0] in self._released:
             self._on_deleted(source, name)
             return
-        if name[0] not in self.held:
+        if not self._counts[name[0]]:
             log.warning(
                 "kind %s: its CRD was removed while objects of it were in force; they stay in force as last seen; install the "
                 "CRD and the objects again, or release them (EdgeGateway provider.kubernetes.releaseKinds)",
                 name[0],
             )
+        self._counts[name[0]] += name not in self._held
         self._held[name] = source
         self._on_held(name)
         self._on_change()
 
     def _let_go(self, name: Name) -> None:
-        self._on_deleted(self._held.pop(name), name)
-        self._on_change()
+        source = self._end_hold(name)
+        if source is not None:
+            self._on_deleted(source, name)
+            self._on_change()
+
+    def _end_hold(self, name: Name) -> Source | None:
+        source = self._held.pop(name, None)
+        if source is not None:
+            self._counts[name[0]] -= 1
+            if not self._counts[name[0]]:
+                del self._counts[name[0]]
+        return source
 
 
 def crd_name(api: Api) -> str:

@@ -1,7 +1,7 @@
 """Settings: all that translation depends on besides the objects.
 
 In: the EdgeGateway configuration and what the caller knows of its surroundings. Out: one frozen
-Struct. Two fields are observations rather than configuration, `now` and `fleets`: translation has no
+Struct. Three fields are observations rather than configuration, `now`, `fleets` and `retained`: translation has no
 clock and sees no cluster, so the caller says what it sees; they change statuses and warnings only.
 `check_config` says what of a configuration `edgefast run` has no use for.
 Must never: be read from the environment here.
@@ -64,8 +64,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str, ...
     ] = ()  # kinds that are read and that the API server does not have, sorted
     retained: tuple[
-        tuple[str, int], ...
-    ] = ()  # kinds that were removed while objects were in force, and how many; sorted
+        str, ...
+    ] = ()  # kinds that were removed while objects of them were in force; sorted
     addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
@@ -76,7 +76,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     def core(self) -> Settings:
         """Return the settings without the observations: what routes and clusters depend on."""
-        return msgspec.structs.replace(self, fleets=(), now=0, addresses=())
+        return msgspec.structs.replace(self, fleets=(), now=0, addresses=(), retained=())
 
     @property
     def closes_foreign(self) -> bool:

@@ -37,7 +37,7 @@ _SETTINGS: dict[Place, Settings] = {
     "cluster": Settings(standalone=False),
     "release": Settings(standalone=False, bundle_version="v0.8.0"),
     "removed": Settings(
-        standalone=False, missing=("SecurityPolicy",), retained=(("SecurityPolicy", 2),)
+        standalone=False, missing=("SecurityPolicy",), retained=("SecurityPolicy",)
     ),
 }
 _BESIDE = {
