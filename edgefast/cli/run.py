@@ -49,7 +49,13 @@ from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
 from edgefast.proxy.handover.wiring import wire_handover
 from edgefast.proxy.pipelines.banner import Banner
-from edgefast.proxy.pipelines.standalone import Complete, NothingServed, Outcome, Standalone
+from edgefast.proxy.pipelines.standalone import (
+    Complete,
+    FilesPending,
+    NothingServed,
+    Outcome,
+    Standalone,
+)
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import receive_sockets
 from edgefast.proxy.traces.spanexport import has_tracing
@@ -133,7 +139,7 @@ def run(
                 take_over=take_over,
             )
             uvloop.run(serving)
-    except* (ServerTaken, TakeOverRefused) as group:
+    except* (FilesPending, ServerTaken, TakeOverRefused) as group:
         why = "; ".join(str(one) for one in group.exceptions)
     except* NothingServed:
         why = "nothing can be served: no listener has a port to listen on, or no worker lives"

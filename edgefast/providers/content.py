@@ -15,7 +15,7 @@ from typing import NamedTuple
 from edgefast.providers.settling import Wait
 from edgefast.resources.limits import MAX_FILE_BYTES
 
-__all__ = ["Judge", "NotRegular", "Stamp", "Unsettled", "read_file", "stamp_of"]
+__all__ = ["Judge", "NotRegular", "Stamp", "Unsettled", "read_file", "read_start", "stamp_of"]
 
 #: A file changed this recently (seconds) may change again within the clock tick of its time stamp.
 _FRESH = 0.1
@@ -71,3 +71,12 @@ def read_file(path: str, judge: Judge | None, *, once: bool) -> tuple[bytes, Sta
             raise Unsettled(Wait(_FRESH, "the file was written while it was read"))
     fresh = time.time() - max(facts.st_mtime, facts.st_ctime) < _FRESH
     return data, None if fresh and regular else stamp_of(facts), regular
+
+
+def read_start(path: str, most: int) -> bytes:
+    """Return the first bytes of a regular file that is perhaps being written; nothing where it cannot be read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            return file.read(most) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return b""

@@ -7,15 +7,20 @@ last line has a value.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
+import msgspec
+
+from edgefast.problem import Problem
 from edgefast.resources.decode.decode import Decoded
+from edgefast.resources.decode.duplicate import policy_of_duplicate
 from edgefast.resources.decode.meantpolicy import CLOSING_KINDS
 from edgefast.resources.decode.text import DocumentMarks, split_documents
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.loaded import Marks
 
-__all__ = ["Cut", "find_cut", "lose_last"]
+__all__ = ["Cut", "breaks_file", "close_policies", "find_cut", "lacks_end", "lose_last"]
 
 #: Kinds whose last line may be one of a text in them.
 _TEXTS = ("ConfigMap", "Secret")
@@ -56,6 +61,25 @@ def find_cut(data: bytes, decoded: Decoded) -> Cut | None:
     if not any(path in _OUTLINE for path in lacks):
         return None
     return Cut("a field of the last document is missing", True)
+
+
+def breaks_file(problem: Problem) -> bool:
+    """Tell a text that cannot be read on from an object that is wrong."""
+    return problem.object is None and problem.severity == "error"
+
+
+def lacks_end(data: bytes, problems: Iterable[Problem]) -> bool:
+    """Tell whether the last document of a file cannot be read."""
+    last = max((one.line for one in split_documents(data)), default=0)
+    return any(
+        one.source is not None and one.source.line > last for one in problems if breaks_file(one)
+    )
+
+
+def close_policies(decoded: Decoded) -> tuple[ForeignPolicy, ...]:
+    """Return what closes the targets of the policies of a file that is not used."""
+    found = ((policy_of_duplicate(one, 1), one.ref) for one in decoded.objects)
+    return tuple(msgspec.structs.replace(one, ref=ref) for one, ref in found if one is not None)
 
 
 def lose_last(decoded: Decoded) -> tuple[ForeignPolicy, ...]:

@@ -11,6 +11,7 @@ import msgspec
 
 from edgefast.problem import Problem
 from edgefast.providers.content import Stamp
+from edgefast.providers.hold import Written
 from edgefast.providers.listing import Pins
 from edgefast.providers.names import key_of
 from edgefast.providers.settling import Events
@@ -20,7 +21,7 @@ from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot
 
-__all__ = ["Look", "Reading", "SourceFile", "reuse_loaded"]
+__all__ = ["Look", "Reading", "SourceFile", "differ", "reuse_loaded"]
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -29,8 +30,8 @@ class Reading(msgspec.Struct, frozen=True):
     snapshot: Snapshot
     problems: tuple[Problem, ...]
     changed: bool  # since the look before
-    # Whether a table made of it may take the place of the one before: there is an object, and all
-    # that was found at the first look has been had whole since, or is gone.
+    # Whether a table made of it may take the place of the one before: there is an object, and each
+    # file, and each folder of the first look, has been read whole, or is gone.
     usable: bool
     files: int
     objects: int
@@ -73,7 +74,8 @@ class Look:
         self.files: dict[str, SourceFile] = {}
         self.problems: list[Problem] = []
         self.lost: set[str] = set()  # folders that cannot be read whole
-        self.written: list[Problem] = []  # files that are being written
+        self.written: list[Written] = []  # files that are being written
+        self.paths: set[str] = set()  # of all files
         self.wait: float | None = None  # seconds until one of these may be complete
 
 
@@ -90,3 +92,15 @@ def reuse_loaded(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
         a.base == b.base and a.lines is b.lines and (a.document, a.prefix) == (b.document, b.prefix)
     )
     return key, old if same else one
+
+
+def differ(before: dict[str, SourceFile], after: dict[str, SourceFile]) -> bool:
+    """Tell whether two looks differ in anything that counts."""
+    return before.keys() != after.keys() or any(
+        before[name].objects is not file.objects
+        or before[name].problems != file.problems
+        or before[name].policies != file.policies
+        or before[name].guarded != file.guarded
+        or before[name].refused is not file.refused  # what keeps its place closed
+        for name, file in after.items()
+    )

@@ -115,7 +115,8 @@ class Watch:
         now = time.monotonic()
         self._writing = {path: until for path, until in self._writing.items() if now < until}
         busy = frozenset(map(os.path.realpath, self._writing))
-        return Events(busy, dict(self._closed), dict(self._renamed))
+        folders: dict[str, str] = {}  # thousands of files are in a few folders
+        return Events(busy, _resolve(self._closed, folders), _resolve(self._renamed, folders))
 
     def close(self) -> None:
         """Stop watching."""
@@ -188,3 +189,15 @@ class Watch:
             how[name] = time.time_ns()
             if len(how) > _FINISHED:
                 del how[next(iter(how))]
+
+
+def _resolve(times: Mapping[str, int], folders: dict[str, str]) -> dict[str, int]:
+    """Return the times by real path; `folders` are those resolved so far."""
+    found: dict[str, int] = {}
+    for name, when in times.items():
+        folder, file = os.path.split(name)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        real = os.path.join(folders[folder], file)
+        found[real] = max(when, found.get(real, 0))
+    return found

@@ -16,7 +16,7 @@ import pytest
 from edgefast.providers.files import FileSource
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.pipelines import standalone as module
-from edgefast.proxy.pipelines.standalone import Outcome, Standalone
+from edgefast.proxy.pipelines.standalone import FilesPending, Outcome, Standalone
 from edgefast.proxy.tables.lastgood import LastGood, LastGoodError
 from edgefast.translate.settings import Settings
 from proxy.command import Process, Start, gateway, gateway_class, mark_of, route, save
@@ -225,6 +225,26 @@ def test_an_error_nobody_thought_of_does_not_end_the_service(
             await asyncio.wait([running])
 
     assert with_agent(talk, workers=1, log_level="error") == 0
+
+
+def test_a_start_ends_when_a_file_is_never_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end may be a policy: nothing is served without it, and the error names the writer."""
+    monkeypatch.setattr(module, "START_AT_MOST", 0.2)
+    save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
+    source = FileSource([tmp_path], settle=0.0)
+    outcomes: list[Outcome] = []
+
+    async def talk(agent: Agent) -> None:
+        with pytest.raises(FilesPending) as error:
+            await Standalone(agent, source, Settings, outcomes.append).run()
+        assert "a.yaml: a process has the file open for writing" in str(error.value)
+        assert f"writer: {os.getpid()} (" in str(error.value)
+        assert (outcomes, agent.serving) == ([], False)
+
+    with open(tmp_path / "a.yaml", "a"):
+        assert with_agent(talk, workers=1, log_level="error") == 0
 
 
 def test_ready_says_no_while_no_port_is_open(start: Start, tmp_path: Path) -> None:
