@@ -118,7 +118,7 @@ GATEWAYS = (
     Page(
         word="InvalidListenerFilterRef",
         means="A filter of the listener refers to a backend that is not there, or that cannot be used. All requests of the listener "
-        "are answered 500: who was to judge them cannot be asked.",
+        "are answered 500, because the service that authorises them cannot be called.",
         fix=(
             "Write the Service, or correct kind, name, namespace and port of `backendRef`.",
             "In another namespace a ReferenceGrant has to allow it: that is RefNotPermitted.",

@@ -57,6 +57,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     code_namespaces: tuple[
         str, ...
     ] = ()  # provider.*.deploy.codeNamespaces: may set what runs code in their Gateways' pods
+    pod_metadata_domains: tuple[
+        str, ...
+    ] = ()  # provider.*.deploy.podMetadataDomains: of labels and annotations that all may set on pods
     watch_namespaces: tuple[str, ...] = ()  # provider.*.watch.namespaces; () is all
     watch_selector: LabelSelector | None = None  # provider.*.watch.namespaceSelector
     bundle_version: str = ""  # gateway.networking.k8s.io/bundle-version of the CRDs, "" unknown
@@ -120,6 +123,7 @@ def settings_from(
         unix_backends=backends.allow_unix_sockets,
         rate_limit=config.rate_limit or GatewayRateLimit(),
         code_namespaces=cluster.deploy.code_namespaces,
+        pod_metadata_domains=cluster.deploy.pod_metadata_domains,
         watch_namespaces=watch.namespaces if watch and watch.type == "Namespaces" else (),
         watch_selector=(
             watch.namespace_selector if watch and watch.type == "NamespaceSelector" else None
@@ -140,6 +144,8 @@ _CLUSTER_ONLY: tuple[Path, ...] = (
     ("provider", "orchestrator", "deploy", "certificates"),
     ("provider", "kubernetes", "deploy", "codeNamespaces"),
     ("provider", "orchestrator", "deploy", "codeNamespaces"),
+    ("provider", "kubernetes", "deploy", "podMetadataDomains"),
+    ("provider", "orchestrator", "deploy", "podMetadataDomains"),
     ("provider", "kubernetes", "releaseKinds"),
     ("provider", "orchestrator", "releaseKinds"),
     ("leaderElection", "disable"),

@@ -17,6 +17,7 @@ from edgefast.resources.model.fields import (
     AS_SET,
     CIDR,
     DNSLabel,
+    DNSSubdomain,
     Duration,
     Element,
     GatewayController,
@@ -34,6 +35,8 @@ RELEASED_KINDS = 32
 REVOCATIONS = 256
 #: Entries of `codeNamespaces`.
 CODE_NAMESPACES = 256
+#: Entries of `podMetadataDomains`.
+POD_DOMAINS = 64
 DEFAULT_CONTROLLER_NAME = "gateway.edge.io/gatewayclass-controller"
 
 
@@ -102,8 +105,18 @@ class ProviderDeploy(Element, frozen=True, kw_only=True):
         Meta(
             max_length=CODE_NAMESPACES,
             description="Namespaces whose EdgeProxies and Gateways may set what decides which code runs in their proxies' pods: "
-            "`deployment.image`, `deployment.env`, and labels and annotations that injectors read. With type ControllerNamespace, "
+            "`deployment.image`, `deployment.env`, and all labels and annotations. With type ControllerNamespace, "
             "where these pods run beside the controller; the EdgeProxy of a GatewayClass and the controller's own namespace may always.",
+        ),
+    ] = ()
+    pod_metadata_domains: Annotated[
+        tuple[DNSSubdomain, ...],
+        Meta(
+            max_length=POD_DOMAINS,
+            description="Domains of labels and annotations, such as team.example.com, that all EdgeProxies and Gateways may set on their "
+            "proxies' pods. Names of other domains are left out there, because an injector or a container runtime may read them. With type "
+            "ControllerNamespace. Domains that are always allowed: app.kubernetes.io, external-dns.alpha.kubernetes.io, helm.sh, "
+            "prometheus.io, service.beta.kubernetes.io. A domain does not stand for its subdomains.",
         ),
     ] = ()
 

@@ -46,6 +46,19 @@ class Product(msgspec.Struct, frozen=True):
     annotations: tuple[str, ...] = ()
 
 
+#: Fields of kgateway's TrafficPolicy that do not decide access; the enterprise edition has them too.
+_KGATEWAY = (
+    "autoHostRewrite",
+    "buffer",
+    "compression",
+    "cors",
+    "headerModifiers",
+    "rateLimit",
+    "retry",
+    "timeouts",
+    "transformation",
+    "urlRewrite",
+)
 PRODUCTS: tuple[Product, ...] = (
     Product(
         "Envoy Gateway",
@@ -102,23 +115,7 @@ PRODUCTS: tuple[Product, ...] = (
     Product(
         "kgateway",
         ("gateway.kgateway.dev",),
-        (
-            Guard(
-                "TrafficPolicy",
-                but=(
-                    "autoHostRewrite",
-                    "buffer",
-                    "compression",
-                    "cors",
-                    "headerModifiers",
-                    "rateLimit",
-                    "retry",
-                    "timeouts",
-                    "transformation",
-                    "urlRewrite",
-                ),
-            ),
-        ),
+        (Guard("TrafficPolicy", but=_KGATEWAY),),
     ),
     Product("agentgateway", ("agentgateway.dev",), (Guard("AgentgatewayPolicy"),)),
     Product(
@@ -131,7 +128,26 @@ PRODUCTS: tuple[Product, ...] = (
             Guard("VirtualHostOption"),
         ),
     ),
-    Product("Kuadrant", ("kuadrant.io", "extensions.kuadrant.io"), (Guard("AuthPolicy"),)),
+    Product(
+        "Solo Enterprise for kgateway",
+        ("enterprisekgateway.solo.io",),
+        (
+            Guard(
+                "EnterpriseKgatewayTrafficPolicy",
+                but=(*_KGATEWAY, "entRateLimit", "entTransformation"),
+            ),
+        ),
+    ),
+    Product(
+        "Solo Enterprise for agentgateway",
+        ("enterpriseagentgateway.solo.io",),
+        (Guard("EnterpriseAgentgatewayPolicy"),),
+    ),
+    Product(
+        "Kuadrant",
+        ("kuadrant.io", "extensions.kuadrant.io"),
+        (Guard("AuthPolicy"), Guard("OIDCPolicy")),
+    ),
     Product("Consul", ("consul.hashicorp.com",), (Guard("GatewayPolicy"),)),
     Product(
         "AWS Gateway API Controller",
@@ -192,9 +208,8 @@ _GUARDS: dict[tuple[str, str], Guard] = {
     for group in product.groups
     for one in product.guards
 }
-_TITLES = {group: one.title for one in PRODUCTS for group in one.groups}
 _ANNOTATIONS = frozenset(name for one in PRODUCTS for name in one.annotations)
-#: Of a kind that no row has and that names targets: words of its name that mean access.
+#: Of a kind that no row has, of any group, and that names targets: words of its name that mean access.
 _WORDS = re.compile(
     "Access|Acl|ACL|Allowlist|AllowList|ApiKey|APIKey|Auth|Denylist|DenyList|Firewall|JWT|Jwt|MTLS|Oidc|OIDC|RBAC|Rbac|Security|WAF|Waf"
 )
@@ -204,7 +219,7 @@ def find_guards(group: str, kind: str, raw: Mapping[str, Any], *, aimed: bool) -
     """Return what of a foreign document decides access; `aimed`: it names targets."""
     guard = _GUARDS.get((group, kind))
     if guard is None:
-        named = aimed and group not in _TITLES and (group, kind) not in KINDS
+        named = aimed and (group, kind) not in KINDS
         return (kind[:MAX_SHOWN_NAME],) if named and _WORDS.search(kind) else ()
     if guard.only:
         return tuple(one for one in guard.only if _is_set(raw, one.split(".")))

@@ -64,7 +64,7 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "ResolvedRefs",
         "False",
         "InvalidListenerFilterRef",
-        "A filter refers to nobody who can be asked: all requests of the listener are answered 500.",
+        "A filter names a service that cannot be called: all requests of the listener are answered 500.",
     ),
     Reason(
         "ResolvedRefs",

@@ -67,9 +67,14 @@ class Pair(msgspec.Struct, frozen=True):
         return ""
 
     def check_name(self, hostname: str) -> str:
-        """Return why clients refuse it for a listener's hostname ("": any host), "" if not."""
-        parent = hostname.partition(".")[2]
+        """Return why clients refuse it for a listener's hostname ("": any host), "" if not.
+
+        A wildcard hostname takes every name under its domain: one name of the certificate there is enough.
+        """
+        first, _, parent = hostname.partition(".")
         if not hostname or hostname in self.names or f"*.{parent}" in self.names:
+            return ""
+        if first == "*" and any(one.endswith(f".{parent}") for one in self.names):
             return ""
         named = ", ".join(self.names[:_NAMED]) or "no host"
         more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""

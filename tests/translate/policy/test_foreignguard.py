@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from edgefast.providers.files import FileSource
-from edgefast.resources.foreign.guards import PRODUCTS
+from edgefast.resources.foreign.guards import PRODUCTS, find_guards
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from edgefast.why import read_ask, serve_translation
@@ -129,6 +129,16 @@ def test_each_policy_of_the_list_closes_what_it_names(tmp_path: Path) -> None:
     assert sum("is served WITHOUT" in one.message for one in opened.problems) == len(rows)
 
 
+def test_a_kind_that_no_row_has_is_judged_by_its_name() -> None:
+    """In every listed group as well."""
+    groups = [group for row in PRODUCTS for group in row.groups]
+    spec: dict[str, Any] = {"spec": {"targetRef": target()}}
+    for group in groups:
+        assert find_guards(group, "XAuthPolicy", spec, aimed=True) == ("XAuthPolicy",), group
+        assert find_guards(group, "XRetryPolicy", spec, aimed=True) == (), group
+        assert find_guards(group, "XAuthPolicy", spec, aimed=False) == (), group
+
+
 def test_each_annotation_of_the_list_closes_its_object(tmp_path: Path) -> None:
     listed = [one for row in PRODUCTS for one in row.annotations if " " not in one]
     names = numbered(len(listed))
@@ -176,6 +186,8 @@ JWT = {"jwt": {"providers": []}}
         # Products that are in no row.
         (make("new.test/v1", "WebAccessPolicy", "p", {"targetRefs": [target()]}), {"web"}),
         (make("new.test/v1", "RetryPolicy", "p", {"targetRefs": [target()]}), set()),
+        (make("enterprisekgateway.solo.io/v1alpha1", "EnterpriseKgatewayTrafficPolicy", "p", {"targetRefs": [target()], "entJWT": {}}), {"web"}),
+        (make("enterprisekgateway.solo.io/v1alpha1", "EnterpriseKgatewayTrafficPolicy", "p", {"targetRefs": [target()], "entRateLimit": {}}), set()),
     ],
 )  # fmt: skip
 def test_what_is_closed(tmp_path: Path, policy: dict[str, Any], expected: set[str]) -> None:
