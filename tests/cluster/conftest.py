@@ -37,9 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    """Name the group of tests that one worker of xdist runs: a package with fixtures of its own, users of `newest`, or a file."""
-    if "newest" in getattr(item, "fixturenames", ()):
-        return "newest"
+    """Name the group of tests that one worker of xdist runs in their order: a package with fixtures of its own, or a file."""
     folder = item.path.parent
     return folder.name if folder != HERE else item.path.stem
 

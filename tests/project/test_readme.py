@@ -51,7 +51,7 @@ def read_blocks(text: str, mark: str = "") -> list[Block]:
             taken = marked == mark
             if taken:
                 found.append(Block(body, None))
-        elif taken and language != "yaml" and found[-1].output is None:
+        elif taken and language not in ("yaml", "bash") and found[-1].output is None:
             found[-1] = Block(found[-1].script, body)
     return found
 
