@@ -223,7 +223,14 @@ TRUSTED = ir.ClientAddress(trusted_cidrs=("127.0.0.0/8",))
         (TRUSTED, [], False),
         (ir.ClientAddress(trusted_hops=1), [("x-forwarded-proto", "https")], False),
         (
-            ir.ClientAddress(trusted_hops=1),
+            ir.ClientAddress(
+                trusted_hops=1
+            ),  # a balancer may append the address and pass the scheme on
+            [("x-forwarded-for", "192.0.2.1"), ("x-forwarded-proto", "https")],
+            False,
+        ),
+        (
+            ir.ClientAddress(trusted_hops=1, trusted_cidrs=("127.0.0.0/8",)),
             [("x-forwarded-for", "192.0.2.1"), ("x-forwarded-proto", "https")],
             True,
         ),
