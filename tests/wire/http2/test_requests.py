@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -143,8 +144,11 @@ def test_curl_reads_an_answer_before_the_body_ends(site: Site, tmp_path: Path) -
     command = [installed("curl", "curl"), "--silent", "--show-error", "--noproxy", "*"]
     command += ["--http2-prior-knowledge", "--max-time", "20", "--write-out", "%{http_code} "]
     url = f"http://127.0.0.1:{site.port}/"
+    bare = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     for options in (["--header", "expect:", "--data-binary", f"@{body}"], ["-T", str(body)]):
-        done = subprocess.run([*command, *options, url], capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, *options, url], env=bare, capture_output=True, text=True, timeout=60
+        )
         assert (done.stdout, done.stderr) == ("413 ", "")
 
 
