@@ -210,8 +210,9 @@ cdef class Mirror(UpstreamUser):
         bint unsized
         uint64_t announced
         bint takes_trailers
-        bint ended
+        bint ended              # all of the request is here
         bint head_sent
+        bint end_sent           # ... and the connection has been given all of it
         bint over
         unsigned method
         bytes source            # origin() of its exchange

@@ -92,6 +92,7 @@ cdef class Mirror(UpstreamUser):
         if not self.head_sent:
             self.head_sent = True
             head = &self.head
+        self.end_sent = self.ended
         self.up.write(head, iov, n, total, self.ended, &self.trailers)
         if self.up is not None:
             self.holds(self.up.unsent())
@@ -114,7 +115,7 @@ cdef class Mirror(UpstreamUser):
     cdef int on_up_writable(self, bint writable) except -1:
         if not writable or self.up is None:
             return 0
-        if self.body.size or self.ended:
+        if not self.end_sent and (self.body.size or self.ended):
             return self.write_kept()
         self.holds(self.up.unsent())
         return 0

@@ -7,3 +7,8 @@ cdef class PortAcceptor(Acceptor):
         bint retired            # ... is served under another rule now
 
     cpdef int retire(self) except -1
+
+
+# The time that a connection has left when the TLS rule of its port has changed.
+cdef class Leaving(Timer):
+    cdef Session session        # each of them holds the other, until the connection is lost

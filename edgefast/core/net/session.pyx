@@ -49,8 +49,9 @@ cdef class Session:
         """The deadline that was armed for the connection has passed, and it is open."""
         return 0
 
-    cdef int retire(self, object port) except -1:
-        """End after a short while if nothing is in flight and nothing comes; with a port, only if it is that one's."""
+    cdef int retire(self, object port, bint outdated) except -1:
+        """End after a short while if nothing is in flight and nothing comes; with a port, only if it is that one's. `outdated`: the port's TLS
+        rule has changed, so the connection is reset after HttpSettings.tls_drain."""
         return 0
 
     cdef int stop(self, bint abort) except -1:
