@@ -187,6 +187,8 @@ cdef class H1Responder(Inbound):
         cdef int64_t patience = self.port.settings.head_timeout
         if self.exchange is not None:
             return (<Exchange>self.exchange).quiet_since() if busy else -1
+        if connection.unsent():  # the end of an answer is on its way
+            return -1
         if self.state == D_DISCARD:
             patience = LINGER_MS
         elif self.state == D_HEAD and (<H1Server>self).requests and not connection.pending.len:

@@ -313,6 +313,8 @@ cdef class H2Server(H2Frames):
         cdef int64_t since, last = 0
         if self.busy:
             return -1
+        if not busy and self.connection.unsent():  # the end of an answer is on its way
+            return -1
         if self.discarding:
             return max(self.connection.deadline - LINGER_MS, <int64_t>0)
         if not self.streams:
