@@ -29,12 +29,13 @@ cdef enum:
     SLOW_DRAWS = 16  # of an endpoint, while those that are drawn have only just begun
     PROBE_ANSWER = 65536  # bytes of an answer to a check that are looked at
     BORROW_MS = 40  # how often other workers are asked for connections, while somebody waits for one
-    SHARE_CLIENTS = 16  # of a ClientShare, looked at for a member that gives way
+    SHARE_CLIENTS = 16  # with most of a ClientShare, looked at for a member that gives way; then as many of the others
     SHARE_LOOKS = 8  # members of each of these
     PLACE_GRACE_MS = 1000  # a connection as quiet as this gives way to a client that has none, where no client has more
     STREAM_AFTER_MS = 1000  # an answer that lasts longer is a long-lived stream
     STREAM_BYTES = 65536  # ... if its length is not known, or larger
     STREAM_PATIENCE_MS = 500  # that a request waits for a connection before such an answer is cut for it
+    STREAM_PAUSE_MS = 5000  # without a byte that make such an answer one that may be cut though its client takes it
     SHARE_LOOK_MS = 250  # how often those who wait for a place look for somebody to give way
     SHARE_LATE_MS = 1000  # how often those do who have shown too little to wait in the queue: there may be thousands
     SHARE_BURST = 16  # places given at once: each may end another request

@@ -4,14 +4,30 @@
 # In: exchanges that ask for a tunnel, or whose answer lasts. Out: places among the streams of the port (EdgeProxy spec.http.maxStreams, and
 # addressStreams of one client) and of the backend (streamShare); 503 for a tunnel without one. Where places run out the client with most
 # gives way to a client with fewer. How long an answer lasts is known only later: it is cut when a limit of the port is passed, or when
-# requests have waited for its connection for STREAM_PATIENCE_MS and streams hold more than their share. Must never refuse a tunnel while there are places.
+# requests of a client with at most half as many have waited for its connection for STREAM_PATIENCE_MS, and streams hold more than their
+# share: a tunnel, an answer that its client does not read, or one that has paused for STREAM_PAUSE_MS. Must never cut an answer that comes for
+# such requests, or one whose client nothing tells from others, nor refuse a tunnel while there are places.
 
 cdef class LongStreams(ClientShare):
     cdef int64_t quiet_since(self, object member) except -2:
-        return (<Exchange>member).quiet_since()
+        cdef Exchange ex = <Exchange>member
+        cdef int64_t since = ex.quiet_since()
+        if not self.cutting or ex.upgrade:
+            return since
+        if ex.slow is not None:
+            return ex.slow_at
+        return since if since <= ex.engine.wheel.now - STREAM_PAUSE_MS else -1
 
     cdef int make_way(self, object member) except -1:
         return (<Exchange>member).make_way()
+
+    cdef object first_to_cut(self, uint32_t least, int64_t now):
+        """`first`, for requests that wait."""
+        self.cutting = True
+        try:
+            return self.first(least, now)
+        finally:
+            self.cutting = False
 
 
 cdef uint32_t stream_places(Cluster cluster, uint32_t connections, HttpSettings settings) noexcept:
@@ -20,24 +36,31 @@ cdef uint32_t stream_places(Cluster cluster, uint32_t connections, HttpSettings 
 
 
 cdef bint begin_tunnel(Exchange ex) except -1:
-    """Places for a tunnel that is asked for. False: there are none."""
-    cdef PortTable port = ex.down.peer.port
+    """Places for a tunnel that is asked for. False: there are none, and no stream was cut."""
     cdef Cluster cluster = ex.backend.cluster
     cdef HttpSettings settings = ex.settings
-    cdef LongStreams held = port.streams
+    cdef LongStreams of_port = ex.down.peer.port.streams
+    cdef LongStreams of_cluster = cluster.streams
     cdef bytes client = ex.origin()
     cdef int64_t now = ex.engine.wheel.now
     cdef uint32_t bound = <uint32_t>-1
-    if held is not None and (
-        (settings.address_streams and held.held(client) >= settings.address_streams) or not held.has_room(client, settings.max_streams, now)
-    ):
-        return False
-    held = cluster.streams
-    if held is not None:
+    cdef object first = of_port, second = of_cluster  # who gives way; themselves: there is a place
+    if of_port is not None:
+        if settings.address_streams and of_port.held(client) >= settings.address_streams:
+            return False
+        first = of_port.room_for(client, settings.max_streams, now)
+        if first is None:
+            return False
+    if of_cluster is not None and first not in of_cluster.owners:
         if ex.breaker is not None and ex.breaker.connections >= 0:
             bound = clipped(ex.breaker.connections)
-        if not held.has_room(client, stream_places(cluster, bound, settings), now):
+        second = of_cluster.room_for(client, stream_places(cluster, bound, settings), now)
+        if second is None:
             return False
+    if first is not of_port:
+        of_port.make_way(first)
+    if second is not of_cluster:
+        of_cluster.make_way(second)
     enter_streams(ex, client, cluster.protocol != SPEAKS_H2)
     return True
 
@@ -100,30 +123,39 @@ cdef int begin_lasting(Attempts ex) except -1:
 
 
 cdef int cut_lasting(Cluster cluster) except -1:
-    """Users that have waited for a connection for too long get those of streams beyond their share. Returns how many were cut."""
+    """Users that have waited for a connection for too long get those of streams beyond their share, of clients with at least twice as many
+    as their own. Returns how many were cut."""
     cdef LongStreams held = cluster.streams
     cdef int64_t now = cluster.engine.wheel.now
     cdef uint32_t bound = crowded_at(cluster)
+    cdef ClientPart part
     cdef UpstreamUser user
     cdef Line line
-    cdef int late = 0, cut = 0, looks = SHARE_TURNS
-    cdef uint32_t most = 0
+    cdef list late = []
+    cdef object crowd = None
+    cdef int cut = 0, looks = SHARE_TURNS
+    cdef uint32_t most = 0, own
     for line in cluster.pending.order:
         user = line.first()
         if now - user.waits_since >= STREAM_PATIENCE_MS:
-            late += 1
+            late.append(line.address)
             most = max(most, stream_places(cluster, bound, user.settings))
         looks -= 1
         if looks == 0:
             break
-    while cut < min(late, <int>SHARE_BURST) and held.count > most:
-        found = held.first(1, now)
-        if found is None:
-            found = held.first_unknown(now)
-        if found is None:
+    for address in late:
+        if cut == SHARE_BURST or held.count <= most:
             break
+        part = held.parts.get(address)  # all that have no address are one here: nothing tells that one of them has few
+        own = part.count if part is not None else 0
+        found = held.first_to_cut(max(2 * own, own + 1), now)
+        if found is None:
+            continue
+        part = held.owners[found]
         held.make_way(found)
+        if crowd is None:
+            crowd = part.client
         cut += 1
-    if cut and held.ranks.top:  # its own requests are served after those of others
-        cluster.pending.most = cluster.pending.lines.get((<ClientPart>held.ranks.first()).client)
+    if cut:  # its own requests are served after those of others
+        cluster.pending.most = cluster.pending.lines.get(crowd)
     return cut

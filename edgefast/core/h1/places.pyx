@@ -2,7 +2,8 @@
 #
 # In: connections that open and end. Out: whether one more has a place. Each port has its own places. When all are in use, the quiet connection of the
 # client with most is closed for a client with fewer: first connections without a request, then, of a client with many, those whose
-# request waits for that client. Who holds what is written down when places run out for the first time, and forgotten when most are free again:
+# request waits for that client, or that have not taken the end of an answer. A connection that is closing gives way when its client has
+# taken nothing for PLACE_GRACE_MS. Who holds what is written down when places run out for the first time, and forgotten when most are free again:
 # before that a connection costs two additions. Must never close a connection that waits for its backend.
 
 cdef bytes client_key_of(HttpSettings settings, bytes address):
@@ -104,6 +105,8 @@ cdef ConnectionShare find_places(Engine engine, PortTable port):
 cdef class ConnectionShare(ClientShare):
     cdef int64_t quiet_since(self, object member) except -2:
         cdef Connection connection = <Connection>member
+        if connection.state == WIRE_CLOSING:  # what is left of its last answer goes out
+            return connection.took_at if self.busy or connection.took_at <= connection.reactor.wheel.now - PLACE_GRACE_MS else -1
         return connection.session.quiet_since(self.busy) if connection.state == WIRE_OPEN else -1
 
     cdef int make_way(self, object member) except -1:

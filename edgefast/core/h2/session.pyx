@@ -313,8 +313,12 @@ cdef class H2Server(H2Frames):
         cdef int64_t since, last = 0
         if self.busy:
             return -1
-        if not busy and self.connection.unsent():  # the end of an answer is on its way
-            return -1
+        if self.connection.unsent():  # answers, or their ends
+            if not busy:
+                return -1
+            last = self.connection.took_at
+            if not self.streams:
+                return last
         if self.discarding:
             return max(self.connection.deadline - LINGER_MS, <int64_t>0)
         if not self.streams:
@@ -333,7 +337,7 @@ cdef class H2Server(H2Frames):
         self.engine.count(G_CONNECTIONS_GAVE_WAY)
         give_up_place(self.peer, connection)
         self.terminate(NGHTTP2_ENHANCE_YOUR_CALM if self.streams else NGHTTP2_NO_ERROR)
-        return connection.shut(connection.out.len > 0)
+        return connection.shut(connection.closed or connection.unsent() > 0)
 
     # --- time ------------------------------------------------------------------------------------------------------
 

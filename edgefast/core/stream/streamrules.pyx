@@ -147,19 +147,21 @@ cdef class StreamListener:
         return 0
 
     cdef Passage to_close(self, Engine engine, bytes client):
-        """The connection that gives way to one more of this client: a quiet one, or, of a client with more than twice as many, any. None:
-        there is none."""
+        """The connection that gives way to one more of this client. A client that holds a large part of the places loses a quiet one, or any
+        if it has more than twice as many. Other clients lose one that has been quiet for long. None: there is none."""
         cdef Passage passage
         cdef int64_t now = engine.wheel.now
-        cdef uint32_t held
+        cdef uint32_t held, part = <uint32_t>(self.max_connections // CROWD_PART + 1)
         if self.places is None:
             self.places = PassageShare.__new__(PassageShare)
             for passage in engine.streams:
                 if passage.listener is self and passage.counted:
                     self.places.enter(address_key(passage.client.host), passage)
         held = self.places.held(client)
-        passage = self.places.first(held + 2, now - STREAM_QUIET_MS)
-        return passage if passage is not None else self.places.first(2 * held + 3, now)
+        passage = self.places.first(max(held + 2, part), now - STREAM_QUIET_MS)
+        if passage is None:
+            passage = self.places.first(max(2 * held + 3, part), now)
+        return passage if passage is not None else self.places.first(held + 2, now - STREAM_REST_MS)
 
 
 # Places of a listener's connections (EdgeProxy spec.stream.maxConnections), which client addresses share (upstream/clientshare.pyx).
@@ -170,12 +172,28 @@ cdef class PassageShare(ClientShare):
             return max(passage.idle_by - passage.listener.idle_timeout, <int64_t>0)
         if passage.state == PASSAGE_PREAMBLE:
             return passage.silent_since
-        return 0 if passage.state == PASSAGE_LEFT else -1
+        if passage.state == PASSAGE_LEFT:
+            return passage.remaining().took_at
+        return self.flushed_at(passage) if passage.state == PASSAGE_CLOSING else -1
 
     cdef int make_way(self, object member) except -1:
         cdef Passage passage = <Passage>member
         passage.uncount()
-        return passage.end(PE_GAVE_WAY)
+        if passage.state != PASSAGE_CLOSING:
+            return passage.end(PE_GAVE_WAY)
+        if self.flushed_at(passage):
+            passage.why = PE_GAVE_WAY
+        reset_connection(passage.up.connection)
+        return reset_connection(passage.down.connection)
+
+    cdef int64_t flushed_at(self, Passage passage) noexcept:
+        """PASSAGE_CLOSING: ms of the wheel since which no side has taken what is left for it; 0: nothing is left."""
+        cdef PassageSide side
+        cdef int64_t last = 0
+        for side in (passage.down, passage.up):
+            if side.connection is not None and side.connection.unsent():
+                last = max(last, side.connection.took_at)
+        return last
 
 
 cdef class StreamPort:
