@@ -41,17 +41,19 @@ class Block:
 
 
 def read_blocks(text: str, mark: str = "") -> list[Block]:
-    """All shell blocks of a page with that mark, each with the output right after it (YAML is input)."""
+    """Return the shell blocks of a page that have this mark, each with the output block that follows below the same heading."""
     found: list[Block] = []
     taken = False
-    for language, marked, body in re.findall(
-        r"^```(\w*)(?: (\w+))?\n(.*?)^```$", text, re.M | re.S
+    for heading, language, marked, body in re.findall(
+        r"^(#+ )|^```(\w*)(?: (\w+))?\n(.*?)^```$", text, re.M | re.S
     ):
-        if language == "sh":
+        if heading:
+            taken = False
+        elif language == "sh":
             taken = marked == mark
             if taken:
                 found.append(Block(body, None))
-        elif taken and language not in ("yaml", "bash") and found[-1].output is None:
+        elif taken and language != "yaml" and found[-1].output is None:
             found[-1] = Block(found[-1].script, body)
     return found
 
