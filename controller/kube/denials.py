@@ -57,8 +57,8 @@ class Denial(msgspec.Struct, frozen=True):
             owner,
             "",
             "AccessDenied",
-            f"RBAC denies verb {self.verb} on resource {self.resource}{group} {where}; the controller goes on without it and "
-            "tries again; grant the verb, or install the chart's roles again",
+            f"RBAC denies verb {self.verb} on resource {self.resource}{group} {where}; the controller continues without it and "
+            "retries; grant the verb, or install the chart's roles again",
         )
 
 

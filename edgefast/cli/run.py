@@ -82,7 +82,7 @@ from edgefast.translate.settings import Settings, settings_from
 @click.option(
     "--echo",
     is_flag=True,
-    help="Answer for Services without endpoints with a page about the request (HTTP/1.1); to try files.",
+    help="Serve Services without endpoints with a built-in HTTP/1.1 page about the request; to try files.",
 )
 @serving_options
 @click.option(
@@ -142,7 +142,7 @@ def run(
     except* (FilesPending, ServerTaken, TakeOverRefused) as group:
         why = "; ".join(str(one) for one in group.exceptions)
     except* NothingServed:
-        why = "nothing can be served: no listener has a port to listen on, or no worker lives"
+        why = "nothing can be served: no listener has a port to listen on, or no worker runs"
     if why:  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
         give_up(why)
 
@@ -196,7 +196,7 @@ async def _serve(
 
 
 def _make_complete(backends: tuple[AddedBackend, ...], origin: Echo | None) -> Complete:
-    """Return what adds the backends of the command line to each snapshot."""
+    """Return a function that adds the backends of the command line to each snapshot."""
     get_port = (lambda key: origin.get_port("/".join(key))) if origin else None
     return functools.partial(add_backends, given=backends, get_port=get_port)
 

@@ -1,9 +1,9 @@
-"""Orders: what changes a process's state is taken on a unix socket of its own, never on a TCP address.
+"""Orders: requests that change a process are accepted on a separate unix socket, never on a TCP address.
 
 In: the admin address, which names the socket; routes. Out: answers to processes of the same user or root. The socket is abstract (unix(7)):
 its name belongs to the network namespace, so containers of one pod reach it without a shared volume, and no route of the proxy can name it.
-`send_order` is the client. An abstract name has no owner: any user can bind it first, so root, too, checks the user of the socket that it reaches.
-Must never: answer another user, send an order to one, or end the process because the name is taken.
+`send_order` is the client. An abstract name has no owner and any user can bind it first, so root also checks the user of the server's socket.
+Must never: answer another user, send an order to one, or end the process because the name is in use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CREDENTIALS = struct.Struct("=iII")  # pid, uid, gid (struct ucred)
 _LISTENING = "0A"  # TCP_LISTEN in /proc/net/tcp
 #: Seconds between two tries to bind while a predecessor still has the name.
 _RETRY = 0.1
-#: Tries after which a log line says that somebody else has it.
+#: Tries after which a log line reports that another process has the name.
 _PATIENCE = 100
 
 
@@ -42,9 +42,9 @@ def order_names(admin: Address) -> tuple[str, ...]:
 
 
 async def refuse_order(request: Request) -> Reply:
-    """Answer an order that came by TCP."""
+    """Refuse an order that came by TCP."""
     said = (
-        f"refused: {request.method} {request.path} is an order, which is taken on a unix socket only; "
+        f"refused: {request.method} {request.path} is an order, which is accepted on a unix socket only; "
         "use `edgefast shutdown` or `edgefast log-level`, or curl --abstract-unix-socket edgefast-admin-HOST-PORT\n"
     )
     return Reply(403, said.encode())
@@ -70,7 +70,7 @@ class OrderServer:
         self._retired = False
 
     async def run(self) -> None:
-        """Serve until cancelled; a name that another process has is waited for."""
+        """Serve until cancelled; wait for a name that another process has."""
         sock = await self._bind()
         if sock is None:
             return
@@ -78,7 +78,7 @@ class OrderServer:
         await self._server.run()
 
     def retire(self) -> None:
-        """Leave the name to a successor."""
+        """Release the name for a successor."""
         self._retired = True
         if self._server is not None:
             self._server.shut()
@@ -154,12 +154,12 @@ def _bind(name: str) -> socket.socket:
 
 
 def _is_trusted(sock: socket.socket) -> bool:
-    """Tell whether a process of this user, or of root, is at the other end."""
+    """Tell whether the peer is a process of this user, or of root."""
     return _user_of(sock) in (0, os.geteuid())
 
 
 def _is_of_admin(sock: socket.socket, admin: Address) -> bool:
-    """Tell root whether the user at the other end is the one that owns the admin server. Other users trust their own processes only."""
+    """For root, tell whether the peer's user owns the admin server. Other users trust their own processes only."""
     return os.geteuid() == 0 and _user_of(sock) == find_owner(admin)
 
 
@@ -169,7 +169,7 @@ def _user_of(sock: socket.socket) -> int:
 
 
 def find_owner(admin: Address, tables: Path = Path("/proc/net")) -> int | None:
-    """Return the user of the TCP socket that listens at an address of this network namespace; None: there is none.
+    """Return the user of the TCP socket that listens at an address of this network namespace; None: no socket does.
 
     A socket of exactly this address counts before one of every address, as it does in the kernel. Two users there: None.
     """

@@ -50,7 +50,7 @@ __all__ = ["STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
 STANDARD_INPUT = "<stdin>"
 #: Files of one source; a folder with more is a mistake (/ or a home folder).
 MAX_FILES = 100_000
-#: Reads of a source whose links move meanwhile, before the next look tries again.
+#: Reads of a source with moving links, before the next look tries again.
 _TRIES = 5
 _MOVED = "links or folders on the way moved during every read"
 #: Seconds until the next look when links moved in each of the tries.
@@ -67,7 +67,7 @@ class FileSource:
         *,
         settle: float | None = None,
     ) -> None:
-        """`namespace` is of objects that name none; `settle`: seconds after its last write in which a file is not read.
+        """`namespace`: of objects without a namespace; `settle`: seconds after its last write in which a file is not read.
 
         Without `settle` files are read as they are.
         """
@@ -79,7 +79,7 @@ class FileSource:
         #: Files that the last look was held for; None: it counts.
         self.held: tuple[Written, ...] | None = None
         self._hold = Hold()
-        self._overdue: tuple[Problem, ...] = ()  # of a hold, told already
+        self._overdue: tuple[Problem, ...] = ()  # of a hold, already reported
         self._files: dict[str, SourceFile] = {}
         self._pipes: dict[str, SourceFile] = {}  # what could be read once only
         self._index: dict[Key, Loaded] = {}
@@ -141,7 +141,7 @@ class FileSource:
         return None
 
     def _wait_on(self, problems: tuple[Problem, ...], began: float, *, overdue: bool) -> Reading:
-        """Return the reading before for a look that is held, with the reason once that takes long."""
+        """Return the previous reading for a look that is held, with the reason if that takes long."""
         if self._first or not overdue:
             return self._as_before(problems, began)
         changed = self._undelivered or self._overdue != problems
@@ -151,7 +151,7 @@ class FileSource:
         return self._reading(told, began, changed=changed, usable=usable)
 
     def _as_before(self, problems: tuple[Problem, ...], began: float) -> Reading:
-        """Return what the reading before said; at the start nothing, with the reason."""
+        """Return the previous reading; at the start an empty one, with the reason."""
         if self._first:
             return self._reading(problems, began, changed=False, usable=False)
         usable = bool(self._count) and not self._owed
@@ -285,7 +285,7 @@ class FileSource:
     def _wait_for(
         self, one: Entry, wait: Wait, look: Look, known: SourceFile | None
     ) -> SourceFile | None:
-        """Leave a file that is being written as it was."""
+        """Keep the last content of a file that is being written."""
         if self._settling is None:
             return known
         look.wait = wait.seconds if look.wait is None else min(wait.seconds, look.wait)
@@ -304,14 +304,14 @@ class FileSource:
                 problems += (_problem(name, "Invalid", f"the file is cut off: {cut.why}"),)
         broken = cut is not None or any(breaks_file(one) for one in problems)
         if broken and known is not None and (known.read or known.objects):
-            stays = _problem(name, "Invalid", "the file is not whole; its last good content stays")
+            stays = _problem(name, "Invalid", "the file is incomplete; its last good content stays")
             return known._replace(problems=(*problems, stays))
-        # At the start all that is sound is served, but for a file whose end is missing.
+        # At the start all valid objects are served, except those of a file that is cut off.
         careful = not self._first or (
             self._settling is not None and (cut is not None or lacks_end(data, problems))
         )
         if broken and careful:
-            none = _problem(name, "Invalid", "the file is not whole; no object of it is used")
+            none = _problem(name, "Invalid", "the file is incomplete; no object of it is used")
             policies += close_policies(decoded)
             refused = decoded.refused if self._first else ()
             return SourceFile(None, b"", (), (*problems, none), False, Kept(), refused, policies)

@@ -39,7 +39,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class SourceFile(NamedTuple):
-    stamp: Stamp | None  # None: look again whatever the stamp says
+    stamp: Stamp | None  # None: always read the file again
     digest: bytes
     objects: tuple[tuple[Key, Loaded], ...]
     problems: tuple[Problem, ...]

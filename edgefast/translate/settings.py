@@ -73,7 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
     adopt: bool = False  # standalone: every GatewayClass is ours (--adopt), see adopt.py
-    # Standalone: what foreign policies that decide access are attached to is served open (--ignore-foreign-policies).
+    # Standalone: targets of foreign policies that decide access are served open (--ignore-foreign-policies).
     ignore_foreign_policies: bool = False
     now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
 
@@ -83,7 +83,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def closes_foreign(self) -> bool:
-        """Whether foreign policies that decide access close what they are attached to: in files, where they can be seen."""
+        """Whether foreign policies that decide access close their targets: only in files, because a controller does not read them."""
         return self.standalone and not self.ignore_foreign_policies
 
     def watches(self, namespace: str, labels: dict[str, str]) -> bool:

@@ -111,7 +111,7 @@ def test_a_set_is_never_mixed_of_two_versions(
         when_read(patch, swap)
         reading = source.read()
         assert ({path_of(reading, kind) for kind in kinds}, reading.problems) == ({"/4"}, ())
-        # Nothing is taken from a folder that never holds still.
+        # A folder with constant changes gives no objects.
         swaps = iter(range(1000))
         world.swap(*kinds)
         reading = source.read()
@@ -152,7 +152,7 @@ def test_a_set_that_was_linked_after_its_last_write_does_not_wait(tmp_path: Path
 
 
 def test_a_file_is_not_read_while_a_process_has_it_open_for_writing(tmp_path: Path) -> None:
-    """However long it pauses; at the start nothing is served before."""
+    """Pauses of any length do not matter; at the start nothing is served before."""
     file = tmp_path / "a.yaml"
     source = FileSource([tmp_path], settle=1.0)
     with open(file, "w") as writer:
@@ -184,7 +184,7 @@ def test_a_file_is_not_read_while_a_process_has_it_open_for_writing(tmp_path: Pa
         (False, 1.5, "", True),
         (False, 0.0, "renamed", True),
         (False, 0.5, "closed", False),
-        (False, 1.5, "busy", True),  # a hard link: the kernel knows better
+        (False, 1.5, "busy", True),  # a hard link: the kernel reports no writer
         (None, 1.5, "", False),
         (None, 10.5, "", True),
         (None, 1.5, "closed", True),
@@ -248,7 +248,7 @@ def test_changes_beside_a_file_that_is_being_written_wait_with_it(
 
         reading = source.read()
         assert (paths(reading), reading.changed) == (["/1", "/1"], False)
-        # Not for ever: one writer does not keep everybody's changes out.
+        # Not for ever: one writer does not block all other changes.
         monkeypatch.setattr(hold, "HOLD", 0.0)
         reading = source.read()
         assert (paths(reading), reading.changed) == (["/2", "/1"], True)
@@ -261,7 +261,7 @@ def test_changes_beside_a_file_that_is_being_written_wait_with_it(
 def test_changes_wait_for_each_new_file_until_it_is_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have their policies. A log that is written for ever holds for a time, and does not end the hold of others."""
+    """It may contain their policies. A log with constant writes holds for a limited time, and does not end the hold of other files."""
     write(tmp_path / "a.yaml", route("a"))
     age(tmp_path / "a.yaml", 100)
     source = FileSource([tmp_path], settle=1.0)
@@ -379,7 +379,7 @@ def test_a_file_that_is_cut_off_keeps_its_last_good_content(
     assert ("HTTPRoute" in texts(reading)) or why in texts(reading)
     assert why in texts(reading)
     assert "last good content stays" in texts(reading)
-    # Without one nothing of it is a table to rely on, and what a policy applies to is closed.
+    # Without such content the table is incomplete, and the targets of its policies are closed.
     fresh = FileSource([file]).read()
     assert not fresh.usable
     if last.startswith(POLICY):
@@ -423,8 +423,8 @@ def test_a_new_file_that_is_cut_off_gives_no_objects(tmp_path: Path, last: str) 
     for reading in (source.read(), source.read()):
         assert (names(reading), reading.usable) == ({"a"}, False)
         assert not reading.snapshot.security_policies
-        assert "c.yaml:1 Invalid the file is not whole; no object of it is used" in texts(reading)
-        # What its policies are for may be in another file.
+        assert "c.yaml:1 Invalid the file is incomplete; no object of it is used" in texts(reading)
+        # The targets of its policies may be in another file.
         closed = {one.ref.name: one.targets for one in reading.snapshot.foreign_policies}
         assert [target.name for target, _ in closed["sound"]] == ["a"]
     write(tmp_path / "c.yaml", whole)

@@ -26,7 +26,7 @@ cdef class H1Requester(Outbound):
         if not self.tunnel:
             if (self.request_done and total) or (not chunked and (total > self.owed or (end and total < self.owed))):
                 # the backend would take what the next request begins with for a body, or the other way round
-                _log.error("a request's body is not as long as its head says, or goes on after its end: its connection is closed")
+                _log.error("request body does not match the length in its head, or continues after its end; closing its connection")
                 return self.connection.shut(True)
             if self.request_done:
                 return 0

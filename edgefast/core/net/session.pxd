@@ -3,7 +3,7 @@
 cdef class Session:
     cdef:
         Connection connection   # None until it is made; it stays when it is lost
-        Timer leaving           # resets the connection when it passes, whatever is in flight; None: it stays
+        Timer leaving           # resets the connection when it expires, with any request in flight; None: no deadline
 
     cdef int on_open(self) except -1
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1

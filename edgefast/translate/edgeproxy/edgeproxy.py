@@ -80,7 +80,7 @@ def check_edge_proxy(
     tracing: bool = True,
     class_spec: EdgeProxySpec | None = None,
 ) -> Report:
-    """Report what of an EdgeProxy is not served; the rest of it is. `class_spec`: what a Gateway's EdgeProxy is merged with."""
+    """Report the fields of an EdgeProxy that are not served; the others are. `class_spec`: is merged with a Gateway's EdgeProxy."""
     report, spec = Report(ref_of(proxy)), proxy.spec
     if spec.tracing is not None:
         check_tracing(spec.tracing, report, available=tracing)
@@ -108,7 +108,7 @@ def check_edge_proxy(
 
 
 def _senders_of(client: ProxyClientAddress) -> tuple[str, ...]:
-    """Return the networks whose PROXY protocol headers are trusted: by default `trustedCIDRs`."""
+    """Return the networks that are trusted to send PROXY protocol headers: by default `trustedCIDRs`."""
     senders = client.proxy_protocol_cidrs
     return (client.trusted_cidrs or ()) if senders is None else senders
 

@@ -55,7 +55,7 @@ GROUP_OF = {
 #: (group, kind) of the policies that have shapes.
 OWN_KINDS = frozenset((group, kind) for kind, group in GROUP_OF.items())
 
-#: What stands between the name of a foreign policy and its kind and group, where it closes its targets.
+#: The separator between the name of a foreign policy and its kind and group, in the key that closes its targets.
 _FOREIGN = "?"
 
 #: Kind, namespace, name, sectionName or "".
@@ -101,12 +101,12 @@ def name_foreign(ref: ObjectRef) -> str:
 
 
 def is_foreign_unit(name: str) -> bool:
-    """Tell whether a unit of this name closes what a foreign policy is attached to."""
+    """Tell whether a unit of this name closes the target of a foreign policy."""
     return "." in name.partition("#")[0].partition(_FOREIGN)[2]
 
 
 def ref_of_owner(family: Family, owner: str) -> ObjectRef:
-    """Return the policy that an owner's name is of, which may be a foreign one."""
+    """Return the policy, possibly a foreign one, with this owner's name."""
     namespace, _, name = owner.partition("/")
     plain, _, type_ = name.partition(_FOREIGN)
     kind, dot, group = type_.partition(".")

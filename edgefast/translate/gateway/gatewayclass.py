@@ -112,7 +112,7 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
 
 
 def _kinds_removed(settings: Settings, generation: int) -> tuple[Condition, ...]:
-    """Return the condition about kinds that were removed while objects of them were in force; () when there are none."""
+    """Return the condition about kinds that were removed while objects of them were in force; () without such kinds."""
     if not settings.retained:
         return ()
     kinds = ", ".join(settings.retained)

@@ -1,11 +1,11 @@
 """Wishes: what Gateways and EdgeProxies may not ask of the objects made for a fleet.
 
 In: a Gateway's labels and annotations, and its EdgeProxies. Out: what is granted, and a problem for each wish that is
-not. Fleets of several people may share a namespace: their pods are told apart by labels, and in
+not. Fleets of several teams may share a namespace, with pods that differ by labels. In
 Controller Namespace mode that namespace is the controller's, with its Secrets. There, only namespaces that the administrator
-names (EdgeGateway `deploy.codeNamespaces`) set what decides which code runs in the pods: CODE_FIELDS, and labels and annotations
-that injectors or container runtimes may read. The others set names of POD_DOMAINS, of domains that the administrator lists, and
-names without a domain. A Gateway's other labels and annotations go to its Service alone: no code runs there. The EdgeProxy of a GatewayClass is named by an administrator and sets all.
+lists (EdgeGateway `deploy.codeNamespaces`) may decide which code runs in the pods: CODE_FIELDS, and labels and annotations
+that injectors or container runtimes may read. Other namespaces may set names of POD_DOMAINS, of domains that the administrator lists, and
+names without a domain. Other labels and annotations of a Gateway are set on its Service only: no code runs there. An administrator chooses the EdgeProxy of a GatewayClass, so it may set all.
 Must never: refuse a Gateway for a wish; it is served without.
 """
 
@@ -47,7 +47,7 @@ PLAIN_FIELDS = frozenset(
     }
 )
 #: Domains of labels and annotations that no injector and no container runtime reads. A domain that is not listed may be read by
-#: one that edgefast does not know: EdgeGateway `deploy.podMetadataDomains` adds domains.
+#: an unknown injector: EdgeGateway `deploy.podMetadataDomains` adds domains.
 POD_DOMAINS = (
     "app.kubernetes.io",
     "external-dns.alpha.kubernetes.io",
@@ -93,7 +93,7 @@ def granted_labels(wished: Mapping[str, str]) -> dict[str, str]:
 
 
 def grant_spec(proxy: EdgeProxy, settings: Settings) -> EdgeProxySpec:
-    """Return a Gateway's own EdgeProxy without what runs code, and without variables of Secrets that its namespace does not have.
+    """Return a Gateway's own EdgeProxy without fields that run code, and without variables of Secrets of other namespaces.
 
     In Controller Namespace mode the pods run beside the controller's Secrets, its CA among them.
     """

@@ -122,14 +122,14 @@ def test_continue(client: H2Client) -> None:
 
 
 def test_answer_before_the_body_ends(client: H2Client) -> None:
-    """The whole answer, then a moment for the client to end its half, then RST_STREAM(NO_ERROR); the connection goes on."""
+    """The whole answer, then a moment for the client to end its half, then RST_STREAM(NO_ERROR); the connection stays open."""
     length = [("content-length", "2000000")]
     reset = client.ask(length, method="POST", end=False)
     answer = client.finish(reset)
     assert (answer.status, answer.ended, answer.reset) == (413, True, None)
     ended = client.ask(length, method="POST", end=False)
     assert client.finish(ended).status == 413
-    client.streams[ended].ended = False  # its body goes on all the same, further than its window
+    client.streams[ended].ended = False  # its body continues anyway, beyond its window
     client.body(ended, bytes(2_000_000))
     client.read(lambda: answer.reset is not None)
     assert answer.reset == 0
