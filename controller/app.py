@@ -362,7 +362,7 @@ class App:
             return
         self.cache.rescope(Scope.of(config, self.options.namespace))
         self.cache.release(config.provider.cluster.release_kinds)
-        self.rotation.look()  # certificates may be revoked, or have to live shorter
+        self.rotation.look()  # certificates may be revoked, or need a shorter lifetime
         self.source.mark()
         self.pipeline.mark()
 

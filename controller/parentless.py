@@ -1,8 +1,8 @@
-"""Parentless routes: routes whose Gateway does not exist, for Events beside the route.
+"""Parentless routes: routes with a missing Gateway, for Events of the route.
 
 In: outcomes. Out: (route, text) of parentRefs that are missing for SETTLED seconds, each again after an hour. No controller
 writes a status for such a parent. A Gateway in a namespace that is not watched is not missing.
-Must never: report a Gateway that comes a moment after its route, or look at all routes in the event loop.
+Must never: report a Gateway that is created shortly after its route, or search all routes in the event loop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST = 20
 
 
 class Parentless:
-    """See the module's text."""
+    """Finds routes with a missing Gateway, and when to report each."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -38,7 +38,7 @@ class Parentless:
         self._due: dict[tuple[ObjectRef, Problem], float] = {}
 
     async def look(self, outcome: Outcome) -> list[tuple[ObjectRef, Problem]]:
-        """Return what is to be reported now."""
+        """Return the problems to report now."""
         if outcome is not self._looked_at:
             read = _list_read(outcome)
             # Most outcomes differ in endpoints alone: the routes need no search then.

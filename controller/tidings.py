@@ -31,7 +31,7 @@ __all__ = ["Tidings"]
 
 log = logging.getLogger(__name__)
 
-#: Problems with the objects that their Events are about.
+#: Problems, each with the object of its Event.
 Reports = tuple[tuple[ObjectRef, Problem], ...]
 
 _GATEWAY = "gateway.networking.k8s.io/v1"
@@ -62,7 +62,7 @@ class Tidings:
         self._config = About("v1", "ConfigMap", *config_map)
         self.denials = Denials()
         self._parentless = Parentless()
-        #: What proxies report of objects, by an outcome.
+        #: Returns the problems that proxies report, for an outcome.
         self.find_troubles: Callable[[Outcome], Reports] = lambda outcome: ()
 
     def on_written(self, ref: Ref, before: Json, fields: Json) -> None:

@@ -80,8 +80,8 @@ def is_private(address: Address) -> bool:
     return any(is_in(address, one) for one in _PRIVATE)
 
 
-#: Addresses that are never backends, unless an administrator allows their range (EdgeGateway spec field `backends.allowedCIDRs`): from
-#: there a tenant reaches the proxy's own servers, its node, or the cloud's credentials. Sources: RFC 6890 with its IANA registries, RFC 6052
+#: Addresses that are never backends, unless an administrator allows their range (EdgeGateway spec field `backends.allowedCIDRs`): through
+#: them a tenant could reach the proxy's own servers, its node, or the cloud's credentials. Sources: RFC 6890 with its IANA registries, RFC 6052
 #: and 8215 (NAT64), 3056 (6to4), 4380 (Teredo), and the metadata services of AWS, Azure, GCP, Alibaba and Oracle. Unix sockets are on the
 #: list, too; they have no address.
 RESERVED: tuple[tuple[str, str], ...] = (
@@ -115,7 +115,7 @@ ANY_NETWORK = ("0.0.0.0/0", "::/0")
 
 
 def _spans(version: int) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return the first addresses of the reserved ranges of a version, sorted, and their last ones with what they are."""
+    """Return the first addresses of the reserved ranges of a version, sorted, and their last addresses with a description."""
     found = [(ip_network(text), what) for text, what in RESERVED]
     ranges = sorted(
         (int(one.network_address), int(one.broadcast_address), what)
@@ -136,7 +136,7 @@ def _networks(texts: tuple[str, ...]) -> tuple[Network, ...]:
 def why_reserved(text: str, allowed: tuple[str, ...]) -> str:
     """Return why an address is never a backend's ("loopback"), "" when it may be one. `allowed`: ranges that an administrator allows.
 
-    Text that is no address is none of a backend's either.
+    Text that is not an address is refused too.
     """
     if allowed == ANY_NETWORK:
         return ""

@@ -72,7 +72,7 @@ def issue_client(
     life: timedelta = CLIENT_LIFE,
     after: datetime | None = None,
 ) -> Pair:
-    """Issue the certificate of fleet `name` in `namespace`; `after`: a future time of revocation that it does not fall under."""
+    """Issue the certificate of fleet `name` in `namespace`; `after`: a future time of revocation that does not revoke it."""
     uri = fleet_uri(controller_namespace, namespace, name)
     marks = () if after is None else (x509.UnrecognizedExtension(_AFTER, _encode_time(after)),)
     return sign(

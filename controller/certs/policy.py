@@ -1,9 +1,9 @@
-"""CertificatePolicy: how long certificates of fleets live, and which of them are revoked.
+"""CertificatePolicy: the lifetime of fleet certificates, and which of them are revoked.
 
 In: `provider.*.deploy.certificates` of the configuration, which may change at any time. Out: a lifetime, and whether a certificate is
-revoked. A fleet is revoked by name and time: all that was issued to it before that time is refused, and the leader issues another one.
-When the time is in the future, the other certificate has a mark for it (issue.py): all replicas accept it, and the fleet is not cut off.
-Must never: take a certificate for good because an entry is in the future.
+revoked. A fleet is revoked by name and time: certificates that were issued before that time are refused, and the leader issues a new one.
+If the time is in the future, the new certificate has a mark for it (issue.py): all replicas accept it, and the fleet stays connected.
+Must never: accept an earlier certificate because an entry is in the future.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["CertificatePolicy"]
 
 
 class CertificatePolicy:
-    """See the module's text."""
+    """Lifetime and revocation of fleet certificates, from the configuration."""
 
     def __init__(
         self,
@@ -34,17 +34,17 @@ class CertificatePolicy:
         self._namespace = namespace
         self._known: FleetCertificates | None = None
         self._before: dict[str, datetime] = {}  # by the fleet's key
-        #: Grows with each change of the settings: what was found good has to be looked at again.
+        #: Grows with each change of the settings: accepted certificates must be checked again.
         self.number = 0
         self._read()
 
     @property
     def life(self) -> timedelta:
-        """How long a certificate lives that is issued now."""
+        """The lifetime of a new certificate."""
         return timedelta(milliseconds=parse_duration(self._read().lifetime))
 
     def refresh(self) -> int:
-        """Take a change of the settings in; return `number`."""
+        """Apply a change of the settings; return `number`."""
         self._read()
         return self.number
 
@@ -58,7 +58,7 @@ class CertificatePolicy:
         return after is None or after < before
 
     def find_future(self, fleet: str, now: datetime) -> datetime | None:
-        """Return the time of a fleet's revocation when it is in the future: a certificate of now needs a mark for it."""
+        """Return the time of a fleet's revocation if it is in the future: a new certificate needs a mark for it."""
         self._read()
         before = self._before.get(fleet)
         return before if before is not None and before > now else None

@@ -152,11 +152,11 @@ class Store:
         return found.metadata.creation_timestamp if found is not None else ""
 
     def forget_status(self, name: Name) -> None:
-        """Keep an object whose status cannot be written any more: the API server has it no longer."""
+        """Keep an object that the API server no longer has; its status cannot be written."""
         self._present.pop(name, None)
 
     def release(self, *sources: Source) -> None:
-        """Let what sources held back join the snapshot, and from now on all they bring."""
+        """Add the held-back objects of sources to the snapshot, and from now on all their objects."""
         joining: list[tuple[Name, Object | None]] = []
         for source in sources:
             source.released = True
@@ -179,14 +179,14 @@ class Store:
         return self._snapshot
 
     def renew(self) -> None:
-        """Allow another slice, after a snapshot was made use of; `on_change` when there is something for it."""
+        """Allow another slice, after a snapshot was used; calls `on_change` if changes wait for it."""
         self._left = REGEX_SLICE
         if self._turns:
             self._on_change()
 
     @property
     def deferred(self) -> int:
-        """Routes that are in force in the version before, since their slice has not come."""
+        """Routes that wait for their slice; their previous version is in force."""
         return len(self._turns)
 
     def _take_slice(self) -> None:
@@ -240,7 +240,7 @@ class Store:
         if self._left is not None and (weight or (self._turns and name[0] not in _ADDRESSES)):
             before = self._released(name)
             refers = _find_namespaces(before) | _find_namespaces(obj)
-            # What is read for an object in force is needed now; without it, or when it is gone, that object stays closed.
+            # Objects in force need the data that is read for them at once; without it they stay closed.
             needed = name[0] in REFERENCED_KINDS and (before is None or obj is None)
             if weight or name in self._turns.waiting:
                 self._turns.put(name, obj, weight, refers)
@@ -305,7 +305,7 @@ def _is_too_deep(kind: str, raw: bytes) -> bool:
 
 
 def _rank(name: Name, obj: Object | None) -> int:
-    """Return the place of a change among those that join together."""
+    """Return the sort key of a change among changes that join together."""
     if name[0].endswith("Route"):
         return 2 if count_regexes(obj) else 1
     return 3 if obj is None else 0

@@ -1,7 +1,7 @@
 """Turns: changes that wait for a slice of CPU, and the changes that must not overtake them.
 
 In: changes by name, with their cost and the namespaces that they refer to. Out: batches to apply at once, round-robin over lanes.
-A lane is a queue of stages, for namespaces whose changes depend on each other. A stage of routes is applied one costly route after
+A lane is a queue of stages, for namespaces with changes that depend on each other. A stage of routes is applied one costly route after
 another; a stage of other objects (policies, Gateways, grants) is applied at once, after all stages before it. A route that changes
 again before a later stage exists replaces its waiting version. A lane with more than STAGES stages becomes one stage.
 Must never: apply a change before an earlier one that it depends on, or give a lane two turns while another one waits.
@@ -53,16 +53,16 @@ class Turns:
         return bool(self._lanes)
 
     def __len__(self) -> int:
-        """Return how many versions of routes wait that cost something."""
+        """Return the number of waiting route versions with a cost."""
         stages = (stage for lane in self._lanes for stage in lane.stages)
         return sum(cost > 0 for stage in stages for _, cost in stage.entries.values())
 
     def blocks(self, name: _Name, refers: Collection[str]) -> bool:
-        """Tell whether a change depends on one that waits; `refers`: namespaces that the object refers to."""
+        """Tell whether a change depends on a waiting one; `refers`: namespaces that the object refers to."""
         return name in self.waiting or bool(self._find_lanes(_home(name), refers))
 
     def put(self, name: _Name, obj: Object | None, cost: int, refers: Collection[str]) -> None:
-        """Have a change (None: a deletion) wait behind all changes that it depends on."""
+        """Queue a change (None: a deletion) after all changes that it depends on."""
         home = _home(name)
         lane = self._merge(self._find_lanes(home, refers))
         self._note(lane, {home}, set(refers))
@@ -147,7 +147,7 @@ class Turns:
                 del self._readers[namespace]
 
     def _join_stages(self, lane: _Lane) -> None:
-        """Make one stage of all: applied at once, the newest versions are in order, whatever was between."""
+        """Merge all stages into one: the newest versions, applied at once, need no intermediate versions."""
         first, *later = lane.stages
         for stage in later:
             for name, entry in stage.entries.items():

@@ -1,8 +1,8 @@
 """Cut: whether the text of a file ends before its last document does.
 
 In: the bytes of a file and what they were decoded to. Out: why the last document is incomplete. A text that
-cannot be parsed is no case of this: it is broken anyway. Must never call a file cut whose last document has no mistake and whose
-last line has a value.
+cannot be parsed is not handled here: it is invalid anyway. Must never: report a file as cut off if its last document has no mistake
+and its last line has a value.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from edgefast.resources.loaded import Marks
 
 __all__ = ["Cut", "breaks_file", "close_policies", "find_cut", "lacks_end", "lose_last"]
 
-#: Kinds whose last line may be one of a text in them.
+#: Kinds that contain texts: their last line may be a line of such a text.
 _TEXTS = ("ConfigMap", "Secret")
 
-#: Without one of these a document ends before it says anything.
+#: A document without one of these ends too early.
 _OUTLINE = ("apiVersion", "kind", "metadata", "metadata.name", "spec")
 
 _Position = tuple[int, int, tuple[str, ...]]
@@ -64,7 +64,7 @@ def find_cut(data: bytes, decoded: Decoded) -> Cut | None:
 
 
 def breaks_file(problem: Problem) -> bool:
-    """Tell a text that cannot be read on from an object that is wrong."""
+    """Tell apart a text that ends too early and an object with a mistake."""
     return problem.object is None and problem.severity == "error"
 
 
@@ -77,13 +77,13 @@ def lacks_end(data: bytes, problems: Iterable[Problem]) -> bool:
 
 
 def close_policies(decoded: Decoded) -> tuple[ForeignPolicy, ...]:
-    """Return what closes the targets of the policies of a file that is not used."""
+    """Return objects that close the targets of the policies of a file that is not used."""
     found = ((policy_of_duplicate(one, 1), one.ref) for one in decoded.objects)
     return tuple(msgspec.structs.replace(one, ref=ref) for one, ref in found if one is not None)
 
 
 def lose_last(decoded: Decoded) -> tuple[ForeignPolicy, ...]:
-    """Return the last object of a file that is cut off, if it is a policy: what it applies to is unknown, and is closed."""
+    """Return the last object of a file that is cut off, if it is a policy: its targets are unknown, so they are closed."""
     if not decoded.objects or (last := decoded.objects[-1]).ref.kind not in CLOSING_KINDS:
         return ()
     return (ForeignPolicy(last.ref, (), (), last.source, lost=True),)
@@ -98,7 +98,7 @@ def _dangles(data: bytes) -> str:
 
 
 def _place(marks: Marks) -> _Position:
-    """Return what orders the objects of a file by their place in it."""
+    """Return the sort key of an object: its place in the file."""
     if not isinstance(marks, DocumentMarks):
         return (0, 0, ())
     parts = tuple(f"{one:012}" if isinstance(one, int) else one for one in marks.prefix)

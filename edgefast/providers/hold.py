@@ -2,8 +2,8 @@
 
 In: the files of one look that are being written. Out: whether the look counts, which files are left out, and a problem for each file.
 A file that was never read whole holds all changes until it is complete: it may have policies. Two kinds of file hold for HOLD seconds only,
-each counted from the first look that found it so: one that was read whole before, whose last good content stays, and
-one that has no Kubernetes object so far (a log). Must never let a change count while a file is pending that may have new policies.
+each from the first look that found it so: a file that was read whole before (its last good content stays), and
+a file without a Kubernetes object so far (a log). Must never: apply a change while a pending file may have new policies.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Written(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What becomes of one look."""
+    """The decision on one look."""
 
     held: bool
     overdue: bool  # it is held for longer than HOLD
@@ -59,7 +59,7 @@ class Hold:
         self._since: dict[str, float] = {}  # file: first found to be written (monotonic)
 
     def decide(self, written: Iterable[Written]) -> Decision:
-        """Decide on a look; `written` are all files in it that are being written."""
+        """Decide on a look; `written`: all files in it that are being written."""
         now = time.monotonic()
         before, self._since = self._since, {}
         held = overdue = False
@@ -81,7 +81,7 @@ class Hold:
 
 
 def is_other_content(data: bytes) -> bool:
-    """Tell that a text which is being written does not begin with a Kubernetes object, and will not."""
+    """Tell whether a text that is being written cannot begin with a Kubernetes object."""
     if _VERSION.search(data):
         return False
     text = _COMMENT.sub(b"", data).lstrip()

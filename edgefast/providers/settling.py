@@ -1,10 +1,10 @@
-"""Settling: whether the writer of a file is done with it.
+"""Settling: whether a file is completely written.
 
-In: an open file and what inotify said of it. Out: the seconds to wait before the file may be read, 0 when it is complete.
+In: an open file and its inotify events. Out: the seconds to wait before the file may be read, 0 when it is complete.
 A file is complete when a link to it was made after its last write (mounted ConfigMaps, git-sync), when it was renamed into place, or
-when no process has it open for writing and its last write is `settle` seconds old. The kernel says whether a process has it
-open: a read lease (fcntl(2), F_SETLEASE) is refused then. Where leases may not be taken (a file of another user, some file
-systems), or say nothing of other machines (FUSE, network file systems), a longer time without writes stands in. Must never wait
+when no process has it open for writing and its last write is `settle` seconds old. The kernel refuses a read lease
+(fcntl(2), F_SETLEASE) while a process has it open for writing. Where leases are not permitted (a file of another user, some file
+systems), or do not cover other machines (FUSE, network file systems), a longer time without writes is required instead. Must never: wait
 itself, or keep a lease.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["NO_EVENTS", "Events", "Settling", "Wait", "has_writer"]
 
 #: A file without a write for this long (seconds) is complete, even if a process still has it open for writing.
 WRITER_AT_MOST = 600.0
-#: Where it cannot be known whether a process writes a file, its last write is this many times `settle` old.
+#: If the kernel cannot tell whether a process writes a file, its last write must be this many times `settle` old.
 _UNKNOWN = 10
 #: Seconds until the next look at a file that a process has open for writing.
 _LOOK_AGAIN = 1.0
@@ -49,7 +49,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Events(NamedTuple):
-    """What inotify said of files, by real path; times are ns since 1970."""
+    """Events of inotify, by real path; times are ns since 1970."""
 
     busy: frozenset[str] = frozenset()  # changed, and not closed since
     closed: Mapping[str, int] = {}  # closed by a writer
@@ -111,7 +111,7 @@ class Settling:
 
 
 def has_writer(fd: int) -> bool | None:
-    """Tell whether a process has a file open for writing; None where the kernel does not say."""
+    """Tell whether a process has a file open for writing; None if the kernel cannot tell."""
     try:
         # A writer that opens the file in between breaks the lease; the default signal for that ends the process.
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
@@ -123,7 +123,7 @@ def has_writer(fd: int) -> bool | None:
 
 
 def _file_system(fd: int) -> int | None:
-    """Return the f_type of the file system that a file is in, None where it cannot be had."""
+    """Return the f_type of the file system of a file, None if statfs fails."""
     facts = ctypes.create_string_buffer(_STATFS)
     if _libc.fstatfs(fd, facts) != 0:
         return None

@@ -1,6 +1,6 @@
-"""SourceFile: what is known of one file, and the two ways to look at all of them: `Look` while it is taken, `Reading` when it counts.
+"""SourceFile: the state of one file. `Look` collects the state of all files during a read, and `Reading` is the result.
 
-In: what was decoded. Out: the objects of a file that are sound, kept from before, or closed. Must never read anything.
+In: decoded documents. Out: the objects of a file that are valid, kept from before, or closed. Must never: read a file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Reading(msgspec.Struct, frozen=True):
     snapshot: Snapshot
     problems: tuple[Problem, ...]
     changed: bool  # since the look before
-    # Whether a table made of it may take the place of the one before: there is an object, and each
+    # Whether a table of it may replace the previous one: it has an object, and each
     # file, and each folder of the first look, has been read whole, or is gone.
     usable: bool
     files: int
@@ -43,8 +43,8 @@ class SourceFile(NamedTuple):
     digest: bytes
     objects: tuple[tuple[Key, Loaded], ...]
     problems: tuple[Problem, ...]
-    read: bool  # its content was had whole at least once
-    kept: Kept = Kept()  # the last of `objects`, which are not in it any more in sound form
+    read: bool  # its content was read whole at least once
+    kept: Kept = Kept()  # the last versions of `objects` that the file no longer has in valid form
     refused: tuple[Refused, ...] = ()
     policies: tuple[ForeignPolicy, ...] = ()
     guarded: tuple[ForeignPolicy, ...] = ()  # objects with annotations that decide access
@@ -56,7 +56,7 @@ class SourceFile(NamedTuple):
 
     @property
     def closed(self) -> tuple[tuple[Key, Loaded], ...]:
-        """What keeps places of objects with mistakes closed; nothing of a kind while one may be a kept object under another name."""
+        """Return what keeps the places of invalid objects closed; nothing of a kind while one may be a kept object under another name."""
         if not self.refused:  # nearly always
             return ()
         found = tuple((key_of(one.closed), one.closed) for one in self.refused if one.closed)
@@ -66,7 +66,7 @@ class SourceFile(NamedTuple):
 
 
 class Look:
-    """What one look found, before it counts."""
+    """The result of one look, before it is accepted."""
 
     def __init__(self, events: Events) -> None:
         self.events = events
@@ -95,7 +95,7 @@ def reuse_loaded(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
 
 
 def differ(before: dict[str, SourceFile], after: dict[str, SourceFile]) -> bool:
-    """Tell whether two looks differ in anything that counts."""
+    """Tell whether two looks differ in objects or problems."""
     return before.keys() != after.keys() or any(
         before[name].objects is not file.objects
         or before[name].problems != file.problems

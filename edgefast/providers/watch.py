@@ -111,7 +111,7 @@ class Watch:
         self._event.set()
 
     def events(self) -> Events:
-        """Return what is known of the writers of files; forget files whose writer is silent."""
+        """Return the state of the writers of files; forget files without recent writes."""
         now = time.monotonic()
         self._writing = {path: until for path, until in self._writing.items() if now < until}
         busy = frozenset(map(os.path.realpath, self._writing))
@@ -166,7 +166,7 @@ class Watch:
         path = folder / name
         created = mask & _IN_CREATE and not mask & _IN_ISDIR and not path.is_symlink()
         if mask & _IN_MODIFY or created:
-            # The event to act on is that the writer closes the file; the first one of these only shortens the patience of `wait`.
+            # `wait` acts when the writer closes the file; the first of these events only shortens its timeout.
             if not self._writing:
                 self._event.set()
             self._finish(path)

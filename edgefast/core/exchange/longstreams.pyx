@@ -1,12 +1,12 @@
-# Long-lived streams: upgraded connections (WebSocket tunnels) from the moment they are asked for, and answers that last longer than STREAM_AFTER_MS
-# (server-sent events, downloads). Each holds a connection of its client's, and one of its backend's.
+# Long-lived streams: upgraded connections (WebSocket tunnels) from their request on, and answers that last longer than STREAM_AFTER_MS
+# (server-sent events, downloads). Each holds a connection of its client and one of its backend.
 #
-# In: exchanges that ask for a tunnel, or whose answer lasts. Out: places among the streams of the port (EdgeProxy spec.http.maxStreams, and
-# addressStreams of one client) and of the backend (streamShare); 503 for a tunnel without one. Where places run out the client with most
-# gives way to a client with fewer. How long an answer lasts is known only later: it is cut when a limit of the port is passed, or when
-# requests of a client with at most half as many have waited for its connection for STREAM_PATIENCE_MS, and streams hold more than their
-# share: a tunnel, an answer that its client does not read, or one that has paused for STREAM_PAUSE_MS. Must never cut an answer that comes for
-# such requests, or one whose client nothing tells from others, nor refuse a tunnel while there are places.
+# In: exchanges with a tunnel or a long answer. Out: places among the streams of the port (EdgeProxy spec.http.maxStreams, and
+# addressStreams of one client) and of the backend (streamShare); 503 for a tunnel without a place. When all places are in use, a stream of the
+# client with most streams ends for a client with fewer. The length of an answer is known only later. So an answer ends when the port exceeds a
+# limit, or when requests of a client with at most half as many streams have waited for its connection for STREAM_PATIENCE_MS while streams hold
+# more than their share. Then a tunnel ends, an answer that its client does not read, or one that has paused for STREAM_PAUSE_MS. Must never: end an
+# answer in progress for such requests, or an answer of an unidentified client; refuse a tunnel while places are free.
 
 cdef class LongStreams(ClientShare):
     cdef int64_t quiet_since(self, object member) except -2:
@@ -22,7 +22,7 @@ cdef class LongStreams(ClientShare):
         return (<Exchange>member).make_way()
 
     cdef object first_to_cut(self, uint32_t least, int64_t now):
-        """`first`, for requests that wait."""
+        """`first`, for waiting requests."""
         self.cutting = True
         try:
             return self.first(least, now)
@@ -36,7 +36,7 @@ cdef uint32_t stream_places(Cluster cluster, uint32_t connections, HttpSettings 
 
 
 cdef bint begin_tunnel(Exchange ex) except -1:
-    """Places for a tunnel that is asked for. False: there are none, and no stream was cut."""
+    """Reserve places for a requested tunnel. False: no place is free, and no stream was ended."""
     cdef Cluster cluster = ex.backend.cluster
     cdef HttpSettings settings = ex.settings
     cdef LongStreams of_port = ex.down.peer.port.streams
@@ -44,7 +44,7 @@ cdef bint begin_tunnel(Exchange ex) except -1:
     cdef bytes client = ex.origin()
     cdef int64_t now = ex.engine.wheel.now
     cdef uint32_t bound = <uint32_t>-1
-    cdef object first = of_port, second = of_cluster  # who gives way; themselves: there is a place
+    cdef object first = of_port, second = of_cluster  # the stream to end for it; the LongStreams itself: a place is free
     if of_port is not None:
         if settings.address_streams and of_port.held(client) >= settings.address_streams:
             return False
@@ -81,7 +81,7 @@ cdef int enter_streams(Exchange ex, bytes client, bint alone) except -1:
 
 
 cdef int leave_streams(Attempts ex) except -1:
-    """It has ended, or was no stream after all."""
+    """It has ended, or was not a long-lived stream."""
     cdef PortTable port = ex.down.peer.port
     cdef Cluster cluster = ex.backend.cluster
     ex.lasts = False
@@ -97,12 +97,12 @@ cdef int leave_streams(Attempts ex) except -1:
 
 
 cdef inline bint may_last(ef_head *head) noexcept:
-    """An answer that is not here at once."""
+    """An answer that is not complete at once."""
     return head.body != EF_BODY_NONE and (head.body != EF_BODY_LENGTH or head.content_length > STREAM_BYTES)
 
 
 cdef int begin_lasting(Attempts ex) except -1:
-    """Its answer has lasted for STREAM_AFTER_MS: it is a long-lived stream. Past a limit of the port one gives way."""
+    """Its answer has lasted for STREAM_AFTER_MS: it is a long-lived stream. Above a limit of the port one stream ends."""
     cdef HttpSettings settings = ex.settings
     cdef LongStreams held
     cdef int64_t now = ex.engine.wheel.now
@@ -123,8 +123,8 @@ cdef int begin_lasting(Attempts ex) except -1:
 
 
 cdef int cut_lasting(Cluster cluster) except -1:
-    """Users that have waited for a connection for too long get those of streams beyond their share, of clients with at least twice as many
-    as their own. Returns how many were cut."""
+    """End streams above their share for users that have waited too long for a connection. The clients of these streams have at least twice
+    as many as the user's client. Returns how many were ended."""
     cdef LongStreams held = cluster.streams
     cdef int64_t now = cluster.engine.wheel.now
     cdef uint32_t bound = crowded_at(cluster)
@@ -146,7 +146,7 @@ cdef int cut_lasting(Cluster cluster) except -1:
     for address in late:
         if cut == SHARE_BURST or held.count <= most:
             break
-        part = held.parts.get(address)  # all that have no address are one here: nothing tells that one of them has few
+        part = held.parts.get(address)  # clients without an address count as one client: their shares are unknown
         own = part.count if part is not None else 0
         found = held.first_to_cut(max(2 * own, own + 1), now)
         if found is None:

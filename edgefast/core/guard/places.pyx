@@ -146,7 +146,7 @@ cdef class Places:
 
 
 cdef class PolicyPlaces:
-    """Where all policies of a table look for credentials: of a request that comes to no rule, logs show none of them.
+    """All places where policies of a table read credentials: logs hide them for a request that reaches no rule.
 
     All policies of all tenants share these names, so what a request costs here must not grow with their number: each line, cookie and
     parameter is looked up once. Of a query or of cookies with more than COVERED_PARTS parts, the log shows nothing at all."""
@@ -210,7 +210,7 @@ cdef class PolicyPlaces:
 
 
 cdef int count_name(dict names, bytes name, int by) except -1:
-    """So many places more have it."""
+    """Add to the number of places that have it."""
     count = names.get(name, 0) + by
     if count:
         names[name] = count
@@ -228,7 +228,7 @@ cdef int cover_credentials(Exchange ex, list places, const Carrier *at) except -
 
 
 cdef int cover_unrouted(Exchange ex) except -1:
-    """The same of a request that is answered before a guard is asked: what any policy of the table would take for a credential."""
+    """The same for a request that is answered before a guard: the credentials of any policy of the table."""
     cdef Carrier at
     cdef const uint8_t *target = ex.raw.data + ex.target_off
     cdef const uint8_t *mark = <const uint8_t *>memchr(target, c"?", ex.target_len)

@@ -9,6 +9,6 @@ cdef class PortAcceptor(Acceptor):
     cpdef int retire(self) except -1
 
 
-# The time that a connection has left when the TLS rule of its port has changed.
+# The remaining time of a connection after the TLS rule of its port has changed.
 cdef class Leaving(Timer):
-    cdef Session session        # each of them holds the other, until the connection is lost
+    cdef Session session        # they refer to each other until the connection is lost

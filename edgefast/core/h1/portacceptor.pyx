@@ -10,7 +10,7 @@ cdef class PortAcceptor(Acceptor):
 
     cpdef int retire(self) except -1:
         """Stop, for good: the port is served under another rule. Connections made under this one, and handshakes under way, end with the
-        answer that is under way; those of HTTP/2 get GOAWAY. What is left after HttpSettings.tls_drain is reset."""
+        answer that is under way; those of HTTP/2 get GOAWAY. Connections that are open after HttpSettings.tls_drain are reset."""
         self.retired = True
         self.stop()
         return self.engine.release_idle(self.port, True)
@@ -22,7 +22,7 @@ cdef class Leaving(Timer):
 
 
 cdef int leave_later(Engine engine, PortTable port, Session session) except -1:
-    """Reset a connection that is outdated now after the port's tls_drain. A further change of the rule gives it no more time."""
+    """Reset a connection of an earlier TLS rule after the port's tls_drain. A further change of the rule does not extend the time."""
     cdef Leaving leaving
     if session.leaving is not None:
         return 0
@@ -32,7 +32,7 @@ cdef int leave_later(Engine engine, PortTable port, Session session) except -1:
 
 
 cdef int pass_leaving(Session first, Session second) except -1:
-    """Another session serves the connection from now on; its time stays."""
+    """Another session serves the connection from now on; its deadline stays."""
     if first.leaving is not None:
         (<Leaving>first.leaving).session = second
         second.leaving, first.leaving = first.leaving, None

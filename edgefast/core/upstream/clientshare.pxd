@@ -1,4 +1,4 @@
-# What the clients of one bounded thing hold of it.
+# Shares of clients in one bounded resource.
 
 cdef class ClientPart(Ranked):  # by how many members it has
     """What one client holds."""
@@ -9,12 +9,12 @@ cdef class ClientPart(Ranked):  # by how many members it has
 
 cdef class ClientShare:
     cdef:
-        dict parts              # client -> ClientPart; None: members whose client nothing tells from others
+        dict parts              # client -> ClientPart; None: members of unidentified clients
         dict owners             # member -> ClientPart
         Ranks ranks             # of all parts but that one
         readonly uint32_t count # members
-        uint32_t floor          # where `first` goes on the next time: of clients with so many ...
-        size_t left             # ... the last so many; 0: all
+        uint32_t floor          # where `first` continues next time: at clients with this many members ...
+        size_t left             # ... the last `left` of them; 0: all
 
     cdef int enter(self, object client, object member) except -1
     cdef bint leave(self, object member) except -1

@@ -1,10 +1,10 @@
-# A bounded thing that client addresses share: who holds how much of it, and which member is closed first.
+# A bounded resource that client addresses share: the share of each client, and which member is closed first.
 #
-# In: members with their clients. Out: the member that gives way to one more of another client. The rule is one: the client with most goes
-# first, and of its members the one that has been quiet for longest. One client may hold everything while no other asks. A subclass says
-# since when a member is quiet, and how it gives way. Each call costs the same among few and many members: it looks at SHARE_CLIENTS clients
-# with most, then at as many of the others, in turn, and at SHARE_LOOKS members of each. So clients with most that give nothing shield others
-# for some calls only.
+# In: members with their clients. Out: the member to close for a new one of another client. The client with most members
+# loses its longest idle member. One client may hold everything while no other client needs a place. A subclass defines
+# since when a member is idle, and how it is closed. Each call takes constant time: it looks at SHARE_CLIENTS clients
+# with most, then at as many of the others, in turn, and at SHARE_LOOKS members of each. So busy clients with most members protect
+# others for some calls only.
 
 cdef class ClientPart(Ranked):
     def __cinit__(self):
@@ -18,11 +18,11 @@ cdef class ClientShare:
         self.ranks = Ranks.__new__(Ranks)
 
     cdef int64_t quiet_since(self, object member) except -2:
-        """ms of the wheel; -1: it does not give way."""
+        """ms of the wheel since which it is idle; -1: it must not be closed."""
         raise NotImplementedError
 
     cdef int make_way(self, object member) except -1:
-        """Close it, and let it leave at once."""
+        """Close it, and remove it at once."""
         raise NotImplementedError
 
     cdef int enter(self, object client, object member) except -1:
@@ -60,8 +60,8 @@ cdef class ClientShare:
         return part.count if part is not None else 0
 
     cdef object first(self, uint32_t least, int64_t by):
-        """The member that gives way: of the clients that hold so many or more, those with most first; quiet at `by`. None: there is none
-        among those looked at."""
+        """The member to close: idle at `by`, of clients that hold this many or more, those with most first. None: not found
+        among the members looked at."""
         cdef list floors = sorted([count for count in self.ranks.floors if <uint32_t>count >= least], reverse=True)
         cdef size_t looks = SHARE_CLIENTS, n
         for count in floors:
@@ -128,5 +128,5 @@ cdef class ClientShare:
         return found
 
     cdef object room_for(self, object client, uint32_t most, int64_t now):
-        """A place for one more member of this client among so many. Itself: there is one. Else the member whose place it is, or None."""
+        """A place for one more member of this client. The share itself: a place is free. Else the member to close for it, or None."""
         return self if self.count < most else self.first(self.held(client) + 2, now)

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 #: Seconds before the next try after one that failed for no reason that is known; they double.
 _PAUSE = 1.0
 _PAUSE_MAX = 60.0
-#: A start that waits longer than this (seconds) for files says so.
+#: A start that waits longer than this (seconds) for files logs it.
 _LONG = 1.5
 #: Files that the message about incomplete files names at most.
 _SHOWN = 8
@@ -99,7 +99,7 @@ class Standalone:
         self._serving = False  # the start is over, and something could be served
 
     async def run(self) -> None:
-        """Serve what the files say, until cancelled; raises NothingServed and FilesPending at start."""
+        """Serve the objects of the files until cancelled; raises NothingServed and FilesPending at start."""
         watch = Watch(SUFFIXES)
         self._agent.drain.on_hangup = watch.look_now
         try:
@@ -142,7 +142,7 @@ class Standalone:
         self._vouch(reading)
 
     async def _wait_for_writers(self, reading: Reading, watch: Watch, seconds: float) -> Reading:
-        """Return a reading of complete files, or the last one after `seconds`: policies of others may be in what is missing."""
+        """Return a reading of complete files, or the last one after `seconds`: missing files may contain policies for others."""
         began, told = time.monotonic(), False
         while self._source.held is not None and time.monotonic() - began < seconds:
             if not told and time.monotonic() - began > _LONG:

@@ -130,7 +130,7 @@ class Worker:
         self._draining = False
 
     def _on_ports(self, uses: Mapping[int, PortUse], datagrams: Mapping[int, PortUse]) -> None:
-        """Take how ports are served from now on: none of them is a backend's."""
+        """Take the new settings of the served ports: none of these ports may be a backend."""
         tcp, udp = (uses, datagrams) if self._guards_listeners else ((), ())
         self._engine.own(self._own_ports.union(tcp), frozenset(udp))
         self._acceptors.retire(uses, datagrams)
