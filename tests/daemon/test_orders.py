@@ -1,4 +1,4 @@
-"""Orders: whose socket a client sends them to."""
+"""Orders: a client sends them only to a socket of a trusted user."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from .scripts import run_script
 pytestmark = [pytest.mark.wire, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
-#: Pages that start a gateway of their own; the blocks of each are run in their order.
+#: Pages that start a separate gateway; the blocks of each are run in their order.
 IN_ORDER = (ROOT / "README.md", ROOT / "docs" / "getting-started.md")
 MOST_LINES = 150  # of README.md
 START = 240.0  # seconds: `make run` may have to build first

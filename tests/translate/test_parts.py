@@ -164,9 +164,11 @@ _KEY = CA.issue("a.test").key
     ],
 )
 def test_a_broken_second_certificate_is_named(damage: Callable[[bytes], bytes], said: str) -> None:
-    """Of a chain and of a bundle: libraries pass over a block whose marks are damaged."""
+    """In a chain and in a bundle: libraries skip a block with damaged BEGIN or END lines."""
     pair = CA.issue("c.test")
-    assert not check_bundle(_ONE + _TWO + _KEY)  # what is whole and no certificate is passed over
+    assert not check_bundle(
+        _ONE + _TWO + _KEY
+    )  # complete blocks that are not certificates are skipped
     broken = damage(_TWO)
     assert broken != _TWO
     for last in (b"", _ONE):

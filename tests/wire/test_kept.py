@@ -1,4 +1,4 @@
-"""Processes that go on from one test to the next: what happens to one while it waits is found, and ends stay tested."""
+"""Processes that several tests use in turn: changes while one waits are detected, and ends stay tested."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wire.harness.site import Site
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Gateway]]:
-    """The gateways that wait for a test: one, whose process has served one test."""
+    """The gateways that wait for a test: one, and its process has served one test."""
     found: list[Gateway] = []
     monkeypatch.setattr(kept, "_idle", found)
     with Site([]) as first:

@@ -124,7 +124,7 @@ def test_a_route_whose_gateway_does_not_exist_is_told_once_after_a_while() -> No
     assert look(alone) == []  # once
     now[0] += AGAIN
     assert look(alone) == [said]
-    # There, of another class, or where nobody looks: nothing is missing.
+    # The Gateway exists, is of another class, or is not watched: nothing is missing.
     for fine in (
         outcome(world.gateway_class(), world.gateway(), world.route(0)),
         outcome(world.gateway(), world.route(0)),
@@ -217,7 +217,7 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
         cache.retained = {"SecurityPolicy": 1}  # a count changes with each object: no Event
         await looks(4)
         assert len(events.told) == 1
-        # A fault of one source of Events ends neither the others nor the task.
+        # An exception in one source of Events ends neither the others nor the task.
         told._parentless = cast(Parentless, SimpleNamespace(look=fail))
         told.find_troubles = fail
         await looks(4)

@@ -200,7 +200,7 @@ def test_a_fleets_secret_is_the_same_until_it_is_due() -> None:
 
 @pytest.mark.parametrize("at", ["2026-11-21T02:30:00Z", "2026-11-21T04:30:00Z"])
 def test_a_fleet_that_is_revoked_gets_another_certificate(at: str, caplog: Any) -> None:
-    """The second time is in the future: what was issued before is refused, and the fleet is not cut off until then."""
+    """The second time is in the future: earlier certificates are refused, and the fleet stays connected."""
 
     async def body(world: World) -> None:
         rotation = world.rotation
@@ -227,7 +227,7 @@ def test_a_fleet_that_is_revoked_gets_another_certificate(at: str, caplog: Any) 
             other = CertificatePolicy(lambda: world.certificates, NS)
             assert not other.is_replaced(f"{NS}/edge-a", fresh.certificate)
         assert world.changes == 1
-        # A later time revokes what has a mark for an earlier one.
+        # A later time revokes a certificate with a mark for an earlier one.
         world.certificates = _revoking("edge-a", "2026-11-22T00:00:00Z")
         await rotation.step()
         assert world.changes == 2 and world.policy.is_revoked(f"{NS}/edge-a", fresh.certificate)
@@ -236,7 +236,7 @@ def test_a_fleet_that_is_revoked_gets_another_certificate(at: str, caplog: Any) 
 
 
 def test_a_certificate_that_lives_longer_than_is_set_is_replaced() -> None:
-    """As after an upgrade from a release whose certificates lived for 90 days."""
+    """As after an upgrade from a release with certificates of 90 days."""
 
     async def body(world: World) -> None:
         world.certificates = FleetCertificates(lifetime="2160h")

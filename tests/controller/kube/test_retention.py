@@ -1,4 +1,4 @@
-"""Objects whose kind was removed stay in force; objects that were deleted by their own leave. A scripted API server."""
+"""Objects of removed kinds stay in force; deleted objects of other kinds do not. A scripted API server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def policy(name: str = "a") -> Name:
 
 
 class Cluster:
-    """What the API server says of the CRD, and what became of objects."""
+    """The CRD in the API server, and the decisions about objects."""
 
     def __init__(self) -> None:
         self.crd: dict[str, str] | int = {"creationTimestamp": CREATED}  # metadata, or a status
@@ -125,7 +125,7 @@ def test_without_an_answer_an_object_stays() -> None:
 
 
 def test_a_deletion_waits_for_the_undecided_ones_before_it() -> None:
-    """A policy that left before its route would leave the route open."""
+    """A policy that is dropped before its route would open the route."""
 
     async def test() -> None:
         async with cluster() as one:

@@ -305,7 +305,7 @@ def test_twenty_thousand_objects() -> None:
 
 
 def heavy(namespace: str, name: str, version: int = 1, regexes: int = 40) -> dict[str, Any]:
-    """Return a route whose matches are regular expressions."""
+    """Return a route that matches by regular expressions."""
     made = route(name, version)
     made["metadata"]["namespace"] = namespace
     path = {"type": "RegularExpression", "value": f"/v{version}/.*"}
@@ -330,14 +330,16 @@ def test_routes_that_cost_much_are_taken_in_by_turns_of_their_namespaces() -> No
     for at in range(4):
         told.put("HTTPRoute", heavy("a", f"r{at}", 2))
     told.put("HTTPRoute", heavy("b", "r", 2))
-    told.put("HTTPRoute", route("plain"))  # costs nothing, and waits for nobody
+    told.put("HTTPRoute", route("plain"))  # has no cost, and does not wait
     assert REGEX_SLICE < 80
     first = served(told)
     assert ("b", "r", "v2") in first and ("a", "r0", "v2") in first
     assert [one for one in first if one[2] == "v1"] == [("a", f"r{at}", "v1") for at in (1, 2, 3)]
     assert any(key == ("ns", "plain") for key in told.store.snapshot().http_routes)
-    assert served(told) == first and told.store.deferred == 3  # no more before the next run
-    # A newer version takes the place of one that waits, and a deletion ends the waiting.
+    assert (
+        served(told) == first and told.store.deferred == 3
+    )  # no further route before the next run
+    # A newer version replaces a waiting one, and a deletion ends the waiting.
     told.put("HTTPRoute", heavy("a", "r1", 3))
     told.store.delete(told.source, "HTTPRoute", "a", "r2")
     changes = told.changes

@@ -27,7 +27,7 @@ ALL = ir.Mirror(cluster="shadow")
 
 
 def drops(world: World) -> dict[str, int]:
-    """Copies given up, by why; their sum is the other counter's."""
+    """Dropped copies by reason; their sum equals the other counter."""
     found = {name: world.counters[f"mirror_drops_{name}"] for name in MIRROR_DROPS}
     assert sum(found.values()) == world.counters["mirrors_dropped"]
     return {name: count for name, count in found.items() if count}
@@ -179,7 +179,7 @@ async def test_a_mirror_that_reads_late_gets_the_whole_body(world: World) -> Non
 
 
 async def test_a_chunked_copy_that_is_sent_in_parts_has_one_end(world: World) -> None:
-    """It waits for the connection with its whole body. What follows it there is the next request."""
+    """It waits for the connection with its whole body. The next request follows it there."""
     main, shadow = await world.backend(say("main")), await world.backend()
     clusters = (
         make_cluster(main.port, name="main"),
@@ -208,7 +208,7 @@ async def test_a_chunked_copy_that_is_sent_in_parts_has_one_end(world: World) ->
 
 
 async def test_copies_of_a_worker_hold_so_much(world: World) -> None:
-    """Each may hold mirrorBuffer, all of them 32 MiB; what small ones hold is free."""
+    """Each may hold mirrorBuffer, all of them 32 MiB; small ones do not count."""
     main, shadow = await world.backend(say("main")), await world.backend()
     clusters = (
         make_cluster(main.port, name="main"),

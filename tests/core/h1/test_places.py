@@ -46,7 +46,7 @@ async def hold(world: World, port: int, what: str, source: str = "127.0.0.1") ->
 
 
 def closed(clients: list[Client]) -> int:
-    """How many of them have something to read, which is their end."""
+    """How many of them are readable, which means that they ended."""
     return len(select.select([client.sock for client in clients], [], [], 0)[0])
 
 
@@ -73,7 +73,7 @@ async def test_quiet_connections_of_the_address_with_most_are_closed(
 
 
 async def test_an_attack_that_goes_on(world: World) -> None:
-    """One address opens connections as fast as it can; the other one's requests are all answered, each on a new connection."""
+    """One address opens connections as fast as it can; all requests of the other address are answered, each on a new connection."""
     port = await serve(world, await world.backend(say("x")))
     for _ in range(20):
         crowd = [await world.client(port) for _ in range(MOST + 2)]
@@ -99,7 +99,7 @@ async def test_a_request_that_its_backend_keeps_waiting_stays(world: World) -> N
 
 
 async def stuck(world: World, port: int) -> Client:
-    """A client that reads nothing. No request of it is in flight: the end of an answer waits to be sent, and more requests wait for that."""
+    """A client that reads nothing. It has no request in flight: the end of an answer waits to be sent, and more requests wait behind it."""
     client = await world.client(port, receive_buffer=4096)
     await client.send(make_request("/large") * PIPELINED)
     before = -1
@@ -113,7 +113,7 @@ def large(call: Call) -> bytes:
 
 
 async def test_the_end_of_an_answer_is_sent(world: World) -> None:
-    """The connection was quiet first, but the idle ones give way."""
+    """The connection was quiet first, but the idle ones are closed."""
     backend = await world.backend(large)
     port = await serve(world, backend, max_connections=3)
     busy = await stuck(world, port)
@@ -127,7 +127,7 @@ async def test_the_end_of_an_answer_is_sent(world: World) -> None:
 
 @apart(clock=True)
 async def test_clients_that_do_not_read_lock_nobody_out(world: World) -> None:
-    """Nor when they have sent their end: their connections are closing then."""
+    """The same after the clients have sent their end: their connections are closing then."""
     port = await serve(world, await world.backend(large), max_connections=3)
     for ends in (False, True):
         before = gave_way(world)
@@ -147,7 +147,7 @@ async def test_clients_that_do_not_read_lock_nobody_out(world: World) -> None:
 
 @apart(clock=True)
 async def test_busy_addresses_do_not_shield_another_one(world: World) -> None:
-    """More addresses than are looked at for one newcomer have most, and no quiet connection."""
+    """More addresses than one search covers have most connections, and no quiet one."""
     backend = await world.backend()
     port = await serve(world, backend, max_connections=3 * BUSY + 2)
     for number in range(BUSY):

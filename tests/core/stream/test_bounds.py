@@ -64,7 +64,7 @@ async def test_a_bound(world: World, settings: dict[str, int], end: str, counter
 
 @apart(clock=True)
 async def test_one_address_that_has_all_connections_leaves_some_to_others(world: World) -> None:
-    """Its quiet ones first, the one that is silent for longest, then any while it has more than twice as many."""
+    """Its idle connections end first, the longest idle one before the others; then any while it has more than twice as many."""
     port = await passing(world, max_connections=6)
 
     async def come(source: str = "127.0.0.1") -> Line:
@@ -98,7 +98,7 @@ async def test_one_address_that_has_all_connections_leaves_some_to_others(world:
 
 @apart(clock=True)
 async def test_active_connections_of_addresses_with_few_stay(world: World) -> None:
-    """None has more than an eighth. One that is quiet for half a minute gives way."""
+    """No address has more than an eighth. A connection that is idle for 30 s is closed."""
     port = await passing(world, max_connections=24)
     held = []
     for number in range(24):
@@ -137,7 +137,7 @@ async def test_connections_that_close_give_way(world: World) -> None:
         return client, there
 
     async def fill(there: Line, most: int) -> int:
-        """Send until no more is taken; how much was."""
+        """Send until the peer reads no further byte; return how many were sent."""
         sent = 0
         start = world.counters["stream_sent_bytes"]
         while sent < most:

@@ -1,4 +1,4 @@
-"""A port under another TLS rule: what was begun under the old one ends within HttpSettings.tls_drain, whatever it is."""
+"""A port with a new TLS rule: everything that began under the old one ends within HttpSettings.tls_drain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def site() -> Site:
 
 
 async def over(client: Client) -> None:
-    """Read to the end, however it comes."""
+    """Read to the end, with or without a reset."""
     try:
         while await client.receive():
             pass
@@ -84,7 +84,7 @@ async def test_what_is_in_flight_ends_within_the_bound(world: World, site: Site,
 async def test_a_second_rule_gives_no_more_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the number of changes: the first one counts, and none of them starts a sweep of all connections."""
+    """With any number of changes the first one counts, and none of them starts a sweep of all connections."""
     backend = await world.backend()
     listener = make_listener(tls_drain=200)
     world.apply(make_fleet(listener, make_cluster(backend.port)))

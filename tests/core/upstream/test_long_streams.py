@@ -1,4 +1,4 @@
-"""Long-lived streams of one address: they hold what they can of a backend's connections, and other addresses are still served."""
+"""Long-lived streams of one address hold as many connections of a backend as they can, and other addresses are still served."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ async def open_site(world: World, most: int = MOST, pending: int = 64, **http: A
 
 
 async def tunnel(world: World, port: int, source: str = "127.0.0.1") -> tuple[int, Client]:
-    """Ask for one; the status, and its client."""
+    """Request a tunnel; return the status and its client."""
     client = await world.client(port, source=source)
     return (await client.ask(UPGRADE)).status, client
 
 
 async def events(world: World, port: int, source: str = "127.0.0.1") -> Client:
-    """An answer that goes on, and its client has read its beginning."""
+    """An answer that continues after its client has read the beginning."""
     client = await world.client(port, source=source)
     await client.send(make_request("/events"))
     data = b""
@@ -113,7 +113,7 @@ async def test_a_tunnel_that_carries_something_outlasts_one_that_does_not(world:
 
 
 async def test_streams_of_http2(world: World) -> None:
-    """Tunnels of an address count together, whatever connections they come on."""
+    """Tunnels of an address count together, over all its connections."""
     port = await open_site(world)
     fields = [(b":method", b"CONNECT"), (b":protocol", b"websocket"), (b":scheme", b"http")]
     fields += [(b":authority", b"test"), (b":path", b"/chat"), (b"sec-websocket-version", b"13")]
@@ -130,7 +130,7 @@ async def test_streams_of_http2(world: World) -> None:
 
 
 async def wait_on(world: World, seconds: float) -> None:
-    """So much time goes by, as that of requests that wait."""
+    """Advance the time of waiting requests."""
     for _ in range(round(seconds * 10)):
         shift(0.1)
         await world.turns(50)
@@ -138,7 +138,7 @@ async def wait_on(world: World, seconds: float) -> None:
 
 @apart(clock=True)
 async def test_answers_that_go_on_give_way_to_those_who_wait(world: World) -> None:
-    """One that has paused for long, and for another address alone."""
+    """Only an answer that has paused for long ends, and only for another address."""
     backend: Backend = await world.backend()
     cluster = make_cluster(backend.port, max_connections=MOST)
     port = await world.serve(make_fleet(make_listener(), cluster))
@@ -191,7 +191,7 @@ async def test_answers_of_a_proxy_that_names_nobody_stay(world: World) -> None:
 
 
 async def test_a_tunnel_that_is_refused_cuts_nothing(world: World) -> None:
-    """The port has a stream that would give way, the backend has none."""
+    """The port has a stream that could be ended, the backend has none."""
     one, two = await world.backend(answer), await world.backend(answer)
     clusters = [make_cluster(one.port), make_cluster(two.port, name="two", max_connections=1)]
     host = make_host(make_rule(), ("/chat/two", make_rule("two", route="ns/two")))

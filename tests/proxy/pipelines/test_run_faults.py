@@ -98,7 +98,7 @@ def test_a_start_with_nothing_in_the_files_leaves_the_last_good_table(
 
 
 def test_a_start_waits_for_the_writer_of_a_file(start: Start, tmp_path: Path) -> None:
-    """Without a table of before nothing is served meanwhile: the policies of a route may come last."""
+    """Without an earlier table nothing is served meanwhile: the policies of a route may come last."""
     port = free_port()
     file = tmp_path / "live.yaml"
     save(file, gateway_class(), gateway(port), route("early"))
@@ -230,7 +230,7 @@ def test_an_error_nobody_thought_of_does_not_end_the_service(
 def test_a_start_ends_when_a_file_is_never_complete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its end may be a policy: nothing is served without it, and the error names the writer."""
+    """The missing part may be a policy: nothing is served without it, and the error names the writer."""
     monkeypatch.setattr(module, "START_AT_MOST", 0.2)
     save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
     source = FileSource([tmp_path], settle=0.0)
@@ -281,7 +281,7 @@ DISTRIBUTION = "/usr/bin/python3"
 
 
 def _why_not_distribution() -> str:
-    """Say why the distribution's interpreter cannot run what is built for this one, "" when it can."""
+    """Return why the distribution's interpreter cannot run modules built for this one, "" if it can."""
     if not Path(DISTRIBUTION).exists():
         return f"no {DISTRIBUTION}"
     script = "import sys; print(*sys.version_info[:2])"
@@ -291,7 +291,7 @@ def _why_not_distribution() -> str:
 
 
 def test_the_interpreter_of_the_distribution(start: Start, tmp_path: Path) -> None:
-    """Debian 12 has 3.11.2, which wraps in a group what a handler of `except*` raises: no end may be a traceback."""
+    """Python 3.11.2 of Debian 12 wraps exceptions of an `except*` handler in a group: no end may be a traceback."""
     if why := _why_not_distribution():
         pytest.skip(why)
     port = free_port()

@@ -43,7 +43,7 @@ class Gateway:
     """Use as a context manager. `port("void")` and `admin` are always there."""
 
     strict = True  # header rules of the product are checked on what it forwards
-    alone = False  # needs a process of its own, which no other test has used
+    alone = False  # needs a new process, which no other test has used
 
     def __init__(
         self,
@@ -383,7 +383,7 @@ class Gateway:
             assert workers == self._first_workers, f"a worker died:\n{self.log_tail()}"
 
     def check(self) -> None:
-        """Alive, the same workers as at the start, nothing leaked by the kernel's account and by its own."""
+        """Check that it runs with the same workers as at the start, without leaks in the counts of the kernel and its own."""
         self.check_alive()
         self.check_no_leak()
         for gauge in ("requests", "connections", "tunnels"):

@@ -1,9 +1,9 @@
-"""Processes of gateways that go on from one test to the next: a start and a stop cost 0.6 s of CPU, an apply some milliseconds.
+"""Processes of gateways that several tests use in turn: a start and a stop cost 0.6 s of CPU, an apply some milliseconds.
 
 In: what a `Gateway` knows of its process at the end of a test that found nothing wrong; the process serves no objects any more. Out: the same
 for the next test, which checks first that nothing has happened to the process since. After USES tests a process ends, with the objects of the
-last of them: so ends with real objects stay tested. Must never: pass a process on whose options differ, that a test has restarted or harmed,
-or that holds much memory; leave a line of its logs unchecked.
+last of them: so ends with real objects stay tested. Must never: reuse a process with other options, one that a test has restarted or damaged,
+or one with high memory use; leave a line of its logs unchecked.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def this_test() -> str:
 
 
 def borrow(workers: int) -> Gateway | None:
-    """Take a process with so many workers that waits for a test, and to which nothing has happened since its last one."""
+    """Take a waiting process with this many workers that has not changed since its last test."""
     for at, gateway in enumerate(_idle):
         if gateway.workers == workers:
             del _idle[at]
@@ -60,7 +60,7 @@ def end_all() -> None:
 
 
 def _check(gateway: Gateway) -> None:
-    """It lives, with the workers it had, and has logged no fault while it waited; else it ends."""
+    """Check that it runs with the same workers, and has logged no fault while it waited; else end it."""
     try:
         gateway.check_alive()
         gateway.check_log()

@@ -1,4 +1,4 @@
-"""What a gateway's process writes: its log (standard error) and its access log (standard output), in two files of a folder.
+"""Output of a gateway's process: its log (standard error) and its access log (standard output), in two files of a folder.
 
 In: the files, as they grow. Out: the part of one test, and what is wrong with the lines that no check has seen yet. Must never: leave
 a line out of all checks.
@@ -49,8 +49,8 @@ class Logs:
         return "\n".join(["--- stderr", *err, "--- stdout", *out])
 
     def check(self, expected: Iterable[str], *, text: bool, ended: bool) -> None:
-        """Of the lines since the last check none is a traceback, a sanitizer's report or an unhandled error, but for the expected
-        patterns; those of the access log are JSON, or text. Only when the process has ended its last line has to be a whole one."""
+        """Check the lines since the last check: no traceback, sanitizer report or unhandled error, except the expected
+        patterns; lines of the access log are JSON, or text. The last line must be whole only after the end of the process."""
         err = self._err.read_bytes()[self._checked[0] :]
         out = self._out.read_bytes()[self._checked[1] :]
         if not ended:

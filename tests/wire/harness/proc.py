@@ -119,7 +119,7 @@ def state(pid: int) -> str:
 
 
 def is_edgefast(pid: int) -> bool:
-    """Whether a process of this number runs edgefast; the number may have been given to another one since."""
+    """Whether the process with this number runs edgefast; the kernel may have reused the number."""
     try:
         return b"edgefast" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
