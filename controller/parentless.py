@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from operator import is_
 
 from controller.events import AGAIN
@@ -18,7 +18,6 @@ from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.gatewayapi.streamroute import AnyRoute
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.snapshot import Key, Snapshot
 
 __all__ = ["MOST", "SETTLED", "Parentless", "find_parentless"]
 
@@ -58,7 +57,7 @@ def _list_read(outcome: Outcome) -> tuple[object, ...]:
     world = outcome.translation.memo.world
     snapshot, settings = world.snapshot, world.settings
     return (
-        *_routes(snapshot),
+        *snapshot.routes,
         snapshot.gateways,
         snapshot.namespaces,
         snapshot.refused,
@@ -68,22 +67,12 @@ def _list_read(outcome: Outcome) -> tuple[object, ...]:
     )
 
 
-def _routes(snapshot: Snapshot) -> tuple[Mapping[Key, AnyRoute], ...]:
-    return (
-        snapshot.http_routes,
-        snapshot.grpc_routes,
-        snapshot.tls_routes,
-        snapshot.tcp_routes,
-        snapshot.udp_routes,
-    )
-
-
 def find_parentless(outcome: Outcome) -> Iterator[tuple[ObjectRef, Problem]]:
     """Yield at most MOST problems of routes of watched namespaces."""
     world = outcome.translation.memo.world
     snapshot = world.snapshot
     found = 0
-    for table in _routes(snapshot):
+    for table in snapshot.routes:
         for route in table.values():
             for problem in _check(route, outcome):
                 yield ref_of(route), problem

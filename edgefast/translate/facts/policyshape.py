@@ -7,7 +7,7 @@ Must never: hold what a unit says, or a target that a policy only wishes for in 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
@@ -29,6 +29,7 @@ __all__ = [
     "is_foreign_unit",
     "name_foreign",
     "owner_of_unit",
+    "split_unit",
     "ref_of_owner",
 ]
 
@@ -89,10 +90,15 @@ class PolicyShape(msgspec.Struct, frozen=True, gc=False):
 Level = tuple[PolicyShape, ...]
 
 
+def split_unit(name: str) -> tuple[Family, str]:
+    """Return the family and the owner's name in the name of a unit or policy (`PolicyShape.name`, `PolicyShape.unit`)."""
+    family, _, owner = name.partition("#")[0].partition("/")
+    return cast(Family, family), owner
+
+
 def owner_of_unit(name: str) -> str:
     """Return the policy that a unit or policy of this name is of, in words: "SecurityPolicy namespace/name"."""
-    family, _, owner = name.partition("#")[0].partition("/")
-    return str(ref_of_owner(family, owner))  # type: ignore[arg-type]
+    return str(ref_of_owner(*split_unit(name)))
 
 
 def name_foreign(ref: ObjectRef) -> str:
