@@ -65,7 +65,7 @@ lint: $(VENV)/.dev ## formatting, types, import contracts, C warnings
 test-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## the tests on a real Kubernetes control plane (root; Go 1.26 the first time)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
 	@$(COMPILED)
-	@$(AS_ROOT) $(BIN)/pytest -m "cluster and not heavy" -n $(WORLDS) --dist loadgroup $(ARGS) </dev/null
+	@$(AS_ROOT) $(BIN)/pytest -m "cluster and not heavy" -n $(WORLDS) --dist loadfile $(ARGS) </dev/null
 
 test-conformance: $(VENV)/.dev build/.native build/.cluster-packages ## the Gateway API's own suite on that control plane, in both modes (root)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools

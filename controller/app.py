@@ -362,7 +362,7 @@ class App:
             return
         self.cache.rescope(Scope.of(config, self.options.namespace))
         self.cache.release(config.provider.cluster.release_kinds)
-        self.rotation.look()  # certificates may be revoked, or have to live shorter
+        self.rotation.look()  # certificates may be revoked, or need a shorter lifetime
         self.source.mark()
         self.pipeline.mark()
 
@@ -377,7 +377,7 @@ class App:
             self._base[1],
             bundle_version=self.cache.bundle_version,
             missing=tuple(sorted(self.cache.missing)),
-            retained=tuple(sorted(self.cache.retained.items())),
+            retained=tuple(sorted(self.cache.retained)),
             fleets=self.observer.states(),
             now=int(time.time()),
         )

@@ -1,8 +1,8 @@
-"""Parentless routes: routes whose Gateway does not exist, for Events beside the route.
+"""Parentless routes: routes with a missing Gateway, for Events of the route.
 
 In: outcomes. Out: (route, text) of parentRefs that are missing for SETTLED seconds, each again after an hour. No controller
 writes a status for such a parent. A Gateway in a namespace that is not watched is not missing.
-Must never: report a Gateway that comes a moment after its route, or look at all routes in the event loop.
+Must never: report a Gateway that is created shortly after its route, or search all routes in the event loop.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from operator import is_
 
 from controller.events import AGAIN
 from controller.pipeline import Outcome
@@ -27,24 +28,43 @@ MOST = 20
 
 
 class Parentless:
-    """See the module's text."""
+    """Finds routes with a missing Gateway, and when to report each."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._looked_at: Outcome | None = None
+        self._read: tuple[object, ...] = ()  # what the last search read
         self._due: dict[tuple[ObjectRef, Problem], float] = {}
 
     async def look(self, outcome: Outcome) -> list[tuple[ObjectRef, Problem]]:
-        """Return what is to be reported now."""
+        """Return the problems to report now."""
         if outcome is not self._looked_at:
-            self._looked_at = outcome
-            found = await asyncio.to_thread(lambda: list(find_parentless(outcome)))
-            first = self._clock() + SETTLED
-            self._due = {one: self._due.get(one, first) for one in found}
+            read = _list_read(outcome)
+            # Most outcomes differ in endpoints alone: the routes need no search then.
+            if len(read) != len(self._read) or not all(map(is_, read, self._read)):
+                found = await asyncio.to_thread(lambda: list(find_parentless(outcome)))
+                first = self._clock() + SETTLED
+                self._due = {one: self._due.get(one, first) for one in found}
+            self._looked_at, self._read = outcome, read
         now = self._clock()
         due = [one for one, at in self._due.items() if at <= now]
         self._due.update(dict.fromkeys(due, now + AGAIN))
         return due
+
+
+def _list_read(outcome: Outcome) -> tuple[object, ...]:
+    """Return all that `find_parentless` reads; compared by identity."""
+    world = outcome.translation.memo.world
+    snapshot, settings = world.snapshot, world.settings
+    return (
+        *snapshot.routes,
+        snapshot.gateways,
+        snapshot.namespaces,
+        snapshot.refused,
+        outcome.translation.memo.front,
+        settings.watch_namespaces,
+        settings.watch_selector,
+    )
 
 
 def find_parentless(outcome: Outcome) -> Iterator[tuple[ObjectRef, Problem]]:
@@ -52,13 +72,7 @@ def find_parentless(outcome: Outcome) -> Iterator[tuple[ObjectRef, Problem]]:
     world = outcome.translation.memo.world
     snapshot = world.snapshot
     found = 0
-    for table in (
-        snapshot.http_routes,
-        snapshot.grpc_routes,
-        snapshot.tls_routes,
-        snapshot.tcp_routes,
-        snapshot.udp_routes,
-    ):
+    for table in snapshot.routes:
         for route in table.values():
             for problem in _check(route, outcome):
                 yield ref_of(route), problem

@@ -31,7 +31,7 @@ __all__ = ["Tidings"]
 
 log = logging.getLogger(__name__)
 
-#: Problems with the objects that their Events are about.
+#: Problems, each with the object of its Event.
 Reports = tuple[tuple[ObjectRef, Problem], ...]
 
 _GATEWAY = "gateway.networking.k8s.io/v1"
@@ -62,7 +62,7 @@ class Tidings:
         self._config = About("v1", "ConfigMap", *config_map)
         self.denials = Denials()
         self._parentless = Parentless()
-        #: What proxies report of objects, by an outcome.
+        #: Returns the problems that proxies report, for an outcome.
         self.find_troubles: Callable[[Outcome], Reports] = lambda outcome: ()
 
     def on_written(self, ref: Ref, before: Json, fields: Json) -> None:
@@ -107,10 +107,11 @@ class Tidings:
                 about = About(version, ref.kind, ref.namespace, ref.name, self._uid_of(ref))
                 self._events.warn(about, one.reason, one.text())
 
-    def _tell_retained(self, kept: dict[str, int]) -> None:
-        for kind, count in sorted(kept.items()):
+    def _tell_retained(self, kinds: Iterable[str]) -> None:
+        # Without a count: it changes with each object, and each text would be another Event. The metric has it.
+        for kind in sorted(kinds):
             text = (
-                f"kind {kind}: its CRD was removed while {count} objects of it were in force; they stay in force as last seen; install the "
+                f"kind {kind}: its CRD was removed while objects of it were in force; they stay in force as last seen; install the "
                 "CRD and the objects again, or release them (EdgeGateway provider.kubernetes.releaseKinds)"
             )
             self._events.warn(self._config, "KindRemoved", text)
@@ -122,7 +123,7 @@ class Tidings:
     async def follow(self, file: ConfigFile, outcome: Callable[[], Outcome | None]) -> None:
         """Tell of a configuration that was refused, and of warnings of the last outcome, until cancelled."""
         seen = file.refusals
-        retained: dict[str, int] = {}
+        retained: frozenset[str] = frozenset()
         refused: tuple[Problem, ...] = ()
         reported: Reports = ()
         looked_at: Outcome | None = None
@@ -141,13 +142,19 @@ class Tidings:
                 except Exception:
                     log.exception("warnings about fields could not be told; the console has them")
             if last is not None and self._events.written:
-                self._warn(await self._parentless.look(last))
-                if (troubles := self.find_troubles(last)) != reported:
-                    reported = troubles
-                    self._warn(troubles)
-            if (kept := dict(self._cache.retained)) != retained and self._events.written:
+                try:
+                    self._warn(await self._parentless.look(last))
+                except Exception:
+                    log.exception("events: routes without a Gateway not reported")
+                try:
+                    if (troubles := self.find_troubles(last)) != reported:
+                        reported = troubles
+                        self._warn(troubles)
+                except Exception:
+                    log.exception("events: problems that proxies report not reported")
+            if (kept := frozenset(self._cache.retained)) != retained and self._events.written:
+                self._tell_retained(kept - retained)
                 retained = kept
-                self._tell_retained(kept)
             if (denied := self.denials.problems()) != refused and self._events.written:
                 refused = denied
                 for one in denied:

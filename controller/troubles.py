@@ -36,7 +36,7 @@ def find_troubles(fleets: Fleets) -> Iterator[Problem]:
 
 
 def find_key_troubles(fleets: Fleets, outcome: Outcome) -> tuple[tuple[ObjectRef, Problem], ...]:
-    """Return, once for each policy and text, the key sets that proxies cannot fetch, of policies in the table of their own fleet."""
+    """Return, once for each policy and text, the key sets that proxies cannot fetch, of policies in the table of their fleet."""
     found: dict[tuple[ObjectRef, Problem], None] = {}
     for fleet in sorted(fleets.names()):
         told = {

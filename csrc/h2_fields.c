@@ -46,7 +46,7 @@ static int check_path(ef_h2_text *text) {
     if (len == 0 || (path[0] != '/' && !(path[0] == '*' && len == 1))) return ef_h2_refuse(text, EF_H2_E_PATH, 0);
     for (uint32_t i = 0; i < len; i++)
         if (!ef_is(path[i], EF_CLASS_PATH | EF_CLASS_QUERY | EF_CLASS_RAW |
-                                EF_CLASS_RAW_QUERY)) /* which of them, says the scan */
+                                EF_CLASS_RAW_QUERY)) /* the scan decides which of them */
             return ef_h2_refuse(text, EF_H2_E_PATH, 400);
     return 0;
 }

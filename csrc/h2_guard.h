@@ -10,7 +10,7 @@
  *   SETTINGS       entries of one frame
  *   ACKS           answers to SETTINGS and PING that the client does not read (CVE-2019-9512, -9515)
  *   OVERHEAD       empty frames, priorities, padding, unknown frames: bytes received against those of heads and bodies,
- *                  both ways (CVE-2019-9511, -9513, -9518); those that have a budget of their own are none of them.
+ *                  both ways (CVE-2019-9511, -9513, -9518); frames with a separate budget do not count.
  *                  DATA frames without a byte of body that end no stream: a bucket of EF_H2_EMPTY, EF_H2_EMPTY_RATE more
  *                  each second
  *   UPDATES        WINDOW_UPDATE frames per DATA frame that we sent (CVE-2019-9511)

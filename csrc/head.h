@@ -186,7 +186,7 @@ enum ef_head_error {
 enum ef_underscore { EF_UNDERSCORE_REJECT = 0, EF_UNDERSCORE_ALLOW = 1, EF_UNDERSCORE_DROP = 2 };
 enum ef_raw { EF_RAW_REJECT = 0, EF_RAW_ALLOW = 1 };
 
-/* Bits of ef_head.notes: what a request's target or Host has that few have, so that nobody else pays for it. */
+/* Bits of ef_head.notes: rare properties of a request's target or Host; other requests skip the work for them. */
 #define EF_NOTE_PARAMETERS 1u /* the path has a ';' */
 #define EF_NOTE_RAW        2u /* the path has a '|': ef_path_encode_raw() comes before ef_path_normalize() */
 #define EF_NOTE_HOST_DOT   4u /* Host has a dot behind its name: ef_head_drop_host_dot() */
@@ -240,8 +240,8 @@ void ef_head_reset(ef_head *head); /* everything but the spans: those are writte
  * into head_len. */
 int ef_head_scan_request(ef_head *head, const ef_head_limits *limits, const uint8_t *buf, size_t len);
 
-/* Take the dot behind Host's name out of the bytes that an accepted request was scanned from: "a.:80" becomes "a:80 ". Routing, matches,
- * logs, services and backends read one name then. The length of the head stays; no other line changes. */
+/* Remove the dot after Host's name from the bytes of an accepted request: "a.:80" becomes "a:80 ". Routing, matches,
+ * logs, services and backends then read the same name. The length of the head and all other lines stay the same. */
 void ef_head_drop_host_dot(ef_head *head, uint8_t *buf);
 
 /* Scan a response head. `request_method` (enum ef_method) decides body framing (HEAD; RFC 9112 6.3). 1xx, 204, 304: no body.

@@ -11,10 +11,10 @@
  * "/a//../b" is "/a/b"); "//" merged. The result starts with exactly one slash and normalises to itself.
  * ef_path_unescape_slashes(): %2F and %5C become '/' first, then the same; for the redirect of EscapedSlashes. Always written:
  * EF_PATH_WRITTEN or EF_BAD ("/a%2F..;/" is fine above and invalid here).
- * ef_path_strip_parameters(): in place, of a path in normal form, from byte `from` on: what stands between a ';' and the next '/'
- * goes, slashes that meet are merged ("/a;v=1/;x/b" is "/a/b"). Returns the new length. The result is in normal form. An escaped
+ * ef_path_strip_parameters(): in place, of a path in normal form, from byte `from` on: removes the bytes from a ';' to the next '/'
+ * and merges adjacent slashes ("/a;v=1/;x/b" is "/a/b"). Returns the new length. The result is in normal form. An escaped
  * ';' (%3B) is data and stays (RFC 3986 2.2, and servlet containers, which cut parameters off before they decode).
- * ef_path_encode_raw(): what the scan lets into a path by EF_RAW_ALLOW becomes %XX: "/a|b" and "/a%7Cb" are one path. Returns the
+ * ef_path_encode_raw(): raw characters that EF_RAW_ALLOW permits in a path become %XX: "/a|b" and "/a%7Cb" are one path. Returns the
  * length written, EF_BAD when out_cap is too small (3 * len is always enough).
  * Cost: one pass without a write for a normal path.
  */

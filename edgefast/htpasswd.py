@@ -30,15 +30,15 @@ def is_apr1(kept: bytes) -> bool:
 
 
 def work_of(kept: bytes) -> bytes:
-    """Return what a hash costs: hashes with equal keys cost the same, and cheaper kinds sort first. b"": next to nothing."""
+    """Return what a hash costs: hashes with equal keys cost the same, and cheaper kinds sort first. b"": negligible."""
     if is_quick(kept):
         return b""
     return _APR1 if is_apr1(kept) else b"bcrypt " + kept[4:6]
 
 
 def find_decoys(hashes: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return one slow hash for each cost that these have, cheaper kinds first. Whoever tries a password against all of them, with the
-    user's own hash in place of the one of its cost, spends the same time for every user and for names that no user has."""
+    """Return one slow hash for each cost that these have, cheaper kinds first. A check of a password against all of them, with the
+    user's own hash in place of the one of its cost, takes the same time for every user and for unknown users."""
     found = {work_of(one): one for one in hashes if not is_quick(one)}
     return tuple(found[work] for work in sorted(found))
 

@@ -80,9 +80,10 @@ def is_private(address: Address) -> bool:
     return any(is_in(address, one) for one in _PRIVATE)
 
 
-#: Addresses that are never backends, unless an administrator allows their range (EdgeGateway spec field `backends.allowedCIDRs`): from
-#: there a tenant reaches the proxy's own servers, its node, or the cloud's credentials. Sources: RFC 6890 with its IANA registries, and the
-#: metadata services of AWS, Azure, GCP, Alibaba and Oracle. Unix sockets are on the list, too; they have no address.
+#: Addresses that are never backends, unless an administrator allows their range (EdgeGateway spec field `backends.allowedCIDRs`): through
+#: them a tenant could reach the proxy's own servers, its node, or the cloud's credentials. Sources: RFC 6890 with its IANA registries, RFC 6052
+#: and 8215 (NAT64), 3056 (6to4), 4380 (Teredo), and the metadata services of AWS, Azure, GCP, Alibaba and Oracle. Unix sockets are on the
+#: list, too; they have no address.
 RESERVED: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/8", "this host"),
     ("127.0.0.0/8", "loopback"),
@@ -94,6 +95,12 @@ RESERVED: tuple[tuple[str, str], ...] = (
     ("255.255.255.255/32", "broadcast"),
     ("::/96", "this host, loopback, or IPv4-compatible"),
     ("64:ff9b::/104", "this host, by NAT64"),
+    ("64:ff9b::c000:c0/128", "metadata service, by NAT64"),
+    ("64:ff9b::e000:0/100", "multicast, by NAT64"),
+    ("64:ff9b::ffff:ffff/128", "broadcast, by NAT64"),
+    ("64:ff9b:1::/48", "any IPv4 address, by local-use NAT64"),
+    ("2001::/32", "any IPv4 address, by Teredo"),
+    ("2002::/16", "any IPv4 address, by 6to4"),
     ("64:ff9b::7f00:0/104", "loopback, by NAT64"),
     ("64:ff9b::a9fe:0/112", "link-local, by NAT64"),
     ("64:ff9b::6464:64c8/128", "metadata service, by NAT64"),
@@ -108,7 +115,7 @@ ANY_NETWORK = ("0.0.0.0/0", "::/0")
 
 
 def _spans(version: int) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return the first addresses of the reserved ranges of a version, sorted, and their last ones with what they are."""
+    """Return the first addresses of the reserved ranges of a version, sorted, and their last addresses with a description."""
     found = [(ip_network(text), what) for text, what in RESERVED]
     ranges = sorted(
         (int(one.network_address), int(one.broadcast_address), what)
@@ -129,7 +136,7 @@ def _networks(texts: tuple[str, ...]) -> tuple[Network, ...]:
 def why_reserved(text: str, allowed: tuple[str, ...]) -> str:
     """Return why an address is never a backend's ("loopback"), "" when it may be one. `allowed`: ranges that an administrator allows.
 
-    Text that is no address is none of a backend's either.
+    Text that is not an address is refused too.
     """
     if allowed == ANY_NETWORK:
         return ""

@@ -58,7 +58,7 @@ class RemoteKeys(Struct, frozen=True, gc=False):
     retry: int = 1_000  # after a failure, at least
     allowed: tuple[
         str, ...
-    ] = ()  # of the uri's host, as in Cluster; with `cluster` that one's count
+    ] = ()  # of the uri's host, as in Cluster; with `cluster` those of the cluster apply
 
 
 class JwtProvider(Struct, frozen=True, gc=False):

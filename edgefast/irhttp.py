@@ -48,7 +48,7 @@ class ClientAddress(Struct, frozen=True, gc=False):
     trusted_hops: int = 0
     trusted_cidrs: tuple[str, ...] = ()
     proxy_protocol: Literal["off", "optional", "required"] = "off"
-    proxy_senders: tuple[str, ...] = ()  # whose PROXY protocol headers are believed
+    proxy_senders: tuple[str, ...] = ()  # peers that are trusted to send PROXY protocol headers
 
 
 class HttpSettings(Struct, frozen=True, gc=False):
@@ -75,11 +75,11 @@ class HttpSettings(Struct, frozen=True, gc=False):
     route_timeout: int = 15_000
     connect_timeout: int = 2_000
     upstream_idle: int = 20_000
-    tls_drain: int = 10_000  # that connections have left when their port's TLS rule has changed
+    tls_drain: int = 10_000  # until connections are reset after a change of their port's TLS rule
     max_connections: int = 10_000  # of each port, per worker
     stream_share: int = 75  # percent of a backend's connections that long-lived streams may hold
     max_streams: int = 10_000  # long-lived streams of each port, per worker
-    address_streams: int = 0  # of these, of one client address (IPv6: /64); 0: any number
+    address_streams: int = 0  # long-lived streams of one client address (IPv6: /64); 0: no limit
     max_requests_per_connection: int = 10_000
     escaped_slashes: Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] = (
         "UnescapeAndRedirect"

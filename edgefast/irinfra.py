@@ -63,6 +63,8 @@ class Infra(Struct, frozen=True, gc=False):
     selector: tuple[tuple[str, str], ...] = ()  # sorted; labels that no other fleet's pods have
     labels: tuple[tuple[str, str], ...] = ()  # sorted; `selector` and those the Gateway wishes
     annotations: tuple[tuple[str, str], ...] = ()  # sorted
+    # Names of labels and annotations that only the Service has: an injector or a container runtime may read the others.
+    service_only: tuple[str, ...] = ()  # sorted
     # What Kubernetes' garbage collector removes it with: kind, name and uid; None: objects from files.
     owner: tuple[Literal["Gateway", "GatewayClass"], str, str] | None = None
     gateways: tuple[str, ...] = ()  # "namespace/name", oldest first

@@ -32,7 +32,7 @@ class ObjectRef(msgspec.Struct, frozen=True, order=True):
     group: str = ""
 
     def __str__(self) -> str:
-        # An object without a name has its place in a file for one, behind a "?".
+        # The place in the file replaces a missing name, after a "?".
         name = "(no name)" if self.name.startswith("?") else self.name
         if not self.namespace:
             return f"{self.kind} {name}".rstrip()

@@ -27,7 +27,7 @@ settings.register_profile("explore", _PATIENT)
 settings.load_profile("repeatable")
 
 # Whichever room imports the harness of tests/wire first.
-for _module in ("oracle", "runner", "gateway", "cases", "client", "responses"):
+for _module in ("oracle", "runner", "gateway", "cases", "client", "responses", "logs"):
     pytest.register_assert_rewrite(f"wire.harness.{_module}")
 
 
@@ -55,6 +55,6 @@ def _end_of_kept_gateways() -> Iterator[None]:
     """Gateways that tests of the harness in tests/wire pass on live as long as the tests."""
     yield
     if "wire.harness.kept" in sys.modules:
-        from wire.harness.site import end_kept
+        from wire.harness.kept import end_all
 
-        end_kept()
+        end_all()

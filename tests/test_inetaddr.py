@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from edgefast.core.engine import address_in, canonical_address, is_private_address
 from edgefast.inetaddr import (
     ANY_NETWORK,
+    RESERVED,
     is_in,
     is_private,
     parse_network,
@@ -131,6 +132,15 @@ def test_private_networks(text: str, private: bool) -> None:
         ("fd00::1", ""),
         ("2001:db8::1", ""),
         ("64:ff9b::10.0.0.1", ""),
+        ("64:ff9b::1:0:0", ""),
+        ("64:ff9b:1::a9fe:a9fe", "NAT64"),
+        ("64:ff9b:1:ffff:ffff:ffff:ffff:ffff", "NAT64"),
+        ("64:ff9b:2::1", ""),
+        ("2002:a9fe:a9fe::1", "6to4"),
+        ("2001:0:102:304::1", "Teredo"),
+        ("2001:1::1", ""),
+        ("2003::1", ""),
+        *((f"64:ff9b::{text.split('/')[0]}", "NAT64") for text, _ in RESERVED if "." in text),
     ],
 )
 def test_addresses_that_are_never_backends(text: str, what: str) -> None:

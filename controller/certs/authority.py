@@ -53,8 +53,12 @@ def sign(
     life: timedelta,
     *,
     server: bool,
+    extensions: Sequence[x509.ExtensionType] = (),
 ) -> Pair:
-    """Make a certificate for TLS clients, and for servers too when `server`; it ends with its authority at the latest."""
+    """Make a certificate for TLS clients, and for servers too when `server`; it ends with its authority at the latest.
+
+    `extensions` are added as not critical.
+    """
     key = make_key()
     purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if server:
@@ -79,6 +83,8 @@ def sign(
             critical=False,
         )
     )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
     return Pair(builder.sign(authority.key, hashes.SHA256()), key)
 
 

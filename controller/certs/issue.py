@@ -8,7 +8,7 @@ into anything else. No I/O, no clock.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
@@ -23,12 +23,16 @@ __all__ = [
     "is_server_good",
     "issue_client",
     "issue_server",
+    "read_after",
     "server_names",
 ]
 
 SERVER_LIFE = timedelta(days=365)
 #: The default of FleetCertificates.lifetime.
 CLIENT_LIFE = timedelta(hours=72)
+#: A time of revocation that was in the future when a certificate was issued because of it (an arc made of a UUID).
+_AFTER = x509.ObjectIdentifier("2.25.64689301150936945395898329045834130190")
+_TIME = "%Y%m%d%H%M%SZ"
 
 
 def server_names(name: str, namespace: str, domain: str) -> tuple[str, ...]:
@@ -66,10 +70,38 @@ def issue_client(
     name: str,
     now: datetime,
     life: timedelta = CLIENT_LIFE,
+    after: datetime | None = None,
 ) -> Pair:
-    """Issue the certificate of fleet `name` in `namespace`."""
+    """Issue the certificate of fleet `name` in `namespace`; `after`: a future time of revocation that does not revoke it."""
     uri = fleet_uri(controller_namespace, namespace, name)
-    return sign(authority, name, [x509.UniformResourceIdentifier(uri)], now, life, server=False)
+    marks = () if after is None else (x509.UnrecognizedExtension(_AFTER, _encode_time(after)),)
+    return sign(
+        authority,
+        name,
+        [x509.UniformResourceIdentifier(uri)],
+        now,
+        life,
+        server=False,
+        extensions=marks,
+    )
+
+
+def read_after(certificate: x509.Certificate) -> datetime | None:
+    """Return the `after` of `issue_client`, None when the certificate has none."""
+    for one in certificate.extensions:
+        if one.oid == _AFTER and isinstance(one.value, x509.UnrecognizedExtension):
+            try:
+                text = one.value.value[2:].decode()
+                return datetime.strptime(text, _TIME).replace(tzinfo=UTC)
+            except ValueError:
+                return None
+    return None
+
+
+def _encode_time(time: datetime) -> bytes:
+    """Return a time as DER GeneralizedTime."""
+    text = time.strftime(_TIME).encode()
+    return bytes((0x18, len(text))) + text
 
 
 def is_server_good(pair: Pair, authority: Pair, *, namespace: str, name: str, domain: str) -> bool:

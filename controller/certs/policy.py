@@ -1,8 +1,9 @@
-"""CertificatePolicy: how long certificates of fleets live, and which of them are revoked.
+"""CertificatePolicy: the lifetime of fleet certificates, and which of them are revoked.
 
 In: `provider.*.deploy.certificates` of the configuration, which may change at any time. Out: a lifetime, and whether a certificate is
-revoked. A fleet is revoked by name and time: all that was issued to it before that time is refused, and the leader issues another one.
-Must never: take a certificate for good because an entry is in the future.
+revoked. A fleet is revoked by name and time: certificates that were issued before that time are refused, and the leader issues a new one.
+If the time is in the future, the new certificate has a mark for it (issue.py): all replicas accept it, and the fleet stays connected.
+Must never: accept an earlier certificate because an entry is in the future.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from cryptography import x509
 
 from controller.certs.authority import SKEW
+from controller.certs.issue import read_after
 from edgefast.resources.config.edgegateway import FleetCertificates
 from edgefast.resources.model.duration import parse_duration
 
@@ -20,7 +22,7 @@ __all__ = ["CertificatePolicy"]
 
 
 class CertificatePolicy:
-    """See the module's text."""
+    """Lifetime and revocation of fleet certificates, from the configuration."""
 
     def __init__(
         self,
@@ -32,17 +34,17 @@ class CertificatePolicy:
         self._namespace = namespace
         self._known: FleetCertificates | None = None
         self._before: dict[str, datetime] = {}  # by the fleet's key
-        #: Grows with each change of the settings: what was found good has to be looked at again.
+        #: Grows with each change of the settings: accepted certificates must be checked again.
         self.number = 0
         self._read()
 
     @property
     def life(self) -> timedelta:
-        """How long a certificate lives that is issued now."""
+        """The lifetime of a new certificate."""
         return timedelta(milliseconds=parse_duration(self._read().lifetime))
 
     def refresh(self) -> int:
-        """Take a change of the settings in; return `number`."""
+        """Apply a change of the settings; return `number`."""
         self._read()
         return self.number
 
@@ -50,14 +52,21 @@ class CertificatePolicy:
         """Tell whether a certificate of a fleet ("namespace/name") was issued before the fleet was revoked."""
         self._read()
         before = self._before.get(fleet)
-        return before is not None and certificate.not_valid_before_utc + SKEW < before
+        if before is None or certificate.not_valid_before_utc + SKEW >= before:
+            return False
+        after = read_after(certificate)
+        return after is None or after < before
 
-    def is_replaced(self, fleet: str, certificate: x509.Certificate, now: datetime) -> bool:
-        """Tell whether another certificate has to be issued: this one is revoked (one of now would not be), or lives longer than is set."""
+    def find_future(self, fleet: str, now: datetime) -> datetime | None:
+        """Return the time of a fleet's revocation if it is in the future: a new certificate needs a mark for it."""
+        self._read()
+        before = self._before.get(fleet)
+        return before if before is not None and before > now else None
+
+    def is_replaced(self, fleet: str, certificate: x509.Certificate) -> bool:
+        """Tell whether another certificate has to be issued: this one is revoked, or lives longer than is set."""
         lives = certificate.not_valid_after_utc - certificate.not_valid_before_utc
-        if lives > self.life + SKEW:
-            return True
-        return self.is_revoked(fleet, certificate) and now >= self._before[fleet]
+        return lives > self.life + SKEW or self.is_revoked(fleet, certificate)
 
     def _read(self) -> FleetCertificates:
         settings = self._settings()

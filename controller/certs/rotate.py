@@ -141,13 +141,23 @@ class Rotation:
         key = (namespace, name)
         known = self._clients.get(key)
         if known is None:
+            now = self._clock()
+            after = self._policy.find_future(fleet_key(*key), now)
+            if after is not None:
+                log.warning(
+                    "EdgeGateway provider.kubernetes.deploy.certificates.revoked fleet %s: issuedBefore %s is in the future; certificates "
+                    "issued before now are refused, the one issued now is accepted; correct the time",
+                    name,
+                    after.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                )
             pair = issue_client(
                 self._loaded.current,
                 controller_namespace=self._namespace,
                 namespace=namespace,
                 name=name,
-                now=self._clock(),
+                now=now,
                 life=self._policy.life,
+                after=after,
             )
             known = self._clients[key] = self._pack(key, pair)
         return known.manifest
@@ -180,7 +190,7 @@ class Rotation:
         good = is_client_good(pair, self._loaded.current, uri)
         if not good or pair.is_due(now, _RENEW_AT):
             return False
-        return not self._policy.is_replaced(fleet_key(*key), pair.certificate, now)
+        return not self._policy.is_replaced(fleet_key(*key), pair.certificate)
 
     def _pack(self, key: tuple[str, str], pair: Pair) -> _Client:
         namespace, name = key

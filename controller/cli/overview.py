@@ -2,8 +2,8 @@
 
 In: GatewayClasses, Gateways, ListenerSets, routes and policies as the API server has them. Out: rows, and
 every condition that is bad news with its text. It reads the entries of all controllers: whose they are is in the row. Pure.
-What no controller can write into a status is found here: references to a Gateway or class that does not exist, and classes without a controller.
-Must never: judge anew otherwise; it shows what was written.
+It also finds what no controller writes into a status: references to a missing Gateway or class, and classes without a controller.
+Must never: evaluate anything else; it shows the statuses as written.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def make_overview(
 
 
 def _find_unanswered(classes: Sequence[Json]) -> Iterator[ProblemRow]:
-    """Name the classes that no controller has answered for."""
+    """Name the classes that no controller has accepted."""
     for one in classes:
         conditions = _conditions(one)
         if not _state(conditions, "Accepted") and not any(map(is_bad, conditions)):
@@ -116,7 +116,7 @@ def _find_unanswered(classes: Sequence[Json]) -> Iterator[ProblemRow]:
 
 
 def _find_classless(gateways: Sequence[Json], classes: Sequence[Json]) -> Iterator[ProblemRow]:
-    """Name the Gateways whose class does not exist: no controller writes their status."""
+    """Name the Gateways with a missing class: no controller writes their status."""
     known = {_name(one) for one in classes}
     for one in gateways:
         wanted = one["spec"]["gatewayClassName"]
@@ -131,7 +131,7 @@ def _find_classless(gateways: Sequence[Json], classes: Sequence[Json]) -> Iterat
 def _find_parentless(
     routes: Mapping[str, Sequence[Json]], gateways: Sequence[Json], namespace: str | None
 ) -> Iterator[ProblemRow]:
-    """Name the routes whose Gateway does not exist: no controller writes a status for that parent."""
+    """Name the routes with a missing Gateway: no controller writes a status for that parent."""
     known = {_name(one) for one in gateways}
     for kind, objects in routes.items():
         for one in objects:

@@ -9,6 +9,7 @@ Must never: hold a listener, a generation, a digest of tables or of certificates
 from __future__ import annotations
 
 from controller.infra.edgecontainer import edge_volumes, render_edge
+from controller.infra.metadata import pod_metadata
 from controller.infra.placement import METRICS_PORT, USER, Manifest, Placement
 from controller.infra.shutdowncontainer import (
     grace_period,
@@ -54,11 +55,12 @@ def render_pod(infra: ir.Infra, place: Placement) -> Manifest:
         spec["topologySpreadConstraints"] = list(wish.topology_spread_constraints)
     if wish.priority_class_name:
         spec["priorityClassName"] = wish.priority_class_name
-    annotations = {**_SCRAPED, **wish.annotations, **dict(infra.annotations)}
+    labels, annotations = pod_metadata(infra)
+    annotations = {**_SCRAPED, **wish.annotations, **annotations}
     return {
         "metadata": {
             "annotations": dict(sorted(annotations.items())),
-            "labels": dict(sorted({**wish.labels, **dict(infra.labels)}.items())),
+            "labels": dict(sorted({**wish.labels, **labels}.items())),
         },
         "spec": spec,
     }

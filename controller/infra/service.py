@@ -43,6 +43,8 @@ def render_service(infra: ir.Infra, place: Placement) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": render_metadata(infra, place, labels=wish.labels, annotations=wish.annotations),
+        "metadata": render_metadata(
+            infra, place, labels=wish.labels, annotations=wish.annotations, of_service=True
+        ),
         "spec": spec,
     }

@@ -3,7 +3,7 @@
 In: an API server and a Scope. Out: `snapshot()`, and `on_change` when there is a new one. One reflector per kind and
 namespace; kinds without a CRD are looked for until there is one; Secrets, ConfigMaps and ClusterTrustBundles are watched as names, and
 only those that `want` names are read. `synced` is true once every list of the first set has been read whole; what is
-added later (a namespace, a kind) joins whole. Objects whose kind was removed stay (retention.py).
+added later (a namespace, a kind) joins whole. Objects stay when their kind was removed (retention.py).
 Must never: translate, write, or call anything synced that is not.
 
     snapshot = cache.snapshot()
@@ -129,7 +129,7 @@ class Cache:
         return found
 
     def renew(self) -> None:
-        """Allow the next snapshot another slice of changed routes that cost much; on_change comes when some wait."""
+        """Allow the next snapshot another slice of changed routes with high cost; on_change is called when some wait."""
         self._store.renew()
 
     def want(self, references: Set[Reference]) -> bool:
@@ -171,7 +171,7 @@ class Cache:
             self._look.set()
 
     def release(self, kinds: Collection[str]) -> None:
-        """Let objects go that are in force although their kind was removed; the objects of other kinds stay."""
+        """Drop objects of these kinds that are in force although their kind was removed; objects of other kinds stay."""
         self._retention.release(kinds)
 
     # --- for those who look ---------------------------------------------------------------------
@@ -203,7 +203,7 @@ class Cache:
 
     @property
     def deferred(self) -> int:
-        """Changed routes whose slice has not come (Store)."""
+        """Changed routes that wait for their slice (Store)."""
         return self._store.deferred
 
     @property
@@ -328,7 +328,7 @@ class Cache:
         self._note_version(served.bundle_version)
 
     def _leave(self, target: Target, *, removed: bool) -> None:
-        """Follow a collection no longer; `removed`: the API server has no such kind any more."""
+        """Stop watching a collection; `removed`: the API server no longer has its kind."""
         kind, one = target.api.kind, self._followed[target]
         if removed and kind not in REFERENCED_KINDS:
             names = [(kind, *key) for key in one.reflector.known]
@@ -383,7 +383,7 @@ class Cache:
         self._look_at_namespace(kind, item.name)
 
     def _on_delete(self, source: Source, target: Target, namespace: str, name: str) -> None:
-        """The API server has an object no more: it was deleted, or its kind was."""
+        """The API server no longer has an object: the object or its kind was deleted."""
         kind = target.api.kind
         if kind in REFERENCED_KINDS:
             self._on_gone(source, target, namespace, name)
@@ -393,7 +393,7 @@ class Cache:
         self._retention.ask(target.api, source, key, self._store.created(source, key))
 
     def _on_gone(self, source: Source, target: Target, namespace: str, name: str) -> None:
-        """An object leaves, whatever its kind."""
+        """Remove an object of any kind."""
         kind = target.api.kind
         self.events[kind] += 1
         if kind in REFERENCED_KINDS:
@@ -418,8 +418,7 @@ class Cache:
             self._look.set()
         if group.waiting:
             return
-        for source in group.sources:
-            self._store.release(source)
+        self._store.release(*group.sources)
         if not self._synced.is_set():
             self._synced.set()
             log.info("synced: %s", ", ".join(f"{n} {k}" for k, n in sorted(self.counts.items())))

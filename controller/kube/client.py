@@ -96,7 +96,7 @@ class Kube:
 
     @property
     def denials(self) -> Denials:
-        """What RBAC denies."""
+        """Calls that RBAC denies."""
         return self._connection.denials
 
     # --- reading --------------------------------------------------------------------------------

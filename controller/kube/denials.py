@@ -1,7 +1,7 @@
 """Denials: calls that RBAC denies to the controller, each with its verb and resource, until the same call succeeds.
 
 In: requests and how they ended. Out: `Problem`s for the admin server, `edgefast status` and Events, and one log line each. The
-words are the API server's ("cannot list resource ..."): an admission webhook or a quota answers 403, too, and is no denial.
+text of the API server identifies a denial ("cannot list resource ..."): a 403 of an admission webhook or a quota is not one.
 Source: Kubernetes, "Authorization Overview", message of the RBAC authorizer. Must never: keep a name of an object, or grow without bound.
 """
 
@@ -23,9 +23,9 @@ log = logging.getLogger(__name__)
 
 #: Denials kept, those that were seen last.
 KEPT = 64
-#: Seconds after which a denial is left out that no call has met again: every call is repeated within a minute or two.
+#: Seconds after which a denial is no longer reported unless a call repeats it: every call is repeated within two minutes.
 LAST = 900.0
-#: Resources that the controller reads only where it may.
+#: Resources that the controller reads only where it is permitted.
 _OPTIONAL = frozenset({"customresourcedefinitions"})
 _WORDS = re.compile(
     r'User "(?P<user>[^"]{1,253})" cannot (?P<verb>[a-z]{1,20}) resource "(?P<resource>[a-z0-9./-]{1,253})"'
@@ -36,7 +36,7 @@ _Call = tuple[str, str]  # verb of HTTP, or WATCH, and the path of the collectio
 
 
 class Denial(msgspec.Struct, frozen=True):
-    """What the API server said."""
+    """One denial of the API server."""
 
     user: str
     verb: str
@@ -45,7 +45,7 @@ class Denial(msgspec.Struct, frozen=True):
     namespace: str  # "": all
 
     def problem(self) -> Problem:
-        """Return what to report."""
+        """Return the problem to report."""
         if self.user.startswith(_ACCOUNT):
             namespace, _, name = self.user.removeprefix(_ACCOUNT).partition(":")
             owner = ObjectRef("ServiceAccount", namespace, name)
@@ -57,13 +57,13 @@ class Denial(msgspec.Struct, frozen=True):
             owner,
             "",
             "AccessDenied",
-            f"RBAC denies verb {self.verb} on resource {self.resource}{group} {where}; the controller goes on without it and "
-            "tries again; grant the verb, or install the chart's roles again",
+            f"RBAC denies verb {self.verb} on resource {self.resource}{group} {where}; the controller continues without it and "
+            "retries; grant the verb, or install the chart's roles again",
         )
 
 
 class Denials:
-    """See the module's text."""
+    """Denied calls, each until the same call succeeds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -90,7 +90,7 @@ class Denials:
             log.info("access granted: verb=%s resource=%s", gone[0].verb, gone[0].resource)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is denied now, in order."""
+        """Return the current denials, in order."""
         since = self._clock() - LAST
         found = {denial for denial, at in self._found.values() if at >= since}
         keys = sorted(found, key=msgspec.structs.astuple)
@@ -98,7 +98,7 @@ class Denials:
 
 
 def _call_of(method: str, path: str, watch: bool) -> _Call:
-    """Return what RBAC decides by: a path without the object's name."""
+    """Return the key of a call for RBAC: its path without the object's name."""
     parts = path.split("/")
     at = 3 if parts[1:2] == ["api"] else 4  # "", "api", version; "", "apis", group, version
     if parts[at : at + 1] == ["namespaces"] and len(parts) > at + 2:

@@ -1,11 +1,12 @@
-"""Retention: objects whose kind was removed stay in force.
+"""Retention: objects stay in force when their kind was removed.
 
-In: objects that the API server has no more. Out: `on_deleted` for each that was deleted by its own; the others are `held`. When a
-CustomResourceDefinition is deleted, the API server deletes all its objects first, and a watch cannot tell them from objects that a
-person deleted. So the CRD is read after each deletion: an object is held when its CRD is missing, is being deleted, or is younger
-than the object (it was deleted and made again). The CRD is marked before the first object goes, so one read after it decides.
-A held object leaves when it is created and deleted again, when its kind is released, or with this process.
-Must never: take an answer that did not come for a deletion, or wait for the API server on the caller's time.
+In: objects that the API server no longer has. Out: `on_deleted` for each object that was deleted itself; the others are `held`. When a
+CustomResourceDefinition is deleted, the API server deletes all its objects first, and a watch cannot distinguish them from objects that a
+user deleted. So the CRD is read after each deletion: an object is held when its CRD is missing, is being deleted, or is younger
+than the object (it was deleted and created again). The API server marks the CRD before it deletes the first object, so one later read decides.
+A held object is dropped when it is created and deleted again, when its kind is released, or at the end of this process.
+Deletions are decided in the order in which they came, whatever the kind: a policy must not leave while the deletion of its route is undecided.
+Must never: treat a failed read as a deletion, or block the caller while it waits for the API server.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ __all__ = ["GROUPS", "Retention", "crd_name"]
 
 log = logging.getLogger(__name__)
 
-#: Groups whose kinds come with CRDs.
+#: API groups that CRDs define.
 GROUPS = frozenset({GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP})
 _CRD = APIS["apiextensions.k8s.io/v1", "CustomResourceDefinition"]
 
 
 class _Gone(msgspec.Struct, frozen=True):
-    """An object that the API server has no more; why is not known yet."""
+    """An object that the API server no longer has, for a reason that is not known yet."""
 
     api: Api
     source: Source
@@ -43,18 +44,18 @@ class _Gone(msgspec.Struct, frozen=True):
 
 
 class _Kind(msgspec.Struct, frozen=True):
-    """What the API server says of a kind now."""
+    """The current state of a kind in the API server."""
 
     present: bool  # its CRD is there, and is not being deleted
     created: str = ""  # when the CRD was made, "" unknown
 
     def lost(self, gone: _Gone) -> bool:
-        """Tell whether an object went with its kind."""
+        """Tell whether an object was deleted with its kind."""
         return not self.present or bool(gone.created and gone.created < self.created)
 
 
 class Retention:
-    """See the module's text; single-threaded. `run` it as a task."""
+    """Decides whether deleted objects stay in force. Single-threaded; `run` it as a task."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class Retention:
         on_change: Callable[[], None] = lambda: None,
         pace: Pace | None = None,
     ) -> None:
-        """`on_held` is called for each object that stays, `on_change` when `held` is another."""
+        """`on_held` is called for each object that stays, `on_change` when `held` changes."""
         self.problem = ""  # why the kinds of deleted objects cannot be read now, "" when they can
         self._kube = kube
         self._on_deleted = on_deleted
@@ -73,51 +74,50 @@ class Retention:
         self._pace = pace or Pace()
         self._asked: dict[Name, _Gone] = {}
         self._held: dict[Name, Source] = {}
+        self._counts: Counter[str] = Counter()  # of `_held`, by kind; without zeros
         self._released: frozenset[str] = frozenset()
         self._wake = asyncio.Event()
 
     @property
     def held(self) -> Mapping[str, int]:
-        """Objects in force whose kind was removed, by kind."""
-        return Counter(kind for kind, _, _ in self._held)
+        """Objects in force of removed kinds, by kind."""
+        return self._counts
 
     def ask(self, api: Api, source: Source, name: Name, created: str) -> None:
-        """Find out whether an object that is gone was deleted by its own."""
-        if api.group not in GROUPS or api.kind in self._released:
+        """Find out whether a missing object was deleted itself, or with its kind."""
+        if api.group not in GROUPS or (api.kind in self._released and not self._asked):
             self._on_deleted(source, name)
             return
-        self._held.pop(name, None)
+        self._end_hold(name)
+        self._asked.pop(name, None)  # the last one of all
         self._asked[name] = _Gone(api, source, created)
         self._wake.set()
 
     def lose(self, source: Source, names: Iterable[Name]) -> None:
-        """Hold objects: the API server serves their kind no longer."""
+        """Hold objects: the API server no longer serves their kind."""
         for name in names:
             self._asked.pop(name, None)
             self._keep(source, name)
 
     def forget(self, name: Name) -> None:
-        """An object is there, again or still."""
+        """Note that an object exists, again or still."""
         self._asked.pop(name, None)
-        if self._held.pop(name, None) is not None:
+        if self._end_hold(name) is not None:
             self._on_change()
 
     def drop(self, kind: str, namespace: str | None) -> None:
-        """Let go what is held of a kind in a namespace (None: in all) that is watched no longer."""
+        """Drop held objects of a kind in a namespace (None: in all) that is no longer watched."""
         for name in [name for name in self._held if name[0] == kind]:
             if namespace in (None, name[1]):
                 self._let_go(name)
 
     def release(self, kinds: Collection[str]) -> None:
-        """Let the objects of removed kinds go, now and in the future; others are held."""
+        """Drop objects of these kinds when the kinds are removed, now and in the future; others are held."""
         self._released = frozenset(kinds)
         for name in [name for name in self._held if name[0] in self._released]:
             log.warning("%s %s/%s: released by the configuration; no longer in force", *name)
             self._let_go(name)
-        for name, gone in list(self._asked.items()):
-            if name[0] in self._released:
-                del self._asked[name]
-                self._on_deleted(gone.source, name)
+        self._settle(list(self._asked.items()), {})
 
     async def run(self) -> None:
         """Decide until cancelled."""
@@ -125,9 +125,7 @@ class Retention:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            failed = ""
-            for api in dict.fromkeys(gone.api for gone in self._asked.values()):
-                failed = await self._decide(api) or failed
+            failed = await self._decide()
             if failed != self.problem:
                 self.problem = failed
                 if failed:
@@ -138,22 +136,34 @@ class Retention:
             else:
                 backoff.reset()
 
-    async def _decide(self, api: Api) -> str:
-        """Decide about the objects of a kind that were asked for before this call; return what went wrong."""
-        asked = {name: gone for name, gone in self._asked.items() if gone.api == api}
-        try:
-            kind = await self._look(api)
-        except ApiError as error:
-            return f"{crd_name(api)}: {error}"
-        for name, gone in asked.items():
+    async def _decide(self) -> str:
+        """Decide about the objects that were asked for before this call; return what went wrong."""
+        asked = list(self._asked.items())
+        found: dict[Api, _Kind] = {}
+        failed = ""
+        apis = dict.fromkeys(gone.api for _, gone in asked if gone.api.kind not in self._released)
+        for api in apis:
+            try:
+                found[api] = await self._look(api)
+            except ApiError as error:
+                failed = f"{crd_name(api)}: {error}"
+        self._settle(asked, found)
+        return failed
+
+    def _settle(self, asked: Collection[tuple[Name, _Gone]], found: Mapping[Api, _Kind]) -> None:
+        """Drop or hold objects in their order, up to the first one of a kind with unknown state."""
+        for name, gone in asked:
             if self._asked.get(name) is not gone:
-                continue  # it came back, or its kind was released meanwhile
+                continue  # it came back, or is gone already
+            kind = found.get(gone.api)
+            released = name[0] in self._released
+            if kind is None and not released:
+                return
             del self._asked[name]
-            if kind.lost(gone) and api.kind not in self._released:
+            if kind is not None and kind.lost(gone) and not released:
                 self._keep(gone.source, name)
             else:
                 self._on_deleted(gone.source, name)
-        return ""
 
     async def _look(self, api: Api) -> _Kind:
         try:
@@ -167,7 +177,7 @@ class Retention:
         return _Kind(present, str(meta.get("creationTimestamp") or ""))
 
     async def _is_served(self, api: Api) -> bool:
-        """Tell by discovery whether objects of a kind can be made, which they cannot while its CRD is being deleted."""
+        """Tell by discovery whether objects of a kind can be created; they cannot while its CRD is being deleted."""
         try:
             listed = await self._kube.get(group_path(api.group, api.version))
         except ApiError as error:
@@ -181,19 +191,30 @@ class Retention:
         if name[0] in self._released:
             self._on_deleted(source, name)
             return
-        if name[0] not in self.held:
+        if not self._counts[name[0]]:
             log.warning(
                 "kind %s: its CRD was removed while objects of it were in force; they stay in force as last seen; install the "
                 "CRD and the objects again, or release them (EdgeGateway provider.kubernetes.releaseKinds)",
                 name[0],
             )
+        self._counts[name[0]] += name not in self._held
         self._held[name] = source
         self._on_held(name)
         self._on_change()
 
     def _let_go(self, name: Name) -> None:
-        self._on_deleted(self._held.pop(name), name)
-        self._on_change()
+        source = self._end_hold(name)
+        if source is not None:
+            self._on_deleted(source, name)
+            self._on_change()
+
+    def _end_hold(self, name: Name) -> Source | None:
+        source = self._held.pop(name, None)
+        if source is not None:
+            self._counts[name[0]] -= 1
+            if not self._counts[name[0]]:
+                del self._counts[name[0]]
+        return source
 
 
 def crd_name(api: Api) -> str:

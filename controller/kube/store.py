@@ -5,12 +5,15 @@ in its status or resource version is the very same object, and what is `present`
 be decoded is a problem; its last good version stays, and the place of a route, Gateway or ListenerSet, or the targets of a policy, without one are closed. Changes of a
 `Source` are held back until it is released, so that a namespace or a kind joins whole. Routes with regular expressions cost
 milliseconds each: after the first `renew`, a snapshot takes a slice of them in, namespace by namespace in turn, and the rest waits for the
-next `renew` with the version before in force. Must never: do I/O, or raise for what an object holds.
+next `renew` with the version before in force. Later changes that depend on a waiting one wait behind it (turns.py): a policy must not leave
+before the route change that made it unnecessary. Services and EndpointSlices never wait: they grant nothing, and old addresses fail.
+Must never: do I/O, or raise for what an object holds.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Collection
 
@@ -20,6 +23,7 @@ from controller.kube.authorship import AUTHOR, Word, find_word
 from controller.kube.depth import DEPTH, MARK, cut_deep, decode_json
 from controller.kube.pods import Table
 from controller.kube.reflector import Item
+from controller.kube.scope import REFERENCED_KINDS
 from controller.kube.sharing import Sharing
 from controller.kube.turns import Turns
 from edgefast.problem import ObjectRef
@@ -52,6 +56,10 @@ REGEX_SLICE = 64
 _TOO_DEEP = Violation((), "TooLong", f"nested deeper than {DEPTH} levels")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _WITH_STATUS = (GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP)
+
+#: Kinds that never wait.
+_ADDRESSES = frozenset({"Service", "EndpointSlice"})
+_NAMESPACE = re.compile(rb'"namespace":"([^"]*)"')
 
 Name = tuple[str, str, str]  # kind, namespace, name
 
@@ -96,7 +104,7 @@ class Store:
         self._author = author
         self._snapshot = Snapshot()
         self._pending: dict[Name, Object | None] = {}  # None: it is gone
-        self._heavy = Turns()  # that wait for a slice
+        self._turns = Turns()  # what waits for a slice
         self._left: int | None = None  # of the slice; None: all is taken in at once
         self._present: dict[Name, Present] = {}
         self._sharing = Sharing()
@@ -144,16 +152,20 @@ class Store:
         return found.metadata.creation_timestamp if found is not None else ""
 
     def forget_status(self, name: Name) -> None:
-        """Keep an object whose status cannot be written any more: the API server has it no longer."""
+        """Keep an object that the API server no longer has; its status cannot be written."""
         self._present.pop(name, None)
 
-    def release(self, source: Source) -> None:
-        """Let what a source held back join the snapshot, and from now on all it brings."""
-        source.released = True
-        if source.pending:
-            for name, obj in source.pending.items():
-                self._schedule(name, obj)
+    def release(self, *sources: Source) -> None:
+        """Add the held-back objects of sources to the snapshot, and from now on all their objects."""
+        joining: list[tuple[Name, Object | None]] = []
+        for source in sources:
+            source.released = True
+            joining += source.pending.items()
             source.pending = {}
+        # The order of these changes is unknown: policies come before the routes that wait for a slice, and leave after them.
+        for name, obj in sorted(joining, key=lambda one: _rank(*one)):
+            self._schedule(name, obj)
+        if joining:
             self._on_change()
 
     def snapshot(self) -> Snapshot:
@@ -167,22 +179,21 @@ class Store:
         return self._snapshot
 
     def renew(self) -> None:
-        """Allow another slice, after a snapshot was made use of; `on_change` when there is something for it."""
+        """Allow another slice, after a snapshot was used; calls `on_change` if changes wait for it."""
         self._left = REGEX_SLICE
-        if self._heavy:
+        if self._turns:
             self._on_change()
 
     @property
     def deferred(self) -> int:
-        """Routes that are in force in the version before, since their slice has not come."""
-        return len(self._heavy)
+        """Routes that wait for their slice; their previous version is in force."""
+        return len(self._turns)
 
     def _take_slice(self) -> None:
-        while self._heavy and (self._left is None or self._left > 0):
-            name, obj, weight = self._heavy.next()
-            self._pending[name] = obj
-            if self._left is not None:
-                self._left -= weight
+        while self._turns and self._left is not None and self._left > 0:
+            taken, weight = self._turns.next()
+            self._pending.update(taken)
+            self._left -= weight
 
     def take_pods(self, pods: Table) -> Snapshot:
         """Put the Pods that are selected beside the objects, and return all."""
@@ -204,7 +215,11 @@ class Store:
     # --- inside ---------------------------------------------------------------------------------
 
     def _current(self, source: Source, name: Name) -> Object | None:
-        for pending in (source.pending, self._heavy.waiting, self._pending):
+        return source.pending[name] if name in source.pending else self._released(name)
+
+    def _released(self, name: Name) -> Object | None:
+        """Return the newest version of an object that is in force or will be."""
+        for pending in (self._turns.waiting, self._pending):
             if name in pending:
                 return pending[name]
         found = self._snapshot.get(_ref(*name))
@@ -222,11 +237,18 @@ class Store:
 
     def _schedule(self, name: Name, obj: Object | None) -> None:
         weight = count_regexes(obj)
-        if weight and obj is not None:
-            self._heavy.put(name, obj, weight)
-        else:
-            self._heavy.drop(name)
-            self._pending[name] = obj
+        if self._left is not None and (weight or (self._turns and name[0] not in _ADDRESSES)):
+            before = self._released(name)
+            refers = _find_namespaces(before) | _find_namespaces(obj)
+            # Objects in force need the data that is read for them at once; without it they stay closed.
+            needed = name[0] in REFERENCED_KINDS and (before is None or obj is None)
+            if weight or name in self._turns.waiting:
+                self._turns.put(name, obj, weight, refers)
+                return
+            if not needed and self._turns.blocks(name, refers):
+                self._turns.put(name, obj, 0, refers)
+                return
+        self._pending[name] = obj
 
     def _note_status(self, name: Name, obj: Object, item: Item) -> None:
         status = decode_json(item.raw, _WithStatus).status
@@ -280,6 +302,20 @@ def _is_too_deep(kind: str, raw: bytes) -> bool:
     if _INFO[kind].group != EDGE_GROUP or raw.count(b"{") + raw.count(b"[") <= DEPTH:
         return False
     return MARK in cut_deep(raw)
+
+
+def _rank(name: Name, obj: Object | None) -> int:
+    """Return the sort key of a change among changes that join together."""
+    if name[0].endswith("Route"):
+        return 2 if count_regexes(obj) else 1
+    return 3 if obj is None else 0
+
+
+def _find_namespaces(obj: Object | None) -> set[str]:
+    """Return the namespaces that an object refers to, and its own."""
+    if obj is None:
+        return set()
+    return {one.decode() for one in _NAMESPACE.findall(msgspec.json.encode(obj, enc_hook=str))}
 
 
 def _ref(kind: str, namespace: str, name: str) -> ObjectRef:

@@ -15,7 +15,7 @@ from edgefast.resources.kinds import EDGE_GROUP, KINDS
 
 _GATEWAY: Final = "gateway.networking.k8s.io"
 _EXPERIMENTAL: Final = "gateway.networking.x-k8s.io"
-#: Groups whose kinds come with CRDs.
+#: API groups that CRDs define.
 _CRDS: Final = (_GATEWAY, EDGE_GROUP, _EXPERIMENTAL)
 #: Routes of all kinds.
 _ROUTES: Final = ("httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes")
@@ -80,7 +80,7 @@ CLUSTER: Final = Group(
             ("apiextensions.k8s.io",),
             ("customresourcedefinitions",),
             ("get",),
-            "The version of the Gateway API that is installed; whether an object was deleted, or its kind.",
+            "Find the installed version of the Gateway API, and whether an object or its CRD was deleted.",
             names=tuple(
                 sorted(f"{one.plural}.{one.group}" for one in KINDS.values() if one.group in _CRDS)
             ),

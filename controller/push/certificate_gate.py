@@ -79,7 +79,7 @@ class _Admission:
         self._keys = keys
         self._clock = clock
         self._policy = policy
-        self._allowed_at = 0  # number of the policy's state that does not revoke the certificate
+        self._allowed_at = 0  # `number` of the policy at which the certificate was not revoked
         self._trusted_at = 0  # number of the keys' state that trusts the certificate
 
     async def check(self) -> None:

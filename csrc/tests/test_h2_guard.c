@@ -118,7 +118,7 @@ static void test_a_long_answer_brings_many_pings(void) {
     CHECK_EQUAL(n, (EF_H2_OVERHEAD * (EF_H2_OVERHEAD_FREE + 1000 + 1) - 1) / 14);
 }
 
-/* Without a byte of body, padded or not: so many at once, then a rate. Those that end their stream, and bodies, cost nothing. */
+/* Frames without a byte of body, padded or not: a burst, then a rate. Frames that end their stream, and bodies, do not count. */
 static void test_empty_data(void) {
     static const uint8_t frames[][12] = {{0, 0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 3, 0, 8, 0, 0, 0, 1, 2, 0, 0}};
     static const uint8_t others[][12] = {{0, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 3, 0, 8, 0, 0, 0, 1, 1, 'a', 0}};

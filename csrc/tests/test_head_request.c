@@ -220,7 +220,7 @@ static void test_notes(const scan_mode *mode) {
     expect_notes(mode, GET_HOST("[::1]"), 0);
 }
 
-/* The bytes with the dot taken out are those of the name without it, with a space behind the value. */
+/* The bytes without the dot equal those of the name without it, with a space after the value. */
 static void expect_without_dot(const scan_mode *mode, const char *with, const char *without) {
     static ef_head head, other;
     uint8_t buf[200];

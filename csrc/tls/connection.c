@@ -117,7 +117,7 @@ int ef_tls_connect(ef_tls *tls, int fd, ef_tls_context *context, const char *nam
     X509_VERIFY_PARAM *wanted = SSL_get0_param(tls->ssl);
     int done = is_address || SSL_set_tlsext_host_name(tls->ssl, name);
     if (!context->sans) {
-        /* RFC 9110 4.3.4: subjectAltNames alone name a server; its common name is not looked at. */
+        /* RFC 9110 4.3.4: only subjectAltNames name a server; the common name is ignored. */
         X509_VERIFY_PARAM_set_hostflags(wanted,
                                         X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         done = done && (is_address ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name)

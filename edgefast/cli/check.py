@@ -83,7 +83,7 @@ def check(
 
 
 def _check_keys(fleets: Sequence[ir.Fleet]) -> Iterable[Problem]:
-    """Return what the TLS library refuses; the engine is loaded only where something has a key (25 ms)."""
+    """Return the problems that the TLS library finds; the engine is loaded only if an object has a key (25 ms)."""
     if not any(fleet.secrets for fleet in fleets):
         return ()
     from edgefast.proxy.tls.keycheck import check_fleets

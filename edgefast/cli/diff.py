@@ -120,7 +120,7 @@ def diff_command(
 
 
 def _translate(path: Path, inputs: Inputs, other: Inputs) -> Translation:
-    """Translate one side; a backend that the other side uses is no mistake."""
+    """Translate one side; a `--backend` that only the other side uses is not an error."""
     problems = [
         one for one in inputs.problems if not one.path.startswith(FLAG) or one in other.problems
     ]

@@ -1,6 +1,6 @@
-"""`edgefast docs`: the pages of docs/, which messages point at, without a checkout and without a network.
+"""`edgefast docs`: prints the pages of docs/ that messages refer to, without a checkout and without a network.
 
-In: names of pages, as messages have them (`migrating`, `reference/edgeproxy`). Out: their Markdown on standard output; without a
+In: names of pages, as in messages (`migrating`, `reference/edgeproxy`). Out: their Markdown on standard output; without a
 name, all pages with their titles. Exit status 2 for a page that does not exist. The wheel carries the pages in `edgefast/docs`
 (setup.py); a checkout has them beside the package. Must never: read a file outside of that folder.
 """
@@ -43,7 +43,7 @@ def docs(pages: tuple[str, ...]) -> None:
 
 
 def find_pages() -> dict[str, Path]:
-    """Return all pages by name; that of a folder is its README."""
+    """Return all pages by name; the page of a folder is its README."""
     folder = next((one for one in _FOLDERS if one.is_dir()), _FOLDERS[0])
     names = {
         path.relative_to(folder).with_suffix("").as_posix(): path
@@ -53,7 +53,7 @@ def find_pages() -> dict[str, Path]:
 
 
 def _is_reason(name: str) -> bool:
-    """Tell whether a page is that of a reason: `edgefast problem` lists those."""
+    """Tell whether a page describes a reason: `edgefast problem` lists those."""
     return name.startswith("problems/")
 
 

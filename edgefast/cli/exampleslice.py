@@ -1,6 +1,6 @@
-"""Example slice: the EndpointSlice that a Service of files lacks, to paste.
+"""Example slice: an EndpointSlice to paste, for a Service of files without endpoints.
 
-In: what was read, and its problems. Out: a text with one EndpointSlice, "" when no Service lacks one. Must never be part of the answer that
+In: what was read, and its problems. Out: a text with one EndpointSlice, "" when no Service lacks one. Must never: be part of the output that
 programs read.
 """
 
@@ -52,5 +52,5 @@ def _write(service: Service) -> str:
 
 
 def _number(target: int | str | None, port: int) -> int:
-    """Return the port of a backend: a target port by name is the Pods' matter."""
+    """Return the port of a backend; only Pods define a named target port."""
     return target if isinstance(target, int) and target else port

@@ -40,7 +40,7 @@ def read_inputs(
     """Read and decode everything; the settings carry the time, so that expired certificates are found.
 
     `standalone`: the settings are those of `edgefast run`, else those of a controller. `adopt`: of files for another one.
-    `ignore_foreign_policies`: what policies of other projects protect is served open.
+    `ignore_foreign_policies`: serve targets of other projects' policies without these policies.
     `backends`: for Services that have no endpoints in the files.
     """
     reading = FileSource(paths).read()

@@ -1,6 +1,6 @@
-"""`edgefast log-level`: changes the level of a running process's log.
+"""`edgefast log-level`: changes the log level of a running process.
 
-In: a level, the admin address. Out: exit status 0 when it is changed, 1 when no process took the order. It must be run by the
+In: a level, the admin address. Out: exit status 0 when it is changed, 1 when no process accepted the order. It must be run by the
 process's user or root, in its network namespace.
 """
 
@@ -34,7 +34,7 @@ _DEADLINE = 5.0  # seconds
 def log_level(ctx: click.Context, admin: Address | None, level: str) -> None:
     """Change the log level of a running proxy or controller."""
     if admin is None:
-        raise click.BadParameter("an address is needed: it names the process", ctx)
+        raise click.BadParameter("missing address: it identifies the process", ctx)
     try:
         status, body = send_order(admin, f"/log-level?{urlencode({'level': level})}", _DEADLINE)
     except (OSError, http.client.HTTPException) as error:

@@ -43,7 +43,7 @@ adopt_option = click.option(
 ignore_option = click.option(
     "--ignore-foreign-policies",
     is_flag=True,
-    help="Serve what policies of other projects protect, WITHOUT them. By default it answers 500.",
+    help="Serve targets of other projects' access policies WITHOUT these. By default they answer 500.",
 )
 
 cluster_option = click.option(

@@ -59,7 +59,7 @@ def write_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal, 0 when standard output is none: programs read whole lines."""
+    """Return the columns of the terminal, 0 if standard output is not a terminal: programs read whole lines."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 

@@ -49,7 +49,13 @@ from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
 from edgefast.proxy.handover.wiring import wire_handover
 from edgefast.proxy.pipelines.banner import Banner
-from edgefast.proxy.pipelines.standalone import Complete, NothingServed, Outcome, Standalone
+from edgefast.proxy.pipelines.standalone import (
+    Complete,
+    FilesPending,
+    NothingServed,
+    Outcome,
+    Standalone,
+)
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import receive_sockets
 from edgefast.proxy.traces.spanexport import has_tracing
@@ -76,7 +82,7 @@ from edgefast.translate.settings import Settings, settings_from
 @click.option(
     "--echo",
     is_flag=True,
-    help="Answer for Services without endpoints with a page about the request (HTTP/1.1); to try files.",
+    help="Serve Services without endpoints with a built-in HTTP/1.1 page about the request; to try files.",
 )
 @serving_options
 @click.option(
@@ -133,10 +139,10 @@ def run(
                 take_over=take_over,
             )
             uvloop.run(serving)
-    except* (ServerTaken, TakeOverRefused) as group:
+    except* (FilesPending, ServerTaken, TakeOverRefused) as group:
         why = "; ".join(str(one) for one in group.exceptions)
     except* NothingServed:
-        why = "nothing can be served: no listener has a port to listen on, or no worker lives"
+        why = "nothing can be served: no listener has a port to listen on, or no worker runs"
     if why:  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
         give_up(why)
 
@@ -191,7 +197,7 @@ async def _serve(
 
 
 def _make_complete(backends: tuple[AddedBackend, ...], origin: Echo | None) -> Complete:
-    """Return what adds the backends of the command line to each snapshot."""
+    """Return a function that adds the backends of the command line to each snapshot."""
     get_port = (lambda key: origin.get_port("/".join(key))) if origin else None
     return functools.partial(add_backends, given=backends, get_port=get_port)
 

@@ -20,7 +20,7 @@ from edgefast.why.described import describe_unit
 
 Row = list[object]
 
-#: An endpoint whose last requests all failed, so many of them, is shown as not healthy.
+#: An endpoint is shown as not healthy if at least this many last requests failed, and none succeeded.
 _FAILING = 5
 
 

@@ -1,7 +1,7 @@
 """Console: a read-only web page about one process: what is served, live numbers, problems, explanations, changes.
 
 In: a `Source`, which a proxy or a controller fills. Out: routes for an HttpServer: the page's files and bounded JSON.
-A process imports `LazyConsole`; what makes answers is imported with the first request for one (`Console`).
+A process imports `LazyConsole`; the first request for an answer imports `Console`.
 Must never: change anything, ask for anything from elsewhere, or hold up the loop: work is done in threads.
 """
 

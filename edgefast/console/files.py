@@ -73,7 +73,7 @@ def _answer_with(reply: Reply) -> Handler:
 
 
 def refuse_host(request: Request) -> Reply | None:
-    """Refuse a request that was not sent to a loopback name: only such a name cannot be pointed here by a stranger's DNS."""
+    """Refuse a request that was not sent to a loopback name: another name may come from an attacker's DNS."""
     if is_loopback(request.host):
         return None
     said = b"refused: the console is at localhost, 127.0.0.1 or [::1] only\n"

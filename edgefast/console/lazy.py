@@ -1,8 +1,8 @@
-"""LazyConsole: the console of a process in which nobody may ever open it.
+"""LazyConsole: a console that loads its modules at the first request.
 
-In: a `Source`. Out: the routes of a `Console`. The page's files are served as they are; the `Console` and all that makes its
-answers (explanations, comparisons: 100 ms, 10 MiB) are imported by the first request for an answer, in a thread.
-Must never: answer anything itself.
+In: a `Source`. Out: the routes of a `Console`. The page's files are served unchanged. The first request for an answer imports the
+`Console` and its modules (explanations, comparisons: 100 ms, 10 MiB) in a thread.
+Must never: create an answer itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ APIS = (
 
 
 class LazyConsole:
-    """See the module's text."""
+    """Routes of a console that is imported at its first request."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -18,7 +18,7 @@ from edgefast.problem import Problem
 from edgefast.table import Resource
 from edgefast.table.shards import Key
 
-if TYPE_CHECKING:  # a proxy that a controller feeds translates nothing
+if TYPE_CHECKING:  # a proxy with a controller does not translate objects
     from edgefast.translate.translation import Translation
     from edgefast.why import Live
 

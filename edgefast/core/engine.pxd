@@ -304,5 +304,5 @@ cdef class Engine:
     cdef inline void count_down(self, int cell) noexcept:
         ef_stat_sub(&self.stat.globals[cell], 1)
 
-    cdef int release_idle(self, PortTable port) except -1
+    cdef int release_idle(self, PortTable port, bint outdated) except -1
     cdef object desk(self)

@@ -247,7 +247,7 @@ cdef class Engine:
         return self.tables.version
 
     def own(self, tcp, udp):
-        """At these ports of this machine the proxy itself listens: they are never dialled."""
+        """Set the ports of this machine on which the proxy itself listens: it never connects to them."""
         self.reactor.own_ports = own_ports(tcp, udp)
 
     # --- connections -----------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ cdef class Engine:
         """From now on answers carry `connection: close`; connections that stay idle are closed after a grace."""
         self.draining = True
         self.old = self.connections | self.streams
-        self.release_idle(None)
+        self.release_idle(None, False)
 
     @property
     def old_connections(self):
@@ -296,12 +296,12 @@ cdef class Engine:
         self.old &= self.connections | self.streams
         return len(self.old)
 
-    cdef int release_idle(self, PortTable port) except -1:
-        """Close connections that stay idle, after a grace in which a request may still come; port None: all of them."""
+    cdef int release_idle(self, PortTable port, bint outdated) except -1:
+        """Close idle connections after a grace period for a last request; port None: all of them. `outdated`: see Session.retire."""
         cdef Session session
         self.wheel.refresh()
         for session in self.connections:
-            session.retire(port)
+            session.retire(port, outdated)
         if port is not None:
             for passage in list(self.streams):
                 (<Passage>passage).retire(port.key)

@@ -1,7 +1,7 @@
-"""Age: how long ago this process began, so that a start counts the interpreter and its imports as well.
+"""Age: how long ago this process started, including the start of the interpreter and its imports.
 
-In: nothing. Out: seconds. Linux counts the begin of a process in clock ticks (10 ms) since boot (proc_pid_stat(5), field 22).
-A process that replaced a shell (`exec`) began with the shell. Must never: fail where /proc cannot be read.
+In: nothing. Out: seconds. Linux counts the start of a process in clock ticks (10 ms) since boot (proc_pid_stat(5), field 22).
+A process that replaced a shell (`exec`) started with the shell. Must never: fail where /proc cannot be read.
 """
 
 from __future__ import annotations

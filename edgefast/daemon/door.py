@@ -73,7 +73,7 @@ class Door:
         answer: Callable[[Guest], Coroutine[None, None, bool]],
         admits: Callable[[socket.socket], bool] | None = None,
     ) -> None:
-        """`answer`: see `Hall`. `admits`: whether a connection may ask at all."""
+        """`answer`: see `Hall`. `admits`: tells whether a connection may send requests."""
         self._admits = admits
         if sock.family == socket.AF_UNIX:
             self.address = Address(f"@{sock.getsockname()[1:].decode()}", 0)

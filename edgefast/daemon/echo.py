@@ -34,7 +34,7 @@ _Attend = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]
 
 
 class Echo:
-    """See the module's text; `get_port` may be called in any thread, also before `run`."""
+    """Serves origins that describe each request. `get_port` may be called in any thread, also before `run`."""
 
     def __init__(self, limit: int = MAX_ORIGINS) -> None:
         self._limit = limit
@@ -46,7 +46,7 @@ class Echo:
         self._connections = 0
 
     def get_port(self, name: str) -> int | None:
-        """Return the port of an origin, which is opened when it is new; None at the limit or without a socket."""
+        """Return the port of an origin, and open it if it is new; None at the limit or without a socket."""
         with self._lock:
             if name in self._ports:
                 return self._ports[name]

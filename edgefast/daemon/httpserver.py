@@ -61,7 +61,7 @@ class HttpServer:
         """`probes`: paths that are answered whatever else goes on; their handlers do not wait and cost nothing.
 
         `any_host`: requests may name any host, for a server whose names others choose. `at_once`: how many requests for
-        other paths are at work at a time. `admits`: whether a connection may ask at all; None: every one.
+        other paths are at work at a time. `admits`: tells whether a connection may send requests; None: every connection may.
         """
         self._routes = routes
         self._probes = frozenset(probes)

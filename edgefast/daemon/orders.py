@@ -1,8 +1,9 @@
-"""Orders: what changes a process's state is taken on a unix socket of its own, never on a TCP address.
+"""Orders: requests that change a process are accepted on a separate unix socket, never on a TCP address.
 
 In: the admin address, which names the socket; routes. Out: answers to processes of the same user or root. The socket is abstract (unix(7)):
 its name belongs to the network namespace, so containers of one pod reach it without a shared volume, and no route of the proxy can name it.
-`send_order` is the client. Must never: answer another user, or end the process because the name is taken.
+`send_order` is the client. An abstract name has no owner and any user can bind it first, so root also checks the user of the server's socket.
+Must never: answer another user, send an order to one, or end the process because the name is in use.
 """
 
 from __future__ import annotations
@@ -14,20 +15,23 @@ import logging
 import os
 import socket
 import struct
+import sys
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
-from edgefast.daemon.address import EVERYWHERE, Address
+from edgefast.daemon.address import EVERYWHERE, Address, family_of
 from edgefast.daemon.httpserver import Handler, HttpServer, Reply, Request
 
-__all__ = ["OrderServer", "order_names", "refuse_order", "send_order"]
+__all__ = ["OrderServer", "find_owner", "order_names", "refuse_order", "send_order"]
 
 log = logging.getLogger(__name__)
 
 _BACKLOG = 64
 _CREDENTIALS = struct.Struct("=iII")  # pid, uid, gid (struct ucred)
+_LISTENING = "0A"  # TCP_LISTEN in /proc/net/tcp
 #: Seconds between two tries to bind while a predecessor still has the name.
 _RETRY = 0.1
-#: Tries after which a log line says that somebody else has it.
+#: Tries after which a log line reports that another process has the name.
 _PATIENCE = 100
 
 
@@ -38,9 +42,9 @@ def order_names(admin: Address) -> tuple[str, ...]:
 
 
 async def refuse_order(request: Request) -> Reply:
-    """Answer an order that came by TCP."""
+    """Refuse an order that came by TCP."""
     said = (
-        f"refused: {request.method} {request.path} is an order, which is taken on a unix socket only; "
+        f"refused: {request.method} {request.path} is an order, which is accepted on a unix socket only; "
         "use `edgefast shutdown` or `edgefast log-level`, or curl --abstract-unix-socket edgefast-admin-HOST-PORT\n"
     )
     return Reply(403, said.encode())
@@ -66,7 +70,7 @@ class OrderServer:
         self._retired = False
 
     async def run(self) -> None:
-        """Serve until cancelled; a name that another process has is waited for."""
+        """Serve until cancelled; wait for a name that another process has."""
         sock = await self._bind()
         if sock is None:
             return
@@ -74,7 +78,7 @@ class OrderServer:
         await self._server.run()
 
     def retire(self) -> None:
-        """Leave the name to a successor."""
+        """Release the name for a successor."""
         self._retired = True
         if self._server is not None:
             self._server.shut()
@@ -113,6 +117,7 @@ def send_order(
 class _Connection(http.client.HTTPConnection):
     def __init__(self, admin: Address, deadline: float) -> None:
         super().__init__("localhost", timeout=deadline)
+        self._admin = admin
         self._names = order_names(admin)
 
     def connect(self) -> None:
@@ -122,7 +127,7 @@ class _Connection(http.client.HTTPConnection):
             sock.settimeout(self.timeout)
             try:
                 sock.connect(f"\0{name}")
-                if os.geteuid() and not _is_trusted(sock):
+                if not _is_trusted(sock) and not _is_of_admin(sock, self._admin):
                     raise PermissionError(errno.EPERM, "the socket belongs to another user")
             except OSError as error:
                 sock.close()
@@ -149,6 +154,46 @@ def _bind(name: str) -> socket.socket:
 
 
 def _is_trusted(sock: socket.socket) -> bool:
-    """Tell whether a process of this user, or of root, is at the other end."""
+    """Tell whether the peer is a process of this user, or of root."""
+    return _user_of(sock) in (0, os.geteuid())
+
+
+def _is_of_admin(sock: socket.socket, admin: Address) -> bool:
+    """For root, tell whether the peer's user owns the admin server. Other users trust their own processes only."""
+    return os.geteuid() == 0 and _user_of(sock) == find_owner(admin)
+
+
+def _user_of(sock: socket.socket) -> int:
     credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return _CREDENTIALS.unpack(credentials)[1] in (0, os.geteuid())
+    return int(_CREDENTIALS.unpack(credentials)[1])
+
+
+def find_owner(admin: Address, tables: Path = Path("/proc/net")) -> int | None:
+    """Return the user of the TCP socket that listens at an address of this network namespace; None: no socket does.
+
+    A socket of exactly this address counts before one of every address, as it does in the kernel. Two users there: None.
+    """
+    places = [(admin.host, "tcp6" if ":" in admin.host else "tcp")]
+    if ":" not in admin.host:
+        places += [(f"::ffff:{admin.host}", "tcp6"), ("0.0.0.0", "tcp")]
+    places.append(("::", "tcp6"))
+    if admin.host == EVERYWHERE:
+        places.append(("0.0.0.0", "tcp"))
+    for host, table in places:
+        wanted = f"{_kernel_hex(host)}:{admin.port:04X}"
+        try:
+            lines = (tables / table).read_text("ascii").splitlines()[1:]
+        except OSError:
+            continue
+        rows = [line.split() for line in lines]
+        users = {int(row[7]) for row in rows if row[1] == wanted and row[3] == _LISTENING}
+        if users:
+            return users.pop() if len(users) == 1 else None
+    return None
+
+
+def _kernel_hex(host: str) -> str:
+    """Return an address as /proc/net/tcp has it: words of 32 bits in the machine's byte order."""
+    packed = socket.inet_pton(family_of(host), host)
+    words = (packed[at : at + 4] for at in range(0, len(packed), 4))
+    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)

@@ -256,7 +256,7 @@ ALERTS = (
         lasts="5m",
         severity="warning",
         summary="{{ $labels.store }} may forget counters of rate limits: its memory policy is {{ $labels.trouble }}.",
-        todo="Set `maxmemory-policy noeviction`, and give limits a Redis of their own: see `edgefast problem EvictingStore`.",
+        todo="Set `maxmemory-policy noeviction`, and use a separate Redis for limits: see `edgefast problem EvictingStore`.",
     ),
     Alert(
         group="control-plane",
@@ -364,7 +364,7 @@ ALERTS = (
         lasts="0m",
         severity="critical",
         summary="The CRD of {{ $labels.kind }} was deleted; {{ $value }} objects stay in force as last seen.",
-        todo="Install the CRD and the objects again before a controller restarts: a restart gives the objects up (`edgefast problem KindRemoved`).",
+        todo="Install the CRD and the objects again before a controller restarts: a restart drops the objects (`edgefast problem KindRemoved`).",
     ),
     Alert(
         group="control-plane",

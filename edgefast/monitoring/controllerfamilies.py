@@ -38,12 +38,12 @@ _FAMILIES = (
     _count("events", "Objects that came, changed or went, by kind.", ("kind",)),
     _gauge(
         "retained_objects",
-        "Objects in force although their kind was removed from the API server, by kind.",
+        "Objects in force after their kind was removed from the API server, by kind.",
         ("kind",),
     ),
     _gauge(
         "deferred_routes",
-        "Changed routes with regular expressions that wait for their namespace's turn; the version before is in force.",
+        "Changed routes with regular expressions that wait for their namespace's turn; the previous version is in force.",
     ),
     _gauge("watch_problems", "Collections and objects that cannot be read right now."),
     _count(

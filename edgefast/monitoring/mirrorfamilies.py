@@ -1,4 +1,4 @@
-"""What a proxy counts of the copies that it sends to mirrors.
+"""Metrics of the copies that a proxy sends to mirrors.
 
 In: nothing. Out: `MIRRORS`, families of one cell each; MIRROR_DROPS begins the cells of one of them. Must never: tell anything
 else than edgefast/core/cells.py has.
@@ -15,11 +15,13 @@ MIRROR_DROPS = "mirror_drops_"
 
 MIRRORS = (
     count("mirrored", "Copies of requests sent to mirrors.", "mirrored"),
-    count("mirrors_dropped", "Copies given up; the request itself goes on.", "mirrors_dropped"),
+    count(
+        "mirrors_dropped", "Mirror copies dropped; the request itself continues.", "mirrors_dropped"
+    ),
     Family(
         f"{PREFIX}mirror_drops_total",
         "counter",
-        "Copies given up, by why.",
+        "Mirror copies dropped, by reason.",
         ("reason",),
         cell=MIRROR_DROPS,
     ),

@@ -282,8 +282,16 @@ _CELLS = (
         "Answers cut because their clients read too slowly while others waited for the connection to the backend.",
         "answers_gave_way",
     ),
-    count("connections_gave_way", "Connections closed for other clients.", "connections_gave_way"),
-    count("streams_gave_way", "Long-lived streams ended for others.", "streams_gave_way"),
+    count(
+        "connections_gave_way",
+        "Connections closed to make room for other clients.",
+        "connections_gave_way",
+    ),
+    count(
+        "streams_gave_way",
+        "Long-lived streams ended to make room for other clients.",
+        "streams_gave_way",
+    ),
     count("worker_turns", "Turns of workers in which connections had something to do.", "turns"),
     count("worker_events", "What connections had to do in these.", "turn_events"),
     count(

@@ -82,7 +82,7 @@ TRAFFIC = (
                         ("head_timeouts", "head too slow (408)"),
                         ("bodies_gave_way", "body too slow for others (408)"),
                         ("answers_gave_way", "answer read too slowly for others"),
-                        ("streams_gave_way", "long-lived stream ended for others"),
+                        ("streams_gave_way", "long-lived stream ended for other clients"),
                         ("heads_refused", "head refused"),
                     )
                 ),

@@ -1,7 +1,7 @@
 """Added backends: EndpointSlices for Services of files that have no endpoints, from `--backend` and `--echo`.
 
 In: a snapshot, the backends given on the command line, and a function that gives the port of the built-in origin. Out: the
-snapshot with EndpointSlices for these Services, and problems. Pure but for that function. Must never: change a Service that has
+snapshot with EndpointSlices for these Services, and problems. Pure except for that function. Must never: change a Service that has
 endpoints, or resolve a name.
 """
 
@@ -169,7 +169,7 @@ def make_slice(
 
 
 def _find_service(snapshot: Snapshot, one: AddedBackend) -> tuple[Key, Problem | None]:
-    """Return the key of the Service, and why it gets no backend."""
+    """Return the key of the Service, and the reason why it gets no backend."""
     spaces = [one.namespace] if one.namespace else snapshot.namespaces_of("Service", one.name)
     key = (spaces[0], one.name) if spaces else ("", one.name)
     if len(spaces) > 1:
@@ -192,7 +192,7 @@ def _find_service(snapshot: Snapshot, one: AddedBackend) -> tuple[Key, Problem |
 
 
 def _choose_names(snapshot: Snapshot, one: AddedBackend) -> tuple[str, Iterable[str]]:
-    """Return the name as given, and the names it may have been meant for."""
+    """Return the name as given, and similar names of Services."""
     if not one.namespace:
         return one.name, [name for _, name in snapshot.services]
     return f"{one.namespace}/{one.name}", [f"{space}/{name}" for space, name in snapshot.services]

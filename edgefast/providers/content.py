@@ -1,4 +1,4 @@
-"""Content: the bytes of one file, with a stamp that says whether a second read would give the same.
+"""Content: the bytes of one file, with a stamp that tells whether the content has changed.
 
 In: a path, and a judge of files that are perhaps being written. Out: bytes and stamp; `Unsettled` for a file that is being written,
 `NotRegular` for what can be read once only, OSError. Must never wait for a writer, or return more than MAX_FILE_BYTES + 1.
@@ -15,17 +15,17 @@ from typing import NamedTuple
 from edgefast.providers.settling import Wait
 from edgefast.resources.limits import MAX_FILE_BYTES
 
-__all__ = ["Judge", "NotRegular", "Stamp", "Unsettled", "read_file", "stamp_of"]
+__all__ = ["Judge", "NotRegular", "Stamp", "Unsettled", "read_file", "read_start", "stamp_of"]
 
 #: A file changed this recently (seconds) may change again within the clock tick of its time stamp.
 _FRESH = 0.1
 
-#: Says whether a file is being written; None: it is complete.
+#: Returns why a file is not complete; None: it is complete.
 Judge = Callable[[int, os.stat_result], Wait | None]
 
 
 class Stamp(NamedTuple):
-    """When two looks give the same one, the content is the same."""
+    """Equal stamps of two reads mean equal content."""
 
     modified: int
     changed: int
@@ -56,7 +56,7 @@ def read_file(path: str, judge: Judge | None, *, once: bool) -> tuple[bytes, Sta
 
     With `once`, raises NotRegular for anything but a regular file.
     """
-    # Never wait for a writer of a FIFO that a folder happens to hold.
+    # A folder may contain a FIFO: never wait for its writer.
     with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
         facts = os.fstat(file.fileno())
         regular = stat.S_ISREG(facts.st_mode)
@@ -71,3 +71,12 @@ def read_file(path: str, judge: Judge | None, *, once: bool) -> tuple[bytes, Sta
             raise Unsettled(Wait(_FRESH, "the file was written while it was read"))
     fresh = time.time() - max(facts.st_mtime, facts.st_ctime) < _FRESH
     return data, None if fresh and regular else stamp_of(facts), regular
+
+
+def read_start(path: str, most: int) -> bytes:
+    """Return the first bytes of a regular file that is perhaps being written; nothing where it cannot be read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            return file.read(most) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+    except OSError:
+        return b""

@@ -1,26 +1,31 @@
 """Cut: whether the text of a file ends before its last document does.
 
 In: the bytes of a file and what they were decoded to. Out: why the last document is incomplete. A text that
-cannot be parsed is no case of this: it is broken anyway. Must never call a file cut whose last document has no mistake and whose
-last line has a value.
+cannot be parsed is not handled here: it is invalid anyway. Must never: report a file as cut off if its last document has no mistake
+and its last line has a value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
+import msgspec
+
+from edgefast.problem import Problem
 from edgefast.resources.decode.decode import Decoded
+from edgefast.resources.decode.duplicate import policy_of_duplicate
 from edgefast.resources.decode.meantpolicy import CLOSING_KINDS
 from edgefast.resources.decode.text import DocumentMarks, split_documents
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.loaded import Marks
 
-__all__ = ["Cut", "find_cut", "lose_last"]
+__all__ = ["Cut", "breaks_file", "close_policies", "find_cut", "lacks_end", "lose_last"]
 
-#: Kinds whose last line may be one of a text in them.
+#: Kinds that contain texts: their last line may be a line of such a text.
 _TEXTS = ("ConfigMap", "Secret")
 
-#: Without one of these a document ends before it says anything.
+#: A document without one of these ends too early.
 _OUTLINE = ("apiVersion", "kind", "metadata", "metadata.name", "spec")
 
 _Position = tuple[int, int, tuple[str, ...]]
@@ -58,8 +63,27 @@ def find_cut(data: bytes, decoded: Decoded) -> Cut | None:
     return Cut("a field of the last document is missing", True)
 
 
+def breaks_file(problem: Problem) -> bool:
+    """Tell apart a text that ends too early and an object with a mistake."""
+    return problem.object is None and problem.severity == "error"
+
+
+def lacks_end(data: bytes, problems: Iterable[Problem]) -> bool:
+    """Tell whether the last document of a file cannot be read."""
+    last = max((one.line for one in split_documents(data)), default=0)
+    return any(
+        one.source is not None and one.source.line > last for one in problems if breaks_file(one)
+    )
+
+
+def close_policies(decoded: Decoded) -> tuple[ForeignPolicy, ...]:
+    """Return objects that close the targets of the policies of a file that is not used."""
+    found = ((policy_of_duplicate(one, 1), one.ref) for one in decoded.objects)
+    return tuple(msgspec.structs.replace(one, ref=ref) for one, ref in found if one is not None)
+
+
 def lose_last(decoded: Decoded) -> tuple[ForeignPolicy, ...]:
-    """Return the last object of a file that is cut off, if it is a policy: what it applies to is unknown, and is closed."""
+    """Return the last object of a file that is cut off, if it is a policy: its targets are unknown, so they are closed."""
     if not decoded.objects or (last := decoded.objects[-1]).ref.kind not in CLOSING_KINDS:
         return ()
     return (ForeignPolicy(last.ref, (), (), last.source, lost=True),)
@@ -74,7 +98,7 @@ def _dangles(data: bytes) -> str:
 
 
 def _place(marks: Marks) -> _Position:
-    """Return what orders the objects of a file by their place in it."""
+    """Return the sort key of an object: its place in the file."""
     if not isinstance(marks, DocumentMarks):
         return (0, 0, ())
     parts = tuple(f"{one:012}" if isinstance(one, int) else one for one in marks.prefix)

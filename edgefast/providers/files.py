@@ -1,8 +1,8 @@
 """FileSource: the objects of watched files, folders and standard input.
 
 In: paths. Out: a `Reading` (snapshot and problems) for every look. A look reads the files that changed and decodes the documents
-that changed. It counts when no link or folder moved meanwhile and no file was being written; else the reading before stays,
-for at most HOLD seconds where only some files are being written. A file that cannot be read, is broken or
+that changed. It counts when no link or folder moved meanwhile and no file held it (hold.py); else the reading before stays.
+A new file that is not whole gives no objects. A file that cannot be read, is broken or
 became empty keeps its last good content, and so does all that is under a folder that cannot be read;
 an object that became invalid keeps its last good version, and the place of a route without one stays
 closed; all are problems. Must never raise for what is in a file or what the file system says, or give
@@ -24,12 +24,13 @@ import msgspec
 
 from edgefast.problem import Problem, Source
 from edgefast.providers.content import NotRegular, Stamp, Unsettled, read_file
-from edgefast.providers.cut import find_cut, lose_last
+from edgefast.providers.cut import breaks_file, close_policies, find_cut, lacks_end, lose_last
 from edgefast.providers.folders import SUFFIXES, find_folders
+from edgefast.providers.hold import Hold, Written
 from edgefast.providers.listing import Entry, list_files
 from edgefast.providers.names import index_files
 from edgefast.providers.settling import NO_EVENTS, Events, Settling, Wait
-from edgefast.providers.sourcefile import Look, Reading, SourceFile, reuse_loaded
+from edgefast.providers.sourcefile import Look, Reading, SourceFile, differ, reuse_loaded
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.annotatedguard import find_annotated_guard
@@ -44,15 +45,13 @@ from edgefast.resources.snapshot import Snapshot, check_duplicates
 if TYPE_CHECKING:
     from edgefast.providers.watch import Watch
 
-__all__ = ["HOLD", "STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
+__all__ = ["STANDARD_INPUT", "SUFFIXES", "FileSource", "Reading", "watch_files"]
 
 STANDARD_INPUT = "<stdin>"
 #: Files of one source; a folder with more is a mistake (/ or a home folder).
 MAX_FILES = 100_000
-#: Reads of a source whose links move meanwhile, before the next look tries again.
+#: Reads of a source with moving links, before the next look tries again.
 _TRIES = 5
-#: While a file is being written, changes of others wait for this long (seconds): they may belong together.
-HOLD = 10.0
 _MOVED = "links or folders on the way moved during every read"
 #: Seconds until the next look when links moved in each of the tries.
 _MOVED_AGAIN = 0.1
@@ -68,7 +67,7 @@ class FileSource:
         *,
         settle: float | None = None,
     ) -> None:
-        """`namespace` is of objects that name none; `settle`: seconds after its last write in which a file is not read.
+        """`namespace`: of objects without a namespace; `settle`: seconds after its last write in which a file is not read.
 
         Without `settle` files are read as they are.
         """
@@ -77,7 +76,10 @@ class FileSource:
         self._settling = None if settle is None else Settling(settle)
         #: Seconds until the next look is due; None: when something changes.
         self.due: float | None = None
-        self._held: float | None = None  # since when files are being written (monotonic)
+        #: Files that the last look was held for; None: it counts.
+        self.held: tuple[Written, ...] | None = None
+        self._hold = Hold()
+        self._overdue: tuple[Problem, ...] = ()  # of a hold, already reported
         self._files: dict[str, SourceFile] = {}
         self._pipes: dict[str, SourceFile] = {}  # what could be read once only
         self._index: dict[Key, Loaded] = {}
@@ -89,23 +91,29 @@ class FileSource:
         self._cache = DecodeCache()
         self._first = True
         self._undelivered = False
-        self._owed: set[str] = set()  # found at the first look, never had whole
+        self._owed: set[str] = set()  # files and folders that were never read whole
 
     def read(self, events: Events = NO_EVENTS) -> Reading:
         """Look at everything; `events` says which files are being written."""
         began = time.perf_counter()
         look = self._look_over(events)
         if look is None:
-            self.due = _MOVED_AGAIN
+            self.due, self.held = _MOVED_AGAIN, ()
             moved = (_problem(str(one), "Invalid", _MOVED) for one in self._paths[:1])
             return self._as_before((*self._problems, *moved), began)
         self.due = look.wait
-        if self._is_held(look):
-            return self._as_before((*look.problems, *look.written), began)
-        files, problems = look.files, [*look.problems, *look.written]
-        changed = self._first or self._undelivered or _differ(self._files, files)
-        unread = look.lost.union(name for name, file in files.items() if not file.read)
-        self._owed = unread if self._first else self._owed & unread
+        hold = self._hold.decide(look.written)
+        files, problems = look.files, [*look.problems, *hold.problems]
+        self.held = tuple(look.written) if hold.held else None
+        if hold.held:
+            return self._wait_on(tuple(problems), began, overdue=hold.overdue)
+        if self._settling is not None:
+            self._settling.forget(look.paths)
+        changed = self._first or self._undelivered or bool(self._overdue)
+        changed = changed or differ(self._files, files)
+        self._overdue = ()
+        self._owed = look.lost if self._first else self._owed & look.lost
+        self._owed |= {name for name, one in files.items() if not one.read} - hold.left_out
         self._first = self._undelivered = False
         self._files = files
         found = (*problems, *(one for file in files.values() for one in file.problems))
@@ -122,6 +130,7 @@ class FileSource:
         for _ in range(_TRIES):
             look = Look(events)
             for one, reachable in self._expand(look):
+                look.paths.add(one.path)
                 if one.name in look.files:
                     continue
                 file = self._look(one, look) if reachable else self._files.get(one.name)
@@ -131,18 +140,18 @@ class FileSource:
                 return look
         return None
 
-    def _is_held(self, look: Look) -> bool:
-        """Tell whether this look is not taken in, because files are being written: at the start for as long as it takes."""
-        if not look.written:
-            self._held = None
-            return False
-        now = time.monotonic()
-        if self._held is None:
-            self._held = now
-        return self._first or now - self._held < HOLD
+    def _wait_on(self, problems: tuple[Problem, ...], began: float, *, overdue: bool) -> Reading:
+        """Return the previous reading for a look that is held, with the reason if that takes long."""
+        if self._first or not overdue:
+            return self._as_before(problems, began)
+        changed = self._undelivered or self._overdue != problems
+        self._overdue, self._undelivered = problems, False
+        told = tuple(dict.fromkeys((*self._problems, *problems)))
+        usable = bool(self._count) and not self._owed
+        return self._reading(told, began, changed=changed, usable=usable)
 
     def _as_before(self, problems: tuple[Problem, ...], began: float) -> Reading:
-        """Return what the reading before said; at the start nothing, with the reason."""
+        """Return the previous reading; at the start an empty one, with the reason."""
         if self._first:
             return self._reading(problems, began, changed=False, usable=False)
         usable = bool(self._count) and not self._owed
@@ -237,7 +246,7 @@ class FileSource:
             assert known is not None
             return known
         except Unsettled as error:
-            return self._wait_for(name, error.wait, look, known)
+            return self._wait_for(one, error.wait, look, known)
         except OSError as error:
             problem = _unreadable(name, error)
             if known is None:
@@ -274,17 +283,17 @@ class FileSource:
         return read_file(one.path, judge, once=known is not None)
 
     def _wait_for(
-        self, name: str, wait: Wait, look: Look, known: SourceFile | None
+        self, one: Entry, wait: Wait, look: Look, known: SourceFile | None
     ) -> SourceFile | None:
-        """Leave a file that is being written as it was."""
+        """Keep the last content of a file that is being written."""
         if self._settling is None:
             return known
         look.wait = wait.seconds if look.wait is None else min(wait.seconds, look.wait)
-        stays = "its last good content stays" if known is not None else "it is not read yet"
-        hint = "write another file and rename it"
-        problem = _problem(name, "Pending", f"{wait.why}; {stays}")
-        look.written.append(msgspec.structs.replace(problem, hint=hint, severity="warning"))
-        return known if known is not None else SourceFile(None, b"", (), (), False)
+        if known is None:
+            known = SourceFile(None, b"", (), (), False)
+        in_use = known.read or bool(known.objects)
+        look.written.append(Written(one.name, one.path, wait.why, known.read, in_use))
+        return known
 
     def _decode(self, name: str, data: bytes, known: SourceFile | None) -> SourceFile:
         decoded = decode_documents(data, name, self._cache, namespace=self._namespace)
@@ -293,10 +302,19 @@ class FileSource:
             policies += lose_last(decoded)
             if known is not None or not cut.told:
                 problems += (_problem(name, "Invalid", f"the file is cut off: {cut.why}"),)
-        broken = cut is not None or any(_breaks_file(one) for one in problems)
+        broken = cut is not None or any(breaks_file(one) for one in problems)
         if broken and known is not None and (known.read or known.objects):
-            stays = _problem(name, "Invalid", "the file is not whole; its last good content stays")
+            stays = _problem(name, "Invalid", "the file is incomplete; its last good content stays")
             return known._replace(problems=(*problems, stays))
+        # At the start all valid objects are served, except those of a file that is cut off.
+        careful = not self._first or (
+            self._settling is not None and (cut is not None or lacks_end(data, problems))
+        )
+        if broken and careful:
+            none = _problem(name, "Invalid", "the file is incomplete; no object of it is used")
+            policies += close_policies(decoded)
+            refused = decoded.refused if self._first else ()
+            return SourceFile(None, b"", (), (*problems, none), False, Kept(), refused, policies)
         before = dict(known.objects) if known is not None else {}
         objects = tuple(reuse_loaded(one, before) for one in decoded.objects)
         present = [key for key, _ in objects]
@@ -363,22 +381,6 @@ async def watch_files(source: FileSource, watch: Watch) -> Reading:
             changed |= reading.changed
         if changed:
             return reading
-
-
-def _differ(before: dict[str, SourceFile], after: dict[str, SourceFile]) -> bool:
-    return before.keys() != after.keys() or any(
-        before[name].objects is not file.objects
-        or before[name].problems != file.problems
-        or before[name].policies != file.policies
-        or before[name].guarded != file.guarded
-        or before[name].refused is not file.refused  # what keeps its place closed
-        for name, file in after.items()
-    )
-
-
-def _breaks_file(problem: Problem) -> bool:
-    """Tell a text that cannot be read on from an object that is wrong."""
-    return problem.object is None and problem.severity == "error"
 
 
 def _problem(name: str, reason: Word, message: str) -> Problem:

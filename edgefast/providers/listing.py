@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
 
 class _Identity(NamedTuple):
-    """What stays the same until a link or folder is replaced."""
+    """Identity of a link or folder until it is replaced."""
 
     inode: int = 0
     device: int = 0
@@ -60,7 +60,7 @@ class Pins:
         return newest
 
     def moved(self) -> bool:
-        """Tell whether anything pinned is another one now."""
+        """Tell whether a pinned link or folder was replaced."""
         return any(_identify(path) != found for path, found in self._seen.items())
 
 
@@ -111,7 +111,7 @@ def _list(name: str, path: str, pins: Pins, linked: int) -> Iterator[Entry]:
 
 
 def _leads_to_mount(one: os.DirEntry[str]) -> bool:
-    """Tell a visible link of a mount: what it leads to is listed without it."""
+    """Tell whether it is a visible link of a mount; the listing has its target already."""
     try:
         return one.is_symlink() and os.readlink(one.path).startswith(f"{_MOUNT}/")
     except OSError:

@@ -1,34 +1,55 @@
-"""Settling: whether the writer of a file is done with it.
+"""Settling: whether a file is completely written.
 
-In: an open file and what inotify said of it. Out: the seconds to wait before the file may be read, 0 when it is complete.
+In: an open file and its inotify events. Out: the seconds to wait before the file may be read, 0 when it is complete.
 A file is complete when a link to it was made after its last write (mounted ConfigMaps, git-sync), when it was renamed into place, or
-when no process has it open for writing and its last write is `settle` seconds old. The kernel says whether a process has it
-open: a read lease (fcntl(2), F_SETLEASE) is refused then. Where leases may not be taken (a file of another user, some file
-systems) a longer time without writes stands in. Must never wait itself, or keep a lease.
+when no process has it open for writing and its last write is `settle` seconds old. The kernel refuses a read lease
+(fcntl(2), F_SETLEASE) while a process has it open for writing. Where leases are not permitted (a file of another user, some file
+systems), or do not cover other machines (FUSE, network file systems), a longer time without writes is required instead. Must never: wait
+itself, or keep a lease.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 __all__ = ["NO_EVENTS", "Events", "Settling", "Wait", "has_writer"]
 
 #: A file without a write for this long (seconds) is complete, even if a process still has it open for writing.
 WRITER_AT_MOST = 600.0
-#: Where it cannot be known whether a process writes a file, its last write is this many times `settle` old.
+#: If the kernel cannot tell whether a process writes a file, its last write must be this many times `settle` old.
 _UNKNOWN = 10
 #: Seconds until the next look at a file that a process has open for writing.
 _LOOK_AGAIN = 1.0
+#: f_type of file systems (statfs(2)) where another machine, or the server behind FUSE, may write a file that no process has open here.
+_REMOTE = frozenset((
+    0x65735546,  # FUSE, virtiofs
+    0x6969,  # NFS
+    0x517B, 0xFF534D42, 0xFE534D42,  # SMB, CIFS, SMB2
+    0x01021997,  # 9P
+    0x00C36400,  # Ceph
+    0x5346414F, 0x6B414653,  # AFS
+    0x73757245,  # Coda
+    0x01161970,  # GFS2
+    0x7461636F,  # OCFS2
+    0x0BD00BD0,  # Lustre
+    0x47504653,  # GPFS
+    0x19830326,  # BeeGFS
+    0x786F4256,  # VirtualBox
+))  # fmt: skip
+#: Bytes for a struct statfs: more than any system has.
+_STATFS = 512
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Events(NamedTuple):
-    """What inotify said of files, by real path; times are ns since 1970."""
+    """Events of inotify, by real path; times are ns since 1970."""
 
     busy: frozenset[str] = frozenset()  # changed, and not closed since
     closed: Mapping[str, int] = {}  # closed by a writer
@@ -71,11 +92,12 @@ class Settling:
         if facts.st_mtime_ns <= events.renamed.get(real, 0):
             return None
         known = writing is False or facts.st_mtime_ns <= events.closed.get(real, 0)
-        left = self._settle * (1 if known else _UNKNOWN) - quiet
-        return Wait(left, f"the file was written {quiet:.1f} s ago") if left > 0 else None
+        limit = self._settle * (1 if known else _UNKNOWN)
+        left = limit - quiet
+        return Wait(left, f"its last write is less than {limit:g} s ago") if left > 0 else None
 
-    def forget(self, names: frozenset[str]) -> None:
-        """Keep what is known of these names only."""
+    def forget(self, names: Set[str]) -> None:
+        """Forget all files but these."""
         self._seen = {name: one for name, one in self._seen.items() if name in names}
 
     def _quiet(self, name: str, facts: os.stat_result) -> float:
@@ -89,7 +111,7 @@ class Settling:
 
 
 def has_writer(fd: int) -> bool | None:
-    """Tell whether a process has a file open for writing; None where the kernel does not say."""
+    """Tell whether a process has a file open for writing; None if the kernel cannot tell."""
     try:
         # A writer that opens the file in between breaks the lease; the default signal for that ends the process.
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
@@ -97,4 +119,12 @@ def has_writer(fd: int) -> bool | None:
     except OSError as error:
         return True if error.errno == errno.EAGAIN else None
     fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-    return False
+    return None if _file_system(fd) in _REMOTE else False
+
+
+def _file_system(fd: int) -> int | None:
+    """Return the f_type of the file system of a file, None if statfs fails."""
+    facts = ctypes.create_string_buffer(_STATFS)
+    if _libc.fstatfs(fd, facts) != 0:
+        return None
+    return ctypes.c_long.from_buffer(facts).value & 0xFFFFFFFF  # the first field

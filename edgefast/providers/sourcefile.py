@@ -1,6 +1,6 @@
-"""SourceFile: what is known of one file, and the two ways to look at all of them: `Look` while it is taken, `Reading` when it counts.
+"""SourceFile: the state of one file. `Look` collects the state of all files during a read, and `Reading` is the result.
 
-In: what was decoded. Out: the objects of a file that are sound, kept from before, or closed. Must never read anything.
+In: decoded documents. Out: the objects of a file that are valid, kept from before, or closed. Must never: read a file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import msgspec
 
 from edgefast.problem import Problem
 from edgefast.providers.content import Stamp
+from edgefast.providers.hold import Written
 from edgefast.providers.listing import Pins
 from edgefast.providers.names import key_of
 from edgefast.providers.settling import Events
@@ -20,7 +21,7 @@ from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.loaded import Loaded, Refused
 from edgefast.resources.snapshot import Snapshot
 
-__all__ = ["Look", "Reading", "SourceFile", "reuse_loaded"]
+__all__ = ["Look", "Reading", "SourceFile", "differ", "reuse_loaded"]
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -29,8 +30,8 @@ class Reading(msgspec.Struct, frozen=True):
     snapshot: Snapshot
     problems: tuple[Problem, ...]
     changed: bool  # since the look before
-    # Whether a table made of it may take the place of the one before: there is an object, and all
-    # that was found at the first look has been had whole since, or is gone.
+    # Whether a table of it may replace the previous one: it has an object, and each
+    # file, and each folder of the first look, has been read whole, or is gone.
     usable: bool
     files: int
     objects: int
@@ -38,12 +39,12 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class SourceFile(NamedTuple):
-    stamp: Stamp | None  # None: look again whatever the stamp says
+    stamp: Stamp | None  # None: always read the file again
     digest: bytes
     objects: tuple[tuple[Key, Loaded], ...]
     problems: tuple[Problem, ...]
-    read: bool  # its content was had whole at least once
-    kept: Kept = Kept()  # the last of `objects`, which are not in it any more in sound form
+    read: bool  # its content was read whole at least once
+    kept: Kept = Kept()  # the last versions of `objects` that the file no longer has in valid form
     refused: tuple[Refused, ...] = ()
     policies: tuple[ForeignPolicy, ...] = ()
     guarded: tuple[ForeignPolicy, ...] = ()  # objects with annotations that decide access
@@ -55,7 +56,7 @@ class SourceFile(NamedTuple):
 
     @property
     def closed(self) -> tuple[tuple[Key, Loaded], ...]:
-        """What keeps places of objects with mistakes closed; nothing of a kind while one may be a kept object under another name."""
+        """Return what keeps the places of invalid objects closed; nothing of a kind while one may be a kept object under another name."""
         if not self.refused:  # nearly always
             return ()
         found = tuple((key_of(one.closed), one.closed) for one in self.refused if one.closed)
@@ -65,7 +66,7 @@ class SourceFile(NamedTuple):
 
 
 class Look:
-    """What one look found, before it counts."""
+    """The result of one look, before it is accepted."""
 
     def __init__(self, events: Events) -> None:
         self.events = events
@@ -73,7 +74,8 @@ class Look:
         self.files: dict[str, SourceFile] = {}
         self.problems: list[Problem] = []
         self.lost: set[str] = set()  # folders that cannot be read whole
-        self.written: list[Problem] = []  # files that are being written
+        self.written: list[Written] = []  # files that are being written
+        self.paths: set[str] = set()  # of all files
         self.wait: float | None = None  # seconds until one of these may be complete
 
 
@@ -90,3 +92,15 @@ def reuse_loaded(one: Loaded, before: dict[Key, Loaded]) -> tuple[Key, Loaded]:
         a.base == b.base and a.lines is b.lines and (a.document, a.prefix) == (b.document, b.prefix)
     )
     return key, old if same else one
+
+
+def differ(before: dict[str, SourceFile], after: dict[str, SourceFile]) -> bool:
+    """Tell whether two looks differ in objects or problems."""
+    return before.keys() != after.keys() or any(
+        before[name].objects is not file.objects
+        or before[name].problems != file.problems
+        or before[name].policies != file.policies
+        or before[name].guarded != file.guarded
+        or before[name].refused is not file.refused  # what keeps its place closed
+        for name, file in after.items()
+    )

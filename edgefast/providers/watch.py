@@ -111,11 +111,12 @@ class Watch:
         self._event.set()
 
     def events(self) -> Events:
-        """Return what is known of the writers of files; forget files whose writer is silent."""
+        """Return the state of the writers of files; forget files without recent writes."""
         now = time.monotonic()
         self._writing = {path: until for path, until in self._writing.items() if now < until}
         busy = frozenset(map(os.path.realpath, self._writing))
-        return Events(busy, dict(self._closed), dict(self._renamed))
+        folders: dict[str, str] = {}  # thousands of files are in a few folders
+        return Events(busy, _resolve(self._closed, folders), _resolve(self._renamed, folders))
 
     def close(self) -> None:
         """Stop watching."""
@@ -165,7 +166,7 @@ class Watch:
         path = folder / name
         created = mask & _IN_CREATE and not mask & _IN_ISDIR and not path.is_symlink()
         if mask & _IN_MODIFY or created:
-            # The event to act on is that the writer closes the file; the first one of these only shortens the patience of `wait`.
+            # `wait` acts when the writer closes the file; the first of these events only shortens its timeout.
             if not self._writing:
                 self._event.set()
             self._finish(path)
@@ -188,3 +189,15 @@ class Watch:
             how[name] = time.time_ns()
             if len(how) > _FINISHED:
                 del how[next(iter(how))]
+
+
+def _resolve(times: Mapping[str, int], folders: dict[str, str]) -> dict[str, int]:
+    """Return the times by real path; `folders` are those resolved so far."""
+    found: dict[str, int] = {}
+    for name, when in times.items():
+        folder, file = os.path.split(name)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        real = os.path.join(folders[folder], file)
+        found[real] = max(when, found.get(real, 0))
+    return found

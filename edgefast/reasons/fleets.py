@@ -14,14 +14,14 @@ FLEETS = (
     Page(
         word="AccessDenied",
         means="RBAC denies a call of the controller. The message names the verb, the resource, its API group and the namespace. "
-        "The controller goes on without the call: objects that it cannot read stay as it last saw them, and statuses that it "
+        "The controller continues without the call: objects that it cannot read stay as it last saw them, and statuses that it "
         "cannot write stay old.",
         fix=(
             "Grant the verb to the controller's ServiceAccount, or install the chart's roles again (`helm upgrade`).",
             "`kubectl auth can-i VERB RESOURCE --as system:serviceaccount:NAMESPACE:NAME` checks it.",
         ),
         seen="ServiceAccount edge-gateway-system/edge-gateway: AccessDenied RBAC denies verb list on resource httproutes of API group "
-        "gateway.networking.k8s.io in all namespaces; the controller goes on without it and tries again; grant the verb, or install "
+        "gateway.networking.k8s.io in all namespaces; the controller continues without it and retries; grant the verb, or install "
         "the chart's roles again",
         where="In the controller's log, its console, Events of its ConfigMap and `edgefast status --admin` with the controller's admin address.",
     ),
@@ -50,8 +50,8 @@ FLEETS = (
         means="A certificate of a listener has expired, is not valid yet, or does not have the listener's hostname among its "
         "subjectAltNames. The listener serves it, and clients refuse it.",
         fix=(
-            "Renew the certificate, or refer to the Secret of another one.",
-            "For another name: issue it for the listener's hostname; the common name does not count.",
+            "Renew the certificate, or refer to the Secret of a valid one.",
+            "For a wrong name: issue it for the listener's hostname; clients ignore the common name.",
         ),
         seen="Gateway default/edge listener https: CertificateNotValid the certificate is for a.example, not for b.example; clients refuse it",
     ),
@@ -61,8 +61,8 @@ FLEETS = (
         "without keys, requests with a token of that provider get 503.",
         fix=(
             "Read the reason in the message: the name does not resolve, the connection fails, the certificate is not trusted, or the "
-            "answer is no key set.",
-            "Correct the uri, or allow the proxies' network to reach it (NetworkPolicy, egress proxy). They try again and again.",
+            "answer is not a key set.",
+            "Correct the uri, or allow the proxies' network to reach it (NetworkPolicy, egress proxy). They repeat the request until it succeeds.",
         ),
         seen="SecurityPolicy default/api spec.jwt: KeysNotFetched the keys at https://idp.example/keys cannot be fetched: answered 404; its "
         "tokens are answered with 503",
@@ -97,7 +97,7 @@ FLEETS = (
         fix=(
             "Set `maxmemory-policy noeviction`; a full Redis then refuses to count, which is told (NotCounted) and answered by "
             "`rateLimit.failClosed`.",
-            "Give limits a Redis of their own, with memory for all counters of a window (`edgefast docs rate-limits` has the sizes).",
+            "Use a separate Redis for limits, with memory for all counters of a window (`edgefast docs rate-limits` lists the sizes).",
         ),
         seen="EdgeGateway: rateLimit.backend: EvictingStore: the store redis.stores.svc:6379 has maxmemory-policy allkeys-lru: it may "
         "forget counters when its memory is full, and limits let more pass then",
@@ -106,11 +106,11 @@ FLEETS = (
     ),
     Page(
         word="Pending",
-        means="All is well with the objects, and not all proxies have the tables yet, or there is none: no status runs ahead of "
-        "what is served. Normally for less than a second. With the status `Unknown`, nobody answers for the object: no controller "
-        "has seen it yet, or the one that did does so no more, and the message says why. In files: edgefast waits for a file that is being written, and its last good content stays.",
+        means="The objects are valid, but not all proxies have the tables yet, or no proxy runs: a status never reports more than the "
+        "proxies serve. Normally for less than a second. With the status `Unknown`, no controller handles the object: no controller "
+        "has seen it yet, or its controller no longer handles it, and the message gives the reason. In files: edgefast waits for a file that is being written, and keeps its last good content.",
         fix=(
-            "Of a file: write another file and rename it, or let its writer close it (`edgefast docs configuration`, How to write files).",
+            "For a file: write another file and rename it, or let its writer close it (`edgefast docs configuration`, How to write files).",
             "If it stays: `edgefast status` names the proxies that do not follow, and their logs say why.",
             "If it is `Unknown`: a GatewayClass with the `controllerName` of a controller that runs and watches the namespace.",
         ),

@@ -118,7 +118,7 @@ GATEWAYS = (
     Page(
         word="InvalidListenerFilterRef",
         means="A filter of the listener refers to a backend that is not there, or that cannot be used. All requests of the listener "
-        "are answered 500: who was to judge them cannot be asked.",
+        "are answered 500, because edgefast cannot call the service that authorises them.",
         fix=(
             "Write the Service, or correct kind, name, namespace and port of `backendRef`.",
             "In another namespace a ReferenceGrant has to allow it: that is RefNotPermitted.",
@@ -270,16 +270,16 @@ GATEWAYS = (
     ),
     Page(
         word="PolicyIgnored",
-        means="A policy of another project is attached to an object that is served, or an object has an annotation of another project, and "
-        "edgefast applies nothing of it. In files, a policy or annotation that decides access closes what it is attached to: requests are "
-        "answered 500, unless `--ignore-foreign-policies` is given. All others change nothing: requests that they would change or limit "
+        means="A served object has a policy or an annotation of another project, and edgefast does not apply it. "
+        "In files, a policy or annotation that decides access closes its target: requests are "
+        "answered 500, unless `--ignore-foreign-policies` is given. All others have no effect: requests that they would change or limit "
         "pass. In files this is an error, except for annotations that do not decide access. In a cluster edgefast reports annotations only, "
         "as a warning, and no condition is False because of them.",
         fix=(
-            "Say the same with what is served here: a SecurityPolicy, BackendTrafficPolicy or RateLimitFilter of gateway.edge.io, "
-            "filters of the route, an EdgeProxy. The message says which field of ours does what a field of it does; "
-            "`edgefast docs migrating` has all of them.",
-            "Put what decides who gets in, and is not here, before or behind this gateway.",
+            "Use a SecurityPolicy, BackendTrafficPolicy or RateLimitFilter of gateway.edge.io, "
+            "filters of the route, or an EdgeProxy. The message names the equivalent field of edgefast; "
+            "`edgefast docs migrating` lists all fields.",
+            "Run access checks that edgefast does not support before or behind this gateway.",
             "Pass `--ignore-foreign-policies` to `edgefast run` to serve everything without these policies, if something else decides access.",
             "Remove the policy or the annotation when it is not needed; the message has its name, the line of a policy is that of its target.",
         ),
@@ -317,8 +317,8 @@ GATEWAYS = (
         "server deleted the objects with it. The controller keeps them in force as it last saw them, so that no route opens.",
         fix=(
             "Install the CRD and the objects again: each object that comes replaces the one that is kept.",
-            "To give the objects up, list the kind in `provider.kubernetes.releaseKinds` of EdgeGateway. A restart of the controller "
-            "while the CRD is missing gives them up as well. Routes that a SecurityPolicy protected are open then.",
+            "To drop the objects, list the kind in `provider.kubernetes.releaseKinds` of EdgeGateway. A restart of the controller "
+            "while the CRD is missing drops them as well. Routes that a SecurityPolicy protected are then open.",
         ),
         example="apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: edge}\n"
         "spec: {controllerName: gateway.edge.io/gatewayclass-controller}\n",

@@ -89,7 +89,7 @@ Word = Literal[
 ]
 
 #: Under which settings an example is translated: files, a cluster, files with the address 127.0.0.1, CRDs of a release, files
-#: with `--adopt`, a cluster whose CRD of SecurityPolicies was deleted.
+#: with `--adopt`, a cluster with a deleted CRD of SecurityPolicies.
 Place = Literal["files", "cluster", "bound", "release", "adopted", "removed"]
 
 

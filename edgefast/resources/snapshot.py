@@ -9,7 +9,7 @@ Must never: be mutated, resolve a reference, or keep two objects of one name (th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -28,7 +28,7 @@ from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.referencegrant import ReferenceGrant
-from edgefast.resources.gatewayapi.streamroute import TCPRoute, TLSRoute, UDPRoute
+from edgefast.resources.gatewayapi.streamroute import AnyRoute, TCPRoute, TLSRoute, UDPRoute
 from edgefast.resources.gatewayapi.xbackend import XBackend
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kinds import Object, info_of
@@ -112,6 +112,18 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     unread: bool = False
     #: Policies of other projects in files, which nobody here applies, and BackendTLSPolicies that have a mistake.
     foreign_policies: tuple[ForeignPolicy, ...] = ()
+
+    @property
+    def routes(self) -> tuple[SortedMap[Key, AnyRoute], ...]:
+        """The routes of every kind, one map for each kind."""
+        tables = (
+            self.http_routes,
+            self.grpc_routes,
+            self.tls_routes,
+            self.tcp_routes,
+            self.udp_routes,
+        )
+        return cast(tuple[SortedMap[Key, AnyRoute], ...], tables)
 
     @staticmethod
     def of(items: Iterable[Loaded | Object], previous: Snapshot | None = None) -> Snapshot:

@@ -15,7 +15,7 @@ Word = Literal[
     "algorithm",  # its alg is none that the key is for
     "issuer",  # nobody whose tokens are believed
     "expired",
-    "no_expiration",  # it has no `exp`, and its provider requires one
+    "no_expiration",  # without the `exp` that its provider requires
     "early",  # not valid yet, or issued in the future
     "kid",  # a key that nobody knows
     "signature",

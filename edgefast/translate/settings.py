@@ -1,7 +1,7 @@
 """Settings: all that translation depends on besides the objects.
 
 In: the EdgeGateway configuration and what the caller knows of its surroundings. Out: one frozen
-Struct. Two fields are observations rather than configuration, `now` and `fleets`: translation has no
+Struct. Three fields are observations rather than configuration, `now`, `fleets` and `retained`: translation has no
 clock and sees no cluster, so the caller says what it sees; they change statuses and warnings only.
 `check_config` says what of a configuration `edgefast run` has no use for.
 Must never: be read from the environment here.
@@ -57,6 +57,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     code_namespaces: tuple[
         str, ...
     ] = ()  # provider.*.deploy.codeNamespaces: may set what runs code in their Gateways' pods
+    pod_metadata_domains: tuple[
+        str, ...
+    ] = ()  # provider.*.deploy.podMetadataDomains: of labels and annotations that all may set on pods
     watch_namespaces: tuple[str, ...] = ()  # provider.*.watch.namespaces; () is all
     watch_selector: LabelSelector | None = None  # provider.*.watch.namespaceSelector
     bundle_version: str = ""  # gateway.networking.k8s.io/bundle-version of the CRDs, "" unknown
@@ -64,23 +67,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         str, ...
     ] = ()  # kinds that are read and that the API server does not have, sorted
     retained: tuple[
-        tuple[str, int], ...
-    ] = ()  # kinds that were removed while objects were in force, and how many; sorted
+        str, ...
+    ] = ()  # kinds that were removed while objects of them were in force; sorted
     addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
     adopt: bool = False  # standalone: every GatewayClass is ours (--adopt), see adopt.py
-    # Standalone: what foreign policies that decide access are attached to is served open (--ignore-foreign-policies).
+    # Standalone: targets of foreign policies that decide access are served open (--ignore-foreign-policies).
     ignore_foreign_policies: bool = False
     now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
 
     def core(self) -> Settings:
         """Return the settings without the observations: what routes and clusters depend on."""
-        return msgspec.structs.replace(self, fleets=(), now=0, addresses=())
+        return msgspec.structs.replace(self, fleets=(), now=0, addresses=(), retained=())
 
     @property
     def closes_foreign(self) -> bool:
-        """Whether foreign policies that decide access close what they are attached to: in files, where they can be seen."""
+        """Whether foreign policies that decide access close their targets: only in files, because a controller does not read them."""
         return self.standalone and not self.ignore_foreign_policies
 
     def watches(self, namespace: str, labels: dict[str, str]) -> bool:
@@ -120,6 +123,7 @@ def settings_from(
         unix_backends=backends.allow_unix_sockets,
         rate_limit=config.rate_limit or GatewayRateLimit(),
         code_namespaces=cluster.deploy.code_namespaces,
+        pod_metadata_domains=cluster.deploy.pod_metadata_domains,
         watch_namespaces=watch.namespaces if watch and watch.type == "Namespaces" else (),
         watch_selector=(
             watch.namespace_selector if watch and watch.type == "NamespaceSelector" else None
@@ -140,6 +144,8 @@ _CLUSTER_ONLY: tuple[Path, ...] = (
     ("provider", "orchestrator", "deploy", "certificates"),
     ("provider", "kubernetes", "deploy", "codeNamespaces"),
     ("provider", "orchestrator", "deploy", "codeNamespaces"),
+    ("provider", "kubernetes", "deploy", "podMetadataDomains"),
+    ("provider", "orchestrator", "deploy", "podMetadataDomains"),
     ("provider", "kubernetes", "releaseKinds"),
     ("provider", "orchestrator", "releaseKinds"),
     ("leaderElection", "disable"),

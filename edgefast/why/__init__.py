@@ -2,7 +2,7 @@
 
 In: what the compiler made (translate, table), or what a running proxy tells. Out: plain values with a documented
 encoding, and their texts. Pure: no I/O, no clock. The names below are imported at their first use, because most processes
-need few of them (`explain` is the function of `edgefast.why.explain`). Must never: be imported by what serves requests.
+need few of them (`explain` is the function of `edgefast.why.explain`). Must never: be imported by modules that serve requests.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""Ambiguous: a path that two rules have, one as it is written and one without its parameters (";").
+"""Ambiguous: a path that matches different rules with and without its parameters (";").
 
-In: what is served, a request, the rule that takes it. Out: the refusal that the proxy answers, None where both readings have the same
-rule. The twin of `is_read_alike` in core/exchange/target.pyx. Must never: let a request pass that a backend may take for another rule's.
+In: the served table, a request, its rule. Out: the refusal that the proxy answers, None if both forms of the path match the same
+rule. Same logic as `is_read_alike` in core/exchange/target.pyx. Must never: accept a request that a backend may read as one for another rule.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def answer_rule(
 ) -> tuple[Answer, ...]:
     """Return what the rule's shares answer, the most frequent first; how to correct mistakes is up to `advise`.
 
-    head: the request as it came. behind: as it is when its policies are done with it. https: what its client speaks.
+    head: the request as received. behind: the request after its policies. https: the scheme of its client.
     """
     if rule.status:
         why = rule.reason or "the rule is not valid"

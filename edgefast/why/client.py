@@ -49,7 +49,11 @@ def find_client(
 def find_scheme(
     lines: Iterable[Line], source: str, settings: ir.ClientAddress, *, tls: bool
 ) -> bool:
-    """Tell whether the client speaks https: as X-Forwarded-Proto of a trusted peer says, else as the connection does."""
+    """Tell whether the client uses https: by X-Forwarded-Proto of a peer in trustedCIDRs, else by the connection."""
+    if (
+        not settings.trusted_cidrs
+    ):  # a hop count covers addresses only; it does not prove that a proxy sets the scheme
+        return tls
     lines = tuple(lines)
     said = [one.value.lower() for one in lines if one.id == lib.EF_H_X_FORWARDED_PROTO]
     if len(said) != 1 or said[0] not in (b"http", b"https"):

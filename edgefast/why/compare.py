@@ -28,7 +28,7 @@ from edgefast.why.witness import Witness, limit_match, make_witnesses, vary_witn
 _HOSTS_NAMED = 3
 _ENTRANTS = 4  # matches of a hostname that each set of policies is tried with
 _PATHS = 8  # paths of a hostname that are written otherwise where settings of paths differ
-#: What those settings decide about: parameters, escaped slashes, raw characters.
+#: Parts of paths that those settings affect: parameters, escaped slashes, raw characters.
 _ENDINGS = (";any", "%2Fany", "|any?{any}")
 _WORDS = {
     "backends": "backends",
@@ -157,9 +157,9 @@ class _Plan(msgspec.Struct):
                     yield from () if ask is None else (ask,)
 
     def _asks_of_settings(self, pair: Pair) -> Iterator[Ask]:
-        """Give requests with targets that settings of the port decide about, where these differ."""
+        """Yield requests with targets that the port's settings affect, if these settings differ."""
         first, second = (_find_settings(side, self.port, self.address) for side in pair.sides())
-        if not first or not second or first == second:  # a port that comes or goes is told anyway
+        if not first or not second or first == second:  # a new or removed port is reported anyway
             return
         paths = dict.fromkeys(
             match.path.rstrip("/") or "/any" for match in self._matches() if match.kind != "regex"
@@ -219,7 +219,7 @@ class _Plan(msgspec.Struct):
 
 
 def _find_settings(side: Served, port: int, address: str) -> tuple[str, ...]:
-    """Return what a port's settings say of targets."""
+    """Return the settings of a port for targets."""
     http = [one.http for one in side.listeners(port, address)[:1]]
     return tuple(
         word

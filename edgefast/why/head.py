@@ -176,7 +176,7 @@ def strip_parameters(path: bytes, start: int = 0) -> bytes:
 
 
 def _encode_raw(path: bytes) -> bytes:
-    """Return a path as it is normalised: what the scan lets in raw as %XX."""
+    """Return a path for normalisation: raw characters that the scan accepts become %XX."""
     out = ffi.new("uint8_t[]", 3 * len(path))
     return bytes(ffi.buffer(out, lib.ef_path_encode_raw(path, len(path), out, 3 * len(path))))
 

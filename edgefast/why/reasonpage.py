@@ -37,7 +37,7 @@ _SETTINGS: dict[Place, Settings] = {
     "cluster": Settings(standalone=False),
     "release": Settings(standalone=False, bundle_version="v0.8.0"),
     "removed": Settings(
-        standalone=False, missing=("SecurityPolicy",), retained=(("SecurityPolicy", 2),)
+        standalone=False, missing=("SecurityPolicy",), retained=("SecurityPolicy",)
     ),
 }
 _BESIDE = {
@@ -46,7 +46,7 @@ _BESIDE = {
     "adopted": "With `edgefast check --adopt -f`",
     "cluster": "With `edgefast translate --to status -o table --cluster -f`",
     "release": "In a cluster with the CRDs of release v0.8.0",
-    "removed": "In a cluster whose CRD `securitypolicies.gateway.edge.io` was deleted",
+    "removed": "In a cluster without the CRD `securitypolicies.gateway.edge.io`, after its deletion",
 }
 #: Characters; an example with a longer line is told, not shown.
 _WIDEST = 160

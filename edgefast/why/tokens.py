@@ -110,7 +110,7 @@ def prove_token(
 
 
 def _judge(data: bytes, specs: list[ir.JwtProvider], now: float) -> Outcome | None:
-    # With the first token: `cryptography` is not loaded to explain requests that show none.
+    # Imported with the first token: requests without a token do not need `cryptography`.
     from edgefast.tokens.compact import Malformed, read_token
     from edgefast.tokens.trust import look_over
 

@@ -49,11 +49,11 @@ log = logging.getLogger(__name__)
 #: Seconds before the next stream; they double, and start again once a table has come.
 _BACKOFF_FIRST = 0.2
 _BACKOFF_MAX = 15.0
-#: The most while no server answers: one that is restarting has its proxies back within this time. A refused connection costs nothing; a server
-#: that answers and refuses is asked less often.
+#: The longest wait while no server answers: proxies return to a restarted server within this time. A refused connection costs little; a server
+#: that answers and refuses gets fewer requests.
 _BACKOFF_UNREACHED = 2.0
-#: Seconds for the connection, its TLS handshake and the stream's head: of the first try, and the most. They double with each try, since
-#: a Service may lead to a controller that is stopped, and a busy one may need longer.
+#: Seconds for the connection, its TLS handshake and the stream's head: first try, and maximum. They double with each try: a
+#: Service may select a stopped controller, and a busy one may need longer.
 _CONNECT_FIRST = 2.0
 _CONNECT_MAX = 10.0
 _WRITE_DEADLINE = 30.0

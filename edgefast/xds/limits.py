@@ -51,6 +51,6 @@ KEEPALIVE_TIME = 3
 KEEPALIVE_TIMEOUT = 3
 #: Seconds between pings that the server accepts (grpc.http2.min_ping_interval_without_data_ms). Faster ones end the connection.
 KEEPALIVE_MINIMUM = 1
-#: The same of the server, which looks for proxies that are gone: nothing waits for that.
+#: The same for the server, which detects lost proxies: this is not urgent.
 SERVER_KEEPALIVE_TIME = 20
 SERVER_KEEPALIVE_TIMEOUT = 10

@@ -58,7 +58,7 @@ class Trouble(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 
 def _is_told(kind: str, reason: str) -> bool:
-    """Tell whether a proxy reports this; of a SecurityPolicy it knows only whether a key set can be fetched."""
+    """Tell whether a proxy reports this; for a SecurityPolicy it reports key sets that it cannot fetch, and no other problem."""
     policy = kind == "SecurityPolicy"
     return kind in _KINDS and reason in _REASONS and policy == (reason == "KeysNotFetched")
 

@@ -63,7 +63,7 @@ def test_a_cluster_gives_each_gateway_its_own_addresses(tmp_path: Path) -> None:
 def test_gateways_of_one_port_are_both_served_and_a_conflict_names_its_hostname(
     tmp_path: Path,
 ) -> None:
-    """Without addresses of their own; what does not conflict is served."""
+    """Without separate addresses; listeners without a conflict are served."""
     port = "{name: NAME, port: 8080, protocol: HTTP, hostname: HOST}"
 
     def gateway(name: str, *hosts: str) -> str:

@@ -43,7 +43,7 @@ def test_a_page_that_does_not_exist(name: str) -> None:
     assert name != "migratin" or "migrating" in outcome.err
 
 
-#: Files whose texts become pages of docs/, or a file beside them.
+#: Files with texts for pages of docs/, or for a file beside them.
 _PAGES = {"rulesfile.py", "refdoc.py", "page.py", "values.py"}
 
 

@@ -27,21 +27,12 @@ _SECONDS = 600
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test below this folder is a cluster test; tests that share what is slow to set up run in one worker."""
+    """Every test below this folder is a cluster test."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.cluster)
-            item.add_marker(pytest.mark.xdist_group(_group(item)))
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(_SECONDS))
-
-
-def _group(item: pytest.Item) -> str:
-    """Name the group of tests that one worker of xdist runs: a package with fixtures of its own, users of `newest`, or a file."""
-    if "newest" in getattr(item, "fixturenames", ()):
-        return "newest"
-    folder = item.path.parent
-    return folder.name if folder != HERE else item.path.stem
 
 
 @pytest.fixture(scope="session")

@@ -160,7 +160,7 @@ def strip_parameters(path: bytes, start: int = 0) -> bytes:
 
 
 def encode_raw(path: bytes) -> bytes:
-    """What no URI has in its path as %XX."""
+    """The path with characters that no URI path has as %XX."""
     out = ffi.new("uint8_t[]", 3 * len(path) + 1)
     return bytes(ffi.buffer(out, lib.ef_path_encode_raw(path, len(path), out, 3 * len(path))))
 

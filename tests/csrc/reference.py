@@ -45,7 +45,7 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """Bytes of the head, bytes of the request line, number of lines; underscore: reject, allow or drop; raw: what browsers send raw may come."""
+    """Bytes of the head, bytes of the request line, number of lines; underscore: reject, allow or drop; raw: accept characters that browsers send raw."""
 
     head: int = 32768
     line: int = 8192

@@ -48,13 +48,13 @@ def normalize(path: bytes, unescape: bool = False) -> bytes | None:
 
 
 def strip_parameters(path: bytes, start: int = 0) -> bytes:
-    """Without what follows ";" in each segment, from `start` on, of a path in normal form."""
+    """A path in normal form without the parameters (";") of each segment, from `start` on."""
     kept = path[:start] + re.sub(rb";[^/]*", b"", path[start:])
     return path[:start] + re.sub(rb"//+", b"/", kept)[start:]
 
 
 def encode_raw(path: bytes) -> bytes:
-    """What no URI has in its path as %XX."""
+    """The path with characters that no URI path has as %XX."""
     return re.sub(rb"[^!$-;=@-\[\]_a-z~]", lambda m: b"%%%02X" % m[0][0], path)
 
 

@@ -60,7 +60,7 @@ class Example:
         more: tuple[Path, ...] = (),
         gateway: Gateway | None = None,
     ) -> None:
-        """`gateway`: a running one that serves the example, instead of one of its own."""
+        """`gateway`: a running gateway that serves the example, instead of a new one."""
         self.ports = Ports()
         self._gateway = gateway
         if gateway is not None:
@@ -114,7 +114,7 @@ class Example:
         return [*command, "--min-drain", "0", "--drain-timeout", "2", "--settle-time", "0"]
 
     def _objects(self) -> list[dict[str, Any]]:
-        """What the files have, but for the class, which a gateway of the harness has already."""
+        """The objects of the files without the class, which a gateway of the harness has already."""
         found = [
             one
             for path in (self.file, *self._more)

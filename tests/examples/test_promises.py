@@ -21,7 +21,7 @@ NAMES = sorted(path.name for path in EXAMPLES.glob("*.yaml"))
 
 @pytest.fixture
 def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Example]:
-    """The example that the test names, in a gateway that serves them all one after the other."""
+    """The example of the test, in a gateway that serves all examples one after the other."""
     name = request.param
     more: tuple[Path, ...] = ()
     if name == "tls.yaml":
@@ -65,7 +65,7 @@ def test_every_curl_line_is_a_promise() -> None:
 
 
 def test_quickstart_shows_the_headers_that_the_gateway_adds(tmp_path: Path) -> None:
-    """As its reader runs it: a process of its own, and the origins beside it."""
+    """As its reader runs it: in a separate process, with the origins."""
     with Example("quickstart.yaml", tmp_path) as run:
         check_quickstart(run)
 

@@ -61,7 +61,11 @@ def test_good(): pass
 
 def test_crowded():
     first = pathlib.Path("once")
-    assert first.exists() or first.touch()
+    try:
+        assert first.exists() or first.touch()
+    except AssertionError as fault:
+        fault.add_note("a.py::crowded: this gateway served 1 tests before: a.py::one[x y]")
+        raise
 """
 
 
@@ -169,7 +173,11 @@ def test_few_that_failed_run_again_alone_and_are_named(tmp_path: Path) -> None:
     status, lines = run(tmp_path, bad=CROWDED)
     assert (status, end_of(lines)) == (
         0,
-        ["test: passed only alone: suite_bad.py::test_crowded", "6 passed, 0 failed"],
+        [
+            "test: passed only alone: suite_bad.py::test_crowded",
+            "test: a.py::crowded: this gateway served 1 tests before: a.py::one[x y]",
+            "6 passed, 0 failed",
+        ],
     )
     assert "== test, again and alone: suite_bad.py::test_crowded" in lines
 

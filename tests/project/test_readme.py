@@ -26,7 +26,7 @@ from .scripts import run_script
 pytestmark = [pytest.mark.wire, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
-#: Pages that start a gateway of their own; the blocks of each are run in their order.
+#: Pages that start a separate gateway; the blocks of each are run in their order.
 IN_ORDER = (ROOT / "README.md", ROOT / "docs" / "getting-started.md")
 MOST_LINES = 150  # of README.md
 START = 240.0  # seconds: `make run` may have to build first
@@ -41,13 +41,15 @@ class Block:
 
 
 def read_blocks(text: str, mark: str = "") -> list[Block]:
-    """All shell blocks of a page with that mark, each with the output right after it (YAML is input)."""
+    """Return the shell blocks of a page that have this mark, each with the output block that follows below the same heading."""
     found: list[Block] = []
     taken = False
-    for language, marked, body in re.findall(
-        r"^```(\w*)(?: (\w+))?\n(.*?)^```$", text, re.M | re.S
+    for heading, language, marked, body in re.findall(
+        r"^(#+ )|^```(\w*)(?: (\w+))?\n(.*?)^```$", text, re.M | re.S
     ):
-        if language == "sh":
+        if heading:
+            taken = False
+        elif language == "sh":
             taken = marked == mark
             if taken:
                 found.append(Block(body, None))

@@ -293,12 +293,14 @@ def test_what_was_never_had_whole_makes_no_table_to_rely_on(tmp_path: Path, brok
     assert not source.read().usable
     write(tmp_path / "b.yaml", route("b"))
     assert source.read().usable
-    # Broken later, its last good content stays; and a new file takes nothing away.
+    # Broken later, its last good content stays; a new file takes nothing away, but is not trusted.
     write(tmp_path / "b.yaml", broken)
     write(tmp_path / "c.yaml", broken)
     reading = source.read()
-    assert names(reading) >= {"a", "b"}
-    assert reading.usable
+    assert names(reading) == {"a", "b"}
+    assert not reading.usable
+    write(tmp_path / "c.yaml", route("c"))
+    assert source.read().usable
     (tmp_path / "a.yaml").unlink()
     (tmp_path / "b.yaml").unlink()
     (tmp_path / "c.yaml").unlink()

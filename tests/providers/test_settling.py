@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from edgefast.providers import files as module
-from edgefast.providers import settling
+from edgefast.providers import hold, settling
 from edgefast.providers.files import FileSource, Reading
 from edgefast.providers.settling import NO_EVENTS, Events
 from providers.test_files import names, path_of, route, texts, write
@@ -111,7 +111,7 @@ def test_a_set_is_never_mixed_of_two_versions(
         when_read(patch, swap)
         reading = source.read()
         assert ({path_of(reading, kind) for kind in kinds}, reading.problems) == ({"/4"}, ())
-        # Nothing is taken from a folder that never holds still.
+        # A folder with constant changes gives no objects.
         swaps = iter(range(1000))
         world.swap(*kinds)
         reading = source.read()
@@ -152,7 +152,7 @@ def test_a_set_that_was_linked_after_its_last_write_does_not_wait(tmp_path: Path
 
 
 def test_a_file_is_not_read_while_a_process_has_it_open_for_writing(tmp_path: Path) -> None:
-    """However long it pauses; at the start nothing is served before."""
+    """Pauses of any length do not matter; at the start nothing is served before."""
     file = tmp_path / "a.yaml"
     source = FileSource([tmp_path], settle=1.0)
     with open(file, "w") as writer:
@@ -184,7 +184,7 @@ def test_a_file_is_not_read_while_a_process_has_it_open_for_writing(tmp_path: Pa
         (False, 1.5, "", True),
         (False, 0.0, "renamed", True),
         (False, 0.5, "closed", False),
-        (False, 1.5, "busy", True),  # a hard link: the kernel knows better
+        (False, 1.5, "busy", True),  # a hard link: the kernel reports no writer
         (None, 1.5, "", False),
         (None, 10.5, "", True),
         (None, 1.5, "closed", True),
@@ -248,14 +248,107 @@ def test_changes_beside_a_file_that_is_being_written_wait_with_it(
 
         reading = source.read()
         assert (paths(reading), reading.changed) == (["/1", "/1"], False)
-        # Not for ever: one writer does not keep everybody's changes out.
-        monkeypatch.setattr(module, "HOLD", 0.0)
+        # Not for ever: one writer does not block all other changes.
+        monkeypatch.setattr(hold, "HOLD", 0.0)
         reading = source.read()
         assert (paths(reading), reading.changed) == (["/2", "/1"], True)
         assert "b.yaml:1 Pending a process has the file open" in texts(reading)
     age(tmp_path / "b.yaml", 1.1)
     reading = source.read()
     assert (paths(reading), reading.problems) == (["/2", "/2"], ())
+
+
+def test_changes_wait_for_each_new_file_until_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may contain their policies. A log with constant writes holds for a limited time, and does not end the hold of other files."""
+    write(tmp_path / "a.yaml", route("a"))
+    age(tmp_path / "a.yaml", 100)
+    source = FileSource([tmp_path], settle=1.0)
+    source.read()
+    write(tmp_path / "b.yaml", route("b"))
+    age(tmp_path / "b.yaml", 100)
+    now = time.monotonic()
+    monkeypatch.setattr(hold.time, "monotonic", lambda: now)
+    with open(tmp_path / "log.json", "w") as log, open(tmp_path / "policies.yaml", "w") as writer:
+        log.write('{"level": "info"}\n')
+        log.flush()
+        assert not source.read().changed
+        for written in ("", POLICY):
+            writer.write(written)
+            writer.flush()
+            now += hold.HOLD + 1
+            reading = source.read()
+            assert (names(reading), reading.changed, reading.usable) == ({"a"}, not written, True)
+        assert "policies.yaml:1 Pending a process has the file open" in texts(reading)
+        assert "changes of all files wait for it" in texts(reading)
+        writer.write("  basicAuth: {users: {name: u}}\n")
+        writer.close()
+        age(tmp_path / "policies.yaml", 1.1)
+        reading = source.read()
+        assert (names(reading), reading.changed, reading.usable) == ({"a", "b"}, True, True)
+        assert len(reading.snapshot.security_policies) == 1
+        assert "log.json:1 Pending" in texts(reading)
+        assert "it has no Kubernetes object so far, and is left out" in texts(reading)
+        assert "policies.yaml" not in texts(reading)
+        # The log does not end the hold for what comes later.
+        write(tmp_path / "c.yaml", route("c"))
+        age(tmp_path / "c.yaml", 100)
+        with open(tmp_path / "more.yaml", "w"):
+            assert (names(source.read()), source.held is None) == ({"a", "b"}, False)
+        age(tmp_path / "more.yaml", 1.1)
+        assert names(source.read()) == {"a", "b", "c"}
+    # At the start as well: it does not wait for the log.
+    with open(tmp_path / "log.json", "a"):
+        fresh = FileSource([tmp_path], settle=1.0)
+        assert not fresh.read().usable
+        now += hold.HOLD + 1
+        reading = fresh.read()
+        assert (names(reading), reading.usable) == ({"a", "b", "c"}, True)
+        assert fresh.held is None
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        (b"", False),
+        (b"# policies\n---\n", False),
+        (b'{"time": 1}\n', True),
+        (b'{"time": 1', False),
+        (b"[1]\n", True),
+        (b"x: 1\n" * 1000, True),
+        (b"x: 1\n" * 1000 + b"apiVersion: v1\n", False),
+        (b"# x: 1\n" * 1000, False),
+        (b'{"apiVersion": "v1", "kind": "Secret"}\n', False),
+        (b'{"items": [], "apiVersion":"v1"}\n', False),
+        (b"metadata:\n  name: a\n", False),
+    ],
+)
+def test_what_is_no_kubernetes_object(text: bytes, other: bool) -> None:
+    assert hold.is_other_content(text) is other
+
+
+def test_a_lease_says_nothing_of_other_machines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "a.yaml", route("a"))
+    with open(tmp_path / "a.yaml") as file:
+        known = settling._file_system(file.fileno())
+        assert known is not None
+        monkeypatch.setattr(settling, "_REMOTE", frozenset({known}))
+        assert settling.has_writer(file.fileno()) is None
+        with open(tmp_path / "a.yaml", "a"):
+            assert settling.has_writer(file.fileno()) is True
+
+
+def test_nothing_is_remembered_of_files_that_are_gone(tmp_path: Path) -> None:
+    source = FileSource([tmp_path], settle=0.0)
+    for number in range(3):
+        write(tmp_path / f"{number}.yaml", route("a"))
+        source.read()
+        assert source._settling is not None
+        assert set(source._settling._seen) == {str(tmp_path / f"{number}.yaml")}
+        (tmp_path / f"{number}.yaml").unlink()
 
 
 POLICY = (
@@ -286,7 +379,7 @@ def test_a_file_that_is_cut_off_keeps_its_last_good_content(
     assert ("HTTPRoute" in texts(reading)) or why in texts(reading)
     assert why in texts(reading)
     assert "last good content stays" in texts(reading)
-    # Without one nothing of it is a table to rely on, and what a policy applies to is closed.
+    # Without such content the table is incomplete, and the targets of its policies are closed.
     fresh = FileSource([file]).read()
     assert not fresh.usable
     if last.startswith(POLICY):
@@ -307,3 +400,37 @@ def test_a_mistake_is_not_taken_for_a_cut(tmp_path: Path) -> None:
     write(file, script)
     reading = source.read()
     assert (names(reading), reading.problems) == (set(), ())
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "apiVersion: gateway.edge.io/v1alpha1\n",
+        "apiVersion: gateway.edge.io/v1alpha1\nkind: Sec",
+        "apiVersion: gateway.edge.io/v1alpha1\nkind:\n",
+        "apiVersion: gateway.edge.io/v1alpha1\nkind: SecurityPolicy\nmetadata:\n",
+        POLICY + "  basicAuth:\n",
+        "apiVersion: [",
+    ],
+)
+def test_a_new_file_that_is_cut_off_gives_no_objects(tmp_path: Path, last: str) -> None:
+    write(tmp_path / "a.yaml", route("a"))
+    source = FileSource([tmp_path])
+    assert source.read().usable
+    sound = POLICY.replace("name: p", "name: sound") + "  basicAuth: {users: {name: u}}\n"
+    whole = f"{route('b')}---\n{sound}"
+    write(tmp_path / "c.yaml", f"{whole}---\n{last}")
+    for reading in (source.read(), source.read()):
+        assert (names(reading), reading.usable) == ({"a"}, False)
+        assert not reading.snapshot.security_policies
+        assert "c.yaml:1 Invalid the file is incomplete; no object of it is used" in texts(reading)
+        # The targets of its policies may be in another file.
+        closed = {one.ref.name: one.targets for one in reading.snapshot.foreign_policies}
+        assert [target.name for target, _ in closed["sound"]] == ["a"]
+    write(tmp_path / "c.yaml", whole)
+    reading = source.read()
+    assert (names(reading), reading.usable, reading.problems) == ({"a", "b"}, True, ())
+    # A gateway that starts with such a file does not serve it, either.
+    write(tmp_path / "c.yaml", f"{whole}---\n{last}")
+    reading = FileSource([tmp_path], settle=0.0).read()
+    assert (names(reading), reading.usable) == ({"a"}, False)

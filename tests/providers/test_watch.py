@@ -23,11 +23,15 @@ def _no_safety_net(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL", 1000.0)  # what is noticed is noticed by events
 
 
-def watching(paths: list[Path], talk: Callable[[Callable[[], Awaitable[Reading]]], Any]) -> None:
+def watching(
+    paths: list[Path],
+    talk: Callable[[Callable[[], Awaitable[Reading]]], Any],
+    settle: float | None = None,
+) -> None:
     """Run a conversation that is given `following`: wait for the next change."""
 
     async def main() -> None:
-        source = FileSource(paths)
+        source = FileSource(paths, settle=settle)
         watch = Watch(SUFFIXES)
         try:
             watch.follow(source.folders())
@@ -227,3 +231,19 @@ def test_without_inotify_files_are_looked_at(
 
     write(tmp_path / "a.yaml", route("a"))
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("named", ["conf", "link", "./conf/../conf"])
+def test_a_renamed_file_is_read_at_once_however_its_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    (tmp_path / "link").symlink_to("conf")
+    monkeypatch.chdir(tmp_path)
+
+    async def talk(following: Callable[[], Awaitable[Reading]]) -> None:
+        by_rename(folder / "a.yaml", route("a"))
+        assert names(await following()) == {"a"}
+
+    watching([Path(named)], talk, settle=1000.0)

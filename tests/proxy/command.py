@@ -97,7 +97,7 @@ class Process:
         after: Process | None = None,
         python: str = "",
     ) -> None:
-        """`after`: one whose addresses it has. `python`: another interpreter of our version, on this one's packages."""
+        """`after`: the command whose addresses it reuses. `python`: another interpreter of the same version, with the same packages."""
         if after is None:
             self.admin, self.metrics, self.ready = (free_port() for _ in range(3))
         else:

@@ -303,7 +303,7 @@ def by_tcp(port: int, method: str, path: str) -> tuple[int, bytes]:
 
 
 def test_the_admin_server_is_no_backend(start: Start, tmp_path: Path) -> None:
-    """A Backend at its address: neither its answers nor its orders are for whoever reaches a listener."""
+    """A Backend at its address: clients of a listener reach neither its answers nor its orders."""
     port, admin = free_port(), free_port()
     own = {
         "apiVersion": "gateway.edge.io/v1alpha1",

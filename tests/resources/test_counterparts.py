@@ -92,7 +92,7 @@ def test_what_is_not_here_says_why() -> None:
 
 
 def test_fields_of_our_kinds_that_are_not_served_are_in_the_tables() -> None:
-    """So that `check` and statuses say of each what to use in its place."""
+    """So that `check` and statuses name the replacement of each."""
     for kind in ("SecurityPolicy", "BackendTrafficPolicy", "HTTPRouteFilter"):
         for path in UNSERVED[kind]:
             said = say_field(kind, path.replace("[]", "[3]"))

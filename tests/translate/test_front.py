@@ -102,3 +102,15 @@ def test_a_certificate_that_expires_is_told_with_no_other_change() -> None:
     told = translate(found.snapshot, late, same)
     assert any("expired" in one.message for one in told.problems)
     assert told.problems == translate(found.snapshot, late).problems
+
+
+def test_kinds_that_were_removed_change_the_class_alone() -> None:
+    """The CRD goes while all its objects are deleted: no route is translated again for it."""
+    snapshot, plain = _objects(), Settings(standalone=False)
+    before = translate(snapshot, plain)
+    removed = msgspec.structs.replace(plain, retained=("SecurityPolicy",))
+    after, fresh = translate(snapshot, removed, before), translate(snapshot, removed)
+    assert after.statuses == fresh.statuses and after.ir == fresh.ir
+    assert "KindRemoved" in str(after.statuses.gateway_classes)
+    assert not (after.work.routes or after.work.clusters or after.work.virtual_hosts)
+    assert translate(snapshot, plain, after).statuses == before.statuses

@@ -16,7 +16,7 @@ import edgefast
 from edgefast import ir
 from edgefast.inetaddr import ANY_NETWORK
 from edgefast.resources.config.edgegateway import BackendAddresses, EdgeGateway
-from edgefast.resources.edge.edgeproxy import MAX_HEADERS, EdgeProxy
+from edgefast.resources.edge.edgeproxy import MAX_HEADERS, EdgeProxy, EdgeProxySpec
 from edgefast.resources.model.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from edgefast.resources.model.regex import check_regex, compile_regex
 from edgefast.resources.model.timestamp import parse_timestamp
@@ -29,7 +29,7 @@ from edgefast.translate.match.precedence import age_order, match_order
 from edgefast.translate.route.rule import MAX_RETRIES
 from edgefast.translate.settings import Settings, settings_from
 from edgefast.translate.status.condition import MESSAGE_LIMIT, cut_message
-from edgefast.translate.tls.certificate import check_bundle, parse_pair
+from edgefast.translate.tls.certificate import Pair, check_bundle, parse_pair
 from proxy.pki import Authority
 
 pytestmark = pytest.mark.pure
@@ -164,9 +164,11 @@ _KEY = CA.issue("a.test").key
     ],
 )
 def test_a_broken_second_certificate_is_named(damage: Callable[[bytes], bytes], said: str) -> None:
-    """Of a chain and of a bundle: libraries pass over a block whose marks are damaged."""
+    """In a chain and in a bundle: libraries skip a block with damaged BEGIN or END lines."""
     pair = CA.issue("c.test")
-    assert not check_bundle(_ONE + _TWO + _KEY)  # what is whole and no certificate is passed over
+    assert not check_bundle(
+        _ONE + _TWO + _KEY
+    )  # complete blocks that are not certificates are skipped
     broken = damage(_TWO)
     assert broken != _TWO
     for last in (b"", _ONE):
@@ -179,12 +181,39 @@ def test_a_broken_second_certificate_is_named(damage: Callable[[bytes], bytes], 
 
 
 @pytest.mark.parametrize(
+    ("hostname", "names", "fits"),
+    [
+        ("*.example.com", ("www.example.com", "api.example.com"), True),
+        (
+            "*.example.com",
+            ("a.b.example.com",),
+            True,
+        ),  # a wildcard of the Gateway API takes more than one label
+        ("*.example.com", ("*.b.example.com",), True),
+        ("*.example.com", ("*.example.com",), True),
+        ("*.example.com", ("example.com", "www.example.org"), False),
+        ("*.example.com", ("wwwexample.com",), False),
+        ("*.example.com", (), False),
+        ("www.example.com", ("*.example.com",), True),
+        ("www.example.com", ("api.example.com",), False),
+        ("www.example.com", ("a.www.example.com",), False),
+        ("", (), True),
+    ],
+)
+def test_a_certificate_is_for_the_hostname_of_the_listener(
+    hostname: str, names: tuple[str, ...], fits: bool
+) -> None:
+    pair = Pair("RSA", 0, 1, "", "", b"", b"", names)
+    assert bool(pair.check_name(hostname)) is not fits
+
+
+@pytest.mark.parametrize(
     ("client", "said"),
     [
         ({"proxyProtocol": "required"}, "every connection is closed"),
         ({"proxyProtocol": "optional"}, "with a PROXY protocol header are closed"),
-        ({"proxyProtocol": "optional", "trustedCIDRs": ("0.0.0.0/0",)}, "believes every peer"),
-        ({"proxyProtocol": "required", "proxyProtocolCIDRs": ("::/0",)}, "believes every peer"),
+        ({"proxyProtocol": "optional", "trustedCIDRs": ("0.0.0.0/0",)}, "trusts every peer"),
+        ({"proxyProtocol": "required", "proxyProtocolCIDRs": ("::/0",)}, "trusts every peer"),
         ({"proxyProtocol": "required", "trustedCIDRs": ("10.0.0.0/8",)}, ""),
         ({"proxyProtocol": "off", "trustedCIDRs": ("0.0.0.0/0",)}, ""),
     ],
@@ -197,6 +226,12 @@ def test_who_may_send_a_proxy_protocol_header_is_checked(
     )
     problems = check_edge_proxy(proxy, of_gateway=True, standalone=False).problems
     assert [said in one.text() for one in problems] == ([True] if said else [])
+    closed = said == "every connection is closed"
+    assert {one.severity for one in problems} <= ({"error"} if closed else {"warning"})
+    senders = {"proxyProtocolCIDRs": ("10.0.0.0/8",)}
+    below = msgspec.convert({"clientAddress": senders}, EdgeProxySpec)
+    merged = check_edge_proxy(proxy, of_gateway=True, standalone=False, class_spec=below)
+    assert bool(merged.problems) is ("::/0" in client.get("proxyProtocolCIDRs", ()))  # type: ignore[operator]
 
 
 def test_addresses_of_backends_are_free_in_files_and_not_in_a_cluster() -> None:

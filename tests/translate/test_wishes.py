@@ -13,8 +13,8 @@ from edgefast.translate.gateway.wishes import (
     CODE_FIELDS,
     PLAIN_FIELDS,
     check_wishes,
+    find_withheld,
     grant_spec,
-    granted_keys,
 )
 from edgefast.translate.settings import Settings
 
@@ -90,14 +90,33 @@ def test_only_namespaces_that_an_administrator_names_run_code(
     ("name", "stays"),
     [
         ("team", True),
-        ("istio.io", True),  # a name without a domain
-        ("myistio.io/inject", True),
+        ("key1", True),  # of the conformance suite
+        ("cost_center", True),
+        ("app.kubernetes.io/part-of", True),
+        ("prometheus.io/scrape", True),
+        ("team.example.com/owner", True),  # an administrator lists the domain
+        ("sub.team.example.com/owner", False),
+        ("unknown.example/inject", False),
+        ("istio.io", False),
         ("istio.io/rev", False),
-        ("Sidecar.Istio.io/inject", False),
+        ("App.Kubernetes.io/name", False),
+        ("/inject", False),
         ("k8s.v1.cni.cncf.io/networks", False),
         ("container.apparmor.security.beta.kubernetes.io/edge", False),
+        ("operator.1password.io/inject", False),
+        ("vault.security.bank-vaults.io/vault-addr", False),
+        ("oneagent.dynatrace.com/inject", False),
+        ("sidecar.jaegertracing.io/inject", False),
+        ("conjur.org/inject", False),
+        ("io.katacontainers.config.hypervisor.path", False),
+        ("io.kubernetes.cri-o.Devices", False),
+        ("aadpodidbinding", False),
     ],
 )
-def test_injectors_are_known_by_their_domain(name: str, stays: bool) -> None:
-    assert (name in granted_keys({name: "1"}, code=False)) is stays
-    assert name in granted_keys({name: "1"}, code=True)
+def test_only_allowed_domains_reach_pods(name: str, stays: bool) -> None:
+    given = Settings(standalone=False, pod_metadata_domains=("team.example.com",))
+    assert find_withheld({name: "1"}, "tenant", given) == (() if stays else (name,))
+    named = msgspec.structs.replace(given, code_namespaces=("tenant",))
+    assert not find_withheld({name: "1"}, "tenant", named)
+    own = msgspec.structs.replace(given, gateway_namespace_mode=True)
+    assert not find_withheld({name: "1"}, "tenant", own)

@@ -22,8 +22,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[None]:
-    """Show the end of the log of every running proxy below a failure."""
+    """Below a failure: of every running proxy, which tests used its process before, and the end of its log."""
     report = yield
     if report.failed:  # type: ignore[attr-defined]
-        report.sections += [(one.title, one.log_tail()) for one in LIVE]  # type: ignore[attr-defined]
+        shown = [(one.title, f"{one.past}\n{one.log_tail()}".lstrip()) for one in LIVE]
+        report.sections += shown  # type: ignore[attr-defined]
     return report

@@ -118,7 +118,7 @@ def test_credentials_never_show(tmp_path: Path, authority: Authority) -> None:
 
 
 def test_another_replica_is_followed_within_ten_seconds() -> None:
-    """A controller that is stopped answers no ping; the Service may lead to it once more before it leads to another one."""
+    """A stopped controller answers no ping; the Service may select it once more before it selects another one."""
     silence = limits.KEEPALIVE_TIME + limits.KEEPALIVE_TIMEOUT
     assert (
         silence + clients._BACKOFF_FIRST + clients._CONNECT_FIRST + 2 * clients._BACKOFF_FIRST < 10
@@ -130,7 +130,7 @@ def test_another_replica_is_followed_within_ten_seconds() -> None:
 def test_a_server_that_comes_back_has_its_proxies_soon(
     monkeypatch: pytest.MonkeyPatch, reached: bool
 ) -> None:
-    """While no server answers, waiting ends at two seconds; one that answers and refuses is asked less often."""
+    """While no server answers, the wait is at most 2 s; a server that answers and refuses gets fewer requests."""
     monkeypatch.undo()
     client = XdsClient("ipv4:127.0.0.1:1", lambda: pytest.fail("not read"), NODE, Taker())
     client._reached = reached

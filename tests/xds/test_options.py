@@ -1,4 +1,4 @@
-"""gRPC ignores an option whose name it does not know: every name that the sources use is held against gRPC's own list."""
+"""gRPC ignores unknown options: the test compares every name in the sources with gRPC's own list."""
 
 from __future__ import annotations
 

@@ -24,14 +24,14 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
     believed = believes(ex.settings, ex.down.peer.address, len(entries))
     if told and not believed:
         leave_out_forwarding(head)
-    if spoken and believed and (ex.settings.trusted_hops or ex.settings.n_trusted):
+    if spoken and believed and ex.settings.n_trusted:  # a hop count covers addresses only; it does not prove that a proxy sets the scheme
         ex.https = forwarded_https(base, head, ex.https)
     ex.client = client_address(ex.settings, ex.down.peer.address, entries, believed)
     return 0
 
 
 cdef bytes join_forwarded(const uint8_t *base, ef_head *head):
-    """x-forwarded-for as it came, all lines as one."""
+    """x-forwarded-for as received, all lines joined."""
     cdef bytes joined = b"", value
     cdef uint16_t i
     for i in range(head.n_spans):
@@ -46,7 +46,7 @@ cdef list split_forwarded(bytes joined):
 
 
 cdef bint forwarded_https(const uint8_t *base, ef_head *head, bint own) noexcept:
-    """What X-Forwarded-Proto of a trusted proxy says. A list, several lines, and what is neither http nor https say nothing: `own` stays."""
+    """X-Forwarded-Proto of a trusted proxy. A list, several lines, and values other than http and https are ignored: `own` stays."""
     cdef const ef_span *said = NULL
     cdef uint16_t i
     for i in range(head.n_spans):
@@ -66,7 +66,7 @@ cdef bint forwarded_https(const uint8_t *base, ef_head *head, bint own) noexcept
 cdef bint asks_https(Exchange ex, const uint8_t *base, ef_head *head) except -1:
     """The same before learn_client."""
     cdef HttpSettings settings = ex.settings
-    if settings.trusted_hops == 0 and settings.n_trusted == 0:
+    if settings.n_trusted == 0:
         return ex.https
     if not believes(settings, ex.down.peer.address, len(split_forwarded(join_forwarded(base, head)))):
         return ex.https

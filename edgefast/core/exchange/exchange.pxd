@@ -162,8 +162,8 @@ cdef class Exchange(RequestBody):
         bytes client            # the address to believe (EdgeProxy clientAddress)
         bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
         int64_t started         # us
-        HeaderOps own_ops       # what the rule's filters do to an answer of the proxy's own; None: nothing
-        bint https              # what its client speaks: the connection's, or as a trusted proxy says (x-forwarded-proto)
+        HeaderOps own_ops       # changes of the rule's filters to the proxy's own answers; None: none
+        bint https              # the client's scheme is https: the connection's, or that of a trusted proxy (x-forwarded-proto)
         bint overridden         # its answer is one in place of another
         bint struck             # a fault has had its chance
         bint secret_query       # a credential is in it
@@ -205,13 +205,14 @@ cdef class Mirror(UpstreamUser):
         Out head
         Out body                # what the mirror's connection has not been given yet
         Out trailers
-        size_t held             # bytes in `body`, and those that the connection has not sent
+        size_t held             # bytes in `body`, and bytes that the connection has not sent
         size_t borrowed         # of these, what counts in engine.copied
         bint unsized
         uint64_t announced
         bint takes_trailers
-        bint ended
+        bint ended              # all of the request is here
         bint head_sent
+        bint end_sent           # ... and the connection has been given all of it
         bint over
         unsigned method
         bytes source            # origin() of its exchange

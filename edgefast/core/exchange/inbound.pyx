@@ -13,7 +13,7 @@ cdef inline bytes type_line(bytes lines):
 
 
 cdef inline bytes first_lines(Engine engine, Exchange ex):
-    """Server and Date of an own answer, unless the rule's filters say otherwise. `ex` None: the message never became a request."""
+    """Server and Date of an own answer, unless the rule's filters change them. `ex` None: the message never became a request."""
     cdef bytes lines = engine.clock.server_and_date()
     return lines if ex is None or ex.own_ops is None else lines_but(lines, ex.own_ops.names)
 

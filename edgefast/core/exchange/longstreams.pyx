@@ -1,17 +1,33 @@
-# Long-lived streams: upgraded connections (WebSocket tunnels) from the moment they are asked for, and answers that last longer than STREAM_AFTER_MS
-# (server-sent events, downloads). Each holds a connection of its client's, and one of its backend's.
+# Long-lived streams: upgraded connections (WebSocket tunnels) from their request on, and answers that last longer than STREAM_AFTER_MS
+# (server-sent events, downloads). Each holds a connection of its client and one of its backend.
 #
-# In: exchanges that ask for a tunnel, or whose answer lasts. Out: places among the streams of the port (EdgeProxy spec.http.maxStreams, and
-# addressStreams of one client) and of the backend (streamShare); 503 for a tunnel without one. Where places run out the client with most
-# gives way to a client with fewer. How long an answer lasts is known only later: it is cut when a limit of the port is passed, or when
-# requests have waited for its connection for STREAM_PATIENCE_MS and streams hold more than their share. Must never refuse a tunnel while there are places.
+# In: exchanges with a tunnel or a long answer. Out: places among the streams of the port (EdgeProxy spec.http.maxStreams, and
+# addressStreams of one client) and of the backend (streamShare); 503 for a tunnel without a place. When all places are in use, a stream of the
+# client with most streams ends for a client with fewer. The length of an answer is known only later. So an answer ends when the port exceeds a
+# limit, or when requests of a client with at most half as many streams have waited for its connection for STREAM_PATIENCE_MS while streams hold
+# more than their share. Then a tunnel ends, an answer that its client does not read, or one that has paused for STREAM_PAUSE_MS. Must never: end an
+# answer in progress for such requests, or an answer of an unidentified client; refuse a tunnel while places are free.
 
 cdef class LongStreams(ClientShare):
     cdef int64_t quiet_since(self, object member) except -2:
-        return (<Exchange>member).quiet_since()
+        cdef Exchange ex = <Exchange>member
+        cdef int64_t since = ex.quiet_since()
+        if not self.cutting or ex.upgrade:
+            return since
+        if ex.slow is not None:
+            return ex.slow_at
+        return since if since <= ex.engine.wheel.now - STREAM_PAUSE_MS else -1
 
     cdef int make_way(self, object member) except -1:
         return (<Exchange>member).make_way()
+
+    cdef object first_to_cut(self, uint32_t least, int64_t now):
+        """`first`, for waiting requests."""
+        self.cutting = True
+        try:
+            return self.first(least, now)
+        finally:
+            self.cutting = False
 
 
 cdef uint32_t stream_places(Cluster cluster, uint32_t connections, HttpSettings settings) noexcept:
@@ -20,24 +36,31 @@ cdef uint32_t stream_places(Cluster cluster, uint32_t connections, HttpSettings 
 
 
 cdef bint begin_tunnel(Exchange ex) except -1:
-    """Places for a tunnel that is asked for. False: there are none."""
-    cdef PortTable port = ex.down.peer.port
+    """Reserve places for a requested tunnel. False: no place is free, and no stream was ended."""
     cdef Cluster cluster = ex.backend.cluster
     cdef HttpSettings settings = ex.settings
-    cdef LongStreams held = port.streams
+    cdef LongStreams of_port = ex.down.peer.port.streams
+    cdef LongStreams of_cluster = cluster.streams
     cdef bytes client = ex.origin()
     cdef int64_t now = ex.engine.wheel.now
     cdef uint32_t bound = <uint32_t>-1
-    if held is not None and (
-        (settings.address_streams and held.held(client) >= settings.address_streams) or not held.has_room(client, settings.max_streams, now)
-    ):
-        return False
-    held = cluster.streams
-    if held is not None:
+    cdef object first = of_port, second = of_cluster  # the stream to end for it; the LongStreams itself: a place is free
+    if of_port is not None:
+        if settings.address_streams and of_port.held(client) >= settings.address_streams:
+            return False
+        first = of_port.room_for(client, settings.max_streams, now)
+        if first is None:
+            return False
+    if of_cluster is not None and first not in of_cluster.owners:
         if ex.breaker is not None and ex.breaker.connections >= 0:
             bound = clipped(ex.breaker.connections)
-        if not held.has_room(client, stream_places(cluster, bound, settings), now):
+        second = of_cluster.room_for(client, stream_places(cluster, bound, settings), now)
+        if second is None:
             return False
+    if first is not of_port:
+        of_port.make_way(first)
+    if second is not of_cluster:
+        of_cluster.make_way(second)
     enter_streams(ex, client, cluster.protocol != SPEAKS_H2)
     return True
 
@@ -58,7 +81,7 @@ cdef int enter_streams(Exchange ex, bytes client, bint alone) except -1:
 
 
 cdef int leave_streams(Attempts ex) except -1:
-    """It has ended, or was no stream after all."""
+    """It has ended, or was not a long-lived stream."""
     cdef PortTable port = ex.down.peer.port
     cdef Cluster cluster = ex.backend.cluster
     ex.lasts = False
@@ -74,12 +97,12 @@ cdef int leave_streams(Attempts ex) except -1:
 
 
 cdef inline bint may_last(ef_head *head) noexcept:
-    """An answer that is not here at once."""
+    """An answer that is not complete at once."""
     return head.body != EF_BODY_NONE and (head.body != EF_BODY_LENGTH or head.content_length > STREAM_BYTES)
 
 
 cdef int begin_lasting(Attempts ex) except -1:
-    """Its answer has lasted for STREAM_AFTER_MS: it is a long-lived stream. Past a limit of the port one gives way."""
+    """Its answer has lasted for STREAM_AFTER_MS: it is a long-lived stream. Above a limit of the port one stream ends."""
     cdef HttpSettings settings = ex.settings
     cdef LongStreams held
     cdef int64_t now = ex.engine.wheel.now
@@ -100,30 +123,39 @@ cdef int begin_lasting(Attempts ex) except -1:
 
 
 cdef int cut_lasting(Cluster cluster) except -1:
-    """Users that have waited for a connection for too long get those of streams beyond their share. Returns how many were cut."""
+    """End streams above their share for users that have waited too long for a connection. The clients of these streams have at least twice
+    as many as the user's client. Returns how many were ended."""
     cdef LongStreams held = cluster.streams
     cdef int64_t now = cluster.engine.wheel.now
     cdef uint32_t bound = crowded_at(cluster)
+    cdef ClientPart part
     cdef UpstreamUser user
     cdef Line line
-    cdef int late = 0, cut = 0, looks = SHARE_TURNS
-    cdef uint32_t most = 0
+    cdef list late = []
+    cdef object crowd = None
+    cdef int cut = 0, looks = SHARE_TURNS
+    cdef uint32_t most = 0, own
     for line in cluster.pending.order:
         user = line.first()
         if now - user.waits_since >= STREAM_PATIENCE_MS:
-            late += 1
+            late.append(line.address)
             most = max(most, stream_places(cluster, bound, user.settings))
         looks -= 1
         if looks == 0:
             break
-    while cut < min(late, <int>SHARE_BURST) and held.count > most:
-        found = held.first(1, now)
-        if found is None:
-            found = held.first_unknown(now)
-        if found is None:
+    for address in late:
+        if cut == SHARE_BURST or held.count <= most:
             break
+        part = held.parts.get(address)  # clients without an address count as one client: their shares are unknown
+        own = part.count if part is not None else 0
+        found = held.first_to_cut(max(2 * own, own + 1), now)
+        if found is None:
+            continue
+        part = held.owners[found]
         held.make_way(found)
+        if crowd is None:
+            crowd = part.client
         cut += 1
-    if cut and held.ranks.top:  # its own requests are served after those of others
-        cluster.pending.most = cluster.pending.lines.get((<ClientPart>held.ranks.first()).client)
+    if cut:  # its own requests are served after those of others
+        cluster.pending.most = cluster.pending.lines.get(crowd)
     return cut

@@ -1,8 +1,8 @@
 # A mirrored request: the same head and body to another cluster, the answer read and dropped.
 #
-# In: what the exchange sends. Out: nothing that the client could notice. It has its own connection and its own deadline. While the mirror
+# In: what the exchange sends. Out: a copy, invisible to the client. It has its own connection and its own deadline. While the mirror
 # connects or does not read, the copy holds at most `mirrorBuffer` bytes, and all copies of a worker MIRROR_MEMORY beyond MIRROR_FREE each.
-# Whatever goes wrong ends the copy, is counted and logged by its reason, and never ends the request (HTTPRequestMirrorFilter).
+# Every failure ends the copy, is counted and logged by reason, and never ends the request (HTTPRequestMirrorFilter).
 
 cdef class Mirror(UpstreamUser):
     def __dealloc__(self):
@@ -53,7 +53,7 @@ cdef class Mirror(UpstreamUser):
     # --- memory ----------------------------------------------------------------------------------------------------
 
     cdef bint hold(self, size_t total) except -1:
-        """So many bytes more; False: there is no room for them, and the copy has ended."""
+        """Count more bytes; False: they exceed the limit, and the copy has ended."""
         cdef size_t held = self.held + total
         if held > self.settings.mirror_buffer:
             self.drop(MIRROR_BEHIND)
@@ -92,13 +92,14 @@ cdef class Mirror(UpstreamUser):
         if not self.head_sent:
             self.head_sent = True
             head = &self.head
+        self.end_sent = self.ended
         self.up.write(head, iov, n, total, self.ended, &self.trailers)
         if self.up is not None:
             self.holds(self.up.unsent())
         return 0
 
     cdef int write_kept(self) except -1:
-        """What waited for the connection, or for the mirror to read."""
+        """Send the bytes that waited for the connection, or for the mirror to read."""
         cdef iovec kept
         kept.iov_base = self.body.data
         kept.iov_len = self.body.size
@@ -108,13 +109,13 @@ cdef class Mirror(UpstreamUser):
 
     cdef int on_up_ready(self, Outbound up) except -1:
         self.up = up
-        up.begin(self, self.method, self.unsized, self.announced, None, self.takes_trailers)  # what asks for another protocol is not copied
+        up.begin(self, self.method, self.unsized, self.announced, None, self.takes_trailers)  # upgrade requests are not copied
         return self.write_kept()
 
     cdef int on_up_writable(self, bint writable) except -1:
         if not writable or self.up is None:
             return 0
-        if self.body.size or self.ended:
+        if not self.end_sent and (self.body.size or self.ended):
             return self.write_kept()
         self.holds(self.up.unsent())
         return 0
@@ -155,7 +156,7 @@ cdef class Mirror(UpstreamUser):
         return self.drop(MIRROR_REQUEST)
 
     cdef int drop(self, MirrorDrop why) except -1:
-        """The copy is given up."""
+        """Drop the copy."""
         if self.over:
             return 0
         self.engine.count(G_MIRRORS_DROPPED)

@@ -282,7 +282,7 @@ cdef class RequestBody(Attempts):
     # --- places that others need (upstream/clientshare.pyx) -----------------------------------------------------------
 
     cdef int64_t quiet_since(self) noexcept:
-        """ms of the wheel since which its client is what it waits for, or nothing has come over a long-lived stream; -1: neither."""
+        """ms of the wheel since which it waits for its client, or a long-lived stream is idle; -1: neither."""
         if self.finished:
             return -1
         if self.lasts:
@@ -294,7 +294,7 @@ cdef class RequestBody(Attempts):
         return -1
 
     cdef int make_way(self) except -1:
-        """End it: its place is another client's."""
+        """End it for another client."""
         if self.finished:
             return 0
         if self.lasts:

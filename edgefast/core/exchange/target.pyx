@@ -1,7 +1,7 @@
-# The path of a request: its one reading, by which it is matched, judged and forwarded.
+# The path of a request: one normal form for matching, authorization and forwarding.
 #
 # In: a scanned head, the port's settings (EdgeProxy spec.http). Out: a path in normal form in an ef_request, or an answer. Source:
-# csrc/path.h, docs/http1.md "Requests". Must never let a rule take a path that another rule has under another reading.
+# csrc/path.h, docs/http1.md "Requests". Must never: let a rule take a path that another rule matches without path parameters.
 
 cdef enum:
     PARAMETERS_KEEP = 0
@@ -70,8 +70,8 @@ cdef bint settle_path(
 
 
 cdef bint is_read_alike(Exchange ex, Routed *at, const ef_request *request, const ef_hit *hit) except -1:
-    """The rule of this hit also takes the path without its parameters, as servers read it that cut them off. Parameters in the rule's own
-    Exact or PathPrefix value are meant; a regular expression may take them by accident."""
+    """Tell whether the rule of this hit also takes the path without its parameters, because some servers remove them. Parameters in the
+    rule's own Exact or PathPrefix value are intended; a regular expression may match them by accident."""
     cdef Engine engine = ex.engine
     cdef size_t start = 0 if hit.kind == EF_PATH_REGEX else hit.prefix_len
     cdef ef_request bare = request[0]

@@ -67,7 +67,7 @@ cdef class Admittance:
         self.resume()
 
     def refuse_proof(self, job):
-        """It is not tried: other clients need the threads."""
+        """The password is not verified: other clients need the threads."""
         if self.ex is None or self.job is not job:
             return
         self.job = None

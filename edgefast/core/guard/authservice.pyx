@@ -13,7 +13,7 @@ cdef frozenset _NEVER_SET = frozenset((
     "host", "connection", "content-length", "content-type", "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer",
     "upgrade", "expect", "http2-settings", "via", "date", "server", "x-request-id", "x-forwarded-for", "x-forwarded-proto",
 ))
-# Lines of the proxy that every service is shown, and that a narrower key may name: they hold the client's address and scheme.
+# Headers of the proxy that every service gets, and that a narrower key may contain: the client's address and scheme.
 cdef frozenset _OWN_LINES = frozenset(("x-forwarded-for", "x-forwarded-proto", "x-edge-external-address", "x-edge-internal"))
 # Lines that repeat the method, Host and path, which are in every key.
 cdef frozenset _IN_EVERY_KEY = frozenset(("x-forwarded-method", "x-forwarded-host", "x-forwarded-uri"))
@@ -70,11 +70,11 @@ cdef class AuthService:
         free(self.current)
 
     cdef int narrow_key(self, key_headers) except -1:
-        """Take what tells questions apart. A name that no question has would be missing from the key: then nothing is cached."""
+        """Take the headers of the cache key. A header that no question has would be missing from the key: then nothing is cached."""
         low = [name.lower() for name in key_headers]
         own = [name for name in low if name in _OWN_LINES]
         other = [name for name in low if name not in _OWN_LINES and name not in _IN_EVERY_KEY]
-        # Every service is shown it, so every answer may be one user's.
+        # Every service gets it, so every answer may be for one user only.
         self.keys = names_but(("authorization", *other), _NEVER_SHOWN)
         self.own_keys = HeaderNames(dict.fromkeys(own))
         if len(self.keys.names) != len({"authorization", *other}):

@@ -1,9 +1,9 @@
 """Passwords: the threads of a worker on which slow hashes are made: bcrypt on one of Python's, $apr1$, which is a thousand times as quick, on one
 that never holds the interpreter (csrc/tls/hasher.h). A thread of the least priority that held it would hold up everybody.
 
-In: hashes, passwords. Out: whether they fit, by a call on the loop. Bounds: QUEUE jobs wait, of one client SHARE of them. Clients have turns, and when
-the queue is full the client with most jobs gives one up for a client with fewer, so that wrong guesses of a few addresses keep no other out. KNOWN
-pairs that were right are known by a keyed digest and wait for nothing. Must never: keep a password after its job, or tell one that is wrong sooner.
+In: hashes, passwords. Out: whether they match, by a call on the loop. Bounds: QUEUE jobs wait, SHARE of them of one client. Clients take turns. When
+the queue is full, the client with most jobs loses one for a client with fewer, so wrong guesses of a few addresses block no other client. KNOWN
+correct pairs are stored as a keyed digest and do not wait. Must never: keep a password after its job, or report a wrong one sooner.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Asker(Protocol):
         """The password is this user's, b"": it is wrong."""
 
     def refuse_proof(self, job: Job) -> None:
-        """The password is not tried: another client's is, or its thread cannot be had."""
+        """The password is not verified: another client has its turn, or no thread is available."""
 
 
 class Hasher(Protocol):
@@ -154,7 +154,7 @@ class Passwords:
         return self._make_hasher is not None and is_apr1(job.hashes[job.at])
 
     def _make_room(self, client: bytes) -> bool:
-        """Whether a job of the client with most has just given its place up for one of this client."""
+        """Tell whether a job of the client with most jobs was just dropped for one of this client."""
         for crowd, most in self._waiting.most_common():
             if most <= self._waiting[client] + 1:
                 return False
@@ -165,14 +165,14 @@ class Passwords:
         return False
 
     def _refuse(self, job: Job) -> None:
-        """It is not tried, and waits no more."""
+        """Drop the job without verifying its password."""
         self._forget(job)
         asker, job.asker = job.asker, None
         if asker is not None:
             self._loop.call_soon(asker.refuse_proof, job)
 
     def _forget(self, job: Job) -> None:
-        """It is over."""
+        """The job has ended."""
         job.password = b""
         self.count -= 1
         self._waiting[job.client] -= 1
@@ -180,7 +180,7 @@ class Passwords:
             del self._waiting[job.client]
 
     def _start(self, *, native: bool) -> None:
-        """Have the thread."""
+        """Take the thread."""
         if native and self._hasher is None:
             assert self._make_hasher is not None
             hasher = self._make_hasher()
@@ -192,7 +192,7 @@ class Passwords:
             self._thread = thread
 
     def _hand_out(self, *, native: bool) -> None:
-        """Give a thread what it tries next."""
+        """Give a thread its next job."""
         while not native and self._slow and self._begun < AHEAD:
             self._begun += 1
             self._jobs.append(self._slow.next())
@@ -209,7 +209,7 @@ class Passwords:
             self._hashing.append(job)
 
     def _go_on(self) -> None:
-        """The same when the native thread is free; what it cannot take is refused."""
+        """The same when the native thread is free; a job that it cannot take is refused."""
         while True:
             try:
                 return self._hand_out(native=True)
@@ -238,7 +238,7 @@ class Passwords:
 
     @staticmethod
     def _note(job: Job, *, right: bool) -> bool:
-        """Take what came of one hash; whether more hashes follow. A decoy lets no password in."""
+        """Take the result of one hash; returns whether more hashes follow. A decoy accepts no password."""
         job.right = right and bool(job.user) and job.hashes[job.at] is job.kept
         job.at += 1
         return not job.right and job.at < len(job.hashes)

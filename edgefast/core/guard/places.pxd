@@ -26,10 +26,19 @@ cdef class Places:
     cdef int strip(self, Admittance asker) except -1
 
 
+cdef enum:
+    COVERED_PARTS = 64          # of a query, or of a request's cookies
+
+
 cdef class PolicyPlaces:
     cdef:
-        dict counts             # (kind, name) of a place -> how many Places have it
-        Places whole            # all of them; None: to be made anew
+        dict headers            # name in lower case -> how many Places have it
+        dict cookies            # the same of names as written
+        dict params
 
     cdef int count(self, list places, int by) except -1
-    cdef Places all(self)
+    cdef bint any(self) noexcept
+    cdef int cover(self, Exchange ex, const Carrier *at) except -1
+    cdef Py_ssize_t cover_parts(
+        self, Exchange ex, const uint8_t *base, const uint8_t *text, size_t size, bytes sign, Py_ssize_t left
+    ) except -2

@@ -146,10 +146,13 @@ cdef class Places:
 
 
 cdef class PolicyPlaces:
-    """Where all policies of a table look for credentials: of a request that comes to no rule, logs show none of them."""
+    """All places where policies of a table read credentials: logs hide them for a request that reaches no rule.
+
+    All policies of all tenants share these names, so what a request costs here must not grow with their number: each line, cookie and
+    parameter is looked up once. Of a query or of cookies with more than COVERED_PARTS parts, the log shows nothing at all."""
 
     def __cinit__(self):
-        self.counts = {}
+        self.headers, self.cookies, self.params = {}, {}, {}
 
     cdef int count(self, list places, int by) except -1:
         """Add places of a policy (1), or take them away (-1); None: it has none."""
@@ -157,27 +160,63 @@ cdef class PolicyPlaces:
         if places is None:
             return 0
         for one in places:
-            named = [("header", name) for name, _, _ in one.headers] + [("cookie", name) for name in one.cookies]
-            for key in named + [("param", name) for name in one.params]:
-                count = self.counts.get(key, 0) + by
-                if count:
-                    self.counts[key] = count
-                else:
-                    del self.counts[key]
-                if count == 0 or (count == 1 and by == 1):
-                    self.whole = None
+            for name, _, _ in one.headers:
+                count_name(self.headers, name, by)
+            for name in one.cookies:
+                count_name(self.cookies, name, by)
+            for name in one.params:
+                count_name(self.params, name, by)
         return 0
 
-    cdef Places all(self):
-        if self.whole is None:
-            found = {"header": [], "cookie": [], "param": []}
-            for kind, name in self.counts:
-                found[kind].append(name.decode())
-            headers = tuple([(name, "") for name in found["header"]])
-            self.whole = Places(
-                ir.CredentialPlaces(headers=headers, cookies=tuple(found["cookie"]), params=tuple(found["param"]))
-            )
-        return self.whole
+    cdef bint any(self) noexcept:
+        return len(self.headers) + len(self.cookies) + len(self.params) > 0
+
+    cdef int cover(self, Exchange ex, const Carrier *at) except -1:
+        """No log line and no span shows what the request carries in one of these places."""
+        cdef const ef_span *span
+        cdef Py_ssize_t left = COVERED_PARTS
+        cdef uint32_t i
+        for i in range(at.n_spans):
+            span = &at.spans[i]
+            if self.headers and at.base[span.name_off:span.name_off + span.name_len].lower() in self.headers:
+                cover(ex, at.base, at.base + span.val_off, span.val_len)
+            elif self.cookies and _COOKIE.has(at.base + span.name_off, span.name_len):
+                left = self.cover_parts(ex, at.base, at.base + span.val_off, span.val_len, b";", left)
+        if self.params and at.query != NULL:
+            self.cover_parts(ex, at.base, at.query, at.query_len, b"&", COVERED_PARTS)
+        return 0
+
+    cdef Py_ssize_t cover_parts(
+        self, Exchange ex, const uint8_t *base, const uint8_t *text, size_t size, bytes sign, Py_ssize_t left
+    ) except -2:
+        """Cookies (";") or parameters ("&"). Returns how many more parts may be looked at; -1: there were too many, and all of it is covered."""
+        cdef bytes whole = text[:size], one, name, value
+        cdef bint query = sign == b"&"
+        cdef size_t begin = 0, n
+        if left >= 0:
+            left = max(left - 1 - whole.count(sign), <Py_ssize_t>-1)
+        if left < 0:
+            ex.secret_query |= query
+            cover(ex, base, text, size)
+            return left
+        for one in whole.split(sign):
+            name, _, value = one.partition(b"=")
+            if unquote_to_bytes(name) in self.params if query else name.strip(b" \t") in self.cookies:
+                ex.secret_query |= query
+                n = PyBytes_GET_SIZE(value if query else value.lstrip(b" \t"))
+                cover(ex, base, text + begin + PyBytes_GET_SIZE(one) - n, n)
+            begin += PyBytes_GET_SIZE(one) + 1
+        return left
+
+
+cdef int count_name(dict names, bytes name, int by) except -1:
+    """Add to the number of places that have it."""
+    count = names.get(name, 0) + by
+    if count:
+        names[name] = count
+    else:
+        del names[name]
+    return 0
 
 
 cdef int cover_credentials(Exchange ex, list places, const Carrier *at) except -1:
@@ -189,7 +228,7 @@ cdef int cover_credentials(Exchange ex, list places, const Carrier *at) except -
 
 
 cdef int cover_unrouted(Exchange ex) except -1:
-    """The same of a request that is answered before a guard is asked: what any policy of the table would take for a credential."""
+    """The same for a request that is answered before a guard: the credentials of any policy of the table."""
     cdef Carrier at
     cdef const uint8_t *target = ex.raw.data + ex.target_off
     cdef const uint8_t *mark = <const uint8_t *>memchr(target, c"?", ex.target_len)
@@ -201,8 +240,7 @@ cdef int cover_unrouted(Exchange ex) except -1:
     if mark != NULL:
         at.query = mark + 1
         at.query_len = ex.target_len - (mark + 1 - target)
-    ex.engine.tables.places.all().find(&at, ex)
-    return 0
+    return ex.engine.tables.places.cover(ex, &at)
 
 
 cdef Carrier carried_by(const Routed *routed, Exchange ex) noexcept:

@@ -39,7 +39,7 @@ cdef class Policy:
             elif spec.traffic is None:
                 raise ValueError(f"policy {self.name} says nothing")
         self.status = 500 if spec is None else spec.status
-        if spec is not None:  # rules that hold one that is gone answer 500, and still log nothing
+        if spec is not None:  # rules with a missing policy answer 500, and still log no credentials
             self.places = proof.all_places() if proof is not None else [Places(one) for one in spec.places] or None
         self.access = access
         self.proof = proof

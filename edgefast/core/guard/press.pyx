@@ -1,9 +1,9 @@
 # Encodings for answers of backends that have none (ir.Compression; encoding.py makes them).
 #
-# In: the request's Accept-Encoding, the head and the bytes of an answer. Out: the same, encoded, at most a small read of it (READ_SMALL) before it is
-# others' turn; what comes without a length goes on as it comes. What a client must be able to tell apart is said: Content-Encoding, Vary, an ETag that
-# is weak; a 304 says the same of the answer that its client has. Of a worker PRESSES answers are encoded at one time, whose memory that bounds; others go on as they are. Must never encode what is a part of
-# something (206), what its server wants left alone (no-transform), or what has an encoding; nor end an answer whose backend has not ended it.
+# In: the request's Accept-Encoding, the head and the bytes of an answer. Out: the same, encoded, at most a small read (READ_SMALL) per turn; an answer
+# without a length is forwarded as it comes. The answer gets Content-Encoding, Vary and a weak ETag; a 304 gets the same fields as the client's stored
+# answer. A worker encodes PRESSES answers at a time, which bounds memory; it forwards others unchanged. Must never: encode a partial answer (206),
+# one with no-transform, or one with an encoding; end an answer that its backend has not ended.
 
 cdef uint32_t HASH_ACCEPT_ENCODING = ef_name_hash(<const uint8_t *>b"accept-encoding", 15)
 cdef uint32_t HASH_CONTENT_ENCODING = ef_name_hash(<const uint8_t *>b"content-encoding", 16)
@@ -52,8 +52,8 @@ cdef bytes list_of(const uint8_t *base, const ef_head *head, uint32_t hashed, by
 
 
 cdef bint was_encoded(Exchange ex, tuple encodings, bytes etag):
-    """The client's stored answer with this strong ETag was encoded: its ETag is weak there. A client that does not say gets what its
-    Accept-Encoding gives."""
+    """The client's stored answer with this strong ETag was encoded: its ETag is weak there. Without If-None-Match, Accept-Encoding
+    decides."""
     if ex.validators is not None and etag in ex.validators:
         return b"W/" + etag in ex.validators
     return ex.accepts is not None and bool(choose_encoding(ex.accepts.decode("latin-1"), encodings))
@@ -107,7 +107,7 @@ cdef class Compression:
                 gone.append(i)
             elif span.id == EF_H_CONTENT_LENGTH or base[span.name_off:span.name_off + span.name_len].lower() in _OF_BYTES:
                 gone.append(i)
-        if not is_plain_type(kind) if kind is not None else not unchanged:  # a 304 says no type (RFC 9110 15.4.5)
+        if not is_plain_type(kind) if kind is not None else not unchanged:  # a 304 has no content type (RFC 9110 15.4.5)
             return None
         press = Press.__new__(Press)
         press.lines = b"" if b"accept-encoding" in vary or b"*" in vary else b"vary: Accept-Encoding\r\n"

@@ -26,7 +26,7 @@ cdef class Proof:
         raise NotImplementedError
 
     cdef list all_places(self):
-        """Where requests carry what they prove themselves by: no log line and no span shows it."""
+        """Where requests carry their credentials: no log line and no span shows these."""
         return [self.places]
 
     cdef Proven accept(self, Admittance asker, bytes user) except *:
@@ -106,7 +106,7 @@ cdef class Passwords(Proof):
         user, _, password = pair.partition(b":")
         kept = self.users.get(user)
         if self.decoys and not (kept is not None and is_quick(kept) and verify(kept, password)):
-            if kept is not None and is_quick(kept):  # a wrong one: it takes the time of the other hashes
+            if kept is not None and is_quick(kept):  # a wrong password: it takes the time of the other hashes too
                 kept = None
             proof = self.engine.passwords.digest(kept or self.decoys[0], pair)
             if kept is not None and self.engine.passwords.knows(proof):

@@ -59,7 +59,7 @@ class Lane(Generic[_Any]):
         return job
 
     def remove(self, job: _Any) -> bool:
-        """Take this one; False: it does not wait here."""
+        """Remove this job; False: it does not wait here."""
         jobs = self._clients.get(job.client)
         if jobs is None or job not in jobs:
             return False

@@ -1,5 +1,5 @@
-# Places of connections: how many a port may have, and whose they are.
+# Places of connections: the limit of a port, and how many each client has.
 
 cdef class ConnectionShare(ClientShare):    # members: Connection
     cdef:
-        bint busy               # also those with a request whose client is waited for
+        bint busy               # also connections with a request that waits for its client

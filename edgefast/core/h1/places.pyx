@@ -1,12 +1,13 @@
 # Places of a port's connections (EdgeProxy spec.http.maxConnections), which client addresses share.
 #
-# In: connections that open and end. Out: whether one more has a place. Each port has its own places. When all are in use, the quiet connection of the
-# client with most is closed for a client with fewer: first connections without a request, then, of a client with many, those whose
-# request waits for that client. Who holds what is written down when places run out for the first time, and forgotten when most are free again:
-# before that a connection costs two additions. Must never close a connection that waits for its backend.
+# In: connections that open and end. Out: whether one more has a place. Each port has its own places. When all are in use, an idle connection of the
+# client with most connections is closed for a client with fewer: first connections without a request; then, if the client has many, connections
+# with a request that waits for that client, or with an unread end of an answer. A closing connection counts as idle when its client has
+# read nothing for PLACE_GRACE_MS. The share of each client is recorded from the first time that places run out until most are free again:
+# before that a connection costs two additions. Must never: close a connection that waits for its backend.
 
 cdef bytes client_key_of(HttpSettings settings, bytes address):
-    """The client that an address stands for (IPv6: the /64). None: a trusted proxy, which may speak for many, or no address."""
+    """The client of an address (IPv6: the /64). None: a trusted proxy, which may send requests of many clients, or no address."""
     cdef uint8_t host[INET_SIZE]
     if not inet_read_bytes(address, host) or (settings.n_trusted == 0 and settings.trusted_hops > 0) or is_trusted(settings, address):
         return None
@@ -14,7 +15,7 @@ cdef bytes client_key_of(HttpSettings settings, bytes address):
 
 
 cdef bint take_place(Engine engine, PortTable port, Peer peer, Connection connection) except -1:
-    """A place for one more connection. False: there is none."""
+    """Reserve a place for one more connection. False: no place is free."""
     cdef uint32_t most = <uint32_t>port.settings.max_connections
     cdef ConnectionShare places
     cdef object found
@@ -22,7 +23,7 @@ cdef bint take_place(Engine engine, PortTable port, Peer peer, Connection connec
         found = connection_to_close(engine, port, client_key_of(port.settings, peer.address))
         if found is None:
             return False
-        places = port.places  # which may be forgotten by that
+        places = port.places  # that call may delete it
         places.make_way(found)
         if port.open >= most:  # the setting was larger before
             return False
@@ -34,7 +35,7 @@ cdef bint take_place(Engine engine, PortTable port, Peer peer, Connection connec
 
 
 cdef int give_up_place(Peer peer, Connection connection) except -1:
-    """It has ended, or ends for another one."""
+    """The connection has ended, or ends for another one."""
     cdef PortTable port = peer.port
     if not peer.placed:
         return 0
@@ -48,7 +49,7 @@ cdef int give_up_place(Peer peer, Connection connection) except -1:
 
 
 cdef int change_client(Peer peer, Connection connection) except -1:
-    """The PROXY protocol has said who it is."""
+    """The PROXY protocol header has set the client address."""
     cdef ConnectionShare places = peer.port.places
     if places is not None and places.leave(connection):
         places.enter(client_key_of(peer.port.settings, peer.address), connection)
@@ -56,7 +57,7 @@ cdef int change_client(Peer peer, Connection connection) except -1:
 
 
 cdef object connection_to_close(Engine engine, PortTable port, bytes client):
-    """The connection that gives way to one more of this client; None: there is none."""
+    """The connection to close for a new one of this client; None: no connection may be closed."""
     cdef ConnectionShare places = port.places
     cdef int64_t now = engine.wheel.now
     cdef uint32_t held
@@ -76,7 +77,7 @@ cdef object connection_to_close(Engine engine, PortTable port, bytes client):
 
 
 cdef Py_ssize_t places_left(Engine engine, PortTable port, const uint8_t *host, Py_ssize_t opening) except -1:
-    """How many more of this address may open beside so many that are opening; those that others would leave to it included."""
+    """How many more connections of this address may open, beside `opening` ones; includes places that other clients would lose to it."""
     cdef Py_ssize_t left = <Py_ssize_t>port.settings.max_connections - <Py_ssize_t>port.open - opening
     cdef bytes client
     cdef Ranked most
@@ -90,7 +91,7 @@ cdef Py_ssize_t places_left(Engine engine, PortTable port, const uint8_t *host, 
 
 
 cdef ConnectionShare find_places(Engine engine, PortTable port):
-    """Who holds the places of a port."""
+    """The connections of a port by client."""
     cdef ConnectionShare places = ConnectionShare.__new__(ConnectionShare)
     cdef Session session
     cdef Peer peer
@@ -104,6 +105,8 @@ cdef ConnectionShare find_places(Engine engine, PortTable port):
 cdef class ConnectionShare(ClientShare):
     cdef int64_t quiet_since(self, object member) except -2:
         cdef Connection connection = <Connection>member
+        if connection.state == WIRE_CLOSING:  # the rest of its last answer is being sent
+            return connection.took_at if self.busy or connection.took_at <= connection.reactor.wheel.now - PLACE_GRACE_MS else -1
         return connection.session.quiet_since(self.busy) if connection.state == WIRE_OPEN else -1
 
     cdef int make_way(self, object member) except -1:

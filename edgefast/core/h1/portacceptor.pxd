@@ -7,3 +7,8 @@ cdef class PortAcceptor(Acceptor):
         bint retired            # ... is served under another rule now
 
     cpdef int retire(self) except -1
+
+
+# The remaining time of a connection after the TLS rule of its port has changed.
+cdef class Leaving(Timer):
+    cdef Session session        # they refer to each other until the connection is lost

@@ -10,35 +10,39 @@ cdef class PortAcceptor(Acceptor):
 
     cpdef int retire(self) except -1:
         """Stop, for good: the port is served under another rule. Connections made under this one, and handshakes under way, end with the
-        answer that is under way; those of HTTP/2 get GOAWAY. What is left after HttpSettings.tls_drain is reset."""
+        answer that is under way; those of HTTP/2 get GOAWAY. Connections that are open after HttpSettings.tls_drain are reset."""
         self.retired = True
         self.stop()
-        self.engine.release_idle(self.port)
-        return end_outdated_later(self.engine, self.port)
+        return self.engine.release_idle(self.port, True)
 
 
-cdef int64_t leave_by(Engine engine, PortTable port) noexcept:
-    """When a connection that begins to be outdated now has to be gone."""
-    return engine.wheel.now + (port.settings.tls_drain if port.settings is not None else 0)
+cdef class Leaving(Timer):
+    cdef int on_deadline(self, int64_t now) except -1:
+        return self.session.stop(True)
 
 
-cdef int end_outdated_later(Engine engine, PortTable port) except -1:
-    engine.loop.call_later((leave_by(engine, port) - engine.wheel.now) / 1000, end_outdated, engine)
+cdef int leave_later(Engine engine, PortTable port, Session session) except -1:
+    """Reset a connection of an earlier TLS rule after the port's tls_drain. A further change of the rule does not extend the time."""
+    cdef Leaving leaving
+    if session.leaving is not None:
+        return 0
+    session.leaving = leaving = Leaving.__new__(Leaving)
+    leaving.session = session
+    return engine.wheel.arm(leaving, engine.wheel.now + (port.settings.tls_drain if port.settings is not None else 0))
+
+
+cdef int pass_leaving(Session first, Session second) except -1:
+    """Another session serves the connection from now on; its deadline stays."""
+    if first.leaving is not None:
+        (<Leaving>first.leaving).session = second
+        second.leaving, first.leaving = first.leaving, None
     return 0
 
 
-def end_outdated(Engine engine):
-    """Reset connections that have had their time under a rule that is no more."""
-    cdef Session session
-    cdef int64_t now, first = 0
-    engine.wheel.refresh()
-    now = engine.wheel.now
-    for session in list(engine.connections):
-        if session.leave_by == 0:
-            continue
-        if session.leave_by <= now:
-            session.stop(True)
-        elif first == 0 or session.leave_by < first:
-            first = session.leave_by
-    if first and not engine.closing:
-        engine.loop.call_later((first - now) / 1000, end_outdated, engine)
+cdef int forget_connection(Engine engine, Session session) except -1:
+    """A client's connection is lost."""
+    engine.connections.discard(session)
+    if session.leaving is not None:
+        engine.wheel.disarm(session.leaving)
+        session.leaving = None
+    return 0

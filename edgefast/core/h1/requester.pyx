@@ -23,12 +23,15 @@ cdef class H1Requester(Outbound):
         cdef int k = 0, i
         cdef size_t sum = total, whole = 0
         cdef bint chunked = self.unsized
-        if not chunked and not self.tunnel:
-            if total > self.owed or (end and total < self.owed):
+        if not self.tunnel:
+            if (self.request_done and total) or (not chunked and (total > self.owed or (end and total < self.owed))):
                 # the backend would take what the next request begins with for a body, or the other way round
-                _log.error("a request's body is not as long as its head says: its connection is closed")
+                _log.error("request body does not match the length in its head, or continues after its end; closing its connection")
                 return self.connection.shut(True)
-            self.owed -= total
+            if self.request_done:
+                return 0
+            if not chunked:
+                self.owed -= total
         if head != NULL:
             whole = head.size
             self.end_head(head)

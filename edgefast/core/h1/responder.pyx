@@ -187,6 +187,8 @@ cdef class H1Responder(Inbound):
         cdef int64_t patience = self.port.settings.head_timeout
         if self.exchange is not None:
             return (<Exchange>self.exchange).quiet_since() if busy else -1
+        if connection.unsent():  # the end of an answer
+            return connection.took_at if busy else -1
         if self.state == D_DISCARD:
             patience = LINGER_MS
         elif self.state == D_HEAD and (<H1Server>self).requests and not connection.pending.len:
@@ -195,10 +197,13 @@ cdef class H1Responder(Inbound):
 
     cdef int make_way(self) except -1:
         cdef Exchange ex = self.exchange
+        cdef Connection connection = self.connection
         self.engine.count(G_CONNECTIONS_GAVE_WAY)
-        give_up_place(self.peer, self.connection)
+        give_up_place(self.peer, connection)
         self.closing = True
-        return ex.make_way() if ex is not None else self.connection.shut(self.connection.out.len > 0)
+        if ex is not None and not connection.closed:
+            return ex.make_way()
+        return connection.shut(connection.closed or connection.unsent() > 0)
 
     cdef int linger(self) except -1:
         """No more answers: tell the client, read and drop what it still sends for a moment, then close. A close while bytes

@@ -1,7 +1,7 @@
 # The client side of HTTP/1.1: request bytes in, one Exchange at a time out, its answer back in order.
 #
 # Reads go through the worker's one buffer; only an incomplete head or early requests are copied. A fault in framing is answered once, with
-# `connection: close`, and nothing after it is read (docs/http1.md). Bodies are passed on as they come; reading stops when the other side is full.
+# `connection: close`, and nothing after it is read (docs/http1.md). Bodies are streamed; reading stops when the other side does not read.
 
 cdef const char *DISAGREE = "the two parsers disagree about this message"
 
@@ -302,7 +302,7 @@ cdef class H1Server(H1Responder):
 
     cdef int on_lost(self) except -1:
         cdef Exchange ex = self.exchange
-        self.engine.connections.discard(self)
+        forget_connection(self.engine, self)
         give_up_place(self.peer, self.connection)
         self.engine.count_down(G_CONNECTIONS_ACTIVE)
         if ex is not None:
@@ -340,11 +340,13 @@ cdef class H1Server(H1Responder):
             return self.connection.go_on()
         return self.connection.resume()
 
-    cdef int retire(self, object port) except -1:
-        if port is not None and self.port is not port:
-            return 0
+    cdef int retire(self, object port, bint outdated) except -1:
         if port is not None:
-            self.closing, self.leave_by = True, leave_by(self.engine, self.port)
+            if self.port is not port:
+                return 0
+            self.closing = True
+        if outdated:
+            leave_later(self.engine, self.port, self)
         if self.exchange is None and self.state == D_HEAD and not self.connection.pending.len and not self.connection.closed:
             self.connection.disarm()
             self.connection.arm(IDLE_GRACE_MS)

@@ -165,8 +165,8 @@ cdef class H2Responder(Inbound):
         self.reads_until = self.engine.wheel.now + BODY_PATIENCE_MS
 
     cdef void await_end(self, int64_t wait) noexcept:
-        """END_STREAM is out and the client's half is still open: the client has `wait` ms to end it. Clients that are reset at once drop
-        what came just before: curl 7.88 an early answer, browsers a WebSocket's close frame (RFC 8441 5)."""
+        """END_STREAM is sent and the client's half is still open: the client has `wait` ms to end it. After an immediate reset clients drop
+        the last frames: curl 7.88 an early answer, browsers a WebSocket's close frame (RFC 8441 5)."""
         cdef H2Server session = self.session
         self.end_by = self.engine.wheel.now + wait
         if not session.look_at or session.look_at > self.end_by:
@@ -269,7 +269,7 @@ cdef class H2Responder(Inbound):
         return self.reset(h2_code_of(why))
 
     cdef int done(self, Exchange ex) except -1:
-        """The rest of the request's body is dropped; RST_STREAM(NO_ERROR) follows END_STREAM after H2_EARLY_MS."""
+        """Drop the rest of the request's body; RST_STREAM(NO_ERROR) follows END_STREAM after H2_EARLY_MS."""
         if self.exchange is not ex:
             return 0
         self.exchange = None

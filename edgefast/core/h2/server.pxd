@@ -10,7 +10,7 @@ cdef class H2Responder(Inbound):
         size_t counted          # bytes of memory that the session and the engine know of
         size_t unconsumed       # bytes of the request's body that the client's window is not told of yet
         int64_t reads_until     # ms; what the client has taken of the queue, or of an end, is enough until then (answerRate)
-        int64_t end_by          # ms; the last of the answer is out, and its client ends its half until then; 0: not so
+        int64_t end_by          # ms; the answer is sent, and the client must end its half before this time; 0: no deadline
         size_t dropped          # bytes of the request's body that came after the exchange had ended
         int64_t left            # body bytes still to come; -1: nobody knows
         bytes key               # Sec-WebSocket-Key of a tunnel; None: no tunnel asked for

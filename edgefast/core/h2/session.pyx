@@ -281,7 +281,7 @@ cdef class H2Server(H2Frames):
         return self.connection.shut(True)
 
     cdef int on_lost(self) except -1:
-        self.engine.connections.discard(self)
+        forget_connection(self.engine, self)
         give_up_place(self.peer, self.connection)
         self.engine.count_down(G_CONNECTIONS_ACTIVE)
         self.let_streams_go()
@@ -293,11 +293,11 @@ cdef class H2Server(H2Frames):
         self.touched = self.woken = None
         return self.engine.trim.fell(&self.engine.trim.connections, len(self.engine.connections))
 
-    cdef int retire(self, object port) except -1:
+    cdef int retire(self, object port, bint outdated) except -1:
         if self.connection.closed or self.discarding or (port is not None and self.port is not port):
             return 0
-        if port is not None:
-            self.leave_by = leave_by(self.engine, self.port)
+        if outdated:
+            leave_later(self.engine, self.port, self)
         return self.shutdown()
 
     cdef int stop(self, bint abort) except -1:
@@ -313,6 +313,12 @@ cdef class H2Server(H2Frames):
         cdef int64_t since, last = 0
         if self.busy:
             return -1
+        if self.connection.unsent():  # answers, or their ends
+            if not busy:
+                return -1
+            last = self.connection.took_at
+            if not self.streams:
+                return last
         if self.discarding:
             return max(self.connection.deadline - LINGER_MS, <int64_t>0)
         if not self.streams:
@@ -331,7 +337,7 @@ cdef class H2Server(H2Frames):
         self.engine.count(G_CONNECTIONS_GAVE_WAY)
         give_up_place(self.peer, connection)
         self.terminate(NGHTTP2_ENHANCE_YOUR_CALM if self.streams else NGHTTP2_NO_ERROR)
-        return connection.shut(connection.out.len > 0)
+        return connection.shut(connection.closed or connection.unsent() > 0)
 
     # --- time ------------------------------------------------------------------------------------------------------
 

@@ -59,8 +59,8 @@ cdef bint h2_takes(H2Server session, int64_t now) except -1:
 
 
 cdef int h2_look_at_streams(H2Server session, int64_t now) except -1:
-    """Resets streams that only their client could end: complete answers that it does not read, and requests and tunnels whose answer ended
-    before them."""
+    """Resets streams that only their client could end: complete answers that it does not read, and requests and tunnels that continue
+    after their answer."""
     cdef H2Stream stream
     for stream in list(session.streams.values()):
         if stream.end_by:

@@ -30,7 +30,7 @@ cdef int h2_take_over(H1Server first) except -1:
     cdef Engine engine = first.engine
     cdef H2Server session = H2Server.__new__(H2Server, engine, first.port, first.peer)
     engine.connections.discard(first)
-    session.leave_by = first.leave_by
+    pass_leaving(first, session)
     if first in engine.old:
         engine.old.discard(first)
         engine.old.add(session)

@@ -128,8 +128,8 @@ cdef int write_spans(
 
 
 cdef bytes dress_own(Exchange ex, bytes lines):
-    """Lines of an own answer as the ResponseHeaderModifier filters of its rule leave them: those of a redirect, a 429, a 503 too. Lines of
-    CORS stay, as on answers of backends. A content type comes first (Inbound.answer); in gRPC's answers it is gRPC's own."""
+    """Apply the ResponseHeaderModifier filters of the rule to the headers of an own answer (a redirect, a 429, a 503). CORS headers
+    stay, as on answers of backends. The content type comes first (Inbound.answer); gRPC answers keep the content type of gRPC."""
     cdef HeaderOps ops = ex.backend.response_ops if ex.backend is not None else ex.rule.response_ops if ex.rule is not None else None
     cdef bytes cors = b"", behind = b"", added
     cdef list first, rest
@@ -141,6 +141,6 @@ cdef bytes dress_own(Exchange ex, bytes lines):
         lines, _, behind = lines.partition(cors)
     added = lines_but(ops.append, _GRPC_OWN) if ex.grpc else ops.append
     rest = lines_but(lines + behind, ops.names).splitlines(True) + added.splitlines(True)
-    first = [line for line in rest if line[:13].lower() == b"content-type:"]  # of several the last
+    first = [line for line in rest if line[:13].lower() == b"content-type:"]  # the last of several
     rest = [line for line in rest if line[:13].lower() != b"content-type:"]
     return b"".join([b"content-type:" + line[13:] for line in first[max(len(first) - 1, 0):]] + rest) + cors

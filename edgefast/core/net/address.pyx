@@ -41,8 +41,8 @@ cdef int socket_name(bytes host, int port, SocketName *out) except -1:
     return 0
 
 
-# Own ports: a backend there would let a tenant read the admin interface, or have requests go round. Only a port that is one of them costs
-# more than a look into a set.
+# Own ports: a backend there would let a tenant read the admin interface, or create a request loop. Only connections to such a port cost
+# more than a set lookup.
 
 cdef enum:
     OWN_UDP = 1 << 16
@@ -65,7 +65,7 @@ cdef bint leads_here(object ports, const SocketName *to, bint udp) except -1:
     fd = socket(to.address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)
     if fd < 0:
         return True
-    try:  # nothing is sent: the kernel chooses the address to send from, of a place on this machine that place
+    try:  # nothing is sent: the kernel chooses the source address; for an address of this machine it is the same address
         if connect(fd, <const sockaddr *>&to.address, to.length) < 0 or getsockname(fd, <sockaddr *>&name, &length) < 0:
             return True
     finally:
@@ -75,7 +75,7 @@ cdef bint leads_here(object ports, const SocketName *to, bint udp) except -1:
 
 
 cdef bint is_here(const NetAddress *there) noexcept:
-    """Loopback, or no address at all, which the kernel takes for loopback."""
+    """Loopback, or the unspecified address, which the kernel treats as loopback."""
     cdef int i
     for i in range(10):
         if there.host[i]:

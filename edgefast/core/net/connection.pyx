@@ -201,9 +201,12 @@ cdef class Connection(Outgoing):
     cdef int on_writable(self) except -1:
         cdef iovec iov
         cdef ssize_t sent
+        cdef size_t before = self.unsent()
         iov.iov_base = self.out.data + self.out.at
         iov.iov_len = self.out.len
         sent = self.put(&iov, 1 if self.out.len else 0, self.out.len)
+        if sent > 0 or self.unsent() < before:
+            self.took_at = self.reactor.wheel.now
         if sent < 0:
             return 0
         queue_take(&self.out, sent)

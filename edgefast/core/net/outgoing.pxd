@@ -24,6 +24,7 @@ cdef class Outgoing(Watched):
         bint fin_sent
         bint end_follows        # behind what is sent next, in the same callback: both go in one segment
         ByteQueue out           # bytes not sent
+        int64_t took_at         # ms of the wheel: since then the peer has read none of the unsent bytes
         size_t unsent_before    # when it was looked at last whether the peer takes anything
         int stalls              # looks without progress
 

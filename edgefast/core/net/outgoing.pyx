@@ -22,6 +22,7 @@ cdef class Outgoing(Watched):
             sent = self.put(iov, n, total)
             if sent == <ssize_t>total and self.unsent() == 0:
                 return 0
+            self.took_at = self.reactor.wheel.now
             if sent == <ssize_t>total and self.wire.last:  # held for the end; should that not come, it goes at the end of the turn
                 return self.reactor.mark(self)
             if sent == WIRE_LOST:

@@ -1,4 +1,4 @@
-# Who may say who a client is.
+# Peers that are trusted to set the client address.
 
 cdef class PreambleSenders:
     cdef:

@@ -9,7 +9,7 @@ cdef enum:
     PREAMBLE_ABSENT = -2
 
 cdef class PreambleSenders:
-    """Whose preamble is believed: addresses of load balancers, as the socket says them."""
+    """Trusted senders of a preamble: addresses of load balancers, as seen on the socket."""
     def __cinit__(self, cidrs):
         self.ranges = inet_ranges(cidrs)
         self.n = <int>len(cidrs)
@@ -33,7 +33,7 @@ cdef class PreambleSenders:
 
 
 cdef bint is_preamble_refused(object length, int mode, bint trusted) except -1:
-    """Whether the connection is closed. mode: 1 optional, 2 required. Of a sender that is not trusted no preamble is taken, even a good one."""
+    """Whether the connection is closed. mode: 1 optional, 2 required. A preamble of an untrusted sender is refused, even a valid one."""
     if length == PREAMBLE_ABSENT:
         return mode == 2
     return length == PREAMBLE_BAD or not trusted and (mode == 2 or length != PREAMBLE_MORE)

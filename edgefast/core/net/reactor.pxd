@@ -57,7 +57,7 @@ cdef class Reactor:
         bint in_turn
         int64_t moment          # us; when this event began to be handled. 0: nobody has asked yet; -1: no event is
         bint closing
-        object own_ports        # frozenset of ports (of UDP: + OWN_UDP) at which this proxy itself listens; None: backends may be there
+        object own_ports        # frozenset of ports (of UDP: + OWN_UDP) on which this proxy itself listens; None: backends may use them
         bint flush_due          # on_flush is queued in the loop
         ReadBuffer buffer       # every read goes here; valid during one callback
         bint attached           # to the loop

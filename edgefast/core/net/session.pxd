@@ -3,7 +3,7 @@
 cdef class Session:
     cdef:
         Connection connection   # None until it is made; it stays when it is lost
-        int64_t leave_by        # ms of the wheel: it is reset then, whatever is in flight; 0: it stays
+        Timer leaving           # resets the connection when it expires, with any request in flight; None: no deadline
 
     cdef int on_open(self) except -1
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1
@@ -16,7 +16,7 @@ cdef class Session:
     cdef int on_turn_end(self) except -1
     cdef int on_lost(self) except -1
     cdef int on_deadline(self, int64_t now) except -1
-    cdef int retire(self, object port) except -1
+    cdef int retire(self, object port, bint outdated) except -1
     cdef int stop(self, bint abort) except -1
     cdef int64_t quiet_since(self, bint busy) except -2
     cdef int make_way(self) except -1

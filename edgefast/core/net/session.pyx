@@ -49,8 +49,9 @@ cdef class Session:
         """The deadline that was armed for the connection has passed, and it is open."""
         return 0
 
-    cdef int retire(self, object port) except -1:
-        """End after a short while if nothing is in flight and nothing comes; with a port, only if it is that one's."""
+    cdef int retire(self, object port, bint outdated) except -1:
+        """End after a short time if no request is in flight and none comes; with a port, only a connection of that port. `outdated`: the TLS
+        rule of the port has changed, so the connection is reset after HttpSettings.tls_drain."""
         return 0
 
     cdef int stop(self, bint abort) except -1:
@@ -58,9 +59,9 @@ cdef class Session:
         return self.connection.shut(abort)
 
     cdef int64_t quiet_since(self, bint busy) except -2:
-        """ms of the wheel since which nothing is in flight, or, if `busy`, since which what is in flight waits for the client; -1: neither."""
+        """ms of the wheel since which no request is in flight, or, if `busy`, since which the request waits for the client; -1: neither."""
         return -1
 
     cdef int make_way(self) except -1:
-        """End, and give up the place at once: another client needs it."""
+        """End, and release the place at once: another client needs it."""
         raise NotImplementedError

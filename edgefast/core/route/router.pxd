@@ -51,8 +51,8 @@ cdef class PortTable:
         ListenerTable any
         bint proxy_protocol
         uint32_t open           # connections that have a place (h1/places.pyx)
-        ConnectionShare places  # whose they are; None: places have not run out
-        LongStreams streams     # its long-lived streams; None: there are none
+        ConnectionShare places  # by client; None: places have not run out
+        LongStreams streams     # its long-lived streams; None: no stream is open
         bint log_off            # no listener of the port writes an access log
         bint log_wants_request, log_wants_answer, log_wants_address, log_wants_upstream  # what some listener's lines need besides
         bint traces             # some listener does

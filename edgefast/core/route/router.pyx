@@ -187,7 +187,7 @@ cdef class PortTable:
             self.settings = (<ListenerTable>listeners[0]).settings
             self.proxy_protocol = self.settings.proxy_protocol != 0
         else:
-            self.engine.release_idle(self)
+            self.engine.release_idle(self, False)
 
     # A request to one of many hosts meets nothing in a cache: map slot, Host, blob and Rule are one miss after the other. So each is
     # asked for while the parsers are still at work on the request (measured: about 0.2 us a miss on a virtual machine).

@@ -43,8 +43,8 @@ cdef class HttpSettings:
         int n_trusted
         bint rate_limit_headers, retry_after
         int proxy_protocol      # 0 off, 1 optional, 2 required
-        PreambleSenders senders # whose is believed
-        int64_t tls_drain       # ms that connections of an earlier TLS rule have left
+        PreambleSenders senders # trusted peers
+        int64_t tls_drain       # ms until connections of an earlier TLS rule are reset
 
 
 cdef class Redirect:

@@ -311,7 +311,7 @@ cdef class Tables:
                 moved.append(port)  # its listeners have other addresses now
             port.arrange(by_port.get(key, []), self.engine.stream_tables.hostnames(key))
         for port in moved:
-            self.engine.release_idle(port)
+            self.engine.release_idle(port, False)
 
     cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL:
         if offset > self.arena_size or length > self.arena_size - offset:

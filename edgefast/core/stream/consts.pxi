@@ -6,7 +6,8 @@ cdef enum:
     STREAM_LOOK_MS = 50  # until it is looked again: whether a name has got addresses, whether a side that is left takes its bytes
     STREAM_LEFT_MS = 30000  # in which a side that has bytes to take has to take some, or is reset
     STREAM_DRAIN_MS = 1000  # between two looks at that while both sides are there
-    STREAM_QUIET_MS = 1000  # a connection without a byte for so long is closed before others of the client with most
+    STREAM_QUIET_MS = 1000  # a connection that is idle for this long is closed before others of the client with most
+    STREAM_REST_MS = 30000  # ... for a client that holds a small part of the places
     RATE_SLOTS = 16384  # addresses whose new connections are counted: 16 bytes each, a power of two
     RATE_WAYS = 4  # places in which an address may be found
     STREAM_PROXY_MOST = 640  # bytes of a PROXY protocol header: two addresses, a name of 255 bytes, a protocol of 255

@@ -2,9 +2,9 @@
 
 cdef class DatagramRoom:
     cdef:
-        object order            # OrderedDict DatagramSession -> None, by age: those that are no conversations
+        object order            # OrderedDict DatagramSession -> None, by age: sessions that are not conversations
         ClientShare fresh       # the same by client (address_key)
-        ClientShare proven      # conversations; of each client those first whose client has been silent for longest
+        ClientShare proven      # conversations; of each client the longest idle first
 
     cdef DatagramSession first(self, bytes client, uint32_t places)
     cdef int enter(self, DatagramSession session) except -1

@@ -1,9 +1,9 @@
-# Who gives way when a UDP listener has all the sessions that it may have: whichever of its addresses and ports they came to.
+# Chooses the session to end when a UDP listener has its maximum of sessions, over all its addresses and ports.
 #
-# In: sessions as they begin, become conversations and end. Out: the one that ends for another one's sake. Those that are no conversations
-# come first, as anybody can begin them in anybody's name: those of an address that has a large part of them, else the oldest; but a share of the
-# places is theirs, so that they can become some. Conversations give way to an address that has fewer sessions alone, those of the address that has most, first who has been silent
-# for longest: so one address may have all places, and has them while nobody else asks. Each step costs the same among few and many.
+# In: sessions as they begin, become conversations and end. Out: the session to end for another one. Sessions that are not conversations
+# end first, because any sender can begin them with a spoofed address: those of an address that has a large part of them, else the oldest. A share of the
+# places is reserved for them, so that they can become conversations. A conversation ends only for an address with fewer sessions: the longest idle one
+# of the address with most sessions. So one address may have all places while no other address needs one. Each step takes constant time.
 
 cdef class DatagramRoom:
     def __cinit__(self):
@@ -12,10 +12,10 @@ cdef class DatagramRoom:
         self.proven = ClientShare.__new__(ClientShare)
 
     cdef DatagramSession first(self, bytes client, uint32_t places):
-        """The session that gives way to one of this address, of so many places; None: there is none."""
+        """The session to end for one of this address, with `places` places; None: no session may end."""
         cdef ClientPart most = <ClientPart>self.proven.ranks.first(), crowd = <ClientPart>self.fresh.ranks.first()
         cdef uint32_t held = self.proven.held(client) + self.fresh.held(client)
-        if most is not None and self.fresh.count * UNPROVEN_SHARE < places and most.count > held + 1:  # it would have as many still
+        if most is not None and self.fresh.count * UNPROVEN_SHARE < places and most.count > held + 1:  # it keeps at least as many
             return next(iter(most.members))
         if crowd is not None and crowd.count * UNPROVEN_SHARE > self.fresh.count and not (<DatagramSession>next(iter(self.order))).left:
             return next(iter(crowd.members))

@@ -77,7 +77,7 @@ cdef class PassageDial(Dial):
 
 
 cdef class PassageShare(ClientShare):   # members: Passage, of one listener
-    pass
+    cdef int64_t flushed_at(self, Passage passage) noexcept
 
 
 cdef class Passage(Timer):

@@ -56,7 +56,7 @@ cdef class PassageDown(PassageSide):
     cdef int on_open(self) except -1:
         return self.passage.begin()
 
-    cdef int retire(self, object port) except -1:
+    cdef int retire(self, object port, bint outdated) except -1:
         return self.passage.retire((<PortTable>port).key) if self.passage is not None and port is not None else 0
 
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:

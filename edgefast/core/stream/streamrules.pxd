@@ -34,7 +34,7 @@ cdef class StreamListener:
         int64_t connect_timeout, idle_timeout, hello_timeout, session_timeout
         uint32_t max_connections, max_sessions, address_connections, address_rate
         int preamble            # the PROXY protocol of clients: 0 none, 1 optional, 2 required
-        PreambleSenders senders # whose is believed
+        PreambleSenders senders # trusted peers
         bint log_off
         double log_sampling
         int log_min_status
@@ -46,7 +46,7 @@ cdef class StreamListener:
         object silent           # OrderedDict by age: Passage of whom the PROXY protocol is awaited -> None
         object __weakref__
         DatagramRoom seats      # of UDP: its sessions
-        PassageShare places     # whose connections it has; None: places have not run out
+        PassageShare places     # its connections by client; None: places have not run out
 
     cdef int take(self, object spec) except -1
     cdef StreamRule find(self, bytes name)

@@ -104,8 +104,8 @@ cdef class StreamListener:
         return found if found is not None else self.rules.get(b"*")
 
     cdef bint make_room(self, Passage newcomer) except -1:
-        """A place for one more connection. If need be, the one that has kept the PROXY protocol waiting longest is closed, or one of the client
-        with most."""
+        """Reserve a place for one more connection. If all are in use, close the connection that has waited longest for its PROXY protocol
+        header, or one of the client with most."""
         cdef Engine engine = newcomer.engine
         cdef PassageShare places
         cdef Passage oldest
@@ -120,7 +120,7 @@ cdef class StreamListener:
         oldest = self.to_close(engine, address_key(newcomer.client.host))
         if oldest is None:
             return False
-        places = self.places  # which may be forgotten by that
+        places = self.places  # that call may delete it
         places.make_way(oldest)
         return self.active < self.max_connections
 
@@ -131,13 +131,13 @@ cdef class StreamListener:
         return self.places.enter(address_key(passage.client.host), passage) if self.places is not None else 0
 
     cdef int change_client(self, Passage passage) except -1:
-        """The PROXY protocol has said who it is."""
+        """The PROXY protocol header has set the client address."""
         if self.places is not None and self.places.leave(passage):
             self.places.enter(address_key(passage.client.host), passage)
         return 0
 
     cdef int let_out(self, Passage passage) except -1:
-        """It gives its place back."""
+        """It releases its place."""
         passage.counted = False
         self.active -= 1
         if self.places is not None:
@@ -147,19 +147,21 @@ cdef class StreamListener:
         return 0
 
     cdef Passage to_close(self, Engine engine, bytes client):
-        """The connection that gives way to one more of this client: a quiet one, or, of a client with more than twice as many, any. None:
-        there is none."""
+        """The connection to close for a new one of this client. A client that holds a large part of the places loses an idle one, or any
+        if it has more than twice as many. Other clients lose one that has been idle for long. None: no connection may be closed."""
         cdef Passage passage
         cdef int64_t now = engine.wheel.now
-        cdef uint32_t held
+        cdef uint32_t held, part = <uint32_t>(self.max_connections // CROWD_PART + 1)
         if self.places is None:
             self.places = PassageShare.__new__(PassageShare)
             for passage in engine.streams:
                 if passage.listener is self and passage.counted:
                     self.places.enter(address_key(passage.client.host), passage)
         held = self.places.held(client)
-        passage = self.places.first(held + 2, now - STREAM_QUIET_MS)
-        return passage if passage is not None else self.places.first(2 * held + 3, now)
+        passage = self.places.first(max(held + 2, part), now - STREAM_QUIET_MS)
+        if passage is None:
+            passage = self.places.first(max(2 * held + 3, part), now)
+        return passage if passage is not None else self.places.first(held + 2, now - STREAM_REST_MS)
 
 
 # Places of a listener's connections (EdgeProxy spec.stream.maxConnections), which client addresses share (upstream/clientshare.pyx).
@@ -170,12 +172,28 @@ cdef class PassageShare(ClientShare):
             return max(passage.idle_by - passage.listener.idle_timeout, <int64_t>0)
         if passage.state == PASSAGE_PREAMBLE:
             return passage.silent_since
-        return 0 if passage.state == PASSAGE_LEFT else -1
+        if passage.state == PASSAGE_LEFT:
+            return passage.remaining().took_at
+        return self.flushed_at(passage) if passage.state == PASSAGE_CLOSING else -1
 
     cdef int make_way(self, object member) except -1:
         cdef Passage passage = <Passage>member
         passage.uncount()
-        return passage.end(PE_GAVE_WAY)
+        if passage.state != PASSAGE_CLOSING:
+            return passage.end(PE_GAVE_WAY)
+        if self.flushed_at(passage):
+            passage.why = PE_GAVE_WAY
+        reset_connection(passage.up.connection)
+        return reset_connection(passage.down.connection)
+
+    cdef int64_t flushed_at(self, Passage passage) noexcept:
+        """PASSAGE_CLOSING: ms of the wheel since which no side has read its remaining bytes; 0: no bytes remain."""
+        cdef PassageSide side
+        cdef int64_t last = 0
+        for side in (passage.down, passage.up):
+            if side.connection is not None and side.connection.unsent():
+                last = max(last, side.connection.took_at)
+        return last
 
 
 cdef class StreamPort:
@@ -208,8 +226,8 @@ cdef class StreamPort:
         return 0
 
     cdef Py_ssize_t room(self, Engine engine, Py_ssize_t opening) except -1:
-        """How many more connections some listener of TLS may have, beside so many that are opening. Those that clients with many would leave
-        to others count, too."""
+        """How many more connections a TLS listener may have, beside `opening` ones. Includes places that clients with many would lose
+        to others."""
         cdef StreamListener listener
         cdef Py_ssize_t most = 0
         for listener in self.listeners:

@@ -131,7 +131,7 @@ cdef int put_request(const uint8_t *name, uint32_t n, uint32_t hashed, Exchange 
 
 
 cdef void cut_query(LogValue *v) noexcept:
-    """Leave the query of a URL out."""
+    """Remove the query of a URL."""
     cdef const uint8_t *mark = <const uint8_t *>memchr(v.data, c"?", v.n)
     if mark != NULL:
         v.n = mark - v.data

@@ -4,7 +4,7 @@ cdef class TlsAcceptor(PortAcceptor):
     cdef:
         Py_ssize_t shaking_most # handshakes in the library beside a new one
         object choose           # TlsWire.choose
-        NetAddress client       # who is being admitted
+        NetAddress client       # the client that is being accepted
         int64_t http_ms         # TlsWire.http_ms
         StreamPort streams      # who has names on the port besides HTTPS
 

@@ -73,8 +73,7 @@ cdef class TlsAcceptor(PortAcceptor):
             self.engine.count_n(G_STREAM_RECEIVED, wire.tls.early_len)
             return connection.keep(wire.tls.early, wire.tls.early_len)
         if self.retired and connection.session is not None:
-            connection.session.retire(self.port)
-            return end_outdated_later(self.engine, self.port)
+            return connection.session.retire(self.port, True)
         return 0
 
     cdef int on_not_opened(self, Connection connection) except -1:

@@ -13,7 +13,7 @@ cdef class TlsWire(Wire):
         bytes client            # of a server: who its client is, as the PROXY protocol says; None: the socket's
         int client_port
         int preamble            # the PROXY protocol's: 0 is none, or was there; 1 optional, 2 required before the hello
-        bint trusted            # its client's preamble is believed
+        bint trusted            # the preamble of its client is trusted
         tuple backend           # of a client: whose sessions it may use
         int64_t verified_at     # ... ms of the wheel: when its backend showed its certificate
         int64_t http_ms         # of a server: that a client of HTTPS has to be open; NEVER_MS: nobody has bounded it

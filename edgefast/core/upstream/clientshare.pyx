@@ -1,9 +1,10 @@
-# A bounded thing that client addresses share: who holds how much of it, and which member is closed first.
+# A bounded resource that client addresses share: the share of each client, and which member is closed first.
 #
-# In: members with their clients. Out: the member that gives way to one more of another client. The rule is one: the client with most goes
-# first, and of its members the one that has been quiet for longest. One client may hold everything while no other asks. A subclass says
-# since when a member is quiet, and how it gives way. Each call costs the same among few and many members: SHARE_CLIENTS clients are looked at, and
-# SHARE_LOOKS members of each, others the next time.
+# In: members with their clients. Out: the member to close for a new one of another client. The client with most members
+# loses its longest idle member. One client may hold everything while no other client needs a place. A subclass defines
+# since when a member is idle, and how it is closed. Each call takes constant time: it looks at SHARE_CLIENTS clients
+# with most, then at as many of the others, in turn, and at SHARE_LOOKS members of each. So busy clients with most members protect
+# others for some calls only.
 
 cdef class ClientPart(Ranked):
     def __cinit__(self):
@@ -17,11 +18,11 @@ cdef class ClientShare:
         self.ranks = Ranks.__new__(Ranks)
 
     cdef int64_t quiet_since(self, object member) except -2:
-        """ms of the wheel; -1: it does not give way."""
+        """ms of the wheel since which it is idle; -1: it must not be closed."""
         raise NotImplementedError
 
     cdef int make_way(self, object member) except -1:
-        """Close it, and let it leave at once."""
+        """Close it, and remove it at once."""
         raise NotImplementedError
 
     cdef int enter(self, object client, object member) except -1:
@@ -59,19 +60,55 @@ cdef class ClientShare:
         return part.count if part is not None else 0
 
     cdef object first(self, uint32_t least, int64_t by):
-        """The member that gives way: of the clients that hold so many or more, those with most first; quiet at `by`. None: there is none."""
-        cdef int clients = SHARE_CLIENTS
-        cdef ClientPart part
-        for count in sorted(self.ranks.floors, reverse=True):
-            if <uint32_t>count < least:
+        """The member to close: idle at `by`, of clients that hold this many or more, those with most first. None: not found
+        among the members looked at."""
+        cdef list floors = sorted([count for count in self.ranks.floors if <uint32_t>count >= least], reverse=True)
+        cdef size_t looks = SHARE_CLIENTS, n
+        for count in floors:
+            n = len(self.ranks.floors[count])
+            found = self.search(count, looks, by)
+            if found is not None:
+                return found
+            if n > looks:
+                return self.first_of_others(floors, count, n - looks, by)
+            looks -= n
+            if looks == 0:
+                return self.first_of_others(floors, <uint32_t>count - 1, 0, by)
+        return None
+
+    cdef object first_of_others(self, list floors, uint32_t floor, size_t left, int64_t by):
+        """The clients with most have none: the same among SHARE_CLIENTS of those that follow, in turn. They begin with the last `left` that hold
+        `floor`, or all of these."""
+        cdef size_t looks = SHARE_CLIENTS, n
+        if <uint32_t>floors[len(floors) - 1] <= self.floor <= floor:
+            floor, left = self.floor, self.left
+        for count in floors:
+            if <uint32_t>count > floor:
+                continue
+            n = len(self.ranks.floors[count])
+            if left and <uint32_t>count == floor:
+                n = min(n, left)
+            found = self.search(count, min(n, looks), by)
+            if found is not None:
+                return found
+            if n >= looks:
+                self.left = n - looks
+                self.floor = <uint32_t>count if self.left else <uint32_t>count - 1
                 return None
-            for part in self.ranks.floors[count]:
-                found = self.quietest(part, by)
-                if found is not None:
-                    return found
-                clients -= 1
-                if clients == 0:
-                    return None
+            looks -= n
+        self.floor = 0
+        self.left = 0
+        return None
+
+    cdef object search(self, uint32_t count, size_t looks, int64_t by):
+        """The same among so many clients that hold `count`. Those that have none come last the next time."""
+        cdef object floor = self.ranks.floors[count]
+        cdef ClientPart part
+        for part in list(islice(floor, looks)):
+            found = self.quietest(part, by)
+            if found is not None:
+                return found
+            floor.move_to_end(part)
         return None
 
     cdef object first_unknown(self, int64_t by):
@@ -90,12 +127,6 @@ cdef class ClientShare:
                 found, least = member, since
         return found
 
-    cdef bint has_room(self, object client, uint32_t most, int64_t now) except -1:
-        """One more member of this client has a place among so many; if need be, one of a client that holds more has just given way."""
-        if self.count < most:
-            return True
-        found = self.first(self.held(client) + 2, now)
-        if found is None:
-            return False
-        self.make_way(found)
-        return self.count < most
+    cdef object room_for(self, object client, uint32_t most, int64_t now):
+        """A place for one more member of this client. The share itself: a place is free. Else the member to close for it, or None."""
+        return self if self.count < most else self.first(self.held(client) + 2, now)

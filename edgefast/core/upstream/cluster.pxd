@@ -5,7 +5,7 @@ cdef class Cluster(Pool):
         readonly str name
         object spec         # ir.Cluster
         dict resolved       # hostname -> tuple of addresses; () while unknown
-        dict refused        # hostname -> which of them are never backends, and why
+        dict refused        # hostname -> refused addresses, with the reason
         uint32_t version    # another one when its endpoints are others
         list draining       # endpoints that go: they get requests of their sessions alone
         Identities identities   # None: no session has asked since there was another set

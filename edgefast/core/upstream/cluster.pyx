@@ -214,7 +214,7 @@ cdef class Cluster(Pool):
             self.rebuild()
 
     cdef object usable(self, hostname):
-        """The addresses of a name that may be a backend's."""
+        """The addresses of a name that are allowed as backends."""
         addresses = self.resolved[hostname]
         if not addresses:
             return ()
@@ -222,7 +222,7 @@ cdef class Cluster(Pool):
         refused = {one: why for one, why in refused.items() if why}
         if not refused:
             return addresses
-        if self.refused.get(hostname) != refused:  # told once, not at each change of the table
+        if self.refused.get(hostname) != refused:  # logged once, not at each change of the table
             self.refused[hostname] = refused
             said = ", ".join(f"{address} ({why})" for address, why in refused.items())
             _log.warning("cluster %s: %s resolves to addresses that are never backends: %s", self.name, hostname, said)

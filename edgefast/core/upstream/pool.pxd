@@ -22,7 +22,7 @@ cdef class Pool(Timer):
         bint serving        # it is being looked who of them may have one
         uint32_t max_connections, max_pending   # of the spec
         BodyShare bodies    # None while no body is on its way
-        LongStreams streams # long-lived streams that hold a connection; None: there are none
+        LongStreams streams # long-lived streams that hold a connection; None: no stream is open
         AnswerShare answers # None while no client is slower than its backend
         int64_t back_at     # ms; when the next endpoint that is out is back; 0: none is
         int64_t borrow_at   # ms; when it is looked for what other workers have (lending.pyx); 0: nobody waits for that

@@ -11,7 +11,7 @@ cdef enum UpFailure:
     UP_REQUESTS = 7     # of a breaker: as many requests as may be are on their way
     UP_SHUT = 8         # of a breaker: there may be no connection at all
     UP_STARVED = 10     # of an interval: too many requests were repeats
-    UP_STREAMS = 11     # there is no place for one more long-lived stream
+    UP_STREAMS = 11     # no place for another long-lived stream
     UP_OTHERWISE = 9    # of who only wants to know how an endpoint is: not in this way; it may ask anew
 
 

@@ -5,8 +5,8 @@ In: the agent. Out: routes for HttpServer.
             GET /console/ and what is below it, unless it is off (edgefast.console)
   metrics   GET /metrics
   ready     GET /ready (may this process get traffic), /live (does its loop run: for liveness)
-Admin is for this machine (127.0.0.1:19000) and only reads: orders are taken on a unix socket (orders.py), and the engine dials
-no own port for a backend. Must never show
+Admin is for this machine (127.0.0.1:19000) and only reads: a unix socket takes orders (orders.py), and the engine never
+connects to an own port as a backend. Must never show
 key material: of a secret only its name, version, size and the certificate's public facts are told; of what a route sets or
 compares for credentials the length (credential.py).
 """
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PROBES", "Admin"]
 
-#: What probes and hooks ask: it is answered whatever else goes on, and costs nothing.
+#: Paths of probes and hooks: they are always answered, at negligible cost.
 PROBES = frozenset({"/ready", "/live", "/connections"})
 _JSON = "application/json"
 _SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
@@ -109,7 +109,7 @@ class Admin:
         return {("GET", "/ready"): self._on_ready, ("GET", "/live"): self._on_live}
 
     async def _on_explain(self, request: Request) -> Reply:
-        """Explain a request; what does it is imported with the first one (100 ms, 10 MiB), in a thread."""
+        """Explain a request in a thread; the first one imports the modules (100 ms, 10 MiB)."""
         if self._explained is None:
             await asyncio.to_thread(import_module, "edgefast.proxy.admin.explained")
         if self._explained is None:  # another request may have made it meanwhile

@@ -1,6 +1,6 @@
 """The orders that a proxy takes: drain, the preStop hook's drain, the log level.
 
-In: the agent. Out: routes for `daemon.orders.OrderServer`. Must never be among the routes of a TCP server: tenants' backends may lead there.
+In: the agent. Out: routes for `daemon.orders.OrderServer`. Must never: be routes of a TCP server; backends of tenants may point there.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Orders:
         return Reply(202 if began else 200, b"draining\n")
 
     async def _on_healthcheck_fail(self, _: Request) -> Reply:
-        """The order of a preStop hook: SIGTERM follows, and does not mean that it takes too long."""
+        """The order of a preStop hook: a SIGTERM follows, which does not count as a second one."""
         began = self._agent.drain.order("the order of a preStop hook", expected=True)
         return Reply(202 if began else 200, b"draining\n")
 

@@ -70,7 +70,7 @@ def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, Htt
 
 
 def make_orders(agent: Agent, servers: Mapping[str, HttpServer]) -> OrderServer | None:
-    """Return the server of the order socket, which the admin address names; None without one."""
+    """Return the server of the order socket, named after the admin address; None without an admin address."""
     admin = servers.get("admin")
     return OrderServer(admin.address, Orders(agent).routes, probes=ORDERS) if admin else None
 

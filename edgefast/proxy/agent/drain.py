@@ -155,7 +155,7 @@ class Drain:
         if late:
             left = sum(slot.connections for slot in late)
             if left:
-                log.warning("drain timeout: aborting what is left (about %d connections)", left)
+                log.warning("drain timeout: aborting the remaining connections (about %d)", left)
             else:
                 log.info("drain timeout: ending workers without connections")
         for slot in self._slots:

@@ -117,4 +117,4 @@ class Uncounted:
 
 _NO_ROOM = "more values than it has room for in one window: further new values are not counted until it ends"
 _FORGETS = "it may forget counters when its memory is full, and limits let more pass then"
-_NO_EVICTION = "set noeviction, and give limits a Redis of their own"
+_NO_EVICTION = "set noeviction, and use a separate Redis for limits"

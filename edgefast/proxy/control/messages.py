@@ -91,7 +91,7 @@ class Hello(_Message, frozen=True):
     access_log: str = ""  # path of its file; "": standard output
     zone: str = ""  # the proxy's, as it was told at its start
     node: str = ""  # its name, by which it finds its zone in the table; "": it has no controller
-    own_ports: tuple[int, ...] = ()  # of the proxy's own servers, at which no backend is
+    own_ports: tuple[int, ...] = ()  # of the proxy's own servers, which are never backends
 
 
 class Sockets(_Message, frozen=True):

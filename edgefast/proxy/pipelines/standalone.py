@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable
 
@@ -21,8 +20,10 @@ import msgspec
 from edgefast import ir
 from edgefast.daemon.collector import keep_all
 from edgefast.problem import Problem
-from edgefast.providers.files import HOLD, SUFFIXES, FileSource, Reading, watch_files
+from edgefast.providers.files import SUFFIXES, FileSource, Reading, watch_files
+from edgefast.providers.hold import HOLD, START_AT_MOST, Written
 from edgefast.providers.watch import Watch
+from edgefast.providers.writers import find_writers
 from edgefast.proxy.agent.agent import Agent, Published
 from edgefast.proxy.pipelines.objectstatus import list_objects
 from edgefast.proxy.process.sdnotify import notify
@@ -34,15 +35,17 @@ from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from edgefast.translate.translation import Translation
 
-__all__ = ["NothingServed", "Outcome", "Standalone"]
+__all__ = ["FilesPending", "NothingServed", "Outcome", "Standalone"]
 
 log = logging.getLogger(__name__)
 
 #: Seconds before the next try after one that failed for no reason that is known; they double.
 _PAUSE = 1.0
 _PAUSE_MAX = 60.0
-#: A start that waits longer than this (seconds) for files says so.
+#: A start that waits longer than this (seconds) for files logs it.
 _LONG = 1.5
+#: Files that the message about incomplete files names at most.
+_SHOWN = 8
 
 
 #: Adds objects to a snapshot of files; returns problems with it.
@@ -51,6 +54,10 @@ Complete = Callable[[Snapshot], tuple[Snapshot, tuple[Problem, ...]]]
 
 class NothingServed(Exception):
     """At start, no listener at all could be served."""
+
+
+class FilesPending(Exception):
+    """At start, a file was being written for START_AT_MOST seconds."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +99,7 @@ class Standalone:
         self._serving = False  # the start is over, and something could be served
 
     async def run(self) -> None:
-        """Serve what the files say, until cancelled; raises NothingServed at start."""
+        """Serve the objects of the files until cancelled; raises NothingServed and FilesPending at start."""
         watch = Watch(SUFFIXES)
         self._agent.drain.on_hangup = watch.look_now
         try:
@@ -117,12 +124,14 @@ class Standalone:
     async def _start(self, watch: Watch) -> None:
         began = time.perf_counter()
         reading = await asyncio.to_thread(self._source.read)
-        limit = HOLD if self._agent.last_good is not None else math.inf
+        limit = HOLD if self._agent.last_good is not None else START_AT_MOST
         reading = await self._wait_for_writers(reading, watch, limit)
         if not reading.usable:
             self._kept = await self._load_last_good()
         if self._kept is None:
-            reading = await self._wait_for_writers(reading, watch)
+            reading = await self._wait_for_writers(reading, watch, START_AT_MOST - limit)
+            if (held := self._source.held) is not None:
+                raise FilesPending(await asyncio.to_thread(_explain_hold, held))
         outcome = await self._take(reading, began)
         self._report(outcome)
         if not self._agent.serving and self._agent.drain.phase == "serving":
@@ -132,17 +141,15 @@ class Standalone:
             await self._agent.on_serving()
         self._vouch(reading)
 
-    async def _wait_for_writers(
-        self, reading: Reading, watch: Watch, seconds: float = math.inf
-    ) -> Reading:
-        """Return a reading of complete files, or the last one after `seconds`: policies of others may be in what is missing."""
+    async def _wait_for_writers(self, reading: Reading, watch: Watch, seconds: float) -> Reading:
+        """Return a reading of complete files, or the last one after `seconds`: missing files may contain policies for others."""
         began, told = time.monotonic(), False
-        while (due := self._source.due) is not None and time.monotonic() - began < seconds:
+        while self._source.held is not None and time.monotonic() - began < seconds:
             if not told and time.monotonic() - began > _LONG:
                 why = "; ".join(one.line() for one in reading.problems)
                 log.warning("start: waiting for files: %s", why)
                 told = True
-            await watch.wait(due)
+            await watch.wait(self._source.due)
             reading = await asyncio.to_thread(self._source.read, watch.events())
         return reading
 
@@ -224,3 +231,14 @@ def _outcome(
         objects=reading.objects,
         took=(time.perf_counter() - began) * 1000,
     )
+
+
+def _explain_hold(held: Iterable[Written]) -> str:
+    """Return which files are not complete, and which processes write them."""
+    found = []
+    for one in held:
+        writers = ", ".join(find_writers(one.path)) or "not known"
+        found.append(f"{one.name}: {one.why}; writer: {writers}")
+    which = " | ".join(found[:_SHOWN]) or "links or folders move during every read"
+    more = f" | and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"files are not complete after {START_AT_MOST:g} s: {which}{more}"

@@ -60,7 +60,7 @@ class Listeners:
         self._serial = 0
         self._left: dict[Place, float] = {}  # when a place was let go, on the monotonic clock
         self.problems: dict[Place, Problem] = {}
-        #: Ports of the operator's servers that workers must not dial: no backend is there.
+        #: Ports of the operator's servers; workers must not connect to them as backends.
         self.server_ports: tuple[int, ...] = ()
 
     @property

@@ -132,7 +132,7 @@ class Worker:
     def _on_ports(
         self, uses: Mapping[BindKey, PortUse], datagrams: Mapping[BindKey, PortUse]
     ) -> None:
-        """Take how ports are served from now on: none of them is a backend's."""
+        """Take the new settings of the served ports: none of these ports may be a backend."""
         tcp, udp = (uses, datagrams) if self._guards_listeners else ((), ())
         numbers = [frozenset(port for port, _ in one) for one in (tcp, udp)]
         self._engine.own(self._own_ports | numbers[0], numbers[1])

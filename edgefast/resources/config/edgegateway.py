@@ -17,6 +17,7 @@ from edgefast.resources.model.fields import (
     AS_SET,
     CIDR,
     DNSLabel,
+    DNSSubdomain,
     Duration,
     Element,
     GatewayController,
@@ -34,6 +35,8 @@ RELEASED_KINDS = 32
 REVOCATIONS = 256
 #: Entries of `codeNamespaces`.
 CODE_NAMESPACES = 256
+#: Entries of `podMetadataDomains`.
+POD_DOMAINS = 64
 DEFAULT_CONTROLLER_NAME = "gateway.edge.io/gatewayclass-controller"
 
 
@@ -50,7 +53,7 @@ class GatewayIdentity(Element, frozen=True, kw_only=True):
 
 
 class FleetRevocation(Element, frozen=True, kw_only=True):
-    """A fleet whose certificates are refused."""
+    """A fleet with revoked certificates."""
 
     fleet: Annotated[
         DNSLabel, Meta(description="Name of the fleet: of its Deployment or DaemonSet.")
@@ -59,8 +62,8 @@ class FleetRevocation(Element, frozen=True, kw_only=True):
         str,
         Meta(
             pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z",
-            description="Certificates that were issued before this time (RFC 3339, UTC, such as 2026-11-29T12:00:00Z) are refused. The "
-            "controller issues a new one.",
+            description="The controller refuses certificates that were issued before this time (RFC 3339, UTC, such as "
+            "2026-11-29T12:00:00Z), and issues a new one.",
             extra=expects("a time such as 2026-11-29T12:00:00Z"),
         ),
     ]
@@ -72,15 +75,15 @@ class FleetCertificates(Element, frozen=True, kw_only=True):
     lifetime: Annotated[
         Duration,
         Meta(
-            description="How long a certificate is valid, 1h to 2160h. It is renewed after two thirds of that time; a proxy whose certificate "
-            "expires while no controller runs keeps its last table."
+            description="How long a certificate is valid, 1h to 2160h. The controller renews it after two thirds of that time. If "
+            "it expires while no controller runs, the proxy keeps its last table."
         ),
     ] = "72h"
     revoked: Annotated[
         tuple[FleetRevocation, ...],
         Meta(
             max_length=REVOCATIONS,
-            description="Fleets whose earlier certificates are refused, for example after one of their pods was compromised.",
+            description="Fleets with revoked certificates, for example after one of their pods was compromised.",
             extra=by_keys("fleet"),
         ),
     ] = ()
@@ -101,9 +104,19 @@ class ProviderDeploy(Element, frozen=True, kw_only=True):
         tuple[DNSLabel, ...],
         Meta(
             max_length=CODE_NAMESPACES,
-            description="Namespaces whose EdgeProxies and Gateways may set what decides which code runs in their proxies' pods: "
-            "`deployment.image`, `deployment.env`, and labels and annotations that injectors read. With type ControllerNamespace, "
-            "where these pods run beside the controller; the EdgeProxy of a GatewayClass and the controller's own namespace may always.",
+            description="Namespaces that may decide which code runs in their proxies' pods. Their EdgeProxies and Gateways may set "
+            "`deployment.image`, `deployment.env`, and all labels and annotations. For type ControllerNamespace, "
+            "where these pods run beside the controller. The EdgeProxy of a GatewayClass and the controller's own namespace always may.",
+        ),
+    ] = ()
+    pod_metadata_domains: Annotated[
+        tuple[DNSSubdomain, ...],
+        Meta(
+            max_length=POD_DOMAINS,
+            description="Domains of labels and annotations, such as team.example.com, that all EdgeProxies and Gateways may set on their "
+            "proxies' pods. edgefast sets no names of other domains there, because an injector or a container runtime may read them. For type "
+            "ControllerNamespace. Domains that are always allowed: app.kubernetes.io, external-dns.alpha.kubernetes.io, helm.sh, "
+            "prometheus.io, service.beta.kubernetes.io. A domain does not include its subdomains.",
         ),
     ] = ()
 
@@ -137,8 +150,8 @@ class ClusterProvider(Element, frozen=True, kw_only=True):
         tuple[Kind, ...],
         Meta(
             max_length=RELEASED_KINDS,
-            description="Kinds whose objects leave when the CRD of the kind is deleted. The objects of other kinds stay in force as "
-            "last seen until the CRD and they are installed again, or the controller restarts. "
+            description="Kinds that the controller drops when their CRD is deleted. Objects of other kinds stay in force as "
+            "last seen until you install the CRD and the objects again, or the controller restarts. "
             "Releasing a SecurityPolicy opens the routes that it protects.",
         ),
     ] = ()
@@ -181,7 +194,7 @@ class ExtensionApis(Element, frozen=True, kw_only=True):
 
 
 class BackendAddresses(Element, frozen=True, kw_only=True):
-    """Addresses that backends may have although edgefast refuses them in a cluster."""
+    """Reserved addresses that backends in a cluster may have."""
 
     allowed_cidrs: Annotated[
         tuple[CIDR, ...],
@@ -257,7 +270,7 @@ class EdgeGateway(Element, frozen=True, kw_only=True):
     backends: Annotated[
         BackendAddresses | None,
         Meta(
-            description="Addresses that backends may use although edgefast reserves them. Absent: in a cluster none, in standalone all."
+            description="Reserved addresses that backends may use. Absent: in a cluster none, in standalone all."
         ),
     ] = None
     logging: Annotated[GatewayLogging, Meta(description="The controller's own log.")] = (

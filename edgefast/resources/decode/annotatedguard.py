@@ -1,6 +1,6 @@
 """Annotated guards: objects that are served and have annotations of other projects that decide access (resources/foreign/guards.py).
 
-In: a loaded object. Out: a ForeignPolicy that is for the object itself, with the annotations' lines; None for nearly all objects.
+In: a loaded object. Out: a ForeignPolicy of the object itself, with the lines of the annotations; None for most objects.
 Must never: read a value.
 """
 
@@ -24,7 +24,7 @@ _KINDS = frozenset({*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS})
 
 
 def find_annotated_guard(item: Loaded) -> ForeignPolicy | None:
-    """Return what the annotations of an object close, None where they decide nothing about access."""
+    """Return a policy for the annotations of an object that decide access, None if none does."""
     annotations = item.obj.metadata.annotations
     if not annotations:
         return None

@@ -1,6 +1,6 @@
-"""Chart templates: text of a Helm chart that was not rendered, which is why it is no YAML.
+"""Chart templates: text of a Helm chart that was not rendered, and is therefore not YAML.
 
-In: text that cannot be parsed. Out: the mistake to report in place of the parser's. Must never be asked about text that can be parsed.
+In: text that cannot be parsed. Out: the mistake to report in place of the parser's. Must never: be called for text that can be parsed.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     closed: Closing | None = None  # the place of one with a mistake
     meant: ObjectRef | None = None  # what a policy with a mistake is, or was meant to be
     lost: bool = False  # a target of it cannot be read
-    guards: tuple[str, ...] = ()  # of a foreign policy: what of it decides access
+    guards: tuple[str, ...] = ()  # fields of a foreign policy that decide access
 
     @property
     def why(self) -> str:

@@ -91,7 +91,7 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     mirror_buffer: Annotated[
         Size | None,
         Meta(
-            description="Bytes of a request body that the copy for a mirror holds while the mirror "
+            description="Bytes of a request body that edgefast buffers for a mirror while the mirror "
             "connects or does not read; a copy that needs more is dropped. At most 16MiB."
         ),
     ] = None
@@ -160,30 +160,30 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     max_connections: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,
         Meta(
-            description="Client connections of each port, per worker. When all are in use, a quiet "
-            "connection of the client address (IPv6: one /64) that has most is closed for an "
-            "address with fewer; other new ones are refused and counted."
+            description="Client connections of each port, per worker. When all are in use, edgefast closes "
+            "an idle connection of the client address (IPv6: one /64) with most connections for an "
+            "address with fewer; otherwise it refuses and counts the new connection."
         ),
     ] = None
     stream_share: Annotated[
         Annotated[int, Meta(ge=1, le=100)] | None,
         Meta(
             description="Percent of a backend's connections that long-lived streams (upgraded "
-            "connections, answers of more than a second) may hold. Past it, a stream of the client "
-            "address that has most ends for an address with fewer; other upgrades get 503."
+            "connections, answers of more than a second) may hold. Above it, edgefast ends a stream of the "
+            "client address with most streams for an address with fewer; other upgrades get 503."
         ),
     ] = None
     max_streams: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,
         Meta(
-            description="Long-lived streams of each port, per worker; past it as with streamShare."
+            description="Long-lived streams of each port, per worker; above it edgefast acts as for streamShare."
         ),
     ] = None
     address_streams: Annotated[
         Annotated[int, Meta(ge=0, le=1000000)] | None,
         Meta(
             description="Long-lived streams that one client address (IPv6: one /64) may have on a "
-            "port, per worker; 503 for more upgrades. 0: any number."
+            "port, per worker; further upgrades get 503. 0: no limit."
         ),
     ] = None
     max_requests_per_connection: Annotated[
@@ -200,16 +200,16 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     path_parameters: Annotated[
         Literal["keep", "strip", "reject"] | None,
         Meta(
-            description="What path parameters get (/admin;x): keep forwards them, but answers 400 if "
-            "another rule takes the path without them; strip removes them before matching and "
+            description="How path parameters (/admin;x) are handled: keep forwards them, but answers 400 if "
+            "another rule matches the path without them; strip removes them before matching and "
             "forwarding; reject answers 400."
         ),
     ] = None
     raw_characters: Annotated[
         Literal["Allow", "Reject"] | None,
         Meta(
-            description='What a raw | { } ^ \\ " or backtick in the query, or | in the path, gets: '
-            "the query is passed on as it is and the path with %7C, or 400."
+            description='How a raw | { } ^ \\ " or backtick in the query, or | in the path, is handled: '
+            "Allow forwards the query unchanged and the path with %7C, Reject answers 400."
         ),
     ] = None
     underscores: Annotated[

@@ -1,4 +1,4 @@
-"""The `clientAddress` part of EdgeProxy: what the proxy believes of a client's address.
+"""The `clientAddress` part of EdgeProxy: which peers may set a client's address.
 
 In: `spec.clientAddress` of an EdgeProxy. Out: `ProxyClientAddress`. Must never: hold a default; edgeproxy_defaults.py has them.
 """
@@ -13,7 +13,7 @@ from edgefast.resources.model.fields import AS_SET, CIDR, Element
 
 
 class ProxyClientAddress(Element, frozen=True, kw_only=True):
-    """What x-forwarded-for, x-edge-internal, sourceCIDR and the access log believe."""
+    """Trusted sources of the client address, for x-forwarded-for, x-edge-internal, sourceCIDR and the access log."""
 
     trusted_hops: Annotated[
         Annotated[int, Meta(ge=0, le=255)] | None,
@@ -22,8 +22,8 @@ class ProxyClientAddress(Element, frozen=True, kw_only=True):
     trusted_cidrs: Annotated[
         Annotated[tuple[CIDR, ...], Meta(max_length=256, extra=AS_SET)] | None,
         Meta(
-            description="Peers whose x-forwarded-for and x-forwarded-proto are believed, and whose "
-            "Forwarded, X-Real-IP, X-Forwarded-Host and the like are passed on."
+            description="Peers that are trusted to set x-forwarded-for and x-forwarded-proto. edgefast forwards "
+            "their Forwarded, X-Real-IP, X-Forwarded-Host and similar headers."
         ),
     ] = field(default=None, name="trustedCIDRs")
     proxy_protocol: Annotated[
@@ -36,7 +36,7 @@ class ProxyClientAddress(Element, frozen=True, kw_only=True):
     proxy_protocol_cidrs: Annotated[
         Annotated[tuple[CIDR, ...], Meta(max_length=256, extra=AS_SET)] | None,
         Meta(
-            description="Peers whose PROXY protocol header is trusted. Absent: `trustedCIDRs`. A connection of another peer is closed if it "
-            "sends a header, or if `proxyProtocol` is `required`."
+            description="Peers that are trusted to send a PROXY protocol header. Absent: `trustedCIDRs`. edgefast closes a connection of another "
+            "peer if it sends a header, or if `proxyProtocol` is `required`."
         ),
     ] = field(default=None, name="proxyProtocolCIDRs")

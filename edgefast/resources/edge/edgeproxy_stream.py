@@ -39,9 +39,9 @@ class ProxyStream(Element, frozen=True, kw_only=True):
     max_connections: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,
         Meta(
-            description="Connections of a listener. When all are in use, one of the client address "
-            "(IPv6: one /64) that has most is closed for an address with fewer, the one that is "
-            "silent for longest first; other new ones are refused and counted."
+            description="Connections of a listener. When all are in use, edgefast closes the connection that has been "
+            "idle for longest, of the client address (IPv6: one /64) with most connections, for an address "
+            "with fewer; otherwise it refuses and counts the new connection."
         ),
     ] = None
     max_sessions: Annotated[

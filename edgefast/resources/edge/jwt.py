@@ -149,7 +149,7 @@ class JWTProvider(Element, frozen=True, kw_only=True):
     require_expiration: Annotated[
         bool,
         Meta(
-            description="A token without `exp` is refused (401). False: it is valid until the issuer's key changes."
+            description="True: a token without `exp` gets 401. False: it is valid until the issuer's key changes."
         ),
     ] = True
     remote_jwks: Annotated[

@@ -196,9 +196,9 @@ class ExtAuthCache(Element, frozen=True, kw_only=True):
         Annotated[tuple[HTTPHeaderName, ...], Meta(min_length=1, max_length=16, extra=AS_SET)]
         | None,
         Meta(
-            description="Headers that tell requests apart, beside method, host, path and authorization. `x-forwarded-for` is the "
-            "client's address, `x-forwarded-proto` the scheme. Absent: all that the service is sent. Name every header that "
-            "its answers depend on; a header that no service is sent is refused."
+            description="Headers of the cache key, beside method, host, path and authorization. `x-forwarded-for` is the "
+            "client's address, `x-forwarded-proto` the scheme. Absent: all headers that the service gets. List every header that "
+            "its answers depend on; edgefast refuses a header that no service gets."
         ),
     ] = None
 
@@ -219,9 +219,9 @@ class ExtAuth(Element, frozen=True, kw_only=True):
     headers_to_ext_auth: Annotated[
         HeaderNames,
         Meta(
-            description="Headers of the request that the service gets; one of HTTP besides host, method, path, "
-            "authorization and the proxy's `x-forwarded-*`. Absent: one of gRPC gets all of them. `via`, `x-edge-*` that are "
-            "not the proxy's and headers of framing are refused."
+            description="Request headers that the service gets. An HTTP service also gets host, method, path, "
+            "authorization and the proxy's `x-forwarded-*`. Absent: a gRPC service gets all headers. edgefast refuses `via`, "
+            "headers of framing, and `x-edge-*` that the proxy does not write."
         ),
     ] = ()
     body_to_ext_auth: Annotated[

@@ -36,7 +36,7 @@ class Annotated(msgspec.Struct, frozen=True):
 
 
 class Unapplied(NamedTuple):
-    """An annotation of a document that is not served; an error where it decides who gets in."""
+    """An annotation that is not applied; an error if it decides access."""
 
     path: tuple[str, ...]
     message: str
@@ -65,7 +65,7 @@ def find_annotated(annotations: Iterable[str]) -> tuple[list[Annotated], Rest]:
 
 
 def is_guard(name: str) -> bool:
-    """Tell whether an annotation is in a domain of the tables and decides access, or may."""
+    """Tell whether an annotation of a domain in the tables decides access, or may decide it."""
     return name.startswith(_PREFIXES) and _guards(name)
 
 
@@ -83,7 +83,7 @@ def _read(name: str) -> Annotated:
 
 
 def name_annotations(raw: Mapping[str, Any]) -> Iterator[Unapplied]:
-    """Give the annotations of a document that are not applied, with what to use in their place."""
+    """Yield the annotations of a document that are not applied, with their replacement."""
     metadata = raw.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     names = annotations if isinstance(annotations, dict) else ()

@@ -55,7 +55,7 @@ def say_field(kind: str, path: str) -> str:
 
 
 def say(name: str, found: Counterpart | None) -> str:
-    """Return what to use in place of a field or an annotation; None: it is in no table."""
+    """Return the replacement of a field or an annotation; None: it is in no table."""
     start = f"{name}: " if name else ""
     if found is None:
         return f"{start}no equivalent"

@@ -12,7 +12,7 @@ _TARGETS = {
 _EDGE_TARGETS = {
     name: here("Gateway spec.infrastructure.parametersRef names the EdgeProxy") for name in _TARGETS
 }
-_CODE = "code of others does not run in the proxy; SecurityPolicy spec.extAuth asks a service who may enter"
+_CODE = "the proxy runs no third-party code; SecurityPolicy spec.extAuth asks a service for access decisions"
 
 ENVOY_GATEWAY = Project(
     title="Envoy Gateway",
@@ -44,7 +44,7 @@ ENVOY_GATEWAY = Project(
                 ),
                 "csrf": later(),
                 "jwt": here(
-                    "SecurityPolicy spec.jwt; tokens that differ count as none, and keys are RSA, EC or Ed25519, never shared secrets; "
+                    "SecurityPolicy spec.jwt; several different tokens count as no token, and keys are RSA, EC or Ed25519, never shared secrets; "
                     "tokens without exp are refused unless jwt.providers requireExpiration is false"
                 ),
                 "oidc": later(
@@ -60,7 +60,7 @@ ENVOY_GATEWAY = Project(
                     "the proxy does not know where addresses are; clientCIDRs are ranges of them"
                 ),
                 "jwt.providers[].recomputeRoute": never(
-                    "the match is made before, of what the client sent: a token says who may go, not which way"
+                    "edgefast selects the route before, from the client's request: a token decides access, not the route"
                 ),
                 "jwt.providers[].remoteJWKS.backendSettings": never(
                     "how keys are fetched the Service and its BackendTLSPolicy say"
@@ -70,13 +70,13 @@ ENVOY_GATEWAY = Project(
                 ),
                 "extAuth.includeRouteMetadata": never("the service is shown the request alone"),
                 "extAuth.recomputeRoute": never(
-                    "the match is made before, of what the client sent: a service says who may go, not which way"
+                    "edgefast selects the route before, from the client's request: a service decides access, not the route"
                 ),
                 "extAuth.http.backendSettings": never(
-                    "how a service is spoken to its Service and BackendTLSPolicy say, how long it may take extAuth.timeout"
+                    "the Service and a BackendTLSPolicy set the protocol, and extAuth.timeout sets the time"
                 ),
                 "extAuth.grpc.backendSettings": never(
-                    "how a service is spoken to its Service and BackendTLSPolicy say, how long it may take extAuth.timeout"
+                    "the Service and a BackendTLSPolicy set the protocol, and extAuth.timeout sets the time"
                 ),
             },
         ),
@@ -128,14 +128,14 @@ ENVOY_GATEWAY = Project(
                     "retryBudget both hold"
                 ),
                 "bandwidthLimit": never(
-                    "nothing is slowed down; RateLimitFilter spec.global counts requests"
+                    "edgefast does not throttle bandwidth; RateLimitFilter spec.global counts requests"
                 ),
-                "admissionControl": never("requests are not shed by how many of others failed"),
+                "admissionControl": never("edgefast does not reject requests by a failure rate"),
                 "useClientProtocol": never(
-                    "what a backend speaks says the appProtocol of its Service's port"
+                    "the appProtocol of the Service's port sets the backend's protocol"
                 ),
                 "connection": never("buffers are bounded by EdgeProxy spec.http.bufferBytes"),
-                "dns": never("names of a Backend are asked for again by themselves"),
+                "dns": never("edgefast resolves names of a Backend again automatically"),
                 "tcpKeepalive": never(
                     "unused connections are closed after EdgeProxy spec.http.upstreamIdle"
                 ),
@@ -143,7 +143,7 @@ ENVOY_GATEWAY = Project(
             },
             inner={
                 "healthCheck.active.healthCheckLog": here(
-                    "the log of the proxy tells who fails its check, and who is well again"
+                    "the log of the proxy names endpoints that fail their check, and that recover"
                 ),
                 "loadBalancer.consistentHash.tableSize": never(
                     "endpoints are found without a table, and no key moves that need not"
@@ -166,7 +166,7 @@ ENVOY_GATEWAY = Project(
                     "connections to backends are kept as long as they are used, or for circuitBreaker.maxRequestsPerConnection requests"
                 ),
                 "timeout.http.maxStreamDuration": never(
-                    "streams last as long as something is sent; requestTimeout and streamIdleTimeout end them"
+                    "streams stay open while data is sent; requestTimeout and streamIdleTimeout end them"
                 ),
             },
         ),
@@ -194,10 +194,10 @@ ENVOY_GATEWAY = Project(
                 ),
                 "healthCheck": here("a rule with an HTTPRouteFilter spec.directResponse"),
                 "http1": never(
-                    "which HTTP/1.1 is let in has no settings (edgefast docs http1); HTTP/1.0 is answered 426"
+                    "the rules for HTTP/1.1 have no settings (edgefast docs http1); HTTP/1.0 is answered 426"
                 ),
-                "http3": never("HTTP/3 is not spoken"),
-                "scheme": never("x-forwarded-proto is what the client came by"),
+                "http3": never("edgefast does not support HTTP/3"),
+                "scheme": never("x-forwarded-proto is the scheme of the client"),
                 "tcpKeepalive": never(
                     "clients that are silent are closed by EdgeProxy spec.http.idleTimeout"
                 ),
@@ -220,11 +220,11 @@ ENVOY_GATEWAY = Project(
             },
             inner={
                 "directResponse.header": never(
-                    "of the headers of such an answer contentType alone can be said"
+                    "contentType is the only header that such an answer can set"
                 ),
                 "urlRewrite.hostname": here("the filter URLRewrite of the rule (hostname)"),
                 "urlRewrite.appendXForwardedHost": never(
-                    "backends are not told the host that was asked for when it is rewritten"
+                    "edgefast does not send the original host to backends after a rewrite"
                 ),
             },
         ),
@@ -242,7 +242,7 @@ ENVOY_GATEWAY = Project(
         ForeignKind(
             "EnvoyPatchPolicy",
             {
-                name: never("there is no Envoy, and nothing of what it would be told")
+                name: never("edgefast does not use Envoy")
                 for name in ("type", "jsonPatches", "targetRef", "priority")
             },
         ),

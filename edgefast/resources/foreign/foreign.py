@@ -78,7 +78,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def is_foreign_server(group: str, kind: str) -> bool:
-    """Tell a kind by which another project routes requests: it has no place in our listeners."""
+    """Tell whether another project routes requests with this kind; no listener of edgefast accepts it."""
     return kind in _SERVING.get(group, ())
 
 

@@ -103,7 +103,7 @@ def _read_all(spec: dict[str, Any], namespace: str) -> Iterator[Target]:
 
 
 def has_unread_target(raw: dict[str, Any]) -> bool:
-    """Tell whether a target of a document cannot be read: it may be anything of the namespace."""
+    """Tell whether a target of a document cannot be read: it may be any object of the namespace."""
     spec = raw.get("spec")
     if not isinstance(spec, dict):
         return False
@@ -124,7 +124,9 @@ def read_target(one: dict[str, Any], path: Path, namespace: str) -> Target | Non
     if not name and selector is None:
         return None
     where = _text(one, "namespace") or namespace
-    if selector is not None and one.get("namespaces") is not None:  # it chooses in others as well
+    if (
+        selector is not None and one.get("namespaces") is not None
+    ):  # it selects in other namespaces as well
         where = ""
     # Envoy Gateway's selectors have a default: a kind of the Gateway API is of its group where no group is written.
     unwritten = GATEWAY_GROUP if (GATEWAY_GROUP, kind) in KINDS else ""

@@ -1,8 +1,8 @@
-"""Guards: policies and annotations of other projects that decide access: who may send a request, and from where.
+"""Guards: policies and annotations of other projects that decide access: which clients may send requests, and from where.
 
 In: the group, kind and document of a foreign object; the annotations of an object that is served. Out: the names of the fields or
-annotations that decide access. What they are attached to is closed (translate/policy/foreignguard.py), because nothing of them is applied.
-One row of PRODUCTS is one product. Of a kind that no row has, its name decides.
+annotations that decide access. Their targets are closed (translate/policy/foreignguard.py), because edgefast does not apply them.
+One row of PRODUCTS is one product. For a kind without a row, its name decides.
 Source: the API references of the products, read for names alone.
 Must never: read a value; it may be a secret.
 """
@@ -23,14 +23,14 @@ __all__ = ["PRODUCTS", "Guard", "Product", "find_guards", "find_guards_among"]
 
 #: Fields or annotations of one object that are named.
 _MOST = 16
-#: Fields of `spec` that say what a policy is attached to.
+#: Fields of `spec` that set the targets of a policy.
 _AIMS = frozenset(
     {"mergeType", "priority", "selector", "targetRef", "targetRefs", "targetSelectors", "type"}
 )
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """One kind. Without `only` and `but` it decides access whatever it sets."""
+    """One kind. Without `only` and `but` it decides access with any field."""
 
     kind: str
     only: tuple[str, ...] = ()  # field paths that decide access: "spec.tls.clientValidation"
@@ -46,6 +46,19 @@ class Product(msgspec.Struct, frozen=True):
     annotations: tuple[str, ...] = ()
 
 
+#: Fields of kgateway's TrafficPolicy that do not decide access; the enterprise edition has them too.
+_KGATEWAY = (
+    "autoHostRewrite",
+    "buffer",
+    "compression",
+    "cors",
+    "headerModifiers",
+    "rateLimit",
+    "retry",
+    "timeouts",
+    "transformation",
+    "urlRewrite",
+)
 PRODUCTS: tuple[Product, ...] = (
     Product(
         "Envoy Gateway",
@@ -102,23 +115,7 @@ PRODUCTS: tuple[Product, ...] = (
     Product(
         "kgateway",
         ("gateway.kgateway.dev",),
-        (
-            Guard(
-                "TrafficPolicy",
-                but=(
-                    "autoHostRewrite",
-                    "buffer",
-                    "compression",
-                    "cors",
-                    "headerModifiers",
-                    "rateLimit",
-                    "retry",
-                    "timeouts",
-                    "transformation",
-                    "urlRewrite",
-                ),
-            ),
-        ),
+        (Guard("TrafficPolicy", but=_KGATEWAY),),
     ),
     Product("agentgateway", ("agentgateway.dev",), (Guard("AgentgatewayPolicy"),)),
     Product(
@@ -131,7 +128,26 @@ PRODUCTS: tuple[Product, ...] = (
             Guard("VirtualHostOption"),
         ),
     ),
-    Product("Kuadrant", ("kuadrant.io", "extensions.kuadrant.io"), (Guard("AuthPolicy"),)),
+    Product(
+        "Solo Enterprise for kgateway",
+        ("enterprisekgateway.solo.io",),
+        (
+            Guard(
+                "EnterpriseKgatewayTrafficPolicy",
+                but=(*_KGATEWAY, "entRateLimit", "entTransformation"),
+            ),
+        ),
+    ),
+    Product(
+        "Solo Enterprise for agentgateway",
+        ("enterpriseagentgateway.solo.io",),
+        (Guard("EnterpriseAgentgatewayPolicy"),),
+    ),
+    Product(
+        "Kuadrant",
+        ("kuadrant.io", "extensions.kuadrant.io"),
+        (Guard("AuthPolicy"), Guard("OIDCPolicy")),
+    ),
     Product("Consul", ("consul.hashicorp.com",), (Guard("GatewayPolicy"),)),
     Product(
         "AWS Gateway API Controller",
@@ -152,7 +168,7 @@ PRODUCTS: tuple[Product, ...] = (
     Product(
         "ingress-nginx",
         annotations=(
-            "nginx.ingress.kubernetes.io/ (those [below](#annotations-that-decide-who-gets-in), and any that is not there)",
+            "nginx.ingress.kubernetes.io/ (those [below](#annotations-that-decide-access), and all others that are not listed)",
         ),
     ),
     Product("Apigee", ("apim.googleapis.com",), (Guard("ApigeeGatewayPolicy"),)),
@@ -192,19 +208,18 @@ _GUARDS: dict[tuple[str, str], Guard] = {
     for group in product.groups
     for one in product.guards
 }
-_TITLES = {group: one.title for one in PRODUCTS for group in one.groups}
 _ANNOTATIONS = frozenset(name for one in PRODUCTS for name in one.annotations)
-#: Of a kind that no row has and that names targets: words of its name that mean access.
+#: Words for access in the name of a kind without a row, of any group, if it names targets.
 _WORDS = re.compile(
     "Access|Acl|ACL|Allowlist|AllowList|ApiKey|APIKey|Auth|Denylist|DenyList|Firewall|JWT|Jwt|MTLS|Oidc|OIDC|RBAC|Rbac|Security|WAF|Waf"
 )
 
 
 def find_guards(group: str, kind: str, raw: Mapping[str, Any], *, aimed: bool) -> tuple[str, ...]:
-    """Return what of a foreign document decides access; `aimed`: it names targets."""
+    """Return the fields of a foreign document that decide access; `aimed`: it names targets."""
     guard = _GUARDS.get((group, kind))
     if guard is None:
-        named = aimed and group not in _TITLES and (group, kind) not in KINDS
+        named = aimed and (group, kind) not in KINDS
         return (kind[:MAX_SHOWN_NAME],) if named and _WORDS.search(kind) else ()
     if guard.only:
         return tuple(one for one in guard.only if _is_set(raw, one.split(".")))

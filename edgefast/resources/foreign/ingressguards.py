@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from edgefast.resources.foreign.counterpart import Counterpart, here, later, never
 
-_SNIPPETS = "there is no nginx to put a line into"
-_ADDRESSES = "principal.clientCIDRs; who the client is says EdgeProxy spec.clientAddress"
+_SNIPPETS = "edgefast does not use nginx"
+_ADDRESSES = "principal.clientCIDRs; EdgeProxy spec.clientAddress sets the client address"
 _KEPT = "connections to the service are kept, as to any backend (EdgeProxy spec.http.upstreamIdle)"
-_WAF = "requests are not searched for attacks; an authorisation service may"
+_WAF = "edgefast does not inspect requests for attacks; an authorisation service may"
 _RATE = (
     "RateLimitFilter spec.global: two rules, whose clientSelectors have a sourceCIDR of type Distinct, one for 0.0.0.0/0 and one for ::/0; no "
     "bursts, 429 in place of 503, and all replicas count together, in a cluster by a store"
@@ -19,7 +19,7 @@ _RATE = (
 _ALLOWED = (
     f"SecurityPolicy spec.authorization, which denies all others: a rule that allows {_ADDRESSES}"
 )
-_COUNTED = "a limit says whom it counts (sourceCIDR), and of nobody that it does not"
+_COUNTED = "a limit selects the clients that it counts (sourceCIDR); it cannot exempt clients"
 
 GUARDS: Mapping[str, Counterpart] = {
     "auth-url": here(
@@ -32,17 +32,17 @@ GUARDS: Mapping[str, Counterpart] = {
         "401 in BackendTrafficPolicy spec.responseOverride, also of backends, which does not say where the client was"
     ),
     "auth-signin-redirect-param": never(
-        "the redirect is the service's, which is told where the client was (x-forwarded-host, x-forwarded-uri)"
+        "the service sends the redirect, and gets the client's URL (x-forwarded-host, x-forwarded-uri)"
     ),
     "auth-request-redirect": never(
-        "the service is told what was asked for (x-forwarded-method, -host, -uri), and no other address"
+        "the service gets the request's URL (x-forwarded-method, -host, -uri), and no other address"
     ),
     "auth-method": never("the service is asked with the method of the request"),
     "auth-response-headers": here(
-        "SecurityPolicy spec.extAuth.http.headersToBackend; nobody hears them from clients"
+        "SecurityPolicy spec.extAuth.http.headersToBackend; edgefast removes these headers of clients"
     ),
     "auth-proxy-set-headers": never(
-        "the service is shown headers of the request (headersToExtAuth), and none that are written down"
+        "the service gets headers of the request (headersToExtAuth), and no fixed headers"
     ),
     "auth-cache-key": here(
         "SecurityPolicy spec.extAuth.cache.keyHeaders: headers, beside method, Host, path and authorization"
@@ -53,7 +53,9 @@ GUARDS: Mapping[str, Counterpart] = {
     "auth-keepalive": never(_KEPT),
     "auth-keepalive-requests": never(_KEPT),
     "auth-keepalive-timeout": never(_KEPT),
-    "auth-keepalive-share-vars": never("there are no variables; x-request-id is the same for both"),
+    "auth-keepalive-share-vars": never(
+        "edgefast has no variables; both have the same x-request-id"
+    ),
     "auth-always-set-cookie": here(
         "response_headers_to_add of a service of gRPC (SecurityPolicy spec.extAuth.grpc); one of HTTP sets cookies where it does not let in"
     ),
@@ -77,21 +79,21 @@ GUARDS: Mapping[str, Counterpart] = {
         "Gateway spec.tls.frontend: mode AllowValidOnly for on, AllowInsecureFallback for optional_no_ca, of which no backend is told; optional is "
         "not here"
     ),
-    "auth-tls-verify-depth": never("a chain may be as long as the TLS library lets it"),
-    "auth-tls-error-page": never("the handshake ends, and there is no request to answer"),
+    "auth-tls-verify-depth": never("the TLS library limits the length of a chain"),
+    "auth-tls-error-page": never("the handshake fails before a request"),
     "auth-tls-pass-certificate-to-upstream": later(),
-    "auth-tls-match-cn": later("an authority that signs for those alone who may enter"),
+    "auth-tls-match-cn": later("a CA that signs certificates of permitted clients only"),
     "whitelist-source-range": here(_ALLOWED),
     "allowlist-source-range": here(_ALLOWED),
     "denylist-source-range": here(
         f"SecurityPolicy spec.authorization with defaultAction Allow: a rule that denies {_ADDRESSES}"
     ),
-    "satisfy": never("all that policies ask for has to hold, as with all; any is not here"),
+    "satisfy": never("every policy must accept the request, as with all; any is not supported"),
     "limit-rps": here(f"{_RATE} (unit Second)"),
     "limit-rpm": here(f"{_RATE} (unit Minute)"),
-    "limit-burst-multiplier": never("a window has no burst: requests says how many pass in one"),
+    "limit-burst-multiplier": never("a window has no burst: requests is the limit of one window"),
     "limit-connections": never(
-        "requests are counted, not those of an address that are under way; where many wait, client addresses have turns (edgefast docs http1)"
+        "limits count requests, not open connections of an address; waiting requests take turns by client address (edgefast docs http1)"
     ),
     "limit-allowlist": never(_COUNTED),
     "limit-whitelist": never(_COUNTED),

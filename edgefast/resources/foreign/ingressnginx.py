@@ -12,12 +12,12 @@ INGRESS_NGINX = Project(
     title="ingress-nginx",
     groups=("networking.k8s.io", "extensions"),
     version="1.15 (dbb11b92dd)",
-    about="""An Ingress is not served, and `edgefast check` says of each annotation what to use in its place. On a Gateway, HTTPRoute or GRPCRoute nobody
-applies them, either: in files one that decides who gets in is an error there, any other a warning
-([PolicyIgnored](problems/PolicyIgnored.md)); in a cluster they are warnings beside the object (Events, the console), and statuses do not
-speak of them. Values are never looked at.
+    about="""edgefast does not serve an Ingress; `edgefast check` names the replacement of each annotation. edgefast does not apply annotations of a Gateway,
+HTTPRoute or GRPCRoute either. In files an annotation that decides access is an error there, any other a warning
+([PolicyIgnored](problems/PolicyIgnored.md)). In a cluster they are warnings of the object (Events, the console); statuses do not
+contain them. edgefast never reads their values.
 
-Much of what decides who gets in is not in an Ingress but in the ConfigMap of the controller, for all of them:
+The ConfigMap of the controller has further settings that decide access, for all Ingresses:
 
 - `block-cidrs`, `denylist-source-range`, `whitelist-source-range` and `global-auth-url` are a policy of the Gateway here (SecurityPolicy
   spec.authorization, SecurityPolicy spec.extAuth); `mergeType: Override` keeps routes from loosening it, as annotations may there.
@@ -25,8 +25,8 @@ Much of what decides who gets in is not in an Ingress but in the ConfigMap of th
   spec.directResponse), or principal.headers of SecurityPolicy spec.authorization, whose values are to the letter.
 - `no-auth-locations` leaves `/.well-known/acme-challenge` open below `global-auth-url`, also where it is not written; here a policy for
   that rule does (`mergeType: Replace`), unless the Gateway's policy is an `Override`: nothing below loosens that.
-- `use-forwarded-headers`, `use-proxy-protocol` and `proxy-real-ip-cidr` say who the client is; here EdgeProxy spec.clientAddress, which
-  believes nobody by default.
+- `use-forwarded-headers`, `use-proxy-protocol` and `proxy-real-ip-cidr` set the client address; here EdgeProxy spec.clientAddress, which
+  trusts no peer by default.
 
 Three things are on by default there, and not here: redirects to HTTPS of each host that has a certificate (`ssl-redirect`),
 `Strict-Transport-Security` on its answers (`hsts`; here the filter ResponseHeaderModifier), and 413 for bodies of more than 1m

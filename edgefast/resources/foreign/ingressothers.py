@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from edgefast.resources.foreign.counterpart import Counterpart, here, never
 
 _ALL = "of all routes of a Gateway"
-_BUFFERS = "answers are passed on as they come, within EdgeProxy spec.http.bufferBytes"
-_FASTCGI = "FastCGI is not spoken"
+_BUFFERS = "edgefast streams answers, within EdgeProxy spec.http.bufferBytes"
+_FASTCGI = "edgefast does not support FastCGI"
 _HASHED = "the attributes of a cookie of BackendTrafficPolicy spec.loadBalancer.consistentHash; that of a session"
 _LASTS = "BackendTrafficPolicy spec.sessionPersistence.absoluteTimeout with lifetimeType Permanent, told as Max-Age"
-_LOCATION = "Location goes on as the backend has it; the filter ResponseHeaderModifier replaces all of a header"
-_SLOW = "nothing is slowed down; RateLimitFilter spec.global counts requests"
+_LOCATION = "edgefast forwards Location unchanged; the filter ResponseHeaderModifier replaces all of a header"
+_SLOW = "edgefast does not throttle bandwidth; RateLimitFilter spec.global counts requests"
 _SUBSETS = "a key finds one endpoint"
 _SUITES = "suites and versions (TLS 1.2 and 1.3) are the engine's own"
 
@@ -39,7 +39,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "BackendTrafficPolicy spec.responseOverride, whose bodies are in the policy or a ConfigMap, not of a Service"
     ),
     "disable-proxy-intercept-errors": never(
-        "what BackendTrafficPolicy spec.responseOverride does not name is not replaced"
+        "edgefast replaces only answers that BackendTrafficPolicy spec.responseOverride names"
     ),
     "custom-headers": here("the filter ResponseHeaderModifier"),
     # Redirects and TLS.
@@ -75,7 +75,7 @@ OTHERS: Mapping[str, Counterpart] = {
     # CORS.
     "enable-cors": here("the filter CORS of an HTTPRoute's rules"),
     "cors-allow-origin": here(
-        "the filter CORS (allowOrigins, of http and https); https://*.example.com has any number of labels there, not one, and without any nobody is allowed"
+        "the filter CORS (allowOrigins, of http and https); https://*.example.com allows any number of labels there, not one, and without an entry no origin is allowed"
     ),
     "cors-allow-methods": here("the filter CORS (allowMethods); without, none is named"),
     "cors-allow-headers": here("the filter CORS (allowHeaders); without, none is named"),
@@ -103,7 +103,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "HTTPRoute spec.rules.sessionPersistence, or BackendTrafficPolicy spec.sessionPersistence for many rules"
     ),
     "affinity-mode": here(
-        "sessions as they are, which is persistent: a client stays while its endpoint is there; balanced has no equivalent"
+        "sessions as they are, which is persistent: a client keeps its endpoint while it exists; balanced has no equivalent"
     ),
     "affinity-canary-behavior": never(
         "weights come before sessions, as with legacy: a client has one with each backend"
@@ -119,7 +119,7 @@ OTHERS: Mapping[str, Counterpart] = {
     "session-cookie-max-age": here(_LASTS),
     "session-cookie-expires": here(_LASTS),
     "session-cookie-change-on-failure": here(
-        "sessions as they are: who answers in place of an endpoint that failed tells its own"
+        "sessions as they are: an endpoint that replaces a failed one sets its own session"
     ),
     "upstream-hash-by": here(
         "BackendTrafficPolicy spec.loadBalancer.consistentHash: an address, headers, a cookie or parameters; not the path"
@@ -139,9 +139,9 @@ OTHERS: Mapping[str, Counterpart] = {
         "Gateway spec.tls.backend.clientCertificateRef (tls.crt, tls.key), for all backends of a Gateway, and BackendTLSPolicy spec.validation (ca.crt)"
     ),
     "proxy-ssl-verify": here(
-        "BackendTLSPolicy spec.validation: whoever is spoken to in TLS is verified"
+        "BackendTLSPolicy spec.validation: edgefast verifies every TLS backend"
     ),
-    "proxy-ssl-verify-depth": never("a chain may be as long as the TLS library lets it"),
+    "proxy-ssl-verify-depth": never("the TLS library limits the length of a chain"),
     "proxy-ssl-name": here("BackendTLSPolicy spec.validation.hostname"),
     "proxy-ssl-server-name": here(
         "BackendTLSPolicy spec.validation.hostname, which is always sent"
@@ -149,7 +149,7 @@ OTHERS: Mapping[str, Counterpart] = {
     "proxy-ssl-ciphers": never(_SUITES),
     "proxy-ssl-protocols": never(_SUITES),
     "proxy-http-version": never(
-        "what a backend speaks says the appProtocol of its Service's port; none is asked in HTTP/1.0"
+        "the appProtocol of the Service's port sets the backend's protocol; none is asked in HTTP/1.0"
     ),
     "proxy-connect-timeout": here(
         f"EdgeProxy spec.http.connectTimeout (2s where nginx has 5s), {_ALL}"
@@ -159,7 +159,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "BackendTrafficPolicy spec.timeout.http: streamIdleTimeout, and requestTimeout where the head of an answer may take longer than 15s"
     ),
     "proxy-next-upstream": here(
-        "HTTPRoute spec.rules.retry (codes); who cannot be connected to is passed over without"
+        "HTTPRoute spec.rules.retry (codes); edgefast skips endpoints that it cannot reach without it"
     ),
     "proxy-next-upstream-tries": here(
         "HTTPRoute spec.rules.retry.attempts, which does not count the first"
@@ -169,18 +169,18 @@ OTHERS: Mapping[str, Counterpart] = {
     ),
     "proxy-redirect-from": never(_LOCATION),
     "proxy-redirect-to": never(_LOCATION),
-    "proxy-cookie-domain": never("cookies of backends go on as they are"),
-    "proxy-cookie-path": never("cookies of backends go on as they are"),
+    "proxy-cookie-domain": never("edgefast forwards cookies of backends unchanged"),
+    "proxy-cookie-path": never("edgefast forwards cookies of backends unchanged"),
     "connection-proxy-header": never("each connection has its own headers"),
     "fastcgi-index": never(_FASTCGI),
     "fastcgi-params-configmap": never(_FASTCGI),
     # Bodies.
     "proxy-body-size": here("BackendTrafficPolicy spec.requestBuffer.limit; without, any size"),
     "client-body-buffer-size": never(
-        "bodies are passed on as they come, within EdgeProxy spec.http.bufferBytes"
+        "edgefast streams bodies, within EdgeProxy spec.http.bufferBytes"
     ),
     "proxy-request-buffering": never(
-        "bodies are passed on as they come, as with off; slow ones hold nobody up (edgefast docs http1)"
+        "edgefast streams bodies, as with off; slow ones do not delay other requests (edgefast docs http1)"
     ),
     "proxy-buffering": never(f"{_BUFFERS}, as with off"),
     "proxy-buffer-size": here(
@@ -191,7 +191,7 @@ OTHERS: Mapping[str, Counterpart] = {
     "proxy-max-temp-file-size": never(_BUFFERS),
     "limit-rate": never(_SLOW),
     "limit-rate-after": never(_SLOW),
-    "http2-push-preload": never("nothing is pushed; browsers have given that up"),
+    "http2-push-preload": never("edgefast does not push; browsers no longer support it"),
     # Copies.
     "mirror-target": here(
         "the filter RequestMirror, whose backendRef is a Service, a Backend or an XBackend"
@@ -199,14 +199,14 @@ OTHERS: Mapping[str, Counterpart] = {
     "mirror-request-body": here(
         "the filter RequestMirror, which copies the body, too; off has no equivalent"
     ),
-    "mirror-host": never("a copy has the Host that the backend is sent"),
+    "mirror-host": never("a copy has the same Host as the request to the backend"),
     # What is told.
     "enable-access-log": here(f"EdgeProxy spec.accessLog (off, filter), {_ALL}"),
-    "enable-rewrite-log": never("edgefast explain says what becomes of a request"),
+    "enable-rewrite-log": never("edgefast explain shows how a request is handled"),
     "enable-opentelemetry": here(f"EdgeProxy spec.tracing, {_ALL}"),
     "opentelemetry-trust-incoming-span": here(
         "EdgeProxy spec.tracing, which always goes on with a traceparent that came"
     ),
     "opentelemetry-operation-name": never("a span has the name of method and route"),
-    "modsecurity-transaction-id": never("requests are not searched for attacks"),
+    "modsecurity-transaction-id": never("edgefast does not inspect requests for attacks"),
 }

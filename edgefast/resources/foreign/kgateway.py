@@ -58,9 +58,9 @@ KGATEWAY = Project(
                 "csrf": later(),
                 "compression": here("BackendTrafficPolicy spec.compressor"),
                 "transformation": never(
-                    "headers are changed by values, not by templates, and bodies are passed on unread"
+                    "headers are changed by values, not by templates, and edgefast does not read bodies"
                 ),
-                "extProc": never("code of others is not asked for each piece of a body"),
+                "extProc": never("the proxy calls no third-party code for parts of a body"),
             },
         ),
         ForeignKind(
@@ -81,11 +81,11 @@ KGATEWAY = Project(
                 "serverHeaderTransformation": never(
                     "the backend's server header is passed on; ResponseHeaderModifier removes it"
                 ),
-                "preserveHttp1HeaderCase": never("names of headers are passed on as they came"),
+                "preserveHttp1HeaderCase": never("edgefast forwards header names unchanged"),
                 "acceptHttp10": never(_NO_HTTP10),
                 "defaultHostForHttp10": never(_NO_HTTP10),
                 "earlyRequestHeaderModifier": never(
-                    "headers that an authorisation service sets are removed from requests by themselves"
+                    "edgefast removes headers from requests that an authorisation service sets"
                 ),
             },
         ),
@@ -125,9 +125,9 @@ KGATEWAY = Project(
                     "buffers are bounded by EdgeProxy spec.http.bufferBytes"
                 ),
                 "http1ProtocolOptions": never(
-                    "names of headers and trailers are passed on as they came"
+                    "edgefast forwards names of headers and trailers unchanged"
                 ),
-                "dns": never("names of a Backend are asked for again by themselves"),
+                "dns": never("edgefast resolves names of a Backend again automatically"),
                 "tcpKeepalive": never(
                     "unused connections are closed after EdgeProxy spec.http.upstreamIdle"
                 ),
@@ -139,7 +139,7 @@ KGATEWAY = Project(
                 "status": here("HTTPRouteFilter spec.directResponse.statusCode"),
                 "body": here("HTTPRouteFilter spec.directResponse.body"),
                 "bodyFormat": never(
-                    "an answer is the same for all; HTTPRouteFilter spec.directResponse.contentType says what it is"
+                    "an answer has one form for all clients; HTTPRouteFilter spec.directResponse.contentType sets it"
                 ),
             },
         ),

@@ -72,7 +72,7 @@ def meant_kind(group: object, kind: object) -> str | None:
 
 
 def mean_target(target: Target) -> Target | None:
-    """Return a target of another project's policy as it was meant, None for what no policy of ours is attached to.
+    """Return the intended target of another project's policy, None for a target that policies of edgefast do not support.
 
     Consul's reference writes gateway.networking.kuberenetes.io.
     """

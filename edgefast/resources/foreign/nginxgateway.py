@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, later, never
 
 _TARGETS = {"targetRefs": here("targetRefs of the policy that has the field")}
-_SNIPPETS = "there is no nginx to put a line into"
+_SNIPPETS = "edgefast does not use nginx"
 _AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
 
 NGINX_GATEWAY = Project(
@@ -36,7 +36,7 @@ NGINX_GATEWAY = Project(
                     "sendTimeout for send)"
                 ),
                 "buffering": never(
-                    "answers are passed on as they come, within EdgeProxy spec.http.bufferBytes"
+                    "edgefast streams answers, within EdgeProxy spec.http.bufferBytes"
                 ),
             },
         ),
@@ -51,7 +51,7 @@ NGINX_GATEWAY = Project(
                     "EdgeProxy spec.http.upstreamIdle (timeout) and BackendTrafficPolicy spec.circuitBreaker.maxRequestsPerConnection "
                     "(requests)"
                 ),
-                "zoneSize": never("endpoints need no memory of their own"),
+                "zoneSize": never("endpoints need no separate memory"),
                 "loadBalancingMethod": here(
                     "BackendTrafficPolicy spec.loadBalancer: LeastRequest, RoundRobin, Random or ConsistentHash"
                 ),
@@ -97,13 +97,15 @@ NGINX_GATEWAY = Project(
         ForeignKind(
             "WAFPolicy",
             {
-                name: never("requests are not searched for attacks; an authorisation service may")
+                name: never(
+                    "edgefast does not inspect requests for attacks; an authorisation service may"
+                )
                 for name in ("targetRefs", "type", "policySource", "policyRef", "securityLogs")
             },
         ),
         ForeignKind(
             "PayloadProcessor",
-            {name: never("bodies are passed on unread") for name in ("targetRef", "processors")},
+            {name: never("edgefast does not read bodies") for name in ("targetRef", "processors")},
         ),
     ),
 )

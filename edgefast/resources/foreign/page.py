@@ -20,18 +20,17 @@ _HEAD = """<!-- Made from edgefast/resources/foreign by `pytest tests/resources/
 
 # From another gateway
 
-What to use in place of policies of other projects, field by field: each field of their `spec` beside ours, or why it has no
-equivalent; the same for each annotation of ingress-nginx. Policies of this project are on [their own page](policies.md); what a Gateway, HTTPRoute or GRPCRoute says
-is the same everywhere.
+This page lists the replacement of each field of other projects' policies, and of each annotation of ingress-nginx, or why it has no
+equivalent. [Policies](policies.md) describes the policies of edgefast. Gateways, HTTPRoutes and GRPCRoutes of other projects need no change.
 
-A policy of another project is never applied. In files it is an error where its target is served
-([PolicyIgnored](problems/PolicyIgnored.md)), and the message says of each field that the policy sets what is on this page. A filter
-that names an object of another project closes its rule: 500.
+edgefast never applies a policy of another project. In files such a policy of a served target is an error
+([PolicyIgnored](problems/PolicyIgnored.md)); the message contains the replacement of each field that the policy sets. A filter
+that refers to an object of another project closes its rule: 500.
 
 ## Policies that decide access
 
-In files each of these closes what it is attached to: requests are answered 500, unless `--ignore-foreign-policies` is given
-([configuration](configuration.md#policies-of-other-projects)). So does a policy of any other product whose kind is named after access.
+In files each of these closes its target: requests are answered 500, unless `--ignore-foreign-policies` is given
+([configuration](configuration.md#policies-of-other-projects)). A policy of any other product does the same if its kind is named after access.
 
 | product | policies | annotations |
 |---|---|---|
@@ -92,7 +91,7 @@ def _kind(one: ForeignKind) -> Iterator[str]:
 
 
 def _annotations(one: Annotations) -> Iterator[str]:
-    for title, table in (("who gets in", one.guards), ("anything else", one.others)):
+    for title, table in (("access", one.guards), ("anything else", one.others)):
         yield f"### Annotations that decide {title}"
         yield ""
         yield f"| `{one.domain}/` | use |"

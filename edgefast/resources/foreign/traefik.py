@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, later, never
 
 _AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
-_ADDRESSES = "SecurityPolicy spec.authorization with principal.clientCIDRs; who the client is says EdgeProxy spec.clientAddress"
+_ADDRESSES = "SecurityPolicy spec.authorization with principal.clientCIDRs; EdgeProxy spec.clientAddress sets the client address"
 _BALANCER = (
     "EdgeProxy spec.service.loadBalancerSourceRanges, of all that comes to a fleet of a cluster"
 )
@@ -51,7 +51,7 @@ TRAEFIK = Project(
                 "basicAuth": here(
                     "SecurityPolicy spec.basicAuth, whose Secret has the hashes under .htpasswd; the realm is always gateway"
                 ),
-                "digestAuth": never("digest authentication is not spoken by whoever is new"),
+                "digestAuth": never("new clients do not use digest authentication"),
                 "errors": here(
                     "BackendTrafficPolicy spec.responseOverride, whose bodies are in the policy or a ConfigMap, not of a Service"
                 ),
@@ -66,8 +66,8 @@ TRAEFIK = Project(
                     "503 in place of 429"
                 ),
                 "passTLSClientCert": later(),
-                "contentType": never("nobody guesses a content-type"),
-                "plugin": never("code of others does not run in the proxy"),
+                "contentType": never("edgefast does not guess a content-type"),
+                "plugin": never("the proxy runs no third-party code"),
             },
         ),
         ForeignKind(

@@ -17,7 +17,7 @@ from edgefast.credential import hide, is_hidden
 
 #: Bytes of a compiled pattern and its automata. RE2's default of 8 MiB takes up to 80 ms of CPU for one pattern, this 7 ms.
 PROGRAM_BYTES = 1024 * 1024
-#: Patterns whose answer is kept: more than a reconciliation meets, at some 200 bytes each.
+#: Cached results of patterns: more than a reconciliation needs, at about 200 bytes each.
 _CHECKED = 65_536
 
 _OPTIONS = re2.Options()

@@ -88,7 +88,7 @@ def check_watch(one: ProviderWatch) -> Iterable[Violation]:
     message="lifetime must be 1h to 2160h",
 )
 def check_lifetime(one: FleetCertificates) -> Iterable[Violation]:
-    """A certificate that ends soon is renewed without end; one that lives long cannot be taken back by waiting."""
+    """A short lifetime causes constant renewals; a long one keeps a stolen certificate valid."""
     if not MIN_LIFETIME <= parse_duration(one.lifetime) <= MAX_LIFETIME:
         return (Violation(("lifetime",), "Invalid", f'"{one.lifetime}" (1h to 2160h)'),)
     return ()
@@ -98,10 +98,10 @@ def check_lifetime(one: FleetCertificates) -> Iterable[Violation]:
     FleetRevocation,
     "issued_before",
     cel="timestamp(self.issuedBefore) > timestamp('0001-01-01T00:00:00Z')",
-    message="issuedBefore must be a time that there is",
+    message="issuedBefore must be an existing date and time",
 )
 def check_revocation(one: FleetRevocation) -> Iterable[Violation]:
-    """The pattern lets February 30 through."""
+    """The pattern accepts February 30."""
     if not _is_time(one.issued_before):
         said = f'"{one.issued_before}" is not a time (such as 2026-11-29T12:00:00Z)'
         return (Violation(("issuedBefore",), "Invalid", said),)
@@ -109,7 +109,7 @@ def check_revocation(one: FleetRevocation) -> Iterable[Violation]:
 
 
 def _is_time(text: str) -> bool:
-    """Tell whether RFC 3339 text in UTC, with the digits in their places, is a time that there is."""
+    """Tell whether RFC 3339 text in UTC, with the digits in their places, is an existing date and time."""
     year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
     hour, minute, second = int(text[11:13]), int(text[14:16]), int(text[17:19])
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

@@ -134,7 +134,7 @@ def check_load_balancer(one: FleetService) -> Iterable[Violation]:
     message="loadBalancerSourceRanges must be ranges of addresses",
 )
 def check_source_ranges(one: FleetService) -> Iterable[Violation]:
-    """Ranges are ranges."""
+    """Check that every entry is a range of addresses."""
     for index, value in enumerate(one.load_balancer_source_ranges or ()):
         if not is_cidr(value):
             yield bad_cidr(("loadBalancerSourceRanges", index), value)
@@ -184,7 +184,7 @@ def check_shutdown(one: FleetShutdown) -> Iterable[Violation]:
     message="trustedCIDRs must be ranges of addresses",
 )
 def check_trusted(one: ProxyClientAddress) -> Iterable[Violation]:
-    """Ranges are ranges."""
+    """Check that every entry is a range of addresses."""
     for index, value in enumerate(one.trusted_cidrs or ()):
         if not is_cidr(value):
             yield bad_cidr(("trustedCIDRs", index), value)
@@ -197,7 +197,7 @@ def check_trusted(one: ProxyClientAddress) -> Iterable[Violation]:
     message="proxyProtocolCIDRs must be ranges of addresses",
 )
 def check_proxy_senders(one: ProxyClientAddress) -> Iterable[Violation]:
-    """Ranges are ranges."""
+    """Check that every entry is a range of addresses."""
     for index, value in enumerate(one.proxy_protocol_cidrs or ()):
         if not is_cidr(value):
             yield bad_cidr(("proxyProtocolCIDRs", index), value)
@@ -390,5 +390,5 @@ def check_selector(one: RateLimitSelector) -> Iterable[Violation]:
     message="value must be a range of addresses",
 )
 def check_source_cidr(one: RateLimitSourceCIDR) -> Iterable[Violation]:
-    """Ranges are ranges."""
+    """Check that every entry is a range of addresses."""
     return () if is_cidr(one.value) else (bad_cidr(("value",), one.value),)

@@ -1,7 +1,7 @@
-"""Regexes of a route: how many there are, and up to where they are served.
+"""Regexes of a route: their number, and the rules that exceed the limit.
 
 In: a route of any kind. Out: counts of the regular expressions of its matches (paths, headers, query parameters, calls).
-To compile one costs up to some milliseconds, so a route has at most REGEXES_PER_ROUTE.
+A compilation takes up to some milliseconds, so a route has at most REGEXES_PER_ROUTE.
 Must never: compile a pattern.
 """
 
@@ -43,7 +43,7 @@ def count_regexes(route: object) -> int:
 
 
 def find_excess(route: object) -> frozenset[int]:
-    """Return the rules, by place, whose regular expressions are not served: the first rule that exceeds the limit, and all after it that have some."""
+    """Return the indexes of rules with refused regular expressions: the first rule that exceeds the limit, and all later rules with some."""
     if count_regexes(route) <= REGEXES_PER_ROUTE:
         return frozenset()
     assert isinstance(route, HTTPRoute | GRPCRoute)

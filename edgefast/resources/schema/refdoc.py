@@ -107,7 +107,7 @@ def _render_index() -> str:
         "# Reference",
         "",
         "[Features](features.md), [conformance](conformance.md), [limits](limits.md) and "
-        "[metrics](metrics.md) have pages of their own.",
+        "[metrics](metrics.md) have separate pages.",
         "",
         "Every kind of object that edgefast reads, and the versions it accepts:",
         "",

@@ -1,6 +1,6 @@
 """Addresses that are never backends: refused unless the administrator allows them.
 
-In: an endpoint and the settings. Out: what is wrong with it, in words, or "". One list holds for Services, Backends, XBackends, and so for
+In: an endpoint and the settings. Out: an error text, or "". One list applies to Services, Backends, XBackends, and so to
 authorization services, JWKS and mirrors: `edgefast.inetaddr.RESERVED`. The data plane applies it again to every address that a name resolves to.
 Must never: resolve a name.
 """
@@ -31,5 +31,5 @@ def check_unix(settings: Settings) -> str:
 
 
 def allowed_of(endpoints: Iterable[ir.Endpoint], settings: Settings) -> tuple[str, ...]:
-    """Return the ranges that names of these endpoints may resolve into: () where no endpoint has a name."""
+    """Return the ranges that names of these endpoints may resolve into: () if no endpoint has a name."""
     return settings.backend_cidrs if any(one.hostname for one in endpoints) else ()

@@ -21,6 +21,7 @@ from edgefast.resources.edge.edgeproxy import (
     ProxyHTTP,
 )
 from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
+from edgefast.resources.edge.edgeproxy_defaults import merge_proxy_specs
 from edgefast.resources.edge.edgeproxy_grpc import ProxyGRPC, ProxyGRPCRetry
 from edgefast.resources.kinds import EDGE_GROUP, ref_of
 from edgefast.resources.model.duration import parse_duration
@@ -72,9 +73,14 @@ def resolve_parameters(
 
 
 def check_edge_proxy(
-    proxy: EdgeProxy, *, of_gateway: bool, standalone: bool, tracing: bool = True
+    proxy: EdgeProxy,
+    *,
+    of_gateway: bool,
+    standalone: bool,
+    tracing: bool = True,
+    class_spec: EdgeProxySpec | None = None,
 ) -> Report:
-    """Report what of an EdgeProxy is not served; the rest of it is."""
+    """Report the fields of an EdgeProxy that are not served; the others are. `class_spec`: is merged with a Gateway's EdgeProxy."""
     report, spec = Report(ref_of(proxy)), proxy.spec
     if spec.tracing is not None:
         check_tracing(spec.tracing, report, available=tracing)
@@ -94,32 +100,35 @@ def check_edge_proxy(
     if spec.stream is not None:
         check_stream(spec.stream, report)
     _check_words(spec, report)
-    if spec.client_address is not None:
-        _check_senders(spec.client_address, report)
+    merged = merge_proxy_specs(class_spec, spec) if class_spec else spec
+    if spec.client_address is not None and merged.client_address is not None:
+        _check_senders(merged.client_address, report)
     warn_unserved(proxy, report)
     return report
 
 
 def _senders_of(client: ProxyClientAddress) -> tuple[str, ...]:
-    """Return whose PROXY protocol headers are believed: by default the trusted networks."""
+    """Return the networks that are trusted to send PROXY protocol headers: by default `trustedCIDRs`."""
     senders = client.proxy_protocol_cidrs
     return (client.trusted_cidrs or ()) if senders is None else senders
 
 
 def _check_senders(client: ProxyClientAddress, report: Report) -> None:
-    """Warn where nobody may send a PROXY protocol header, or everybody."""
+    """Report a PROXY protocol that no peer can use, and one that every peer can use."""
     path = "spec.clientAddress.proxyProtocol"
     if client.proxy_protocol in (None, "off"):
         return
     senders = _senders_of(client)
     if not senders:
-        said = f'"{client.proxy_protocol}" without trusted senders; connections with a PROXY protocol header are closed'
-        if client.proxy_protocol != "optional":
-            said = '"required" without trusted senders; every connection is closed'
         hint = "set clientAddress.proxyProtocolCIDRs to the addresses of the load balancers"
-        report.warn(path, "Required", said, hint)
+        if client.proxy_protocol == "optional":
+            said = '"optional" without trusted senders; connections with a PROXY protocol header are closed'
+            report.warn(path, "Required", said, hint)
+        else:  # an unknown word counts as "required"
+            said = '"required" without trusted senders; every connection is closed'
+            report.refuse(path, "Required", said, hint)
     elif any(one.endswith("/0") for one in senders):
-        said = f'"{client.proxy_protocol}" believes every peer; whoever reaches the port may state any client address'
+        said = f'"{client.proxy_protocol}" trusts every peer; any peer can set the client address'
         hint = "limit clientAddress.proxyProtocolCIDRs to the addresses of the load balancers"
         report.warn(path, "Invalid", said, hint)
 

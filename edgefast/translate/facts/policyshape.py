@@ -7,7 +7,7 @@ Must never: hold what a unit says, or a target that a policy only wishes for in 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 
@@ -29,6 +29,7 @@ __all__ = [
     "is_foreign_unit",
     "name_foreign",
     "owner_of_unit",
+    "split_unit",
     "ref_of_owner",
 ]
 
@@ -55,7 +56,7 @@ GROUP_OF = {
 #: (group, kind) of the policies that have shapes.
 OWN_KINDS = frozenset((group, kind) for kind, group in GROUP_OF.items())
 
-#: What stands between the name of a foreign policy and its kind and group, where it closes its targets.
+#: The separator between the name of a foreign policy and its kind and group, in the key that closes its targets.
 _FOREIGN = "?"
 
 #: Kind, namespace, name, sectionName or "".
@@ -89,10 +90,15 @@ class PolicyShape(msgspec.Struct, frozen=True, gc=False):
 Level = tuple[PolicyShape, ...]
 
 
+def split_unit(name: str) -> tuple[Family, str]:
+    """Return the family and the owner's name in the name of a unit or policy (`PolicyShape.name`, `PolicyShape.unit`)."""
+    family, _, owner = name.partition("#")[0].partition("/")
+    return cast(Family, family), owner
+
+
 def owner_of_unit(name: str) -> str:
     """Return the policy that a unit or policy of this name is of, in words: "SecurityPolicy namespace/name"."""
-    family, _, owner = name.partition("#")[0].partition("/")
-    return str(ref_of_owner(family, owner))  # type: ignore[arg-type]
+    return str(ref_of_owner(*split_unit(name)))
 
 
 def name_foreign(ref: ObjectRef) -> str:
@@ -101,12 +107,12 @@ def name_foreign(ref: ObjectRef) -> str:
 
 
 def is_foreign_unit(name: str) -> bool:
-    """Tell whether a unit of this name closes what a foreign policy is attached to."""
+    """Tell whether a unit of this name closes the target of a foreign policy."""
     return "." in name.partition("#")[0].partition(_FOREIGN)[2]
 
 
 def ref_of_owner(family: Family, owner: str) -> ObjectRef:
-    """Return the policy that an owner's name is of, which may be a foreign one."""
+    """Return the policy, possibly a foreign one, with this owner's name."""
     namespace, _, name = owner.partition("/")
     plain, _, type_ = name.partition(_FOREIGN)
     kind, dot, group = type_.partition(".")

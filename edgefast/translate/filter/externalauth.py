@@ -111,7 +111,7 @@ def _translate_path(prefix: str, report: Report, path: str) -> str:
 
 
 def _translate_shown(names: Iterable[str], report: Report, path: str) -> tuple[str, ...]:
-    """Translate names of headers that the service is sent, and report those that it is never sent."""
+    """Translate the names of headers that the service gets, and report those that it never gets."""
     for at, name in enumerate(names):
         if (wrong := check_shown_name(name)) and not check_header_name(name):
             report.warn(f"{path}[{at}]", "Ignored", wrong)

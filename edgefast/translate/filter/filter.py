@@ -360,7 +360,7 @@ def _resolve_rate_limit(
         _refuse_broken(wrong, named, where, report)
         return
     elif why:
-        # The filter is there and its reference resolves; what lacks is the configuration's.
+        # The filter exists and its reference resolves; only the configuration of the store is missing.
         report.refuse(_ALL_RULES, "NotSupported", why, condition="UnsupportedValue")
         return
     else:

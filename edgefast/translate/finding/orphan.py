@@ -13,7 +13,6 @@ from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.gatewayapi.streamroute import AnyRoute
 from edgefast.resources.kinds import ref_of
 from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL
-from edgefast.resources.snapshot import Key, Snapshot
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
 from edgefast.translate.facts.facts import World
 from edgefast.translate.filter.routefilter import check_route_filter
@@ -48,21 +47,11 @@ def find_orphans(world: World, classes: Mapping[str, GatewayClassOutcome]) -> It
 def _nothing(world: World) -> Iterator[Problem]:
     """Say that there is nothing to serve; routes without their Gateway, and files that cannot be read, are told at their place."""
     snapshot = world.snapshot
-    attached = any((*_list_routes(snapshot), snapshot.listener_sets))
+    attached = any((*snapshot.routes, snapshot.listener_sets))
     if snapshot.gateways or attached or snapshot.refused or snapshot.unread:
         return
     said = "a Gateway, and a GatewayClass for it; nothing is served without them"
     yield Problem(None, "", "Required", said)
-
-
-def _list_routes(snapshot: Snapshot) -> tuple[Mapping[Key, AnyRoute], ...]:
-    return (
-        snapshot.http_routes,
-        snapshot.grpc_routes,
-        snapshot.tls_routes,
-        snapshot.tcp_routes,
-        snapshot.udp_routes,
-    )
 
 
 def _unwatched(world: World) -> Iterator[Problem]:
@@ -72,7 +61,7 @@ def _unwatched(world: World) -> Iterator[Problem]:
         return
     served: tuple[Gateway | AnyRoute, ...] = (
         *snapshot.gateways.values(),
-        *(one for table in _list_routes(snapshot) for one in table.values()),
+        *(one for table in snapshot.routes for one in table.values()),
     )
     for found in served:
         name = found.metadata.namespace

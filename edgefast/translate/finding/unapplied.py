@@ -28,7 +28,7 @@ from edgefast.translate.route.outcome import RouteOutcome
 
 #: Problems of one snapshot; a selector may choose ten thousand routes, and nobody reads as many lines.
 _MOST = 1_000
-#: What requests meet at an object that is closed.
+#: The effect on requests to an object that is closed.
 _FATE = {
     **dict.fromkeys((*TARGET_KINDS, *BACKEND_TARGETS, "GatewayClass"), "answers 500"),
     **dict.fromkeys(LATER_KINDS, "refuses connections"),
@@ -123,7 +123,7 @@ def _judge(
 def _judge_annotated(
     policy: ForeignPolicy, served: set[tuple[str, Key]], *, closes: bool
 ) -> Iterator[Problem]:
-    """Report annotations that decide access, but for those that report/annotated.py reports."""
+    """Report annotations that decide access, except those that report/annotated.py reports."""
     for target, source in policy.targets:
         name = str(target.path[-1])
         told = target.kind not in _BACKENDS and is_guard(name)

@@ -50,6 +50,7 @@ class Front(msgspec.Struct, frozen=True, eq=False):
 
     settings: Settings  # without observations
     addresses: tuple[str, ...]
+    retained: tuple[str, ...]
     late: tuple[str, ...]
     classes: dict[str, GatewayClassOutcome]
     gateways: Sequence[GatewayDraft]  # oldest first
@@ -66,6 +67,7 @@ def translate_front(
         if (
             _has_same_tables(old.snapshot, world.snapshot)
             and front.addresses == settings.addresses
+            and front.retained == settings.retained
             and front.settings == settings.core()
             and front.late == keyring.late(settings.now)
         ):
@@ -78,6 +80,7 @@ def translate_front(
     return Front(
         settings=settings.core(),
         addresses=settings.addresses,
+        retained=settings.retained,
         late=keyring.late(settings.now),
         classes=classes,
         gateways=gateways,

@@ -30,7 +30,7 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.translate.fleet.fleet import fleet_namespace, label_value
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.protocol import port_name
-from edgefast.translate.gateway.wishes import granted_keys, granted_labels, may_run_code
+from edgefast.translate.gateway.wishes import find_withheld, granted_labels
 from edgefast.translate.settings import Settings
 
 
@@ -45,18 +45,15 @@ def translate_infra(drafts: Sequence[GatewayDraft], settings: Settings) -> ir.In
     hpa = None if daemons or spec.hpa is None else _hpa(spec.hpa)
     selector = _selector(first, settings)
     wished = None if merged else first.gateway.spec.infrastructure
-    code = may_run_code(first.key[0], settings)
+    labels = granted_labels(wished.labels) if wished else {}
+    annotations = wished.annotations if wished else {}
     infra = ir.Infra(
         name=first.fleet,
         namespace=fleet_namespace(first, settings),
         selector=_pairs(selector),
-        labels=_pairs(
-            {
-                **granted_keys(granted_labels(wished.labels if wished else {}), code=code),
-                **selector,
-            }
-        ),
-        annotations=_pairs(granted_keys(wished.annotations if wished else {}, code=code)),
+        labels=_pairs({**labels, **selector}),
+        annotations=_pairs(annotations),
+        service_only=find_withheld((*labels, *annotations), first.key[0], settings),
         owner=_owner(first, settings),
         gateways=tuple("/".join(draft.key) for draft in drafts),
         ports=_ports(drafts),

@@ -100,7 +100,7 @@ class _Reserved:
 
 
 def _same(one: ListenerDraft, rival: str) -> str:
-    """Name the hostname for which two listeners are in conflict, and the other listener."""
+    """Return a text with the conflicting hostname and the other listener."""
     host = f'hostname "{one.spec.hostname}"' if one.spec.hostname else "no hostname"
     return f"port {one.port} with {host}: same as {rival}"
 

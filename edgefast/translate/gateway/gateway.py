@@ -203,6 +203,7 @@ def _translate_parameters(
                 of_gateway=True,
                 standalone=world.settings.standalone,
                 tracing=world.settings.tracing,
+                class_spec=class_spec,
             ).problems
             wished = check_wishes(proxy, world.settings, of_gateway=True)
             closed = closing_problems(proxy, SHUT, "UnsupportedValue")

@@ -112,10 +112,10 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
 
 
 def _kinds_removed(settings: Settings, generation: int) -> tuple[Condition, ...]:
-    """Return the condition about kinds that were removed while objects of them were in force; () when there are none."""
+    """Return the condition about kinds that were removed while objects of them were in force; () without such kinds."""
     if not settings.retained:
         return ()
-    kinds = ", ".join(f"{kind} ({count})" for kind, count in settings.retained)
+    kinds = ", ".join(settings.retained)
     said = (
         f"the CRDs of kinds in use were removed: {kinds}; their objects stay in force as last seen; install the CRDs and the objects "
         "again, or release them (EdgeGateway provider.kubernetes.releaseKinds)"
@@ -134,7 +134,7 @@ def _supported_version(settings: Settings, generation: int) -> Condition:
         kind
         for kind in settings.missing
         if ((GATEWAY_GROUP, kind) in KINDS or (EDGE_GROUP, kind) in KINDS)
-        and kind not in dict(settings.retained)
+        and kind not in settings.retained
     ]
     without = f"; kinds that are not installed, and so not served: {', '.join(lost)}"
     if version and _release_of(version) not in RELEASES:

@@ -1,10 +1,11 @@
 """Wishes: what Gateways and EdgeProxies may not ask of the objects made for a fleet.
 
 In: a Gateway's labels and annotations, and its EdgeProxies. Out: what is granted, and a problem for each wish that is
-not. Fleets of several people may share a namespace: their pods are told apart by labels, and in
+not. Fleets of several teams may share a namespace, with pods that differ by labels. In
 Controller Namespace mode that namespace is the controller's, with its Secrets. There, only namespaces that the administrator
-names (EdgeGateway `deploy.codeNamespaces`) set what decides which code runs in the pods: CODE_FIELDS, and labels and annotations
-that injectors of containers and volumes read. The EdgeProxy of a GatewayClass is named by an administrator and sets all.
+lists (EdgeGateway `deploy.codeNamespaces`) may decide which code runs in the pods: CODE_FIELDS, and labels and annotations
+that injectors or container runtimes may read. Other namespaces may set names of POD_DOMAINS, of domains that the administrator lists, and
+names without a domain. Other labels and annotations of a Gateway are set on its Service only: no code runs there. An administrator chooses the EdgeProxy of a GatewayClass, so it may set all.
 Must never: refuse a Gateway for a wish; it is served without.
 """
 
@@ -30,7 +31,7 @@ _RESERVED = (f"{EDGE_GROUP}/", f"{GATEWAY_GROUP}/")
 _HELD = ("secretKeyRef", "configMapKeyRef")
 #: Fields of `spec.deployment` that decide which code runs in a pod, by their names in the Struct.
 CODE_FIELDS = ("image", "env")
-#: The others: sizes, places and names. A test holds both lists against the Struct; labels and annotations are checked by key.
+#: The others: sizes, places and names. A test holds both lists against the Struct; labels and annotations are checked by name.
 PLAIN_FIELDS = frozenset(
     {
         "kind",
@@ -45,32 +46,17 @@ PLAIN_FIELDS = frozenset(
         "priority_class_name",
     }
 )
-#: Domains of labels and annotations by which admission webhooks and runtimes change what runs in a pod: containers, images,
-#: volumes, commands, networks, credentials, sandboxes. A domain stands for its subdomains too.
-INJECTORS = (
-    "apparmor.security.beta.kubernetes.io",
-    "azure.workload.identity",
-    "cni.cncf.io",
-    "cni.projectcalico.org",
-    "consul.hashicorp.com",
-    "dapr.io",
-    "datadoghq.com",
-    "eks.amazonaws.com",
-    "gke.io",
-    "iam.amazonaws.com",
-    "instana.io",
-    "istio.io",
-    "k8s.ovn.org",
-    "kuma.io",
-    "linkerd.io",
-    "opentelemetry.io",
-    "seccomp.security.alpha.kubernetes.io",
-    "secrets-store.csi.k8s.io",
-    "spiffe.io",
-    "v1.multus-cni.io",
-    "vault.hashicorp.com",
-    "vault.security.banzaicloud.io",
+#: Domains of labels and annotations that no injector and no container runtime reads. A domain that is not listed may be read by
+#: an unknown injector: EdgeGateway `deploy.podMetadataDomains` adds domains.
+POD_DOMAINS = (
+    "app.kubernetes.io",
+    "external-dns.alpha.kubernetes.io",
+    "helm.sh",
+    "prometheus.io",
+    "service.beta.kubernetes.io",
 )
+#: Names without a domain that give a pod credentials. Kubernetes leaves such names to users; this product takes one.
+_BARE = frozenset({"aadpodidbinding"})
 
 
 def may_run_code(namespace: str, settings: Settings) -> bool:
@@ -79,9 +65,23 @@ def may_run_code(namespace: str, settings: Settings) -> bool:
     return own or namespace == settings.namespace or namespace in settings.code_namespaces
 
 
-def granted_keys(wished: Mapping[str, str], *, code: bool) -> dict[str, str]:
-    """Return the labels or annotations that inject nothing into a pod, or with `code` all."""
-    return {name: text for name, text in wished.items() if code or not _injects(name)}
+def goes_to_pods(name: str, settings: Settings) -> bool:
+    """Tell whether a label or annotation is of a kind that injects nothing into a pod.
+
+    Runtimes read names without a slash too (`io.katacontainers.config.hypervisor.path`, `io.kubernetes.cri-o.Devices`): a name
+    with a dot has a domain.
+    """
+    domain, slash, _ = name.partition("/")
+    if not slash:
+        return "." not in name and name not in _BARE
+    return domain in POD_DOMAINS or domain in settings.pod_metadata_domains
+
+
+def find_withheld(names: Iterable[str], namespace: str, settings: Settings) -> tuple[str, ...]:
+    """Return the labels or annotations that a namespace cannot set on pods, sorted."""
+    if may_run_code(namespace, settings):
+        return ()
+    return tuple(sorted({one for one in names if not goes_to_pods(one, settings)}))
 
 
 def granted_labels(wished: Mapping[str, str]) -> dict[str, str]:
@@ -93,7 +93,7 @@ def granted_labels(wished: Mapping[str, str]) -> dict[str, str]:
 
 
 def grant_spec(proxy: EdgeProxy, settings: Settings) -> EdgeProxySpec:
-    """Return a Gateway's own EdgeProxy without what runs code, and without variables of Secrets that its namespace does not have.
+    """Return a Gateway's own EdgeProxy without fields that run code, and without variables of Secrets of other namespaces.
 
     In Controller Namespace mode the pods run beside the controller's Secrets, its CA among them.
     """
@@ -107,7 +107,9 @@ def grant_spec(proxy: EdgeProxy, settings: Settings) -> EdgeProxySpec:
         granted = dict.fromkeys(CODE_FIELDS)
         for field in ("labels", "annotations"):
             if wished := getattr(deployment, field):
-                granted[field] = granted_keys(wished, code=False)
+                granted[field] = {
+                    name: text for name, text in wished.items() if goes_to_pods(name, settings)
+                }
     return msgspec.structs.replace(
         proxy.spec, deployment=msgspec.structs.replace(deployment, **granted)
     )
@@ -122,7 +124,7 @@ def check_wishes(proxy: EdgeProxy, settings: Settings, *, of_gateway: bool) -> t
         _check_labels(spec.deployment.labels or {}, "spec.deployment.labels", report)
         code = not of_gateway or may_run_code(proxy.metadata.namespace, settings)
         if not code:
-            _check_code(spec.deployment, proxy.metadata.namespace, report)
+            _check_code(spec.deployment, proxy.metadata.namespace, report, settings)
         for at, one in enumerate((spec.deployment.env or ()) if code and of_gateway else ()):
             if _is_held(one) and _is_elsewhere(proxy, settings):
                 said = (
@@ -142,14 +144,18 @@ def check_wished_labels(gateway: Gateway, report: Report, settings: Settings) ->
     wished = gateway.spec.infrastructure
     if wished is not None and not settings.standalone:
         _check_labels(wished.labels, "spec.infrastructure.labels", report)
-        namespace = gateway.metadata.namespace
-        if not may_run_code(namespace, settings):
-            for field in ("labels", "annotations"):
-                keys = getattr(wished, field)
-                _check_injectors(keys, f"spec.infrastructure.{field}", namespace, report)
+        namespace, effect = gateway.metadata.namespace, "it is set on the Service only"
+        for field, names in (
+            ("labels", granted_labels(wished.labels)),
+            ("annotations", wished.annotations),
+        ):
+            path = f"spec.infrastructure.{field}"
+            _check_pod_names(names, path, namespace, effect, report, settings)
 
 
-def _check_code(deployment: FleetDeployment, namespace: str, report: Report) -> None:
+def _check_code(
+    deployment: FleetDeployment, namespace: str, report: Report, settings: Settings
+) -> None:
     for field in CODE_FIELDS:
         if getattr(deployment, field) is not None:
             said = (
@@ -157,16 +163,28 @@ def _check_code(deployment: FleetDeployment, namespace: str, report: Report) -> 
                 "administrator can allow it (EdgeGateway provider.kubernetes.deploy.codeNamespaces)"
             )
             report.refuse(f"spec.deployment.{field}", "Forbidden", said)
-    for field in ("labels", "annotations"):
-        keys = getattr(deployment, field) or {}
-        _check_injectors(keys, f"spec.deployment.{field}", namespace, report)
+    for field, names in (
+        ("labels", granted_labels(deployment.labels or {})),
+        ("annotations", deployment.annotations or {}),
+    ):
+        path = f"spec.deployment.{field}"
+        _check_pod_names(names, path, namespace, "it is left out", report, settings)
 
 
-def _check_injectors(keys: Iterable[str], path: str, namespace: str, report: Report) -> None:
-    for name in sorted(filter(_injects, keys)):
+def _check_pod_names(
+    names: Iterable[str],
+    path: str,
+    namespace: str,
+    effect: str,
+    report: Report,
+    settings: Settings,
+) -> None:
+    for name in find_withheld(names, namespace, settings):
         said = (
-            f"can inject code into pods of the controller's namespace, which namespace {namespace} may not; it is left out; an "
-            "administrator can allow it (EdgeGateway provider.kubernetes.deploy.codeNamespaces)"
+            "an injector or container runtime may read it in pods of the controller's namespace, which namespace "
+            f"{namespace} may not change (allowed: names without a domain, and those of {', '.join(POD_DOMAINS)}); {effect}; an "
+            "administrator can allow its domain (EdgeGateway provider.kubernetes.deploy.podMetadataDomains) or the namespace "
+            "(codeNamespaces)"
         )
         report.warn(f'{path}["{name}"]', "Forbidden", said)
 
@@ -183,11 +201,6 @@ def _reserved(labels: Iterable[str]) -> Iterator[str]:
 
 def _is_reserved(name: str) -> bool:
     return name in _SELECTING or name.startswith(_RESERVED)
-
-
-def _injects(name: str) -> bool:
-    domain = name.partition("/")[0].lower() if "/" in name else ""
-    return any(domain == one or domain.endswith(f".{one}") for one in INJECTORS)
 
 
 def _is_elsewhere(proxy: EdgeProxy, settings: Settings) -> bool:

@@ -12,7 +12,7 @@ from edgefast.resources.edge.policytarget import BACKEND_TARGETS
 from edgefast.resources.model.routename import kind_of, plain_key
 from edgefast.resources.snapshot import Key
 from edgefast.translate.facts.facts import Fact
-from edgefast.translate.facts.policyshape import KIND_OF, PolicyShape
+from edgefast.translate.facts.policyshape import KIND_OF, PolicyShape, split_unit
 from edgefast.translate.judge.ownuse import OwnUses
 from edgefast.translate.policy.closed import OwnKey
 from edgefast.translate.policy.own import OwnPolicies
@@ -71,6 +71,6 @@ def _key_of(shape: PolicyShape) -> OwnKey:
 
 
 def _key_of_unit(unit: str) -> OwnKey:
-    family, _, owner = unit.partition("#")[0].partition("/")
+    family, owner = split_unit(unit)
     namespace, _, name = owner.partition("/")
-    return (KIND_OF[family], namespace, name)  # type: ignore[index]
+    return (KIND_OF[family], namespace, name)

@@ -44,7 +44,7 @@ def translate_call(match: GRPCRouteMatch, report: Report, path: str) -> Matched:
 
 
 def widen_call(match: GRPCRouteMatch) -> Matched:
-    """Return a match that takes any value where a regular expression was written."""
+    """Return a match that accepts any value in place of each regular expression."""
     method, wrong = match.method, Wrong()
     kind: ir.PathKind
     if method is not None and method.type == "RegularExpression":

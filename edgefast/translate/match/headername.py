@@ -26,7 +26,7 @@ _OWN = frozenset(
         "upgrade",
     }
 )
-#: The proxy's own lines that an authorization service is sent; all other names of `x-edge-` it is not sent.
+#: The proxy's own headers that an authorization service gets; it gets no other name of `x-edge-`.
 _OWN_SHOWN = frozenset(
     {
         "x-edge-external-address",
@@ -39,7 +39,7 @@ _OWN_SHOWN = frozenset(
         "x-request-id",
     }
 )
-#: Names that no authorization service is sent, in any spelling that a server may read as one of them.
+#: Names that no authorization service gets, in any spelling that a server may read as one of them.
 _NEVER_SHOWN = frozenset({"http2-settings", "via"}) | _OWN
 _OTHER = re.compile(r"[^a-z0-9]")
 
@@ -52,7 +52,7 @@ def check_header_name(name: str) -> str:
 
 
 def check_shown_name(name: str) -> str:
-    """Return what is wrong with the name of a header that an authorization service is to be sent, "" when it is sent."""
+    """Return why an authorization service cannot get a header of this name, "" if it can."""
     if wrong := check_header_name(name):
         return wrong
     folded = _OTHER.sub("-", name.lower())

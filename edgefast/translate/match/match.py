@@ -79,7 +79,7 @@ def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> Matched
 
 
 def widen_match(match: HTTPRouteMatch) -> Matched:
-    """Return a match that takes any value where a regular expression was written, and what begins as that of its path does."""
+    """Return a match that accepts any value in place of each regular expression, and every path with the literal prefix of its path's."""
     path = match.path
     if path.type == "RegularExpression":
         literal = literal_prefix(path.value)
@@ -100,7 +100,7 @@ def widen_match(match: HTTPRouteMatch) -> Matched:
 def widen_values(
     matches: Sequence[HTTPHeaderMatch | HTTPQueryParamMatch], *, fold: bool
 ) -> tuple[ir.ValueMatch, ...]:
-    """Return conditions on values; a regular expression takes any value."""
+    """Return conditions on values; a regular expression becomes any value."""
     values: dict[str, ir.ValueMatch] = {}
     for match in matches:
         name, exact = match.name.lower() if fold else match.name, match.type == "Exact"

@@ -71,7 +71,7 @@ def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
 
 
 def find_closed(snapshot: Snapshot, *, foreign: bool) -> dict[OwnKey, OwnOutcome]:
-    """Return what such policies come to, by key; `foreign`: also those of other projects that decide access."""
+    """Return the outcomes of such policies by key; `foreign`: also of other projects' policies that decide access."""
     found: dict[OwnKey, list[ForeignPolicy]] = {}
     for policy in snapshot.foreign_policies:
         ref = policy.ref

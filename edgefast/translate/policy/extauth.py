@@ -35,12 +35,12 @@ _MAX_BACKENDS = 16
 _MAX_NAMES = 64
 _MAX_KEYS = 16
 _MAX_STATUSES = 16
-#: Every key has these: authorization, and the lines that repeat method, Host and path.
+#: Headers of every key: authorization, and the headers that repeat method, Host and path.
 _ALWAYS_KEY = frozenset(
     {"authorization", "x-forwarded-host", "x-forwarded-method", "x-forwarded-uri"}
 )
 _REQUEST_ID = "x-request-id"  # sent to every service, and different for each request
-_NO_KEY = '"x-request-id" differs for each request, so that no cached answer fits another one'
+_NO_KEY = '"x-request-id" differs for each request, so no cached answer matches another request'
 _MAX_WEIGHT = 1_000_000
 _PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2}){0,1023}")
 _QUERY = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@?]|%[0-9A-Fa-f]{2}){0,1024}")

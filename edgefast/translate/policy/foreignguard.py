@@ -1,8 +1,8 @@
-"""Foreign guards: policies and annotations of other projects that decide access close what they are attached to.
+"""Foreign guards: policies and annotations of other projects that decide access close their targets.
 
-In: what files have of them (resources/foreign/guards.py), the objects that they are attached to. Out: an `OwnOutcome` for each, whose one
-unit answers 500: nothing of such a policy is applied, so that requests that it refuses would pass. `--ignore-foreign-policies` serves
-them open. Problems are reported by finding/unapplied.py, which knows what is served.
+In: the guards in files (resources/foreign/guards.py) and their targets. Out: an `OwnOutcome` for each, with one
+unit that answers 500: edgefast does not apply such a policy, so requests that it denies would pass. `--ignore-foreign-policies` serves
+the targets open. finding/unapplied.py reports the problems of served targets.
 Must never: close anything for a policy of ours, or in a cluster, where foreign policies are not read.
 """
 
@@ -39,7 +39,7 @@ _CLASS = "GatewayClass"
 
 
 def close_foreign(snapshot: Snapshot) -> Iterator[tuple[tuple[str, str, str], OwnOutcome]]:
-    """Give what closes the targets of foreign policies that decide access, with its key."""
+    """Yield the outcome that closes the targets of each foreign policy that decides access, with its key."""
     found: dict[ObjectRef, list[ForeignPolicy]] = {}
     for policy in snapshot.foreign_policies:
         if policy.guards and (policy.ref.group, policy.ref.kind) not in OWN_KINDS:
@@ -57,7 +57,7 @@ def close_foreign(snapshot: Snapshot) -> Iterator[tuple[tuple[str, str, str], Ow
 
 
 def say_guards(policy: ForeignPolicy) -> str:
-    """Return what of a policy decides access, in words."""
+    """Return a text with the fields of a policy that decide access."""
     return ", ".join(policy.guards)
 
 

@@ -38,11 +38,11 @@ assert tuple(TARGETS) == (*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS)
 
 
 def is_closed_by(policy: str, kind: str) -> bool:
-    """Tell whether a policy of a kind of ours closes targets of another."""
+    """Tell whether a policy of an edgefast kind closes targets of this kind."""
     return kind in CLOSED_BY[policy]
 
 
 def every_target(namespace: str) -> Iterator[Named]:
-    """Give all that policies of a namespace may be attached to."""
+    """Yield all possible targets of policies of a namespace."""
     for kind in TARGETS:
         yield Named(("spec",), group_of_target(kind), kind, namespace, "", LabelSelector())

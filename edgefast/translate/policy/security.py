@@ -140,13 +140,13 @@ def _translate_ext_auth(
 
 
 def _close(name: str, why: str, made: ir.PolicyUnit | None = None) -> UnitOutcome:
-    """Return a unit that answers 500; `made`: what it would be, whose credentials no log shows either."""
+    """Return a unit that answers 500; `made`: the unit without the mistake, so that logs hide its credentials too."""
     places = _places_of(made) if made is not None else ()
     return UnitOutcome(ir.PolicyUnit(name=name, status=500, reason=why, places=places))
 
 
 def _with_places(closed: UnitOutcome, units: Iterable[UnitOutcome]) -> UnitOutcome:
-    """Return a closed policy's unit with the places where requests carry credentials for its others."""
+    """Return a closed policy's unit with the places of credentials for its other units."""
     places = dict.fromkeys(place for one in units for place in _places_of(one.unit))
     unit = msgspec.structs.replace(closed.unit, places=tuple(places))
     return msgspec.structs.replace(closed, unit=unit)

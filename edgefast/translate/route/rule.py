@@ -80,7 +80,7 @@ def translate_any(match: Match, report: Report, path: str) -> Matched:
 
 
 def widen_any(match: Match) -> Matched:
-    """Return a match of any kind of route without its regular expressions: it takes more than was written."""
+    """Return a match of any kind of route without its regular expressions: it accepts more requests."""
     return widen_call(match) if isinstance(match, GRPCRouteMatch) else widen_match(match)
 
 
@@ -114,8 +114,8 @@ def translate_rule(
     widened: dict[int, int] = {}
     if excess:
         said = (
-            f"more than {REGEXES_PER_ROUTE} regular expressions in this route up to here; 500 is answered for what its matches begin "
-            "with; use several routes, or PathPrefix"
+            f"more than {REGEXES_PER_ROUTE} regular expressions in this route up to this rule; requests that its matches may take get "
+            "500; use several routes, or PathPrefix"
         )
         report.refuse(f"{path}.matches", "TooMany", said, condition="UnsupportedValue")
     for at, one in enumerate(wanted):

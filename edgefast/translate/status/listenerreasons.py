@@ -1,4 +1,4 @@
-"""What conditions of listeners say: part of reasons.py.
+"""Reasons of listener conditions: part of reasons.py.
 
 In: nothing. Out: the reasons. Must never: hold a reason that no golden case has.
 """
@@ -19,13 +19,13 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "Accepted",
         "False",
         "PortUnavailable",
-        "The port is taken with other settings, or its container port is.",
+        "Another listener uses the port or its container port with other settings.",
     ),
     Reason(
         "Accepted",
         "False",
         "NoValidCACertificate",
-        "Clients must be verified and nothing is there to verify them with.",
+        "The listener verifies clients and has no CA certificate to verify them with.",
     ),
     Reason(
         "Accepted",
@@ -37,12 +37,17 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "Accepted",
         "False",
         "InvalidListenerFilter",
-        "A filter has a mistake: all requests of the listener are answered 500. Or its protocol has no requests: it is closed.",
+        "A filter has a mistake: all requests of the listener are answered 500. A listener without HTTP requests is closed.",
     ),
     Reason("Accepted", "False", "HostnameConflict", f"As Conflicted. {_CONFLICT}."),
     Reason("Accepted", "False", "ProtocolConflict", f"As Conflicted. {_CONFLICT}."),
     Reason("Programmed", "True", "Programmed", "The listener is served."),
-    Reason("Programmed", "False", "Invalid", "It is not; the message says why."),
+    Reason(
+        "Programmed",
+        "False",
+        "Invalid",
+        "The listener is not served; the message gives the reason.",
+    ),
     Reason("Programmed", "False", "HostnameConflict", "As Conflicted, in a ListenerSet."),
     Reason("Programmed", "False", "ProtocolConflict", "As Conflicted, in a ListenerSet."),
     Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
@@ -59,18 +64,18 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "Some certificates can be served, others not.",
         ours=True,
     ),
-    Reason("ResolvedRefs", "False", "RefNotPermitted", "No ReferenceGrant allows it."),
+    Reason("ResolvedRefs", "False", "RefNotPermitted", "No ReferenceGrant allows the reference."),
     Reason(
         "ResolvedRefs",
         "False",
         "InvalidListenerFilterRef",
-        "A filter refers to nobody who can be asked: all requests of the listener are answered 500.",
+        "A filter names a service that cannot be called: all requests of the listener are answered 500.",
     ),
     Reason(
         "ResolvedRefs",
         "False",
         "InvalidRouteKinds",
-        "`allowedRoutes.kinds` has a kind that listeners of the protocol do not take.",
+        "`allowedRoutes.kinds` has a kind that listeners of the protocol do not support.",
     ),
     Reason(
         "ResolvedRefs",
@@ -88,8 +93,8 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "Conflicted",
         "True",
         "HostnameConflict",
-        "Another listener has the port, protocol and hostname: of one Gateway both lose, of "
-        "several the oldest keeps it.",
+        "Another listener has the port, protocol and hostname. In one Gateway both are refused; of "
+        "several Gateways the oldest keeps it.",
     ),
     Reason(
         "Conflicted",
@@ -101,14 +106,14 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "OverlappingTLSConfig",
         "True",
         "OverlappingHostnames",
-        "Hosts of the listener are covered by another HTTPS listener of the port.",
+        "Another HTTPS listener of the port covers hosts of the listener.",
     ),
     Reason(
         f"{EDGE_GROUP}/CertificateValid",
         "False",
         "CertificateNotValid",
         "A certificate has expired, is not valid yet, or is for other names than the listener's hostname. The listener serves it, and "
-        "clients refuse it. The condition is there only then.",
+        "clients refuse it. The condition is absent otherwise.",
         ours=True,
     ),
     Reason(

@@ -101,7 +101,7 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "BackendsAvailable",
             "False",
             "EndpointsNotFound",
-            "An authorisation service or the Service of a key set has no endpoints; requests that need it are refused. There only then.",
+            "An authorisation service or the Service of a key set has no endpoints; requests that need it are refused. The condition is absent otherwise.",
             ours=True,
         ),
         Reason(

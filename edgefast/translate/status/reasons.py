@@ -49,7 +49,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             f"{EDGE_GROUP}/KindsInstalled",
             "False",
             "KindRemoved",
-            "The CRD of a kind was deleted while objects of it were in force: they stay in force as last seen. There only then.",
+            "The CRD of a kind was deleted while objects of it were in force: the controller keeps them in force as last seen. The condition is absent otherwise.",
             ours=True,
         ),
     ),

@@ -26,7 +26,7 @@ from edgefast.translate.tls.pem import read_certificates
 
 #: Largest PEM text taken: a Secret or ConfigMap holds at most 1 MiB (Kubernetes API).
 MAX_PEM = 1024 * 1024
-#: Seconds before a certificate's end at which it is reported, or the last quarter of its life.
+#: Seconds before its end from which a certificate is reported; or the last quarter of its lifetime.
 SOON = 14 * 86_400
 #: Names of a certificate that a message lists.
 _NAMED = 3
@@ -67,9 +67,14 @@ class Pair(msgspec.Struct, frozen=True):
         return ""
 
     def check_name(self, hostname: str) -> str:
-        """Return why clients refuse it for a listener's hostname ("": any host), "" if not."""
-        parent = hostname.partition(".")[2]
+        """Return why clients refuse it for a listener's hostname ("": any host), "" if not.
+
+        A wildcard hostname covers every name under its domain: one name of the certificate there is enough.
+        """
+        first, _, parent = hostname.partition(".")
         if not hostname or hostname in self.names or f"*.{parent}" in self.names:
+            return ""
+        if first == "*" and any(one.endswith(f".{parent}") for one in self.names):
             return ""
         named = ", ".join(self.names[:_NAMED]) or "no host"
         more = f" and {len(self.names) - _NAMED} more" if len(self.names) > _NAMED else ""
@@ -92,7 +97,7 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
         names = _names_of(leaf)
     # The library has errors of several families for foreign bytes, and one Secret must not end a translation.
     except Exception:
-        return "tls.crt has a certificate with a field or an extension that cannot be read"
+        return "tls.crt has a certificate with an unreadable field or extension"
     try:
         private = load_pem_private_key(key, password=None)
     except Exception:
@@ -123,7 +128,7 @@ def parse_pair(chain: bytes, key: bytes) -> Pair | str:
 
 
 def _names_of(leaf: x509.Certificate) -> tuple[str, ...]:
-    """Return the DNS names of a certificate; the common name is none (RFC 9110 4.3.4)."""
+    """Return the DNS names of a certificate, without the common name (RFC 9110 4.3.4)."""
     try:
         found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

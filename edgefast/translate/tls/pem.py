@@ -1,8 +1,8 @@
 """PEM texts of certificates: every block is read, or the text is refused by the number of the block that cannot be.
 
-In: PEM bytes. Out: the certificates in their order, or what is wrong in words. Libraries pass over a block whose marks are damaged, and a
-bundle then trusts or shows less than it says. Blocks of other kinds (keys, parameters) are passed over when they are whole.
-Source: RFC 7468. Must never: quote what stands in a block.
+In: PEM bytes. Out: the certificates in their order, or an error text. Libraries skip a block with damaged BEGIN or END lines, and a
+bundle then has fewer certificates than its text. This module skips complete blocks of other kinds (keys, parameters).
+Source: RFC 7468. Must never: quote the content of a block.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read_certificates(text: bytes) -> tuple[x509.Certificate, ...] | str:
 
 
 class _Mark(NamedTuple):
-    """A BEGIN or END line, or what was meant as one: dashes may be missing."""
+    """A BEGIN or END line, possibly with missing dashes."""
 
     whole: bool
     begins: bool
@@ -65,11 +65,11 @@ def _read_mark(line: bytes) -> _Mark | None:
 
 
 class _Broken(Exception):
-    """The text says what is wrong with the marks."""
+    """The BEGIN and END lines are wrong; the text describes how."""
 
 
 def _blocks(text: bytes) -> Iterator[bytes]:
-    """Give the blocks with certificates. Raises _Broken."""
+    """Yield the blocks with certificates. Raises _Broken."""
     kind, lines = b"", [b""]
     # Files that were joined without a line end have END and BEGIN on one line.
     for number, line in enumerate(

@@ -143,7 +143,9 @@ def _translate_certificates(
         report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", said)
     for where, reason, said in wrong:
         report.unresolve(where, "PartiallyInvalidCertificateRef" if certificates else reason, said)
-    doubtful.sort(key=lambda one: one.reason, reverse=True)  # what clients refuse now comes first
+    doubtful.sort(
+        key=lambda one: one.reason, reverse=True
+    )  # certificates that clients refuse now come first
     return tuple(certificates.values()), tuple(doubtful)
 
 

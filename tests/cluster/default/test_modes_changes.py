@@ -271,7 +271,7 @@ def test_an_edge_proxy_by_class_and_by_gateway(default: Installed, apps: tuple[s
     infrastructure = {
         "parametersRef": reference,
         "labels": {"team": "blue"},
-        "annotations": {"note.example/b": "gateway"},
+        "annotations": {"note": "gateway", "note.example/b": "gateway"},
     }
     default.admin.apply(
         of_class,
@@ -292,7 +292,8 @@ def test_an_edge_proxy_by_class_and_by_gateway(default: Installed, apps: tuple[s
     )
     assert "tier" not in template["metadata"]["labels"], "the Gateway's labels are the field"
     assert template["metadata"]["annotations"]["note.example/a"] == "class"
-    assert template["metadata"]["annotations"]["note.example/b"] == "gateway"
+    assert template["metadata"]["annotations"]["note"] == "gateway"
+    assert "note.example/b" not in template["metadata"]["annotations"], "an injector may read it"
     assert {"key": "edge", "operator": "Exists"} in template["spec"]["tolerations"]
     edge = template["spec"]["containers"][0]
     assert edge["resources"]["requests"]["memory"] == "64Mi"

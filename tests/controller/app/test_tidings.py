@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from controller import tidings
+from controller import parentless, tidings
 from controller.config import ConfigFile
 from controller.events import AGAIN, About, Events
 from controller.kube.cache import Cache
@@ -124,7 +124,7 @@ def test_a_route_whose_gateway_does_not_exist_is_told_once_after_a_while() -> No
     assert look(alone) == []  # once
     now[0] += AGAIN
     assert look(alone) == [said]
-    # There, of another class, or where nobody looks: nothing is missing.
+    # The Gateway exists, is of another class, or is not watched: nothing is missing.
     for fine in (
         outcome(world.gateway_class(), world.gateway(), world.route(0)),
         outcome(world.gateway(), world.route(0)),
@@ -133,6 +133,34 @@ def test_a_route_whose_gateway_does_not_exist_is_told_once_after_a_while() -> No
         fresh = Parentless(lambda: now[0])
         asyncio.run(fresh.look(fine))
         assert not fresh._due
+
+
+def test_routes_are_searched_for_missing_gateways_only_when_something_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches: list[Outcome] = []
+    monkeypatch.setattr(
+        parentless, "find_parentless", lambda outcome: (searches.append(outcome), iter(()))[1]
+    )
+    snapshot = Snapshot.of([world.gateway_class(), world.route(0)])
+    settings = Settings(standalone=False)
+    made, seen = None, Parentless()
+    counts = []
+    for changed in (
+        world.service("web"),
+        world.endpoints("web", "10.0.0.1"),
+        world.endpoints("web", "10.0.0.2"),
+        world.route(1),
+        world.gateway(),
+        world.namespace("fresh", team="red"),
+        world.endpoints("web", "10.0.0.3"),
+    ):
+        snapshot = snapshot.replace([changed])
+        made = translate(snapshot, settings, made)
+        outcome = Outcome(revision=1, translation=made, shards={}, changed=frozenset())
+        asyncio.run(seen.look(outcome))
+        counts.append(len(searches))
+    assert counts == [1, 1, 1, 2, 3, 4, 4]
 
 
 def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends_nothing(
@@ -167,6 +195,10 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
         told._parentless = cast(
             Parentless, SimpleNamespace(look=lambda outcome: asyncio.sleep(0, []))
         )
+
+        def fail(outcome: Outcome) -> Any:
+            raise ValueError("a fault of ours")
+
         task = asyncio.create_task(told.follow(file, outcome))
         await looks(3)
         assert looked == []
@@ -181,7 +213,14 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
         await looks(4)
         ((about, reason, text),) = events.told
         assert (about.kind, about.name, reason) == ("ConfigMap", "config", "KindRemoved")
-        assert text.startswith("kind SecurityPolicy: its CRD was removed while 2 objects")
+        assert text.startswith("kind SecurityPolicy: its CRD was removed while objects of it")
+        cache.retained = {"SecurityPolicy": 1}  # a count changes with each object: no Event
+        await looks(4)
+        assert len(events.told) == 1
+        # An exception in one source of Events ends neither the others nor the task.
+        told._parentless = cast(Parentless, SimpleNamespace(look=fail))
+        told.find_troubles = fail
+        await looks(4)
         ref = ObjectRef("SecurityPolicy", "a", "b", "gateway.edge.io")
         keys = Problem(ref, "spec.jwt", "KeysNotFetched", "404", severity="warning")
         cache.present = lambda ref: None

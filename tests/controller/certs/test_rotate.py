@@ -198,33 +198,45 @@ def test_a_fleets_secret_is_the_same_until_it_is_due() -> None:
     run(body)
 
 
-def test_a_fleet_that_is_revoked_gets_another_certificate() -> None:
+@pytest.mark.parametrize("at", ["2026-11-21T02:30:00Z", "2026-11-21T04:30:00Z"])
+def test_a_fleet_that_is_revoked_gets_another_certificate(at: str, caplog: Any) -> None:
+    """The second time is in the future: earlier certificates are refused, and the fleet stays connected."""
+
     async def body(world: World) -> None:
         rotation = world.rotation
         world.now += timedelta(hours=2)
         kept = values(rotation.client_secret(NS, "edge-b"))
         stolen = read_pair(*_pair(rotation, "edge-a"))
-        at = "2026-11-21T02:30:00Z"
-        world.certificates = _revoking("edge-a", at)
-        # Nothing is issued before the time: what was issued now would be refused as well.
-        await rotation.step()
-        assert world.policy.is_revoked(f"{NS}/edge-a", stolen.certificate)
-        assert _pair(rotation, "edge-a")[0] == stolen.certificate_pem and not world.changes
         world.now += timedelta(minutes=30)
+        world.certificates = _revoking("edge-a", at)
+        assert world.policy.is_revoked(f"{NS}/edge-a", stolen.certificate)
         await rotation.step()
         fresh = read_pair(*_pair(rotation, "edge-a"))
         assert world.changes == 1 and fresh.certificate_pem != stolen.certificate_pem
         assert not world.policy.is_revoked(f"{NS}/edge-a", fresh.certificate)
         assert world.policy.is_revoked(f"{NS}/edge-a", stolen.certificate)
         assert values(rotation.client_secret(NS, "edge-b")) == kept
-        await rotation.step()
+        future = at > f"{world.now:%Y-%m-%dT%H:%M:%SZ}"
+        assert [at in one for one in caplog.messages if "in the future" in one] == [True] * future
+        for hours in (
+            0,
+            3,
+        ):  # replicas that start later accept the same one, and so does a new leader
+            world.now += timedelta(hours=hours)
+            await rotation.step()
+            other = CertificatePolicy(lambda: world.certificates, NS)
+            assert not other.is_replaced(f"{NS}/edge-a", fresh.certificate)
         assert world.changes == 1
+        # A later time revokes a certificate with a mark for an earlier one.
+        world.certificates = _revoking("edge-a", "2026-11-22T00:00:00Z")
+        await rotation.step()
+        assert world.changes == 2 and world.policy.is_revoked(f"{NS}/edge-a", fresh.certificate)
 
     run(body)
 
 
 def test_a_certificate_that_lives_longer_than_is_set_is_replaced() -> None:
-    """As after an upgrade from a release whose certificates lived for 90 days."""
+    """As after an upgrade from a release with certificates of 90 days."""
 
     async def body(world: World) -> None:
         world.certificates = FleetCertificates(lifetime="2160h")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -12,9 +13,11 @@ from controller.kube import store as store_module
 from controller.kube.depth import DEPTH, MARK
 from controller.kube.reflector import Item
 from controller.kube.store import REGEX_SLICE, Source, Store
+from controller.kube.turns import STAGES
 from edgefast.problem import ObjectRef
 from edgefast.resources.kinds import EXPERIMENTAL_GROUP
 from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.snapshot import Snapshot
 
 
 class Told:
@@ -302,7 +305,7 @@ def test_twenty_thousand_objects() -> None:
 
 
 def heavy(namespace: str, name: str, version: int = 1, regexes: int = 40) -> dict[str, Any]:
-    """Return a route whose matches are regular expressions."""
+    """Return a route that matches by regular expressions."""
     made = route(name, version)
     made["metadata"]["namespace"] = namespace
     path = {"type": "RegularExpression", "value": f"/v{version}/.*"}
@@ -327,14 +330,16 @@ def test_routes_that_cost_much_are_taken_in_by_turns_of_their_namespaces() -> No
     for at in range(4):
         told.put("HTTPRoute", heavy("a", f"r{at}", 2))
     told.put("HTTPRoute", heavy("b", "r", 2))
-    told.put("HTTPRoute", route("plain"))  # costs nothing, and waits for nobody
+    told.put("HTTPRoute", route("plain"))  # has no cost, and does not wait
     assert REGEX_SLICE < 80
     first = served(told)
     assert ("b", "r", "v2") in first and ("a", "r0", "v2") in first
     assert [one for one in first if one[2] == "v1"] == [("a", f"r{at}", "v1") for at in (1, 2, 3)]
     assert any(key == ("ns", "plain") for key in told.store.snapshot().http_routes)
-    assert served(told) == first and told.store.deferred == 3  # no more before the next run
-    # A newer version takes the place of one that waits, and a deletion ends the waiting.
+    assert (
+        served(told) == first and told.store.deferred == 3
+    )  # no further route before the next run
+    # A newer version replaces a waiting one, and a deletion ends the waiting.
     told.put("HTTPRoute", heavy("a", "r1", 3))
     told.store.delete(told.source, "HTTPRoute", "a", "r2")
     changes = told.changes
@@ -344,6 +349,181 @@ def test_routes_that_cost_much_are_taken_in_by_turns_of_their_namespaces() -> No
     changes = told.changes
     told.store.renew()
     assert told.changes == changes and not told.store.deferred
+
+
+EDGE = "gateway.edge.io/v1alpha1"
+POLICY = ("SecurityPolicy", "ns", "p")
+
+
+def other(
+    kind: str, namespace: str, name: str, version: str, spec: Any = None, **more: Any
+) -> dict[str, Any]:
+    meta = {"namespace": namespace} if namespace else {}
+    meta |= {"name": name, "resourceVersion": "1", "uid": "u", **more}
+    return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec or {}}
+
+
+def security_policy(namespace: str, kind: str = "HTTPRoute") -> dict[str, Any]:
+    target = {"group": GATEWAY_GROUP, "kind": kind, "name": "r"}
+    spec = {"targetRefs": [target], "authorization": {"defaultAction": "Deny"}}
+    return other("SecurityPolicy", namespace, "p", EDGE, spec)
+
+
+def attached(name: str, version: int = 1, regexes: int = 128) -> dict[str, Any]:
+    """Return a route of a Gateway in the namespace infra, with too many regular expressions for a slice."""
+    made = heavy("ns", name, version, regexes)
+    made["spec"]["parentRefs"] = [{"name": "g", "namespace": "infra"}]
+    return made
+
+
+def before_and_after(told: Told, seen: Callable[[Snapshot], object]) -> list[tuple[int, bool]]:
+    """Return, for each slice, how many routes of ns are in their new version, and whether the change is seen."""
+    found = []
+    for _ in range(5):
+        snapshot = told.store.snapshot()
+        new = [one for one in served(told) if one[0] == "ns" and one[2] == "v2"]
+        found.append((len(new), bool(seen(snapshot))))
+        told.store.renew()
+    return found
+
+
+CLASS = "edge"
+GRANT = {
+    "from": [{"group": GATEWAY_GROUP, "kind": "HTTPRoute", "namespace": "ns"}],
+    "to": [{"group": "", "kind": "Service"}],
+}
+LISTENER = {"name": "http", "port": 80, "protocol": "HTTP"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "seen"),
+    [
+        (None, lambda one: ("ns", "p") not in one.security_policies),
+        (
+            security_policy("ns", "Gateway"),
+            lambda one: one.security_policies["ns", "p"].spec.target_refs[0].kind == "Gateway",
+        ),
+        (security_policy("infra", "Gateway"), lambda one: ("infra", "p") in one.security_policies),
+        (
+            other(
+                "Gateway",
+                "infra",
+                "g",
+                f"{GATEWAY_GROUP}/v1",
+                {"gatewayClassName": CLASS, "listeners": [LISTENER]},
+            ),
+            lambda one: one.gateways,
+        ),
+        (
+            other("ReferenceGrant", "apps", "g", f"{GATEWAY_GROUP}/v1beta1", GRANT),
+            lambda one: one.reference_grants,
+        ),
+        (
+            other("Namespace", "", "ns", "v1", labels={"public": "yes"}),
+            lambda one: "public" in one.namespaces["", "ns"].metadata.labels,
+        ),
+        (
+            other("GatewayClass", "", CLASS, f"{GATEWAY_GROUP}/v1", {"controllerName": "x/y"}),
+            lambda one: one.gateway_classes,
+        ),
+        (route("light", 2), lambda one: ("ns", "light") in one.http_routes),
+    ],
+    ids=["policy", "changed", "infra-policy", "gateway", "grant", "namespace", "class", "route"],
+)
+def test_no_change_overtakes_the_routes_that_it_depends_on(
+    raw: dict[str, Any] | None, seen: Callable[[Snapshot], object]
+) -> None:
+    """A route drops a path, then the policy that protected it leaves: never the old path without the policy."""
+    told = Told()
+    for name in "abr":
+        told.put("HTTPRoute", attached(name))
+    told.put("SecurityPolicy", security_policy("ns"))
+    told.store.snapshot()
+    told.store.renew()
+    for name in "abr":
+        told.put("HTTPRoute", attached(name, 2))
+    if raw is None:
+        told.store.delete(told.source, *POLICY)
+        told.store.delete(told.source, *POLICY)
+        assert told.store.counts["SecurityPolicy"] == 0
+    else:
+        told.put(raw["kind"], raw)
+    told.put("SecurityPolicy", security_policy("apart"))
+    # It depends on none of them; on a GatewayClass everything does.
+    apart = ("apart", "p") in told.store.snapshot().security_policies
+    assert apart == (raw is None or raw["kind"] != "GatewayClass")
+    assert before_and_after(told, seen) == [
+        (1, False),
+        (2, False),
+        (3, True),
+        (3, True),
+        (3, True),
+    ]
+    assert not told.store.deferred and not told.store._turns
+
+
+def test_a_route_that_changes_again_stays_behind_the_policy_that_it_relies_on() -> None:
+    told = Told()
+    told.put("HTTPRoute", attached("a"))
+    told.put("HTTPRoute", attached("r"))
+    told.store.snapshot()
+    told.store.renew()
+    told.put("HTTPRoute", attached("a", 2))
+    told.put("HTTPRoute", attached("r", 2))
+    told.put("SecurityPolicy", security_policy("ns"))
+    told.put("HTTPRoute", attached("r", 3))
+    found = []
+    for _ in range(3):
+        (_, last) = served(told)
+        found.append((last[2], len(told.store.snapshot().security_policies)))
+        told.store.renew()
+    assert found == [("v1", 0), ("v2", 1), ("v3", 1)]
+
+
+def test_addresses_and_what_is_read_for_an_object_in_force_wait_for_no_route() -> None:
+    told = Told()
+    told.store.renew()
+    for name in "ab":
+        told.put("HTTPRoute", attached(name))
+    told.put("Service", other("Service", "ns", "web", "v1", {"ports": [{"port": 80}]}))
+    told.put("ConfigMap", {**other("ConfigMap", "ns", "ca", "v1"), "data": {"a": "1"}})
+    snapshot = told.store.snapshot()
+    assert snapshot.services and snapshot.config_maps and len(snapshot.http_routes) == 1
+    told.put("ConfigMap", {**other("ConfigMap", "ns", "ca", "v1"), "data": {"a": "2"}})
+    assert told.store.snapshot().config_maps["ns", "ca"].data == {"a": "1"}
+    told.store.renew()
+    assert told.store.snapshot().config_maps["ns", "ca"].data == {"a": "2"}
+
+
+def test_routes_that_join_do_so_after_their_policies() -> None:
+    told, routes, policies = Told(), Source(), Source()
+    told.store.renew()
+    for name in "ab":
+        told.put("HTTPRoute", attached(name), routes)
+    told.put("SecurityPolicy", security_policy("ns"), policies)
+    told.store.release(routes, policies)
+    snapshot = told.store.snapshot()
+    assert len(snapshot.http_routes) == 1 and snapshot.security_policies
+
+
+def test_changes_that_wait_are_bounded_and_end_in_the_newest_state() -> None:
+    told = Told()
+    told.store.renew()
+    told.put("HTTPRoute", attached("a"))
+    for version in range(2, STAGES + 10):
+        told.put("HTTPRoute", attached("r", version))
+        policy = security_policy("ns")
+        policy["metadata"]["labels"] = {"at": str(version)}
+        told.put("SecurityPolicy", policy)
+        assert told.store.deferred <= STAGES
+    for _ in range(STAGES):
+        told.store.snapshot()
+        told.store.renew()
+    snapshot = told.store.snapshot()
+    assert not told.store._turns and not told.store._turns.waiting
+    assert snapshot.security_policies["ns", "p"].metadata.labels["at"] == str(STAGES + 9)
+    path = snapshot.http_routes["ns", "r"].spec.rules[0].matches[0].path.value
+    assert path == f"/v{STAGES + 9}/.*"
 
 
 def test_a_route_that_costs_more_than_a_slice_has_its_turn() -> None:

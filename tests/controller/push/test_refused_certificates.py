@@ -165,7 +165,7 @@ def test_a_stream_ends_with_its_certificate(tmp_path: Path, caplog: Any) -> None
 
 
 def test_a_certificate_that_the_configuration_revokes(tmp_path: Path, caplog: Any) -> None:
-    """Its open stream ends, and no other is opened; other fleets, and what was issued later, go on."""
+    """Its open stream ends, and no other opens; other fleets and later certificates are not affected."""
 
     async def body(loopback: Loopback) -> None:
         stolen, now = client_pair(loopback.ring), datetime.now(UTC)

@@ -49,7 +49,7 @@ class Turns:
         self.answers = answers
         self.backend = H2Backend(self._answer)
         self.bodies: list[bytes] = []
-        self.alone: list[bool] = []  # requests whose END_STREAM was on HEADERS
+        self.alone: list[bool] = []  # requests with END_STREAM on HEADERS
 
     def _answer(self, ask: Ask) -> None:
         self.bodies.append(ask.body)

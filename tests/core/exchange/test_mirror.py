@@ -27,7 +27,7 @@ ALL = ir.Mirror(cluster="shadow")
 
 
 def drops(world: World) -> dict[str, int]:
-    """Copies given up, by why; their sum is the other counter's."""
+    """Dropped copies by reason; their sum equals the other counter."""
     found = {name: world.counters[f"mirror_drops_{name}"] for name in MIRROR_DROPS}
     assert sum(found.values()) == world.counters["mirrors_dropped"]
     return {name: count for name, count in found.items() if count}
@@ -178,8 +178,37 @@ async def test_a_mirror_that_reads_late_gets_the_whole_body(world: World) -> Non
     assert drops(world) == {}
 
 
+async def test_a_chunked_copy_that_is_sent_in_parts_has_one_end(world: World) -> None:
+    """It waits for the connection with its whole body. The next request follows it there."""
+    main, shadow = await world.backend(say("main")), await world.backend()
+    clusters = (
+        make_cluster(main.port, name="main"),
+        make_cluster(shadow.port, name="shadow", max_connections=1),
+    )
+    rule, listener = make_rule("main", mirrors=(ALL,)), make_listener(mirror_buffer=12 << 20)
+    client = await world.client(await world.serve(make_fleet(listener, rule, *clusters)))
+    await client.get()
+    first = await shadow.call()
+    first.link.pause()
+    body = bytes(range(256)) * 4096 * 8  # more than the kernel's buffers take
+    head = b"POST / HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n"
+    await client.ask(head + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+    first.reply()
+    first.link.transport.resume_reading()
+    second = await shadow.call()
+    assert second.message.body == body
+    second.reply()
+    await world.settle()
+    await client.get("/next")
+    third = await shadow.call()
+    assert (third.message.target, third.link) == (b"/next", first.link)
+    third.reply()
+    await world.settle()
+    assert drops(world) == {}
+
+
 async def test_copies_of_a_worker_hold_so_much(world: World) -> None:
-    """Each may hold mirrorBuffer, all of them 32 MiB; what small ones hold is free."""
+    """Each may hold mirrorBuffer, all of them 32 MiB; small ones do not count."""
     main, shadow = await world.backend(say("main")), await world.backend()
     clusters = (
         make_cluster(main.port, name="main"),

@@ -1,4 +1,4 @@
-"""ResponseHeaderModifier on answers of the proxy's own: what a rule says of its answers holds for redirects, limits and failures."""
+"""ResponseHeaderModifier on the proxy's own answers: a rule's filters apply to its redirects, limits and failures."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_a_content_type_is_replaced(world: World) -> None:
 
 
 async def test_cors_lines_stay(world: World) -> None:
-    """As on answers of backends: the filter CORS decides about them."""
+    """As on answers of backends: the CORS filter sets these headers."""
     ops = ir.HeaderOps(remove=("access-control-allow-origin", "vary"), set=(HSTS,))
     cors = ir.Cors(allow_origins=("http://a.test",))
     rule = make_rule(response_headers=ops, cors=cors)

@@ -1,4 +1,4 @@
-"""One reading of host, path and scheme: what is matched, judged and forwarded is the same, and what may be read in two ways is refused."""
+"""Host, path and scheme have one form for matching, authorization and forwarding; ambiguous paths are refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GUARDED = make_rule(route=ADMIN, policies=(CLOSED.name,))
 
 
 class Site:
-    """A client of some hosts, and the heads that their backend got."""
+    """A client of some hosts, and the heads that their backend received."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -147,7 +147,7 @@ async def test_path_parameters(
 
 
 async def test_a_regular_expression_takes_no_parameters_by_accident(world: World) -> None:
-    """Another reading of the path is one that no rule takes."""
+    """No rule matches the path without its parameters."""
     match = ir.Match(kind="regex", path="/files/.*\\.png")
     host = ir.VirtualHost(
         listener="ns/gw/http",
@@ -199,7 +199,7 @@ async def test_raw_characters_in_http2(world: World) -> None:
 
 
 async def test_raw_characters_do_not_make_a_path_too_long_to_hold(world: World) -> None:
-    """The largest line that can be asked for, all of it three bytes each."""
+    """The longest possible request line, with three bytes for each character."""
     limits = {"request_line": 262144, "request_head": 262144}
     client = await Site(world).open(make_rule(), **limits)
     assert (await client.get("/" + "|" * 262000)).status == 414
@@ -223,7 +223,14 @@ TRUSTED = ir.ClientAddress(trusted_cidrs=("127.0.0.0/8",))
         (TRUSTED, [], False),
         (ir.ClientAddress(trusted_hops=1), [("x-forwarded-proto", "https")], False),
         (
-            ir.ClientAddress(trusted_hops=1),
+            ir.ClientAddress(
+                trusted_hops=1
+            ),  # a balancer may append the address and pass the scheme on
+            [("x-forwarded-for", "192.0.2.1"), ("x-forwarded-proto", "https")],
+            False,
+        ),
+        (
+            ir.ClientAddress(trusted_hops=1, trusted_cidrs=("127.0.0.0/8",)),
             [("x-forwarded-for", "192.0.2.1"), ("x-forwarded-proto", "https")],
             True,
         ),

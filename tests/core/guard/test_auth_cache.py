@@ -86,7 +86,7 @@ async def test_key_headers_narrow(world: World) -> None:
 async def test_keys_of_what_the_proxy_says(
     world: World, name: str, counts: tuple[int, ...]
 ) -> None:
-    """Answers may depend on the client's address: one client gets in by the answer for another unless the key has it."""
+    """Answers may depend on the client's address: without it in the key, one client gets access with the answer for another."""
     cache = AuthCache(ttl=60_000, key_headers=(name,))
     http = {"client_address": ClientAddress(trusted_hops=1)}
     route = await guarded(world, passing(), cache=cache, http=http)

@@ -54,7 +54,7 @@ async def test_passwords(world: World, make: Any) -> None:
 
 
 async def test_a_wrong_password_takes_the_same_time_for_every_user(world: World) -> None:
-    """Whatever hash a user has, and for a name that no user has: the same hashes are made, in one order."""
+    """For every kind of hash, and for an unknown user, the same hashes are computed in the same order."""
     held = Held(world)
     held.let(1000)
     dear = bcrypt.hashpw(b"c", bcrypt.gensalt(5)).decode()
@@ -65,7 +65,7 @@ async def test_a_wrong_password_takes_the_same_time_for_every_user(world: World)
         held.tried.clear()
         assert (await client.ask(make_request(headers=[basic(user, "wrong")]))).status == 401
         assert [work_of(one) for one in held.tried] == [b"$apr1$", b"bcrypt 04", b"bcrypt 05"]
-    # A decoy lets nobody in: these are passwords of others.
+    # A decoy accepts no password: these are passwords of other users.
     for user, password in (("nobody", "b"), ("ann", "c"), ("bob", "e"), ("eve", "c")):
         assert (await client.ask(make_request(headers=[basic(user, password)]))).status == 401
     for user in ("ann", "bob", "cat", "eve"):
@@ -128,7 +128,7 @@ async def test_one_client_leaves_room_for_others(world: World) -> None:
 
 
 async def test_a_few_addresses_keep_no_other_out(world: World) -> None:
-    """Eight of them fill the queue: one of theirs is refused, and the other one's turn comes after one of each."""
+    """Eight clients fill the queue: one of their jobs is refused, and the other client's job runs after one of each."""
     held = Held(world)
     route = await prove(world, make_passwords(bob=slow("b")), **TRUST)
     crowd = []

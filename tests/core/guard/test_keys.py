@@ -190,6 +190,29 @@ async def test_no_log_line_shows_a_key_that_comes_to_no_rule(
     assert "k-bob" not in line and "key=*****" in line and "b=1" in line
 
 
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("b=1&%6bey=k-bob&key&key=x&KEY=y", "b=1&%6bey=*****&key&key=*&KEY=y"),
+        ("b=1&" * 63 + "key=k-bob", "b=1&" * 63 + "key=*****"),
+        ("b=1&" * 64 + "key=k-bob", "*" * 265),
+        ("b=1&" * 64 + "kex=k-bob", "*" * 265),
+    ],
+    ids=["few", "as many as may be", "more", "more without a key"],
+)
+async def test_a_query_of_many_parts_that_comes_to_no_rule_is_covered_as_a_whole(
+    world: World, query: str, shown: str
+) -> None:
+    unit = make_keys("header:x-key", "param:key", "cookie:key")
+    route = await prove(world, unit, log=LOCATED, hostname="test")
+    client = await route.client()
+    headers = [("x-key", "k-bob"), ("cookie", query.replace("&", "; "))]
+    sent = make_request("/a?" + query, host="other", headers=headers)
+    assert (await client.ask(sent)).status == 404
+    (line,) = world.texts()
+    assert line.split(" ")[:2] == ["/a?" + shown, "*****"]
+
+
 async def test_places_are_forgotten_with_their_policy(world: World) -> None:
     unit = make_keys("param:key")
     route = await prove(world, unit)

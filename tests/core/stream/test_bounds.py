@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 
 import pytest
 
 from core.apart import apart, shift
+from core.client import Client
 from core.stream.streams import (
     Line,
     Place,
@@ -62,7 +64,7 @@ async def test_a_bound(world: World, settings: dict[str, int], end: str, counter
 
 @apart(clock=True)
 async def test_one_address_that_has_all_connections_leaves_some_to_others(world: World) -> None:
-    """Its quiet ones first, the one that is silent for longest, then any while it has more than twice as many."""
+    """Its idle connections end first, the longest idle one before the others; then any while it has more than twice as many."""
     port = await passing(world, max_connections=6)
 
     async def come(source: str = "127.0.0.1") -> Line:
@@ -92,6 +94,81 @@ async def test_one_address_that_has_all_connections_leaves_some_to_others(world:
     await world.until(lambda: world.engine.open_connections == 0)
     ends = [line["end"] for line in world.lines()]
     assert (ends.count("gave_way"), ends.count("too_many_connections")) == (3, 1)
+
+
+@apart(clock=True)
+async def test_active_connections_of_addresses_with_few_stay(world: World) -> None:
+    """No address has more than an eighth. A connection that is idle for 30 s is closed."""
+    port = await passing(world, max_connections=24)
+    held = []
+    for number in range(24):
+        line = await connect(world, port, local_addr=(f"127.0.1.{1 + number // 3}", 0))
+        await line.send(b"x")
+        assert await line.take(1) == b"x"
+        held.append(line)
+    assert await is_refused(world, port)
+    shift(2)
+    assert await is_refused(world, port)
+    shift(30)
+    newcomer = await connect(world, port)
+    await newcomer.send(b"y")
+    assert await newcomer.take(1) == b"y"
+    assert [line["end"] for line in world.lines()].count("gave_way") == 1
+    for line in (*held, newcomer):
+        line.close()
+
+
+@apart(clock=True)
+async def test_connections_that_close_give_way(world: World) -> None:
+    """Both sides have sent their end, and the client does not take the rest."""
+    place = await Place().start()
+    world.keep(place)
+    settings = stream_listener(max_connections=2)
+    world.apply(stream_fleet(settings, one_cluster(place.port)))
+    port = await world.listen_stream()
+
+    async def open_line() -> tuple[Client, Line]:
+        client = await world.client(port, receive_buffer=4096)
+        await client.send(b"x")
+        there = await place.next()
+        assert await there.take(1) == b"x"
+        client.sock.shutdown(socket.SHUT_WR)
+        assert await there.rest() == b""
+        return client, there
+
+    async def fill(there: Line, most: int) -> int:
+        """Send until the peer reads no further byte; return how many were sent."""
+        sent = 0
+        start = world.counters["stream_sent_bytes"]
+        while sent < most:
+            there.writer.write(bytes(4096))
+            sent += 4096
+            for _ in range(20):
+                await world.turns(5)
+                if world.counters["stream_sent_bytes"] == start + sent:
+                    break
+            else:
+                return sent
+        return sent
+
+    client, there = await open_line()
+    room = (
+        await fill(there, 1 << 30) - 40_000
+    )  # so much less is in the kernel, and in the connection
+    client.reset()
+    await world.until(lambda: world.engine.open_connections == 0)
+    for _ in range(2):
+        client, there = await open_line()
+        assert await fill(there, room) >= room
+        there.end()
+    await world.turns(50)
+    shift(1.1)
+    line = await connect(world, port, local_addr=("127.0.0.2", 0))
+    await line.send(b"y")
+    there = await place.next()
+    assert await there.take(1) == b"y"
+    line.close()
+    await world.until(lambda: "gave_way" in [line["end"] for line in world.lines()])
 
 
 def preamble(address: str, version: int = 1) -> bytes:

@@ -1,4 +1,4 @@
-"""Long-lived streams of one address: they hold what they can of a backend's connections, and other addresses are still served."""
+"""Long-lived streams of one address hold as many connections of a backend as they can, and other addresses are still served."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 from core.apart import apart, shift
 from core.backend import Backend, Call, make_response
 from core.client import Client, make_request
-from core.fleets import CLUSTER, make_cluster, make_fleet, make_listener
+from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.h2.asking import Asker
 from core.world import World
+from edgefast import ir
 
 OTHER = "127.0.0.2"
 MOST = 8  # connections of the backend; six of them are for streams
@@ -48,13 +49,13 @@ async def open_site(world: World, most: int = MOST, pending: int = 64, **http: A
 
 
 async def tunnel(world: World, port: int, source: str = "127.0.0.1") -> tuple[int, Client]:
-    """Ask for one; the status, and its client."""
+    """Request a tunnel; return the status and its client."""
     client = await world.client(port, source=source)
     return (await client.ask(UPGRADE)).status, client
 
 
 async def events(world: World, port: int, source: str = "127.0.0.1") -> Client:
-    """An answer that goes on, and its client has read its beginning."""
+    """An answer that continues after its client has read the beginning."""
     client = await world.client(port, source=source)
     await client.send(make_request("/events"))
     data = b""
@@ -112,7 +113,7 @@ async def test_a_tunnel_that_carries_something_outlasts_one_that_does_not(world:
 
 
 async def test_streams_of_http2(world: World) -> None:
-    """Tunnels of an address count together, whatever connections they come on."""
+    """Tunnels of an address count together, over all its connections."""
     port = await open_site(world)
     fields = [(b":method", b"CONNECT"), (b":protocol", b"websocket"), (b":scheme", b"http")]
     fields += [(b":authority", b"test"), (b":path", b"/chat"), (b"sec-websocket-version", b"13")]
@@ -128,23 +129,79 @@ async def test_streams_of_http2(world: World) -> None:
     assert (await tunnel(world, port, OTHER))[0] == 101
 
 
+async def wait_on(world: World, seconds: float) -> None:
+    """Advance the time of waiting requests."""
+    for _ in range(round(seconds * 10)):
+        shift(0.1)
+        await world.turns(50)
+
+
 @apart(clock=True)
 async def test_answers_that_go_on_give_way_to_those_who_wait(world: World) -> None:
-    port = await open_site(world)
+    """Only an answer that has paused for long ends, and only for another address."""
+    backend: Backend = await world.backend()
+    cluster = make_cluster(backend.port, max_connections=MOST)
+    port = await world.serve(make_fleet(make_listener(), cluster))
+    crowd, calls = [], []
+    for _ in range(MOST):
+        crowd.append(await world.client(port))
+        await crowd[-1].send(make_request("/events"))
+        calls.append(await backend.call())
+        calls[-1].send(EVENTS)
+    for client in crowd:
+        while b"event" not in await client.receive():
+            pass
+    shift(1.1)
+    await world.until(lambda: held(world) == MOST)
+    own = await world.client(port)
+    await own.send(make_request("/small"))
+    await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
+    await wait_on(world, 6)
+    assert gave_way(world) == 0
+    for call in calls[1:]:
+        call.send(b"5\r\nevent\r\n")
+    for client in crowd[1:]:
+        await client.receive()
+    other = await world.client(port, source=OTHER)
+    await other.send(make_request("/small"))
+    await world.until(lambda: world.cluster(CLUSTER)["pending"] == 2)
+    await wait_on(world, 1)
+    (await backend.call()).reply(b"small")
+    assert (await other.response()).body == b"small"
+    assert gave_way(world) == 1
+    await crowd[0].ending()
+    for client in (*crowd, own):
+        client.reset()
+
+
+@apart(clock=True)
+async def test_answers_of_a_proxy_that_names_nobody_stay(world: World) -> None:
+    address = ir.ClientAddress(trusted_cidrs=("127.0.0.1/32",))
+    port = await open_site(world, client_address=address)
     crowd = [await events(world, port) for _ in range(MOST)]
     shift(1.1)
     await world.until(lambda: held(world) == MOST)
     other = await world.client(port, source=OTHER)
     await other.send(make_request("/small"))
     await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
-    assert gave_way(world) == 0
-    for _ in range(8):
-        shift(0.1)
-        await world.turns(50)
-    assert (await other.response()).body == b"small"
-    assert (gave_way(world), held(world)) == (1, MOST - 1)
-    for client in crowd:
+    await wait_on(world, 6)
+    assert (gave_way(world), held(world)) == (0, MOST)
+    for client in (*crowd, other):
         client.reset()
+
+
+async def test_a_tunnel_that_is_refused_cuts_nothing(world: World) -> None:
+    """The port has a stream that could be ended, the backend has none."""
+    one, two = await world.backend(answer), await world.backend(answer)
+    clusters = [make_cluster(one.port), make_cluster(two.port, name="two", max_connections=1)]
+    host = make_host(make_rule(), ("/chat/two", make_rule("two", route="ns/two")))
+    port = await world.serve(make_fleet(make_listener(max_streams=4), host, *clusters))
+    crowd = [await tunnel(world, port) for _ in range(3)]
+    upgrade = UPGRADE.replace(b"/chat", b"/chat/two")
+    for source, status in ((OTHER, 101), ("127.0.0.3", 503)):
+        client = await world.client(port, source=source)
+        assert (await client.ask(upgrade)).status == status
+    assert ([status for status, _ in crowd], gave_way(world)) == ([101] * 3, 0)
 
 
 @apart(clock=True)

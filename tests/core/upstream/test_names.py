@@ -185,7 +185,7 @@ async def test_a_name_that_begins_to_resolve_to_a_refused_address(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", "0.0.0.0"])
 async def test_the_proxy_does_not_dial_its_own_ports(world: World, host: str) -> None:
-    """Whatever the table says: a backend there would be the admin server."""
+    """Also if the table allows it: a backend there would be the admin server."""
     sock = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
     world.hold(sock)
     sock.setblocking(False)

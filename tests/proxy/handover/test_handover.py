@@ -145,7 +145,7 @@ def test_a_tunnel_goes_on_until_the_drain_deadline(start: Start, tmp_path: Path)
             assert one.process.poll() is None
             through.wait_for_end()
         assert one.process.wait(60) == 0
-        assert "aborting what is left" in one.said
+        assert "aborting the remaining" in one.said
 
 
 def test_workers_of_a_killed_agent_serve_until_the_next_one(start: Start, tmp_path: Path) -> None:

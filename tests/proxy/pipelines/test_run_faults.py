@@ -16,7 +16,7 @@ import pytest
 from edgefast.providers.files import FileSource
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.pipelines import standalone as module
-from edgefast.proxy.pipelines.standalone import Outcome, Standalone
+from edgefast.proxy.pipelines.standalone import FilesPending, Outcome, Standalone
 from edgefast.proxy.tables.lastgood import LastGood, LastGoodError
 from edgefast.translate.settings import Settings
 from proxy.command import Process, Start, gateway, gateway_class, mark_of, route, save
@@ -98,7 +98,7 @@ def test_a_start_with_nothing_in_the_files_leaves_the_last_good_table(
 
 
 def test_a_start_waits_for_the_writer_of_a_file(start: Start, tmp_path: Path) -> None:
-    """Without a table of before nothing is served meanwhile: the policies of a route may come last."""
+    """Without an earlier table nothing is served meanwhile: the policies of a route may come last."""
     port = free_port()
     file = tmp_path / "live.yaml"
     save(file, gateway_class(), gateway(port), route("early"))
@@ -227,6 +227,26 @@ def test_an_error_nobody_thought_of_does_not_end_the_service(
     assert with_agent(talk, workers=1, log_level="error") == 0
 
 
+def test_a_start_ends_when_a_file_is_never_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The missing part may be a policy: nothing is served without it, and the error names the writer."""
+    monkeypatch.setattr(module, "START_AT_MOST", 0.2)
+    save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
+    source = FileSource([tmp_path], settle=0.0)
+    outcomes: list[Outcome] = []
+
+    async def talk(agent: Agent) -> None:
+        with pytest.raises(FilesPending) as error:
+            await Standalone(agent, source, Settings, outcomes.append).run()
+        assert "a.yaml: a process has the file open for writing" in str(error.value)
+        assert f"writer: {os.getpid()} (" in str(error.value)
+        assert (outcomes, agent.serving) == ([], False)
+
+    with open(tmp_path / "a.yaml", "a"):
+        assert with_agent(talk, workers=1, log_level="error") == 0
+
+
 def test_ready_says_no_while_no_port_is_open(start: Start, tmp_path: Path) -> None:
     port = free_port()
     save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
@@ -261,7 +281,7 @@ DISTRIBUTION = "/usr/bin/python3"
 
 
 def _why_not_distribution() -> str:
-    """Say why the distribution's interpreter cannot run what is built for this one, "" when it can."""
+    """Return why the distribution's interpreter cannot run modules built for this one, "" if it can."""
     if not Path(DISTRIBUTION).exists():
         return f"no {DISTRIBUTION}"
     script = "import sys; print(*sys.version_info[:2])"
@@ -271,7 +291,7 @@ def _why_not_distribution() -> str:
 
 
 def test_the_interpreter_of_the_distribution(start: Start, tmp_path: Path) -> None:
-    """Debian 12 has 3.11.2, which wraps in a group what a handler of `except*` raises: no end may be a traceback."""
+    """Python 3.11.2 of Debian 12 wraps exceptions of an `except*` handler in a group: no end may be a traceback."""
     if why := _why_not_distribution():
         pytest.skip(why)
     port = free_port()

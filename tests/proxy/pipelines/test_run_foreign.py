@@ -53,7 +53,7 @@ def test_policies_that_are_not_applied_are_told_everywhere(start: Start, tmp_pat
         ("HTTPRoute default/web", "error")
     ]
     assert WITHOUT in run.get(run.admin, "/console/api/problems")[1]
-    # It decides access now: what it names is closed.
+    # It decides access now: its targets are closed.
     save(tmp_path / "policy.yaml", policy("web", jwt={"providers": []}))
     run.until(lambda: status_of(port) == 500, "the closed route")
     run.until(lambda: "default/web answers 500: SecurityPolicy" in run.said, "why it is closed")

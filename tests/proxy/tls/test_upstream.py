@@ -72,7 +72,7 @@ def test_backends_are_verified_by_chain_and_name(
 
 @pytest.mark.parametrize("names", [(), ("127.0.0.1",)])
 def test_a_common_name_names_nobody(names: tuple[str, ...]) -> None:
-    """RFC 9110 4.3.4: subjectAltNames alone count, also where there is none."""
+    """RFC 9110 4.3.4: only subjectAltNames count, also in a certificate without one."""
     pair = CA.issue(*names, common="b.test")
     assert not connect(pair, ir.UpstreamTls(sni="b.test", ca="ca"))
 

@@ -1,4 +1,4 @@
-"""extAuth: headers that cached answers are told apart by are in question and key, or the policy is refused by name."""
+"""extAuth: each header of `keyHeaders` is in question and key, or the policy is refused and the message names the header."""
 
 from __future__ import annotations
 

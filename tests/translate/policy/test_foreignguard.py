@@ -1,4 +1,4 @@
-"""Policies and annotations of other projects that decide access: what they are attached to answers 500, or is served open on demand."""
+"""Policies and annotations of other projects that decide access: their targets answer 500, or are served open on request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from edgefast.providers.files import FileSource
-from edgefast.resources.foreign.guards import PRODUCTS
+from edgefast.resources.foreign.guards import PRODUCTS, find_guards
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from edgefast.why import read_ask, serve_translation
@@ -129,6 +129,16 @@ def test_each_policy_of_the_list_closes_what_it_names(tmp_path: Path) -> None:
     assert sum("is served WITHOUT" in one.message for one in opened.problems) == len(rows)
 
 
+def test_a_kind_that_no_row_has_is_judged_by_its_name() -> None:
+    """In every listed group as well."""
+    groups = [group for row in PRODUCTS for group in row.groups]
+    spec: dict[str, Any] = {"spec": {"targetRef": target()}}
+    for group in groups:
+        assert find_guards(group, "XAuthPolicy", spec, aimed=True) == ("XAuthPolicy",), group
+        assert find_guards(group, "XRetryPolicy", spec, aimed=True) == (), group
+        assert find_guards(group, "XAuthPolicy", spec, aimed=False) == (), group
+
+
 def test_each_annotation_of_the_list_closes_its_object(tmp_path: Path) -> None:
     listed = [one for row in PRODUCTS for one in row.annotations if " " not in one]
     names = numbered(len(listed))
@@ -158,11 +168,11 @@ JWT = {"jwt": {"providers": []}}
         (make(EG, "SecurityPolicy", "p", {"targetSelectors": [{"kind": "HTTPRoute", "namespaces": {"from": "All"}}], **JWT}, namespace="far"), {"web", "other"}),
         (make(EG, "SecurityPolicy", "p", {"targetRefs": [{"kind": "HTTPRoute", "name": 7}], **JWT}), {"web", "other"}),
         (make(EG, "SecurityPolicy", "p", {"targetRefs": ["web"], **JWT}), ALL),
-        # What decides nothing about access.
+        # Fields that do not decide access.
         (make(EG, "SecurityPolicy", "p", {"targetRefs": [target()], "cors": {}}), set()),
         (make(EG, "ClientTrafficPolicy", "p", {"targetRefs": [target("Gateway", "edge")], "tls": {}}), set()),
         (make(EG, "BackendTrafficPolicy", "p", {"targetRefs": [target()], "retry": {}}), set()),
-        # A group that is all but right, another namespace, a route that is not there.
+        # A misspelt group, another namespace, a missing route.
         (make("consul.hashicorp.com/v1alpha1", "GatewayPolicy", "p", {"targetRef": {**target("Gateway", "edge"), "group": "gateway.networking.kuberenetes.io"}}), ALL),
         (make(EG, "SecurityPolicy", "p", {"targetRefs": [target()], **JWT}, namespace="far"), set()),
         (make(EG, "SecurityPolicy", "p", {"targetRefs": [target(name="gone")], **JWT}), set()),
@@ -176,6 +186,8 @@ JWT = {"jwt": {"providers": []}}
         # Products that are in no row.
         (make("new.test/v1", "WebAccessPolicy", "p", {"targetRefs": [target()]}), {"web"}),
         (make("new.test/v1", "RetryPolicy", "p", {"targetRefs": [target()]}), set()),
+        (make("enterprisekgateway.solo.io/v1alpha1", "EnterpriseKgatewayTrafficPolicy", "p", {"targetRefs": [target()], "entJWT": {}}), {"web"}),
+        (make("enterprisekgateway.solo.io/v1alpha1", "EnterpriseKgatewayTrafficPolicy", "p", {"targetRefs": [target()], "entRateLimit": {}}), set()),
     ],
 )  # fmt: skip
 def test_what_is_closed(tmp_path: Path, policy: dict[str, Any], expected: set[str]) -> None:
@@ -195,7 +207,7 @@ def test_annotations_of_gateways_and_services_close_what_is_below(tmp_path: Path
 
 
 def test_a_policy_of_ours_of_the_same_name_does_not_open_it(tmp_path: Path) -> None:
-    """Also not one that replaces what is above; and it keeps its own status."""
+    """Also not a policy that replaces those of higher levels; and it keeps its own status."""
     ours = make(
         "gateway.edge.io/v1alpha1",
         "SecurityPolicy",
@@ -217,7 +229,7 @@ def test_a_policy_of_ours_of_the_same_name_does_not_open_it(tmp_path: Path) -> N
 
 
 def test_a_change_opens_and_closes_it(tmp_path: Path) -> None:
-    """What is translated after another one is as what is translated afresh."""
+    """A translation after another one equals a fresh translation."""
     settings = Settings(adopt=True)
     usual = [CLASS, gateway(), route("web"), route("other"), route("db", "TCPRoute"), *WEB]
     policy = make(EG, "SecurityPolicy", "p", {"targetRefs": [target()], **JWT})

@@ -8,6 +8,7 @@ answers 404 by itself, which tells that the worker's loop has turned, and `/gene
 from __future__ import annotations
 
 import contextlib
+import copy
 import http.client
 import json
 import os
@@ -27,16 +28,13 @@ import yaml
 from wire.harness import kept, proc
 from wire.harness import objects as make
 from wire.harness.client import Address, Client, NoResponse
+from wire.harness.logs import Logs
 from wire.harness.ports import free_port
 
 START = 90.0  # seconds: ceiling for a start on a busy machine with sanitizers
+END = 30.0  # seconds: ceiling for an end on a busy machine
 # Bytes a worker may hold when all is over: a ceiling against leaks, not a measure.
 MEMORY = 256 << 20
-_BAD = re.compile(
-    r"Traceback \(most recent|Exception ignored|never retrieved|exception was never|"
-    r"Error in |Unhandled|AddressSanitizer|runtime error:|Segmentation|core dumped|"
-    r"callback failed|AssertionError|\bpanic\b",
-)
 _USUAL = ["--min-drain", "0", "--drain-timeout", "2"]
 LIVE: list[Gateway] = []  # those that run, each once: for the log section of failed tests
 
@@ -45,7 +43,7 @@ class Gateway:
     """Use as a context manager. `port("void")` and `admin` are always there."""
 
     strict = True  # header rules of the product are checked on what it forwards
-    alone = False  # needs a process of its own, which no other test has used
+    alone = False  # needs a new process, which no other test has used
 
     def __init__(
         self,
@@ -77,74 +75,87 @@ class Gateway:
         self._arguments = [*arguments, "--min-drain", str(min_drain)]
         self._arguments += ["--drain-timeout", str(drain_timeout)]
         self._process: subprocess.Popen[bytes] | None = None
+        self.served: list[str] = []  # the tests that used the process before
         self._first_workers: list[int] = []
-        self._log_start = 0
-        self._begin = (0, 0)  # sizes of the logs when this test got the process
+        self._logs = Logs(self.folder)
         self._counters: dict[str, float] = {}  # their values at that time
         self._own_folder = self.folder
 
     # --- life -----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        if self._may_share() and (process := kept.borrow(self.workers)):
-            self._adopt(process)
+        if self._may_share() and (before := kept.borrow(self.workers)):
+            self._adopt(before)
         else:
             self.start()
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        kept_on = False
+    def __exit__(self, _kind: object, error: BaseException | None, _: object) -> None:
         try:
-            if kind is None:
-                self.check()
-                kept_on = self._may_share() and not self.workers_may_die and self._give_back()
-        finally:
-            if not kept_on:
+            if error is not None:
                 self.stop()
-        if kind is None and not kept_on:
-            self._log_start = self._begin[1]
-            self.check_log()
-            self.remove()
+            else:
+                self.check()
+                if not self._give_back():
+                    self.end()
+        except BaseException as fault:
+            error = fault
+            self.stop()
+            raise
+        finally:
+            if error is not None and self.past:
+                error.add_note(self.past)
 
     def _may_share(self) -> bool:
         """Whether its process is started with the usual options."""
         usual = self._bind == ("127.0.0.1",) and self.file.suffix == ".yaml"
         return usual and not (self.alone or self._prefix) and self._arguments == _USUAL
 
-    def _adopt(self, process: dict[str, Any]) -> None:
+    def _adopt(self, before: Gateway) -> None:
         """Serve the objects from the process of an earlier test."""
-        vars(self).update(process)
+        for name in kept.ATTRIBUTES:
+            setattr(self, name, getattr(before, name))
         LIVE.append(self)
         try:
-            said = self._log_sizes()[1]
+            self._logs.begin()
             self._counters = kept.counters(self.get(self.metrics, "/metrics")[1].decode())
             self.apply(self.objects)
-            # The last line of the access log may be in the making.
-            self._begin = (self.folder / "out").read_bytes().rfind(b"\n") + 1, said
-        except BaseException:
+            self._logs.begin_out()
+        except BaseException as fault:
+            fault.add_note(self.past)
             self.stop()
             raise
-        self.begin_watch()
 
     def _give_back(self) -> bool:
-        """Leave the process to a later test."""
+        """Leave the process to a later test, without the objects of this one. False: it is to end with them."""
+        if self.workers_may_die or not self._may_share() or not kept.has_place(self.served):
+            return False
         if max(map(proc.resident_bytes, self.worker_pids)) > MEMORY // 2:
             return False
-        self._log_start = self._begin[1]
+        self.apply([])
+        self.check_alive()
         self.check_log()
-        self.write([])
-        if not kept.give_back({name: getattr(self, name) for name in kept.ATTRIBUTES}):
-            return False
         LIVE.remove(self)
+        before = copy.copy(self)
+        before.served = [*self.served, kept.this_test()]
+        kept.give_back(before)
         self._process = None
         if self._own_folder != self.folder:
             shutil.rmtree(self._own_folder, ignore_errors=True)
         return True
 
-    def _log_sizes(self) -> tuple[int, int]:
-        """Bytes of standard output and of standard error so far."""
-        out, err = ((self.folder / name).stat().st_size for name in ("out", "err"))
-        return out, err
+    @property
+    def past(self) -> str:
+        """Which tests the process served before this one; "" where there are none."""
+        before = f"this gateway served {len(self.served)} tests before: {', '.join(self.served)}"
+        return f"{kept.this_test()}: {before}" if self.served else ""
+
+    def end(self) -> None:
+        """Stop the process, check how it ends and the rest of its log, delete its files."""
+        fault = self.stop()
+        assert not fault, f"{fault}:\n{self.log_tail()}"
+        self.check_log()
+        self.remove()
 
     def remove(self) -> None:
         """Delete objects, state and logs; after failures they are kept."""
@@ -168,8 +179,9 @@ class Gateway:
                 stdout=out,
                 stderr=err,
             )
+        self.alone = self.alone or self.title != ""  # one that was started again is not passed on
         self.title = f"edgefast {self._process.pid}"
-        self._counters = {}
+        self._counters, self.served = {}, []
         if self not in LIVE:  # it may have been started again
             LIVE.append(self)
         try:
@@ -178,31 +190,30 @@ class Gateway:
         except BaseException:
             self.stop()
             raise
-        self.begin_watch()
-
-    def begin_watch(self) -> None:
-        """What `check` and `check_log` speak of begins now."""
         self._first_workers = self.worker_pids
-        self._log_start = self._log_sizes()[1]
 
-    def stop(self) -> None:
-        """SIGTERM, then SIGKILL when it does not end by itself; never leaves a process behind."""
+    def stop(self) -> str:
+        """SIGTERM, then SIGKILL when it does not end by itself; never leaves a process behind. Returns what was wrong with its end."""
         if self._process is None:
-            return
+            return ""
         tree = proc.family(self._process.pid) if self._process.poll() is None else []
         self._process.terminate()
         try:
-            self._process.wait(15)
+            status = self._process.wait(END)
+            fault = f"edgefast ended with {status}" if status else ""
         except subprocess.TimeoutExpired:
+            fault = f"edgefast did not end in {END} s"
             self._process.kill()
             self._process.wait(10)
         for pid in tree[1:]:
-            if _is_python_child(pid):
+            if proc.is_edgefast(pid):
+                fault = fault or f"edgefast left process {pid} behind"
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         self._process = None
         if self in LIVE:
             LIVE.remove(self)
+        return fault
 
     @property
     def pid(self) -> int:
@@ -331,20 +342,16 @@ class Gateway:
     @property
     def log(self) -> str:
         """Everything written to standard error in this test."""
-        return self._read("err", self._begin[1])
+        return self._logs.err
 
     @property
     def access_log(self) -> str:
         """Everything written to standard output in this test."""
-        return self._read("out", self._begin[0])
-
-    def _read(self, name: str, start: int) -> str:
-        return (self.folder / name).read_bytes()[start:].decode(errors="replace")
+        return self._logs.out
 
     def log_tail(self, lines: int = 60) -> str:
         """The end of both logs."""
-        out, err = self.access_log.splitlines()[-15:], self.log.splitlines()[-lines:]
-        return "\n".join(["--- stderr", *err, "--- stdout", *out])
+        return self._logs.tail(lines)
 
     # --- verdict --------------------------------------------------------------------------------------------------
 
@@ -367,13 +374,17 @@ class Gateway:
             assert time.monotonic() < end, f"leaked: clients {left}, closed by the peer {dead}"
             time.sleep(0.02)
 
-    def check(self) -> None:
-        """Alive, the same workers as at the start, nothing leaked by the kernel's account and by its own."""
+    def check_alive(self) -> None:
+        """It runs, with the workers of its start."""
         assert self._process is not None
         assert self._process.poll() is None, f"edgefast died:\n{self.log_tail()}"
         if not self.workers_may_die:
             workers = self.worker_pids
             assert workers == self._first_workers, f"a worker died:\n{self.log_tail()}"
+
+    def check(self) -> None:
+        """Check that it runs with the same workers as at the start, without leaks in the counts of the kernel and its own."""
+        self.check_alive()
         self.check_no_leak()
         for gauge in ("requests", "connections", "tunnels"):
             name = f"edgefast_{gauge}_active"
@@ -383,18 +394,5 @@ class Gateway:
             assert resident < MEMORY, f"worker {pid} holds {resident} bytes"
 
     def check_log(self) -> None:
-        """No traceback, sanitizer report or unhandled error was logged, and the access log is whole lines."""
-        for line in self._read("err", self._log_start).splitlines():
-            if _BAD.search(line) and not any(re.search(it, line) for it in self.expected_log):
-                raise AssertionError(f"the log has {line!r}:\n{self.log_tail()}")
-        for entry in (self.folder / "out").read_bytes()[self._begin[0] :].split(b"\n"):
-            assert entry.isascii() and entry.decode().isprintable(), entry
-            assert not entry or self.text_log or isinstance(json.loads(entry), dict), entry
-
-
-def _is_python_child(pid: int) -> bool:
-    # The number may have been given to another process since: only end what is ours.
-    try:
-        return b"edgefast" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
+        """Since the last check no traceback, sanitizer report or unhandled error was logged, and the access log is whole lines."""
+        self._logs.check(self.expected_log, text=self.text_log, ended=self._process is None)

@@ -1,48 +1,81 @@
-"""Processes of gateways that go on from one test to the next: a start and a stop cost 0.6 s of CPU, an apply some milliseconds.
+"""Processes of gateways that several tests use in turn: a start and a stop cost 0.6 s of CPU, an apply some milliseconds.
 
-In: what `Gateway` knows of its process, at the end of a test that found nothing wrong. Out: the same for the next test, with the counters
-and the sizes of the logs at that time, so that `metric`, `log` and `access_log` begin with the test. Must never: pass a process on whose
-options differ, that a test has restarted or harmed, or that holds much memory.
+In: what a `Gateway` knows of its process at the end of a test that found nothing wrong; the process serves no objects any more. Out: the same
+for the next test, which checks first that nothing has happened to the process since. After USES tests a process ends, with the objects of the
+last of them: so ends with real objects stay tested. Must never: reuse a process with other options, one that a test has restarted or damaged,
+or one with high memory use; leave a line of its logs unchecked.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING
 
-__all__ = ["ATTRIBUTES", "borrow", "counters", "end_all", "give_back"]
+if TYPE_CHECKING:
+    from wire.harness.gateway import Gateway
 
-#: Of a `Gateway`: its process, and where that listens and writes.
+__all__ = ["ATTRIBUTES", "borrow", "counters", "end_all", "give_back", "has_place", "this_test"]
+
+#: Of a `Gateway`: its process, where that listens and writes, and what is known of it.
 ATTRIBUTES = (
-    "workers folder file void_port admin ready metrics generation title _process _first_workers"
+    "workers folder file void_port admin ready metrics generation title served _process _first_workers _logs"
 ).split()
+USES = 8  # tests or fixtures that use one process
 _MOST = 3  # idle processes of one pytest process
-_idle: list[dict[str, Any]] = []
+_idle: list[Gateway] = []
 
 
-def borrow(workers: int) -> dict[str, Any] | None:
-    """Take a process with so many workers that waits for a test."""
-    for at, process in enumerate(_idle):
-        if process["workers"] == workers:
-            return _idle.pop(at)
+def this_test() -> str:
+    """The node id of the test that runs."""
+    return os.environ.get("PYTEST_CURRENT_TEST", "no test").rpartition(" ")[0]
+
+
+def borrow(workers: int) -> Gateway | None:
+    """Take a waiting process with this many workers that has not changed since its last test."""
+    for at, gateway in enumerate(_idle):
+        if gateway.workers == workers:
+            del _idle[at]
+            _check(gateway)
+            return gateway
     return None
 
 
-def give_back(process: dict[str, Any]) -> bool:
-    """Keep a process for a later test; False: there are enough."""
-    if len(_idle) >= _MOST:
-        return False
-    _idle.append(process)
-    return True
+def has_place(served: list[str]) -> bool:
+    """Whether a process that had served these tests before this one is to be kept."""
+    return len(_idle) < _MOST and len(served) + 1 < USES
 
 
-def end_all(end: Callable[[dict[str, Any]], None]) -> None:
-    """End every process that waits, also when the end of one of them is a bad one."""
+def give_back(gateway: Gateway) -> None:
+    """Keep a process for a later test."""
+    _idle.append(gateway)
+
+
+def end_all() -> None:
+    """End every process that waits, also when one of them fails a check."""
     with ExitStack() as stack:
         while _idle:
-            stack.callback(end, _idle.pop())
+            stack.callback(_end, _idle.pop())
+
+
+def _check(gateway: Gateway) -> None:
+    """Check that it runs with the same workers, and has logged no fault while it waited; else end it."""
+    try:
+        gateway.check_alive()
+        gateway.check_log()
+    except Exception as fault:
+        gateway.stop()
+        raise AssertionError(f"idle after {gateway.served[-1]}: {fault}\n{gateway.past}") from None
+
+
+def _end(gateway: Gateway) -> None:
+    _check(gateway)
+    try:
+        gateway.end()
+    except Exception as fault:
+        fault.add_note(gateway.past)
+        raise
 
 
 def counters(page: str) -> dict[str, float]:

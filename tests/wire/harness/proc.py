@@ -118,6 +118,14 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
 
 
+def is_edgefast(pid: int) -> bool:
+    """Whether the process with this number runs edgefast; the kernel may have reused the number."""
+    try:
+        return b"edgefast" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def cpu_seconds(pids: list[int]) -> float:
     """User and system time used so far."""
     ticks = 0

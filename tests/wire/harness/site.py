@@ -13,7 +13,6 @@ from typing import Any
 from wire.harness import objects as make
 from wire.harness.client import Client
 from wire.harness.gateway import Gateway
-from wire.harness.kept import end_all
 from wire.harness.ports import free_port
 from wire.harness.responses import Response
 
@@ -80,18 +79,3 @@ def shared(objects: Iterable[make.Object], http: Mapping[str, Any] | None = None
     """A proxy with these objects and one worker."""
     with Site(objects, http=http) as site:
         yield site
-
-
-def end_kept() -> None:
-    """End the processes that wait for tests; nothing may have been logged as a fault since."""
-
-    def end(process: dict[str, Any]) -> None:
-        gateway = Gateway([])
-        vars(gateway).update(process)
-        gateway._begin = gateway._log_sizes()
-        gateway._log_start = gateway._begin[1]
-        gateway.stop()
-        gateway.check_log()
-        gateway.remove()
-
-    end_all(end)

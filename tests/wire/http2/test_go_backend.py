@@ -26,7 +26,7 @@ STREAMS = 3  # at a time on a connection: fewer than its clients have
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """A proxy in front of one that speaks TLS; `test_restarts` has one that does not."""
+    """A proxy in front of a backend with TLS; `test_restarts` has one without TLS."""
     folder, authority = tmp_path_factory.mktemp("go"), Authority()
     pair = authority.issue([INSIDE])
     options: list[str] = []

@@ -44,7 +44,7 @@ def proxies(redis: RedisServer, origin: RecordingOrigin) -> Iterator[dict[int, L
         limits.limits("seen", limits.limit(LIMIT, "Year", "x-user", shadow=True)),
     ]
     store = {"redis": redis.address, "timeout": f"{TIMEOUT}ms"}
-    redis.kill()  # they start without their store, and limits begin when it comes
+    redis.kill()  # they start without their store, and limits apply when it starts
     with (
         LimitProxy(objects, **store) as open_proxy,
         LimitProxy(objects, fail_closed=True, **store) as closed_proxy,

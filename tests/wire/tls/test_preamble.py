@@ -122,7 +122,7 @@ def test_required_means_required(ports: dict[str, TlsPort], origin: RecordingOri
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_sender_that_is_not_trusted(origin: RecordingOrigin, setting: str) -> None:
-    """Its header is refused before the hello; without one it speaks for itself, where that is allowed."""
+    """Its header is refused before the hello; without one the peer is the client, where that is allowed."""
     address = {"proxyProtocol": setting, "trustedCIDRs": ["10.0.0.0/8"]}
     with TlsPort(origin, client_address=address) as port:
         origin.take()

@@ -17,7 +17,7 @@
 - apiGroups: [""]
   resources: ["nodes"]
   verbs: ["list", "watch"]
-# The version of the Gateway API that is installed; whether an object was deleted, or its kind.
+# Find the installed version of the Gateway API, and whether an object or its CRD was deleted.
 - apiGroups: ["apiextensions.k8s.io"]
   resources: ["customresourcedefinitions"]
   resourceNames: ["backends.gateway.edge.io", "backendtlspolicies.gateway.networking.k8s.io", "backendtrafficpolicies.gateway.edge.io", "edgeproxies.gateway.edge.io", "gatewayclasses.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "grpcroutes.gateway.networking.k8s.io", "httproutefilters.gateway.edge.io", "httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io", "ratelimitfilters.gateway.edge.io", "referencegrants.gateway.networking.k8s.io", "securitypolicies.gateway.edge.io", "tcproutes.gateway.networking.k8s.io", "tlsroutes.gateway.networking.k8s.io", "udproutes.gateway.networking.k8s.io", "xbackends.gateway.networking.x-k8s.io", "xbackendtrafficpolicies.gateway.networking.x-k8s.io"]

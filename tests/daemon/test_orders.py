@@ -1,0 +1,85 @@
+"""Orders: a client sends them only to a socket of a trusted user."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from edgefast.daemon import orders
+from edgefast.daemon.address import Address
+from edgefast.daemon.orders import find_owner, order_names, send_order
+
+pytestmark = pytest.mark.wire
+
+_HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+_OWNER = 4242  # of the process that has the name
+
+
+def _table(*rows: tuple[str, int, str, int]) -> str:
+    lines = (
+        f"   0: {orders._kernel_hex(host)}:{port:04X} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 {uid} 0 1 1\n"
+        for host, port, state, uid in rows
+    )
+    return _HEAD + "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("host", "tcp", "tcp6", "owner"),
+    [
+        ("127.0.0.1", [("127.0.0.1", 19000, "0A", 7)], [], 7),
+        ("127.0.0.1", [("0.0.0.0", 19000, "0A", 7), ("127.0.0.5", 19000, "0A", 8)], [], 7),
+        ("127.0.0.1", [("127.0.0.1", 19000, "0A", 7), ("0.0.0.0", 19000, "0A", 8)], [], 7),
+        ("127.0.0.1", [], [("::", 19000, "0A", 7)], 7),
+        ("127.0.0.1", [], [("::ffff:127.0.0.1", 19000, "0A", 7), ("::", 19000, "0A", 8)], 7),
+        ("::1", [("0.0.0.0", 19000, "0A", 8)], [("::1", 19000, "0A", 7)], 7),
+        ("::", [("0.0.0.0", 19000, "0A", 7)], [], 7),
+        ("127.0.0.1", [("127.0.0.1", 19001, "0A", 7)], [], None),
+        ("127.0.0.1", [("127.0.0.1", 19000, "01", 7)], [], None),
+        ("127.0.0.1", [("127.0.0.1", 19000, "0A", 7), ("127.0.0.1", 19000, "0A", 8)], [], None),
+    ],
+)
+def test_the_owner_of_an_admin_address(
+    host: str,
+    tcp: list[tuple[str, int, str, int]],
+    tcp6: list[tuple[str, int, str, int]],
+    owner: int | None,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tcp").write_text(_table(*tcp))
+    (tmp_path / "tcp6").write_text(_table(*tcp6))
+    assert find_owner(Address(host, 19000), tmp_path) == owner
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::"])
+def test_the_kernel_names_the_owner(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as admin:
+        port = admin.getsockname()[1]
+        assert find_owner(Address(host, port)) == os.geteuid()
+    assert find_owner(Address(host, port)) is None
+
+
+@pytest.mark.parametrize(
+    ("user", "owner", "sent"),
+    [(0, _OWNER, True), (0, 7, False), (0, None, False), (1000, _OWNER, False)],
+)
+def test_root_sends_orders_to_the_owner_of_the_admin_server_only(
+    monkeypatch: pytest.MonkeyPatch, user: int, owner: int | None, sent: bool
+) -> None:
+    """An abstract name has no owner: another user can bind it first."""
+    with socket.create_server(("127.0.0.1", 0)) as reserved, socket.socket(socket.AF_UNIX) as named:
+        admin = Address("127.0.0.1", reserved.getsockname()[1])
+        named.bind(f"\0{order_names(admin)[0]}")
+        named.listen(1)
+        monkeypatch.setattr(os, "geteuid", lambda: user)
+        monkeypatch.setattr(orders, "_user_of", lambda _: _OWNER, raising=False)
+        monkeypatch.setattr(orders, "find_owner", lambda _: owner, raising=False)
+        if sent:
+            with pytest.raises(TimeoutError):  # it is connected, and nothing answers
+                send_order(admin, "/healthcheck/fail", 0.05)
+        else:
+            with pytest.raises(PermissionError):
+                send_order(admin, "/healthcheck/fail", 5)
