@@ -264,11 +264,11 @@ cdef class Engine:
         Handshakes handshakes
         Trim trim
         size_t copied           # bytes that copies for mirrors hold beyond MIRROR_FREE each (exchange/mirror.pyx)
-        set connections         # Session of each client's connection
+        dict connections        # Session of each client's connection -> None, oldest first: shares of clients are made in this order
         set old                 # of them, those from before the drain
         set mirrors
         readonly int64_t active         # requests in flight
-        set streams             # Passage: connections that are passed on
+        dict streams            # Passage -> None: connections that are passed on, oldest first
         set sessions            # DatagramSession
         StreamTables stream_tables
         AddressBounds address_bounds

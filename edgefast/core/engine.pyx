@@ -174,7 +174,7 @@ cdef class Engine:
             raise MemoryError
         self.tables = Tables(self, arena)
         self.gather = Gather(self)
-        self.streams = set()
+        self.streams = {}
         self.sessions = set()
         self.stream_tables = StreamTables(self)
         self.address_bounds = AddressBounds()
@@ -215,7 +215,7 @@ cdef class Engine:
         self.prober = Prober(self)
         self.zones = Zones(self)
         self.unmatched = ef_stat_hold(self.stat, <const uint8_t *>b"-\t-", 3)
-        self.connections, self.old, self.mirrors = set(), set(), set()
+        self.connections, self.old, self.mirrors = {}, set(), set()
         self.trim = Trim(self)
         self.handshakes = Handshakes(self)
         self.h2_holders = H2Holders()
@@ -287,13 +287,13 @@ cdef class Engine:
     def drain(self):
         """From now on answers carry `connection: close`; connections that stay idle are closed after a grace."""
         self.draining = True
-        self.old = self.connections | self.streams
+        self.old = {*self.connections, *self.streams}
         self.release_idle(None, False)
 
     @property
     def old_connections(self):
         """How many connections from before the drain are left."""
-        self.old &= self.connections | self.streams
+        self.old &= {*self.connections, *self.streams}
         return len(self.old)
 
     cdef int release_idle(self, PortTable port, bint outdated) except -1:

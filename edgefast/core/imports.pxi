@@ -23,7 +23,7 @@ from collections import OrderedDict, deque
 from http import HTTPStatus
 from hashlib import blake2b, sha1, sha256
 from heapq import heapify, heappop, heappush, heapreplace
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 from itertools import islice
 from sys import getsizeof
 from urllib.parse import unquote_to_bytes
@@ -41,6 +41,7 @@ from edgefast.core.guard.encoding import choose_encoding, make_encoder
 from edgefast.core.guard.passwords import Passwords as PasswordThread
 from edgefast.htpasswd import find_decoys, is_quick, verify
 from edgefast.inetaddr import why_reserved
+from edgefast.localaddress import is_local
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.credential import is_credential
 from edgefast.tokens.claims import has_access

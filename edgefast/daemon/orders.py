@@ -16,11 +16,12 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from edgefast.daemon.address import EVERYWHERE, Address, family_of
 from edgefast.daemon.httpserver import Handler, HttpServer, Reply, Request
+from edgefast.problem import Problem
 
 __all__ = ["OrderServer", "find_owner", "order_names", "refuse_order", "send_order"]
 
@@ -31,7 +32,7 @@ _CREDENTIALS = struct.Struct("=iII")  # pid, uid, gid (struct ucred)
 _LISTENING = "0A"  # TCP_LISTEN in /proc/net/tcp
 #: Seconds between two tries to bind while a predecessor still has the name.
 _RETRY = 0.1
-#: Tries after which a log line reports that another process has the name.
+#: Tries after which the socket counts as not bound; a predecessor that hands over releases the name before.
 _PATIENCE = 100
 
 
@@ -63,6 +64,10 @@ class OrderServer:
     ) -> None:
         """`admin`: as it is bound, with its port."""
         self.name = order_names(admin)[0]
+        self.problems: tuple[
+            Problem, ...
+        ] = ()  # why no orders are taken; () while the socket is bound or may still be
+        self.on_problems: Callable[[], None] = lambda: None  # `problems` changed
         self._routes = routes
         self._probes = probes
         self._retry = retry
@@ -72,6 +77,7 @@ class OrderServer:
     async def run(self) -> None:
         """Serve until cancelled; wait for a name that another process has."""
         sock = await self._bind()
+        self._report("")
         if sock is None:
             return
         self._server = HttpServer(sock, self._routes, probes=self._probes, admits=_is_trusted)
@@ -89,16 +95,24 @@ class OrderServer:
             try:
                 return _bind(self.name)
             except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    log.error("orders: socket @%s cannot be bound: %s", self.name, error.strerror)
-                    return None
+                in_use = error.errno == errno.EADDRINUSE
+                said = "in use by another process" if in_use else str(error.strerror).lower()
             tries += 1
-            if tries == _PATIENCE:
-                log.warning(
-                    "orders: socket @%s is in use by another process; still trying", self.name
-                )
+            if not in_use or tries >= _PATIENCE:
+                self._report(f"order socket @{self.name} cannot be bound: {said}")
             await asyncio.sleep(self._retry)
         return None
+
+    def _report(self, trouble: str) -> None:
+        found = (_problem(trouble),) if trouble else ()
+        if found == self.problems:
+            return
+        self.problems = found
+        if trouble:
+            log.error("orders: %s; trying again", trouble)
+        else:
+            log.info("orders: socket @%s is bound", self.name)
+        self.on_problems()
 
 
 def send_order(
@@ -139,6 +153,12 @@ class _Connection(http.client.HTTPConnection):
                 return
         assert refused is not None
         raise refused
+
+
+def _problem(trouble: str) -> Problem:
+    said = f"{trouble}; `edgefast shutdown`, a preStop hook and `edgefast log-level` have no effect"
+    hint = "end the process that has the name, or choose another --admin address"
+    return Problem(None, "", "OrdersNotServed", said, hint=hint)
 
 
 def _bind(name: str) -> socket.socket:

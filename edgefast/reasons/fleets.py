@@ -156,6 +156,18 @@ FLEETS = (
         where="In Events of a Gateway, in the controller's log, and as `Unknown` in the status of the Gateway.",
     ),
     Page(
+        word="OrdersNotServed",
+        means="A proxy could not bind the unix socket that accepts orders: draining, the preStop hook and the log level. It tries "
+        "again. Requests are served. Without the socket a preStop hook does not drain the proxy, and SIGTERM does.",
+        fix=(
+            "End the other process that has the name of the socket; `ss -xlp` lists names and processes.",
+            "Or choose another `--admin` address: it names the socket.",
+        ),
+        seen="OrdersNotServed: order socket @edgefast-admin-127.0.0.1-19000 cannot be bound: in use by another process; `edgefast "
+        "shutdown`, a preStop hook and `edgefast log-level` have no effect",
+        where="In `edgefast status`, the console and the log.",
+    ),
+    Page(
         word="ZoneNotKnown",
         means="Backends whose zones count (`loadBalancer.zoneAware` of a BackendTrafficPolicy, `trafficDistribution` of a Service) are "
         "served by proxies of which nobody knows the zone they are in. To these endpoints of all zones are alike; nothing fails.",

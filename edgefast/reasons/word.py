@@ -58,6 +58,7 @@ Word = Literal[
     "NotCounted",
     "NotFound",
     "NotSupported",
+    "OrdersNotServed",
     "OverlappingHostnames",
     "Overridden",
     "ParentNotAccepted",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import socket
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 from edgefast.daemon import orders
 from edgefast.daemon.address import Address
-from edgefast.daemon.orders import find_owner, order_names, send_order
+from edgefast.daemon.orders import OrderServer, find_owner, order_names, send_order
 
 pytestmark = pytest.mark.wire
 
@@ -83,3 +85,40 @@ def test_root_sends_orders_to_the_owner_of_the_admin_server_only(
         else:
             with pytest.raises(PermissionError):
                 send_order(admin, "/healthcheck/fail", 5)
+
+
+@pytest.mark.parametrize("error", [errno.EADDRINUSE, errno.EPERM])
+def test_a_socket_that_cannot_be_bound_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    """Until it is bound. A predecessor that keeps the name for a moment is none."""
+    bind, refused = orders._bind, 0
+
+    def refuse(name: str) -> socket.socket:
+        nonlocal refused
+        if refused < 3 * orders._PATIENCE:
+            refused += 1
+            raise OSError(error, os.strerror(error))
+        return bind(name)
+
+    monkeypatch.setattr(orders, "_bind", refuse)
+    told: list[tuple[int, tuple[str, ...]]] = []
+
+    async def test() -> None:
+        server = OrderServer(Address("127.0.0.1", os.getpid()), {}, retry=0.0)
+        bound = asyncio.Event()
+
+        def tell() -> None:
+            told.append((refused, tuple(one.reason for one in server.problems)))
+            if not server.problems:
+                bound.set()
+
+        server.on_problems = tell
+        task = asyncio.create_task(server.run())
+        async with asyncio.timeout(20):
+            await bound.wait()
+        task.cancel()
+
+    asyncio.run(test())
+    first = orders._PATIENCE if error == errno.EADDRINUSE else 1
+    assert told == [(first, ("OrdersNotServed",)), (3 * orders._PATIENCE, ())]

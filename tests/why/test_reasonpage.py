@@ -83,6 +83,7 @@ def test_what_files_can_bring_about_is_shown_by_an_example() -> None:
         "KeysNotFetched",
         "NoResources",
         "NotCounted",
+        "OrdersNotServed",
         "OverlappingHostnames",
         "PartiallyInvalidCertificateRef",
         "Pending",

@@ -5,8 +5,9 @@
 # addressStreams of one client) and of the backend (streamShare); 503 for a tunnel without a place. When all places are in use, a stream of the
 # client with most streams ends for a client with fewer. The length of an answer is known only later. So an answer ends when the port exceeds a
 # limit, or when requests of a client with at most half as many streams have waited for its connection for STREAM_PATIENCE_MS while streams hold
-# more than their share. Then a tunnel ends, an answer that its client does not read, or one that has paused for STREAM_PAUSE_MS. Must never: end an
-# answer in progress for such requests, or an answer of an unidentified client; refuse a tunnel while places are free.
+# more than their share. Then a tunnel ends, an answer that its client does not read, or one that has paused for STREAM_PAUSE_MS. An answer in
+# progress ends only while its client alone holds more than this share. Must never: end an answer of an unidentified client; refuse a tunnel
+# while places are free.
 
 cdef class LongStreams(ClientShare):
     cdef int64_t quiet_since(self, object member) except -2:
@@ -28,6 +29,11 @@ cdef class LongStreams(ClientShare):
             return self.first(least, now)
         finally:
             self.cutting = False
+
+    cdef object first_of_crowd(self, uint32_t least, int64_t now):
+        """The stream to end of the client with most streams, in progress or not; None: it holds fewer than `least`."""
+        cdef ClientPart part = <ClientPart>self.ranks.first()
+        return self.quietest(part, now) if part is not None and part.count >= least else None
 
 
 cdef uint32_t stream_places(Cluster cluster, uint32_t connections, HttpSettings settings) noexcept:
@@ -149,6 +155,8 @@ cdef int cut_lasting(Cluster cluster) except -1:
         part = held.parts.get(address)  # clients without an address count as one client: their shares are unknown
         own = part.count if part is not None else 0
         found = held.first_to_cut(max(2 * own, own + 1), now)
+        if found is None:
+            found = held.first_of_crowd(max(2 * own, most) + 1, now)
         if found is None:
             continue
         part = held.owners[found]

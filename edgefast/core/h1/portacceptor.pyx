@@ -41,7 +41,7 @@ cdef int pass_leaving(Session first, Session second) except -1:
 
 cdef int forget_connection(Engine engine, Session session) except -1:
     """A client's connection is lost."""
-    engine.connections.discard(session)
+    engine.connections.pop(session, None)
     if session.leaving is not None:
         engine.wheel.disarm(session.leaving)
         session.leaving = None

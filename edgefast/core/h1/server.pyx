@@ -27,7 +27,7 @@ cdef class H1Server(H1Responder):
         self.connection.counted = &engine.stat.globals[G_DOWNSTREAM_BYTES_RECEIVED]
         engine.count(G_CONNECTIONS_TOTAL)
         engine.count(G_CONNECTIONS_ACTIVE)
-        engine.connections.add(self)
+        engine.connections[self] = None
         trim_rose(&engine.trim.connections, len(engine.connections))
         if port.settings is not None:
             self.connection.buffer_bytes = port.settings.buffer_bytes

@@ -22,7 +22,7 @@ cdef class H2Server(H2Frames):
         h2_submit_settings(self.frames, settings)
         ef_h2_guard_begin(&self.guard, settings.request_limits.head, now)
         engine.count(G_H2_CONNECTIONS)
-        engine.connections.add(self)
+        engine.connections[self] = None
         engine.h2_holders.join(self)
         connection.session = self
         self.connection = connection

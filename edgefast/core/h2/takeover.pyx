@@ -29,7 +29,7 @@ cdef int h2_take_over(H1Server first) except -1:
     """The connection is another session's from here on."""
     cdef Engine engine = first.engine
     cdef H2Server session = H2Server.__new__(H2Server, engine, first.port, first.peer)
-    engine.connections.discard(first)
+    engine.connections.pop(first, None)
     pass_leaving(first, session)
     if first in engine.old:
         engine.old.discard(first)

@@ -41,8 +41,8 @@ cdef int socket_name(bytes host, int port, SocketName *out) except -1:
     return 0
 
 
-# Own ports: a backend there would let a tenant read the admin interface, or create a request loop. Only connections to such a port cost
-# more than a set lookup.
+# Own ports: a backend there would let a tenant read the admin interface, or create a request loop. Only a connection to such a port number
+# costs more than a set lookup: one query of the kernel's routes (edgefast/localaddress.py).
 
 cdef enum:
     OWN_UDP = 1 << 16
@@ -53,36 +53,9 @@ cdef object own_ports(tcp, udp):
 
 
 cdef bint leads_here(object ports, const SocketName *to, bint udp) except -1:
-    cdef NetAddress there, here
-    cdef sockaddr_storage name
-    cdef socklen_t length = sizeof(name)
-    cdef int fd
+    """True: it would reach a port of this proxy, at whichever address of this machine."""
+    cdef NetAddress there
     address_read(&to.address, &there)
     if there.kind != ADDRESS_INET or (there.port | OWN_UDP if udp else there.port) not in ports:
         return False
-    if is_here(&there):
-        return True
-    fd = socket(to.address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)
-    if fd < 0:
-        return True
-    try:  # nothing is sent: the kernel chooses the source address; for an address of this machine it is the same address
-        if connect(fd, <const sockaddr *>&to.address, to.length) < 0 or getsockname(fd, <sockaddr *>&name, &length) < 0:
-            return True
-    finally:
-        close(fd)
-    address_read(&name, &here)
-    return memcmp(here.host, there.host, sizeof(here.host)) == 0
-
-
-cdef bint is_here(const NetAddress *there) noexcept:
-    """Loopback, or the unspecified address, which the kernel treats as loopback."""
-    cdef int i
-    for i in range(10):
-        if there.host[i]:
-            return False
-    if there.host[10] == 255 and there.host[11] == 255:  # IPv4
-        return there.host[12] == 127 or there.host[12] == 0
-    for i in range(10, 15):
-        if there.host[i]:
-            return False
-    return there.host[15] <= 1
+    return is_local(ip_address(PyBytes_FromStringAndSize(<char *>there.host, sizeof(there.host))))

@@ -33,7 +33,7 @@ cdef class Passage(Timer):
         """The client's connection is open."""
         cdef Engine engine = self.engine
         cdef Connection connection = self.down.connection
-        engine.streams.add(self)
+        engine.streams[self] = None
         trim_rose(&engine.trim.passages, len(engine.streams))
         engine.count(G_STREAM_CONNECTIONS)
         engine.count(G_STREAM_ACTIVE)
@@ -368,7 +368,7 @@ cdef class Passage(Timer):
         self.state = PASSAGE_OVER
         engine.wheel.disarm(self)
         self.let_endpoint_go()
-        engine.streams.discard(self)
+        engine.streams.pop(self, None)
         engine.trim.fell(&engine.trim.passages, len(engine.streams))
         engine.count_down(G_STREAM_ACTIVE)
         self.uncount()

@@ -72,7 +72,12 @@ def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, Htt
 def make_orders(agent: Agent, servers: Mapping[str, HttpServer]) -> OrderServer | None:
     """Return the server of the order socket, named after the admin address; None without an admin address."""
     admin = servers.get("admin")
-    return OrderServer(admin.address, Orders(agent).routes, probes=ORDERS) if admin else None
+    if admin is None:
+        return None
+    made = OrderServer(admin.address, Orders(agent).routes, probes=ORDERS)
+    agent.order_problems = lambda: made.problems
+    made.on_problems = lambda: agent.on_problems(agent.problems)
+    return made
 
 
 def _explain(name: str, address: Address, error: OSError) -> str:

@@ -61,8 +61,7 @@ WORKER_COMMAND = (sys.executable, "-P", "-m", "edgefast.proxy.worker")
 #: Descriptors kept back for workers to be started.
 _RESERVE = 16
 #: Seconds until what was refused for want of descriptors or memory is tried again.
-_SHORT_FIRST = 1.0
-_SHORT_MAX = 30.0
+_SHORT_FIRST, _SHORT_MAX = 1.0, 30.0
 #: Seconds between two looks for counters that may be forgotten; only where rows run short.
 _LOOK_FOR_ROWS = 5.0
 #: Seconds that collectors get for the last spans.
@@ -139,8 +138,8 @@ class Agent:
         self.ports.on_opened, self.ports.on_problems = self._wake, self._tell_problems
         self.spans = SpanExport(rows=settings.stat_rows)
         self._limit_count = LimitCount(self.arena, self.limits)
-        folder = settings.state_dir / "keys" if settings.state_dir else None
-        self.keys = KeyFetch(self.arena, folder)
+        keys = settings.state_dir / "keys" if settings.state_dir else None
+        self.keys = KeyFetch(self.arena, keys, lambda: self.listeners.server_ports)
         self.keys.on_told, self.keys.on_problems = self._wake, self._tell_problems
         self._shared.keys, self._shared.on_keys_wanted = self.keys.told, self.keys.ask
         self.uncounted = Uncounted(lambda: self.slots, self._tell_problems)
@@ -157,6 +156,7 @@ class Agent:
         self._poisoned, self._told_refused = "", 0
         self._opened = False  # the first table has been tried on all workers
         self.source_problems: tuple[Problem, ...] = ()  # of whoever publishes, for dump and metrics
+        self.order_problems: Callable[[], tuple[Problem, ...]] = tuple
         self.objects: Callable[[], Mapping[str, object]] | None = None  # of files, for dump
         self._short: set[Key] = set()
         self._again = asyncio.Event()
@@ -281,7 +281,7 @@ class Agent:
             said = f"workers died over table {self._poisoned}; the one before is back"
             found.append(Problem(None, "", "Invalid", said))
         more = (*self._unresolved.problems, *self.uncounted.problems(), *self.keys.problems)
-        return (*found, *more, *self.own_zone.problems)
+        return (*found, *more, *self.own_zone.problems, *self.order_problems())
 
     def _on_refused(self, refused: list[Refusal]) -> None:
         log.debug("%d resources were refused", len(refused))

@@ -15,6 +15,7 @@ import h11
 
 from edgefast.inetaddr import read_address, why_reserved
 from edgefast.keyset import SET_LIMIT
+from edgefast.localaddress import leads_to
 from edgefast.proxy.keys.target import Place, Target, shows
 from edgefast.ratelimit.names import Names
 
@@ -35,11 +36,13 @@ class FetchError(Exception):
     """It could not be had; the text says why."""
 
 
-async def fetch(target: Target, names: Names, deadline: float = DEADLINE) -> bytes:
-    """Return the body of what is there. Raises FetchError."""
+async def fetch(
+    target: Target, names: Names, deadline: float = DEADLINE, *, own_ports: tuple[int, ...] = ()
+) -> bytes:
+    """Return the body of what is there. Raises FetchError. `own_ports`: ports of this machine that are never asked."""
     try:
         async with asyncio.timeout(deadline):
-            reader, writer = await _connect(target, names)
+            reader, writer = await _connect(target, names, own_ports)
             try:
                 return await _exchange(target, reader, writer)
             finally:
@@ -54,12 +57,12 @@ async def fetch(target: Target, names: Names, deadline: float = DEADLINE) -> byt
         raise FetchError(_say(error)) from None
 
 
-async def _connect(target: Target, names: Names) -> _Streams:
+async def _connect(target: Target, names: Names, own_ports: tuple[int, ...]) -> _Streams:
     """Connect to the first place that takes it."""
     last: Exception = FetchError("there is nobody to ask")
     for place in target.places:
         try:
-            streams = await _dial(target, place, names)
+            streams = await _dial(target, place, names, own_ports)
         except _ERRORS as error:
             last = error
             continue
@@ -73,7 +76,7 @@ async def _connect(target: Target, names: Names) -> _Streams:
     raise last
 
 
-async def _dial(target: Target, place: Place, names: Names) -> _Streams:
+async def _dial(target: Target, place: Place, names: Names, own_ports: tuple[int, ...]) -> _Streams:
     host, port = place
     tls, name = target.tls, target.server_name if target.tls is not None else None
     if port < 0:
@@ -83,6 +86,9 @@ async def _dial(target: Target, place: Place, names: Names) -> _Streams:
     for address in await names.resolve(host):
         if is_name and (what := why_reserved(address, target.allowed)):
             last = OSError(f"{host} resolves to {address}, which is never a backend ({what})")
+            continue
+        if leads_to(address, port, own_ports):
+            last = OSError(f"{address}:{port} is a server of this proxy, which is never a backend")
             continue
         try:
             return await asyncio.open_connection(address, port, ssl=tls, server_hostname=name)

@@ -51,14 +51,20 @@ class KeyFetch:
     """See the module's text."""
 
     def __init__(
-        self, arena: Arena, folder: Path | None, clock: Callable[[], float] = time.time
+        self,
+        arena: Arena,
+        folder: Path | None,
+        own_ports: Callable[[], tuple[int, ...]] = tuple,
+        clock: Callable[[], float] = time.time,
     ) -> None:
+        """`own_ports`: of this proxy's admin, metrics and ready servers, where keys are never fetched."""
         self.told: dict[_Source, ToldKeys] = {}
         self.on_told: Callable[[], None] = lambda: None  # workers are to be brought up to date
         self.on_problems: Callable[[], None] = lambda: None
         self._arena = arena
         self._folder = folder
         self._clock = clock
+        self._own_ports = own_ports
         self._means: Means | None = None
         self._placed: Mapping[Key, Placed] = {}
         self._asking: dict[str, tuple[RemoteKeys, ...]] = {}  # by unit
@@ -141,6 +147,7 @@ class KeyFetch:
                 self._clock,
                 lambda name: self._read(_CLUSTER, ("cluster", name)),
                 lambda name: self._read(_SECRET, ("secret", name)),
+                self._own_ports,
             )
         return KeySource(spec, self._means, self._tell, lambda: self.on_problems())
 

@@ -51,7 +51,9 @@ class Means:
         clock: Callable[[], float],
         cluster: Callable[[str], ir.Cluster | None],
         secret: Callable[[str], ir.Secret | None],
+        own_ports: Callable[[], tuple[int, ...]],
     ) -> None:
+        self.own_ports = own_ports
         self.clock = clock
         self.cluster = cluster
         self.secret = secret
@@ -188,7 +190,10 @@ class KeySource:
         names = (tls.ca, tls.certificate) if tls is not None else ()
         secrets = {one: self._means.secret(one) for one in names if one}
         target = await asyncio.to_thread(find_target, self.spec, cluster, secrets.get)
-        parsed = await asyncio.to_thread(parse_key_set, await fetch(target, self._means.names))
+        parsed = await asyncio.to_thread(
+            parse_key_set,
+            await fetch(target, self._means.names, own_ports=self._means.own_ports()),
+        )
         self.skipped = parsed.skipped
         return write(parsed.keys)
 

@@ -122,6 +122,13 @@ async def test_a_name_that_resolves_to_a_refused_address(by_cluster: bool) -> No
             assert await fetch(find_target(spec, cluster, {}.get), Names()) == BODY
 
 
+async def test_servers_of_the_proxy_are_not_asked() -> None:
+    async with Server(GOOD) as server:
+        with pytest.raises(FetchError, match="is a server of this proxy"):
+            await fetch(target(server), Names(), own_ports=(server.port,))
+        assert not server.requests
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -43,7 +43,7 @@ class World:
     def __init__(self, folder: Path | None = None) -> None:
         self.arena = Arena(1 << 24)
         self.ledger = Ledger(self.arena)
-        self.fetch = KeyFetch(self.arena, folder, self.clock)
+        self.fetch = KeyFetch(self.arena, folder, clock=self.clock)
         self.answers: dict[str, bytes | Exception | None] = {}  # None: it hangs
         self.calls: list[tuple[float, str]] = []
         self.at_once = self.most = 0
@@ -56,7 +56,7 @@ class World:
     def publishes(self, *keys: Any, uri: str = URI) -> None:
         self.answers[uri] = json.dumps({"keys": keys}).encode()
 
-    async def get(self, asked: Any, names: Any) -> bytes:
+    async def get(self, asked: Any, names: Any, **_: Any) -> bytes:
         uri = f"https://{asked.authority}{asked.path}"
         self.calls.append((round(self.clock() - NOW, 3), uri))
         self.at_once += 1

@@ -1,0 +1,80 @@
+"""Which addresses are of this machine: the kernel answers, in a network namespace with secondary addresses."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from core.links import enter_command
+from edgefast import localaddress
+from edgefast.localaddress import is_local, leads_to
+
+pytestmark = pytest.mark.pure
+
+ROOT = Path(__file__).parent.parent
+OWN = ("192.0.2.1", "192.0.2.2", "198.51.100.7", "2001:db8::1", "2001:db8::2", "::ffff:192.0.2.2")
+OTHERS = ("192.0.2.3", "203.0.113.1", "2001:db8::3")
+_SCRIPT = f"""
+import subprocess
+from ipaddress import ip_address
+from edgefast.localaddress import is_local
+for words in (
+    "link set lo up", "link add one type veth peer name two", "link set one up", "link set two up",
+    "addr add 192.0.2.1/24 dev one", "addr add 192.0.2.2/24 dev one",
+    "addr add 2001:db8::1/64 dev one nodad", "addr add 2001:db8::2/64 dev one nodad",
+    "route add local 198.51.100.0/24 dev lo", "route add default via 192.0.2.9",
+):
+    subprocess.run(["ip", *words.split()], check=True)
+print(*[one for one in {OWN + OTHERS!r} if is_local(ip_address(one))])
+"""
+
+
+def test_every_address_of_this_machine_is_own() -> None:
+    """Secondary addresses of one prefix, and a range that a route of type local covers."""
+    done = subprocess.run(
+        [*enter_command(), sys.executable, "-c", _SCRIPT],
+        cwd=ROOT, check=True, stdout=subprocess.PIPE, timeout=60, text=True,
+    )  # fmt: skip
+    assert tuple(done.stdout.split()) == OWN
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("127.9.9.9", True),
+        ("0.1.2.3", True),
+        ("::", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+    ]
+    + [("198.18.0.77", False)],
+)
+@pytest.mark.parametrize("netlink", [True, False])
+def test_without_netlink_the_answer_is_the_same(
+    monkeypatch: pytest.MonkeyPatch, netlink: bool, text: str, own: bool
+) -> None:
+    """A service manager can forbid netlink sockets."""
+    if not netlink:
+        monkeypatch.setattr(localaddress, "_question", _forbid)
+    elif not own:
+        monkeypatch.setattr(localaddress, "_reads_local", lambda answer: False)  # no route here
+    assert is_local(ip_address(text)) is own
+
+
+def _forbid(_: object) -> bytes:
+    raise PermissionError
+
+
+def test_without_descriptors_an_address_counts_as_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> socket.socket:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(socket, "socket", full)
+    assert is_local(ip_address("198.18.0.77"))
+    assert leads_to("198.18.0.77", 80, (80,))
+    assert not leads_to("198.18.0.77", 80, (81,))
