@@ -125,6 +125,25 @@ async def test_the_end_of_an_answer_is_sent(world: World) -> None:
         assert len((await busy.response()).body) == LARGE
 
 
+async def test_the_end_of_an_answer_over_http2_is_sent(world: World) -> None:
+    """The same when the stream is closed and its last frames wait for the socket."""
+    backend = await world.backend(large)
+    http = {"max_connections": 3, "idle_timeout": LATE, "head_timeout": LATE}
+    world.apply(make_fleet(make_listener(**http), make_cluster(backend.port)))
+    sock = socket.create_server(("127.0.0.1", 0))
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    port = await world.listen(sock=sock)
+    busy = Asker(await world.client(port, receive_buffer=4096))
+    busy.frames.send_headers(1, [*GET[:3], (b":path", b"/large")], end_stream=True)
+    await busy.client.send(busy.frames.data_to_send())
+    await world.until(lambda: world.counters["downstream_bytes_sent"] > LARGE)
+    idle = [await hold(world, port, "used") for _ in range(2)]
+    client = await world.client(port, source=OTHER)
+    assert (await client.get()).status == 200
+    assert (gave_way(world), closed(idle)) == (1, 1)
+    assert len((await busy.answer(1)).body) == LARGE
+
+
 @apart(clock=True)
 async def test_clients_that_do_not_read_lock_nobody_out(world: World) -> None:
     """The same after the clients have sent their end: their connections are closing then."""
@@ -193,20 +212,21 @@ async def test_slow_posts_of_one_address_give_way(world: World) -> None:
 
 
 @apart(clock=True)
-async def test_where_each_address_has_one_a_quiet_one_gives_way(world: World) -> None:
+async def test_where_each_address_has_one_the_oldest_quiet_one_gives_way(world: World) -> None:
     port = await serve(world, await world.backend(say("x")), max_connections=3)
     held = []
     for number in (11, 12, 13):
         held.append(await hold(world, port, "used", f"127.0.0.{number}"))
-        shift(0.02)  # no two have been quiet for equally long
     await (await world.client(port, source=OTHER)).ending()
     shift(0.9)
     assert (await held[0].get()).status == 200
     shift(0.9)
     client = await world.client(port, source=OTHER)
     assert (await client.get()).status == 200
-    assert (await held[0].get()).status == 200
     assert gave_way(world) == 1
+    await held[1].ending()
+    for one in (held[0], held[2]):
+        assert (await one.get()).status == 200
 
 
 async def test_each_port_has_places_of_its_own(world: World) -> None:

@@ -55,6 +55,10 @@ class Asker:
             piece = body[start : start + _MOST]
             self.frames.send_data(number, piece, end_stream=start + _MOST >= len(body))
         await self.client.send(self.frames.data_to_send())
+        return await self.answer(number)
+
+    async def answer(self, number: int) -> Response:
+        """Read the answer of a stream to its end; raises Reset."""
         status, headers, data = 0, Fields(), b""
         trailers: Fields = []
         while True:

@@ -175,6 +175,51 @@ async def test_answers_that_go_on_give_way_to_those_who_wait(world: World) -> No
 
 
 @apart(clock=True)
+async def test_one_address_does_not_hold_all_connections_with_answers_in_progress(
+    world: World,
+) -> None:
+    """It loses what it holds above `streamShare`, one answer for each request that waits; requests of its own get nothing."""
+    backend: Backend = await world.backend()
+    cluster = make_cluster(backend.port, max_connections=MOST)
+    port = await world.serve(make_fleet(make_listener(), cluster))
+    crowd, calls = [], []
+    for _ in range(MOST):
+        crowd.append(await world.client(port))
+        await crowd[-1].send(make_request("/events"))
+        calls.append(await backend.call())
+        calls[-1].send(EVENTS)
+
+    async def progress(seconds: float) -> None:
+        for _ in range(round(seconds * 5)):
+            for call in calls:
+                if not call.link.transport.is_closing():
+                    call.send(b"5\r\nevent\r\n")
+            shift(0.2)
+            await world.turns(50)
+
+    await progress(1.2)
+    await world.until(lambda: held(world) == MOST)
+    own = await world.client(port)
+    await own.send(make_request("/small"))
+    await world.until(lambda: world.cluster(CLUSTER)["pending"] == 1)
+    await progress(6)
+    assert gave_way(world) == 0
+    for number in range(3):
+        other = await world.client(port, source=f"127.0.0.{number + 2}")
+        await other.send(make_request("/small"))
+        await world.until(lambda: world.cluster(CLUSTER)["pending"] == 2)
+        await progress(1)
+        if number == MOST - SHARE:
+            break
+        (await backend.call()).send(EVENTS)  # it keeps its connection
+        assert b"event" in await other.receive()
+    await progress(2)
+    assert (gave_way(world), world.cluster(CLUSTER)["pending"]) == (MOST - SHARE, 2)
+    for client in (*crowd, own, other):
+        client.reset()
+
+
+@apart(clock=True)
 async def test_answers_of_a_proxy_that_names_nobody_stay(world: World) -> None:
     address = ir.ClientAddress(trusted_cidrs=("127.0.0.1/32",))
     port = await open_site(world, client_address=address)
