@@ -54,3 +54,4 @@ class Tracing(Struct, frozen=True, gc=False):
     attributes: tuple[tuple[str, str], ...] = ()  # sorted
     exemplars: bool = False  # the duration histogram names traces (proxy/traces/exemplars.py)
     connections: bool = False  # one span for each connection of layer 4
+    allowed: tuple[str, ...] = ()  # reserved ranges that the endpoint may be in (inetaddr.RESERVED)

@@ -82,6 +82,33 @@ def test_exemplars_are_off_unless_asked_for() -> None:
         spec(endpoint="http://a:1", exemplars="yes")
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "allowed", "why"),
+    [
+        ("http://127.0.0.1:4317", (), "loopback"),
+        ("http://[::ffff:169.254.169.254]:4318", (), "link-local"),
+        ("http://169.254.1.1:4318", ("127.0.0.0/8",), "link-local"),
+        ("http://127.0.0.1:4317", ("127.0.0.0/8",), ""),
+        ("http://10.0.0.7:4318", (), ""),
+        ("http://localhost:4318", (), ""),  # the proxy refuses its addresses
+    ],
+)
+def test_a_collector_at_a_reserved_address_needs_the_administrator(
+    endpoint: str, allowed: tuple[str, ...], why: str
+) -> None:
+    given = spec(endpoint=endpoint)
+    found = translate_tracing(given, available=True, allowed=allowed)
+    report = Report(ObjectRef("EdgeProxy", "default", "own"))
+    assert given.tracing is not None
+    check_tracing(given.tracing, report, available=True, allowed=allowed)
+    if why:
+        assert found is None
+        (problem,) = report.problems
+        assert problem.path == "spec.tracing.endpoint" and why in problem.message
+    else:
+        assert found is not None and found.allowed == allowed and not report.problems
+
+
 def test_where_nobody_can_send_spans_there_are_none_and_a_problem() -> None:
     tracing = ProxyTracing(endpoint="http://a:1")
     assert translate_tracing(EdgeProxySpec(tracing=tracing), available=False) is None

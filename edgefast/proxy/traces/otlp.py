@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import time
 from collections.abc import Iterator
 
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (
@@ -26,6 +27,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
 from edgefast import __version__, ir
+from edgefast.proxy.traces.collector import guarded_session, is_guarded, pinned_target
 from edgefast.proxy.traces.spanrecord import (
     AuthRecord,
     ConnectionRecord,
@@ -38,6 +40,8 @@ __all__ = ["OtlpExporter"]
 
 #: Seconds that a collector may take for a batch, retries included.
 _TIMEOUT = 5
+#: Seconds after which the name of a pinned gRPC endpoint is resolved again; after a failure with the next batch.
+_RESOLVE_EVERY = 30.0
 _METHODS = frozenset(
     ("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE")
 )
@@ -88,15 +92,18 @@ class OtlpExporter:
                 **{name: text for name, text in tracing.attributes if name not in own},
             }
         )
-        self._exporter: SpanExporter
-        if tracing.protocol == "grpc":
-            insecure = tracing.endpoint.startswith("http:")
-            self._exporter = GrpcSpanExporter(
-                endpoint=tracing.endpoint, insecure=insecure, timeout=_TIMEOUT
-            )
-        else:
+        self._tracing = tracing
+        self._guarded, self._pinned, self._resolved = is_guarded(tracing), "", float("-inf")
+        self._exporter: SpanExporter | None = None
+        if tracing.protocol != "grpc":
             self._exporter = HttpSpanExporter(
-                endpoint=f"{tracing.endpoint}/v1/traces", timeout=_TIMEOUT
+                endpoint=f"{tracing.endpoint}/v1/traces",
+                timeout=_TIMEOUT,
+                session=guarded_session(tracing) if self._guarded else None,
+            )
+        elif not self._guarded:
+            self._exporter = GrpcSpanExporter(
+                endpoint=tracing.endpoint, insecure=self._insecure, timeout=_TIMEOUT
             )
 
     def export(self, records: list[Record]) -> bool:
@@ -107,11 +114,38 @@ class OtlpExporter:
                 spans.append(self._connection(one))
             else:
                 spans.extend(self._spans(one))
-        return self._exporter.export(spans) is SpanExportResult.SUCCESS
+        taken = self._follow_name().export(spans) is SpanExportResult.SUCCESS
+        if not taken:
+            self._resolved = float("-inf")
+        return taken
 
     def shutdown(self) -> None:
         """Let go of connections."""
-        self._exporter.shutdown()
+        if self._exporter is not None:
+            self._exporter.shutdown()
+
+    @property
+    def _insecure(self) -> bool:
+        return self._tracing.endpoint.startswith("http:")
+
+    def _follow_name(self) -> SpanExporter:
+        """Return the exporter; over gRPC one that is pinned to the addresses that the name has now. Raises OSError."""
+        if self._tracing.protocol == "grpc" and self._guarded:
+            now = time.monotonic()
+            if now - self._resolved >= _RESOLVE_EVERY:
+                target, options = pinned_target(self._tracing)
+                self._resolved = now
+                if target != self._pinned:
+                    self.shutdown()
+                    self._exporter = GrpcSpanExporter(
+                        endpoint=target,
+                        insecure=self._insecure,
+                        timeout=_TIMEOUT,
+                        channel_options=options,
+                    )
+                    self._pinned = target
+        assert self._exporter is not None
+        return self._exporter
 
     def _connection(self, one: ConnectionRecord) -> ReadableSpan:
         protocol, failed = _text(one.protocol), one.end in _CONNECTION_FAULTS

@@ -78,12 +78,13 @@ def check_edge_proxy(
     of_gateway: bool,
     standalone: bool,
     tracing: bool = True,
+    allowed: tuple[str, ...] = (),
     class_spec: EdgeProxySpec | None = None,
 ) -> Report:
     """Report the fields of an EdgeProxy that are not served; the others are. `class_spec`: is merged with a Gateway's EdgeProxy."""
     report, spec = Report(ref_of(proxy)), proxy.spec
     if spec.tracing is not None:
-        check_tracing(spec.tracing, report, available=tracing)
+        check_tracing(spec.tracing, report, available=tracing, allowed=allowed)
     if spec.access_log is not None:
         check_access_log(spec.access_log, report)
     for field in _OF_FLEETS:

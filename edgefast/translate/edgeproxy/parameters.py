@@ -30,9 +30,13 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def join_parameters(
-    class_spec: EdgeProxySpec | None, own: EdgeProxySpec | None, *, tracing: bool
+    class_spec: EdgeProxySpec | None,
+    own: EdgeProxySpec | None,
+    *,
+    tracing: bool,
+    allowed: tuple[str, ...] = (),
 ) -> Parameters:
-    """Join both, the Gateway's own first; `tracing`: spans can be exported where this is served."""
+    """Join both, the Gateway's own first; `tracing`: spans can be exported where this is served; `allowed`: reserved ranges for their collectors."""
     spec = merge_proxy_specs(class_spec, own)
     return Parameters(
         class_spec=merge_proxy_specs(class_spec),
@@ -41,7 +45,7 @@ def join_parameters(
         stream=translate_stream(spec),
         proxy_protocol=proxy_protocol_of(spec.proxy_protocol),
         access_log=translate_access_log(spec),
-        tracing=translate_tracing(spec, available=tracing),
+        tracing=translate_tracing(spec, available=tracing, allowed=allowed),
     )
 
 

@@ -6,8 +6,12 @@ Must never: trace where nobody exports; what backends are told would lead nowher
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from edgefast import ir
+from edgefast.inetaddr import read_address, why_reserved
 from edgefast.resources.edge.edgeproxy import EdgeProxySpec, ProxyTracing
+from edgefast.translate.backend.reserved import HINT
 from edgefast.translate.report.report import Report
 
 #: Ports of OTLP by its specification: which one is asked says which protocol is meant.
@@ -16,20 +20,36 @@ _HTTP_PORT = 4318
 PROTOCOLS: tuple[str, ...] = ("grpc", "http")
 
 
-def check_tracing(tracing: ProxyTracing, report: Report, *, available: bool) -> None:
-    """Report what is not served of it."""
+def check_tracing(
+    tracing: ProxyTracing, report: Report, *, available: bool, allowed: tuple[str, ...] = ()
+) -> None:
+    """Report what is not served of it. `allowed`: reserved ranges that the administrator allows."""
     if not available:
         said = "spans need the extra edgefast[tracing], which is not installed here"
         report.refuse("spec.tracing", "NotSupported", said, "pip install 'edgefast[tracing]'")
+    if what := _why_refused(tracing, allowed):
+        said = f"{what}; no spans are exported"
+        report.refuse("spec.tracing.endpoint", "Forbidden", said, HINT)
     for name in tracing.attributes or {}:
         if not name.strip() or not name.isprintable():
             report.refuse("spec.tracing.attributes", "Invalid", "an attribute without a name")
 
 
-def translate_tracing(spec: EdgeProxySpec, *, available: bool) -> ir.Tracing | None:
+def _why_refused(tracing: ProxyTracing, allowed: tuple[str, ...]) -> str:
+    """Return why the endpoint is refused. The proxy checks the addresses of names at each resolution."""
+    host = urlsplit(tracing.endpoint).hostname or ""
+    if read_address(host) is None:
+        return ""
+    what = why_reserved(host, allowed)
+    return f"{host} is never a collector ({what})" if what else ""
+
+
+def translate_tracing(
+    spec: EdgeProxySpec, *, available: bool, allowed: tuple[str, ...] = ()
+) -> ir.Tracing | None:
     """Translate the tracing of a merged spec."""
     tracing = spec.tracing
-    if tracing is None or not available:
+    if tracing is None or not available or _why_refused(tracing, allowed):
         return None
     endpoint = tracing.endpoint.rstrip("/")
     host, colon, port = endpoint.rpartition(":")
@@ -50,4 +70,5 @@ def translate_tracing(spec: EdgeProxySpec, *, available: bool) -> ir.Tracing | N
         ),
         exemplars=bool(tracing.exemplars),
         connections=bool(tracing.connections),
+        allowed=allowed,
     )

@@ -90,7 +90,9 @@ def _unused_proxies(world: World) -> Iterator[Problem]:
         if key not in refs and ("", key[1]) not in refs:
             said = "a GatewayClass or Gateway whose parametersRef names it; nothing does"
             yield Report(ref_of(proxy)).warn("", "Required", said)
-            yield from check_edge_proxy(proxy, of_gateway=False, standalone=True).problems
+            yield from check_edge_proxy(
+                proxy, of_gateway=False, standalone=True, allowed=world.settings.backend_cidrs
+            ).problems
 
 
 def _homeless_slices(world: World) -> Iterator[Problem]:

@@ -203,6 +203,7 @@ def _translate_parameters(
                 of_gateway=True,
                 standalone=world.settings.standalone,
                 tracing=world.settings.tracing,
+                allowed=world.settings.backend_cidrs,
                 class_spec=class_spec,
             ).problems
             wished = check_wishes(proxy, world.settings, of_gateway=True)
@@ -211,7 +212,12 @@ def _translate_parameters(
             draft.checked = (*checked, *wished, *closed)
     known = inherited.get(draft.gateway.spec.gateway_class_name) if own is None else None
     if known is None:
-        known = join_parameters(class_spec, own, tracing=world.settings.tracing)
+        known = join_parameters(
+            class_spec,
+            own,
+            tracing=world.settings.tracing,
+            allowed=world.settings.backend_cidrs,
+        )
         if own is None:
             inherited[draft.gateway.spec.gateway_class_name] = known
     draft.parameters = known

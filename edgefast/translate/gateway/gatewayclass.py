@@ -75,6 +75,7 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
                 of_gateway=False,
                 standalone=world.settings.standalone,
                 tracing=world.settings.tracing,
+                allowed=world.settings.backend_cidrs,
             ).problems
             checked += check_wishes(proxy, world.settings, of_gateway=False)
     closed = closing_problems(gateway_class, SHUT, "UnsupportedValue")

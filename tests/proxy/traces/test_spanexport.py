@@ -11,7 +11,9 @@ import msgspec
 import pytest
 
 from edgefast import ir
+from edgefast.inetaddr import ANY_NETWORK
 from edgefast.proxy.traces import spanexport
+from edgefast.proxy.traces.collector import guarded_session
 from edgefast.proxy.traces.otlp import OtlpExporter
 from edgefast.proxy.traces.spanexport import SpanExport, has_tracing
 from edgefast.proxy.traces.spanrecord import SpanRecord, count_spans
@@ -20,7 +22,7 @@ from proxy.spans import CONNECTION, FIRST, SECOND, SPAN, pack
 
 
 def listener(endpoint: str, name: str = "ns/gw/http", **more: Any) -> ir.Listener:
-    tracing = ir.Tracing(endpoint=endpoint, **more)
+    tracing = ir.Tracing(**{"endpoint": endpoint, "allowed": ANY_NETWORK, **more})
     return ir.Listener(name=name, port=80, bind_port=80, protocol="HTTP", tracing=tracing)
 
 
@@ -164,7 +166,7 @@ def test_a_connection_is_a_span() -> None:
 )
 def test_errors_are_those_of_the_conventions(status: int, server: int, client: int) -> None:
     with http_collector() as (endpoint, received):
-        exporter = OtlpExporter(ir.Tracing(endpoint=endpoint))
+        exporter = OtlpExporter(ir.Tracing(endpoint=endpoint, allowed=ANY_NETWORK))
         assert exporter.export(
             [
                 msgspec.structs.replace(
@@ -226,7 +228,7 @@ def test_credentials_in_queries_are_redacted_however_their_names_are_written(
 ) -> None:
     sent = f"/x?{query}".encode()
     with http_collector() as (endpoint, received):
-        exporter = OtlpExporter(ir.Tracing(endpoint=endpoint))
+        exporter = OtlpExporter(ir.Tracing(endpoint=endpoint, allowed=ANY_NETWORK))
         assert exporter.export([msgspec.structs.replace(SPAN, target=sent, sent_target=sent)])
         exporter.shutdown()
     (_, server), *clients = received.spans
@@ -391,3 +393,28 @@ def test_what_was_switched_off_while_a_collector_took_its_time_is_no_exemplar() 
     slow.go.set()
     export.close(20)
     assert export.exported == 1 and export.exemplars.marks() == {} and not export.marking
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_a_collector_name_that_resolves_to_a_refused_address(
+    protocol: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At each resolution; spans arrive once the administrator allows the range."""
+    with (http_collector if protocol == "http" else grpc_collector)() as (endpoint, received):
+        named = endpoint.replace("127.0.0.1", "localhost")
+        for allowed, taken in ((("10.0.0.0/8",), 0), (("127.0.0.0/8", "::1/128"), 1)):
+            export = SpanExport()
+            export.use([listener(named, protocol=protocol, allowed=allowed)])
+            export.take(pack(msgspec.structs.replace(SPAN, tries=())))
+            until(lambda one=export: one.exported + one.lost == 1, "an export")
+            export.close(5)
+            assert (export.exported, received.requests) == (taken, taken)
+    assert (protocol == "http") or "never a collector (loopback)" in caplog.text
+
+
+def test_every_connection_of_a_guarded_session_is_checked() -> None:
+    with http_collector() as (endpoint, received):
+        session = guarded_session(ir.Tracing(endpoint="http://192.0.2.1:4318"))
+        with pytest.raises(OSError, match="never a collector"):
+            session.get(endpoint)
+        assert not received.requests
