@@ -5,7 +5,9 @@ CustomResourceDefinition is deleted, the API server deletes all its objects firs
 user deleted. So the CRD is read after each deletion: an object is held when its CRD is missing, is being deleted, or is younger
 than the object (it was deleted and created again). The API server marks the CRD before it deletes the first object, so one later read decides.
 A held object is dropped when it is created and deleted again, when its kind is released, or at the end of this process.
-Deletions are decided in the order in which they came, whatever the kind: a policy must not leave while the deletion of its route is undecided.
+Deletions are decided in the order in which they came. While the CRD of a kind cannot be read, the objects of this kind wait. Later deletions
+of routes and policies wait, too: a policy must not leave while the deletion of its route is undecided. A policy that waits delays its own
+kind only, because it restricts traffic. Deletions of other kinds do not wait.
 Must never: treat a failed read as a deletion, or block the caller while it waits for the API server.
 """
 
@@ -23,8 +25,9 @@ from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.kube.pace import Backoff, Pace
 from controller.kube.store import Name, Source
-from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
+from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
 from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.resources.model.routename import ROUTE_KINDS
 
 __all__ = ["GROUPS", "Retention", "crd_name"]
 
@@ -32,6 +35,8 @@ log = logging.getLogger(__name__)
 
 #: API groups that CRDs define.
 GROUPS = frozenset({GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP})
+#: Kinds whose objects restrict others.
+_POLICIES = frozenset(one.kind for one in KINDS.values() if one.kind.endswith("Policy"))
 _CRD = APIS["apiextensions.k8s.io/v1", "CustomResourceDefinition"]
 
 
@@ -151,14 +156,18 @@ class Retention:
         return failed
 
     def _settle(self, asked: Collection[tuple[Name, _Gone]], found: Mapping[Api, _Kind]) -> None:
-        """Drop or hold objects in their order, up to the first one of a kind with unknown state."""
+        """Drop or hold objects in their order, but for those of a kind with unknown state, and routes and policies behind them."""
+        ordered = False  # an object that may serve traffic waits
         for name, gone in asked:
             if self._asked.get(name) is not gone:
                 continue  # it came back, or is gone already
             kind = found.get(gone.api)
             released = name[0] in self._released
             if kind is None and not released:
-                return
+                ordered = ordered or name[0] not in _POLICIES
+                continue
+            if ordered and (name[0] in ROUTE_KINDS or name[0] in _POLICIES):
+                continue
             del self._asked[name]
             if kind is not None and kind.lost(gone) and not released:
                 self._keep(gone.source, name)

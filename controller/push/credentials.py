@@ -1,14 +1,16 @@
 """ServerKeys: the controller's certificate, key and authorities as files, looked at on every handshake.
 
 In: a folder with tls.crt, tls.key and ca.crt (a mounted Secret). Out: the bytes that are good now, and a number that grows
-with every change. kubelet swaps the folder by a symlink, so a half-read state is possible: a pair that does not fit is
-not taken, the one before stays. Must never log or show a key.
+with every change. kubelet swaps the folder by a symlink (`..data`), so all files are read from one pinned folder. A pair that does not fit is
+not taken, the one before stays. Must never log or show a key, or combine files of two versions of a mounted Secret.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -22,6 +24,9 @@ log = logging.getLogger("edgefast.controller.push")
 
 _FILES = ("tls.crt", "tls.key", "ca.crt")
 _LIMIT = 1024 * 1024  # bytes of one file
+#: The link that kubelet swaps in a mounted Secret.
+_MOUNT = "..data"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class KeysError(Exception):
@@ -41,8 +46,9 @@ class ServerKeys:
     def __init__(self, folder: Path) -> None:
         """Read the files; raises KeysError."""
         self._folder = folder
-        self._stamp = self._look()
-        self._loaded = self._load()
+        with self._pin() as pinned:
+            self._stamp = self._look(pinned)
+            self._loaded = self._load(pinned)
         self.number = 1  # of the present state
 
     @property
@@ -67,12 +73,13 @@ class ServerKeys:
     def refresh(self) -> bool:
         """Read the files again if they are others; True when there is a new state."""
         try:
-            stamp = self._look()
-            if stamp == self._stamp:
-                return False
-            # Each state is tried once: a half-swapped one has another stamp when it is whole.
-            self._stamp = stamp
-            loaded = self._load()
+            with self._pin() as pinned:
+                stamp = self._look(pinned)
+                if stamp == self._stamp:
+                    return False
+                # Each state is tried once: a half-written one has another stamp when it is whole.
+                self._stamp = stamp
+                loaded = self._load(pinned)
         except KeysError as error:
             log.error("the certificate stays: %s", error)
             return False
@@ -83,18 +90,33 @@ class ServerKeys:
         log.info("certificates were read anew from %s", self._folder)
         return True
 
-    def _look(self) -> tuple[tuple[int, int, int], ...]:
+    @contextlib.contextmanager
+    def _pin(self) -> Iterator[int]:
+        """Open the folder that holds the files now: the target of `..data` where the Secret is mounted."""
+        try:
+            try:
+                pinned = os.open(self._folder / _MOUNT, _FOLDER)
+            except FileNotFoundError:
+                pinned = os.open(self._folder, _FOLDER)
+        except OSError as error:
+            raise KeysError(f"{self._folder}: {error.strerror}") from None
+        try:
+            yield pinned
+        finally:
+            os.close(pinned)
+
+    def _look(self, pinned: int) -> tuple[tuple[int, int, int], ...]:
         found = []
         for name in _FILES:
             try:
-                said = os.stat(self._folder / name)
+                said = os.stat(name, dir_fd=pinned)
             except OSError as error:
                 raise KeysError(f"{self._folder / name}: {error.strerror}") from None
             found.append((said.st_ino, said.st_mtime_ns, said.st_size))
         return tuple(found)
 
-    def _load(self) -> _Loaded:
-        certificate, key, authorities = (self._read(name) for name in _FILES)
+    def _load(self, pinned: int) -> _Loaded:
+        certificate, key, authorities = (self._read(pinned, name) for name in _FILES)
         try:
             read_pair(certificate.decode("ascii", "replace"), key.decode("ascii", "replace"))
             bundle = read_bundle(authorities.decode("ascii", "replace"))
@@ -102,10 +124,11 @@ class ServerKeys:
             raise KeysError(f"{self._folder}: {error}") from None
         return _Loaded(certificate, key, authorities, bundle)
 
-    def _read(self, name: str) -> bytes:
+    def _read(self, pinned: int, name: str) -> bytes:
         path = self._folder / name
         try:
-            with path.open("rb") as file:
+            number = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=pinned)
+            with open(number, "rb") as file:
                 data = file.read(_LIMIT + 1)
         except OSError as error:
             raise KeysError(f"{path}: {error.strerror}") from None

@@ -24,6 +24,7 @@ from .waiting import run, running, until
 
 POLICIES = Api(EDGE_GROUP, "v1alpha1", "SecurityPolicy", "securitypolicies")
 ROUTES = Api(GATEWAY_GROUP, "v1", "HTTPRoute", "httproutes")
+GATEWAYS = Api(GATEWAY_GROUP, "v1", "Gateway", "gateways")
 SERVICES = Api("", "v1", "Service", "services")
 CREATED = "2026-03-01T00:00:00Z"
 OLDER, YOUNGER = "2026-02-28T23:59:59Z", "2026-03-01T00:00:00Z"
@@ -46,8 +47,8 @@ class Cluster:
         self.retention: Retention
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        if request.path.endswith("/httproutes.gateway.networking.k8s.io"):
-            if self.routes_status != 200:
+        if request.path.endswith("s.gateway.networking.k8s.io"):
+            if self.routes_status != 200 and "/httproutes." in request.path:
                 return failure(self.routes_status, "No")
             return web.json_response({"metadata": {"creationTimestamp": CREATED}})
         if "customresourcedefinitions" in request.path:
@@ -141,6 +142,29 @@ def test_a_deletion_waits_for_the_undecided_ones_before_it() -> None:
             one.routes_status = 200
             await until(lambda: len(one.deleted) == 4, "deleted")
             assert one.deleted == ["first", "r", "p", "q"]
+
+    run(test())
+
+
+@pytest.mark.parametrize(("failing", "waits"), [("routes", ["r", "q"]), ("policies", ["p", "q"])])
+def test_a_crd_that_cannot_be_read_holds_no_unrelated_deletions(
+    failing: str, waits: list[str]
+) -> None:
+    async def test() -> None:
+        async with cluster() as one:
+            one.routes_status = 500 if failing == "routes" else 200
+            one.crd = 500 if failing == "policies" else {"creationTimestamp": CREATED}
+            one.ask(policy("p"))
+            one.retention.ask(ROUTES, SOURCE, ("HTTPRoute", "ns", "r"), YOUNGER)
+            one.ask(policy("q"))
+            one.retention.ask(GATEWAYS, SOURCE, ("Gateway", "ns", "g"), YOUNGER)
+            await until(lambda: len(one.deleted) == 2, "deleted")
+            await until(lambda: one.looks > 3, "tried again")
+            assert one.deleted == [name for name in "prqg" if name not in waits]
+            assert one.retention.problem
+            one.routes_status, one.crd = 200, {"creationTimestamp": CREATED}
+            await until(lambda: len(one.deleted) == 4, "deleted")
+            assert one.deleted[2:] == waits
 
     run(test())
 

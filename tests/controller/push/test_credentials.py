@@ -86,6 +86,34 @@ def test_kubelets_swap_of_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.pure
+def test_a_swap_between_two_files_mixes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As kubelet mounts a Secret: the files are links through `..data`, which is swapped after the first file was read."""
+    for name, ring in (("..1", ONE), ("..2", TWO)):
+        write_keys(tmp_path / name, ring)
+    (tmp_path / "..data").symlink_to("..1")
+    for name in ("tls.crt", "tls.key", "ca.crt"):
+        (tmp_path / name).symlink_to(f"..data/{name}")
+    read, reads = ServerKeys._read, 0
+
+    def swap_after_the_first(*given: Any) -> bytes:
+        nonlocal reads
+        data = read(*given)
+        reads += 1
+        if reads == 1:
+            fresh = tmp_path / "..data_tmp"
+            fresh.symlink_to("..2")
+            fresh.rename(tmp_path / "..data")
+        return data
+
+    monkeypatch.setattr(ServerKeys, "_read", swap_after_the_first)
+    keys = ServerKeys(tmp_path)
+    assert keys.authorities_pem.decode() == ONE.bundle
+    assert keys.refresh() and keys.authorities_pem.decode() == TWO.bundle
+
+
+@pytest.mark.pure
 @pytest.mark.parametrize("broken", ["tls.crt", "tls.key", "ca.crt"])
 def test_what_cannot_be_used_is_named(tmp_path: Path, broken: str) -> None:
     write_keys(tmp_path, ONE)
