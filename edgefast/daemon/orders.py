@@ -21,7 +21,6 @@ from pathlib import Path
 
 from edgefast.daemon.address import EVERYWHERE, Address, family_of
 from edgefast.daemon.httpserver import Handler, HttpServer, Reply, Request
-from edgefast.problem import Problem
 
 __all__ = ["OrderServer", "find_owner", "order_names", "refuse_order", "send_order"]
 
@@ -64,10 +63,8 @@ class OrderServer:
     ) -> None:
         """`admin`: as it is bound, with its port."""
         self.name = order_names(admin)[0]
-        self.problems: tuple[
-            Problem, ...
-        ] = ()  # why no orders are taken; () while the socket is bound or may still be
-        self.on_problems: Callable[[], None] = lambda: None  # `problems` changed
+        self.trouble = ""  # why no orders are taken, "" while the socket is bound or may still be
+        self.on_trouble: Callable[[], None] = lambda: None  # `trouble` changed
         self._routes = routes
         self._probes = probes
         self._retry = retry
@@ -104,15 +101,14 @@ class OrderServer:
         return None
 
     def _report(self, trouble: str) -> None:
-        found = (_problem(trouble),) if trouble else ()
-        if found == self.problems:
+        if trouble == self.trouble:
             return
-        self.problems = found
+        self.trouble = trouble
         if trouble:
             log.error("orders: %s; trying again", trouble)
         else:
             log.info("orders: socket @%s is bound", self.name)
-        self.on_problems()
+        self.on_trouble()
 
 
 def send_order(
@@ -153,12 +149,6 @@ class _Connection(http.client.HTTPConnection):
                 return
         assert refused is not None
         raise refused
-
-
-def _problem(trouble: str) -> Problem:
-    said = f"{trouble}; `edgefast shutdown`, a preStop hook and `edgefast log-level` have no effect"
-    hint = "end the process that has the name, or choose another --admin address"
-    return Problem(None, "", "OrdersNotServed", said, hint=hint)
 
 
 def _bind(name: str) -> socket.socket:

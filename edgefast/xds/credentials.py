@@ -1,11 +1,13 @@
 """Credentials: the files that a proxy shows and believes, read afresh for every connection.
 
 In: paths. Out: bytes, or CredentialsError that names the file and what is wrong with it. Mounted Secrets and tokens are
-replaced under a running proxy (kubelet swaps a symlink), so nothing is kept. Must never log or show their content.
+replaced under a running proxy (kubelet swaps the symlink `..data`), so nothing is kept, and the files of one folder are read from one
+target of this link. Must never log or show their content.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,8 @@ __all__ = ["CredentialFiles", "Credentials", "CredentialsError"]
 
 _PEM_LIMIT = 1024 * 1024
 _TOKEN_LIMIT = 64 * 1024
+#: The link that kubelet swaps in a mounted Secret.
+_MOUNT = "..data"
 
 
 class CredentialsError(Exception):
@@ -42,22 +46,37 @@ class CredentialFiles(msgspec.Struct, frozen=True):
 
     def read(self) -> Credentials:
         """Read all of them; blocks. Raises CredentialsError."""
-        token = _read(self.token, _TOKEN_LIMIT).strip()
+        targets: dict[Path, Path] = {}
+        token = _read(self.token, _TOKEN_LIMIT, targets).strip()
         if not token.isascii() or any(byte <= 0x20 for byte in token):
             raise CredentialsError(f"{self.token} is not a token: it has spaces or no ASCII")
         return Credentials(
-            ca=_read(self.ca, _PEM_LIMIT),
-            certificate=_read(self.certificate, _PEM_LIMIT),
-            key=_read(self.key, _PEM_LIMIT),
+            ca=_read(self.ca, _PEM_LIMIT, targets),
+            certificate=_read(self.certificate, _PEM_LIMIT, targets),
+            key=_read(self.key, _PEM_LIMIT, targets),
             token=token.decode("ascii"),
         )
 
 
-def _read(path: Path | None, limit: int) -> bytes:
+def _pin(path: Path, targets: dict[Path, Path]) -> Path:
+    """Return where a file is read from; `targets`: of the mounted folders that were met, each resolved once."""
+    folder = path.parent
+    try:
+        link = os.readlink(path)
+    except OSError:  # a file
+        return path
+    if not link.startswith(f"{_MOUNT}/"):
+        return path
+    if folder not in targets:
+        targets[folder] = Path(os.path.realpath(folder / _MOUNT))
+    return targets[folder] / link.removeprefix(f"{_MOUNT}/")
+
+
+def _read(path: Path | None, limit: int, targets: dict[Path, Path]) -> bytes:
     if path is None:
         return b""
     try:
-        with path.open("rb") as file:
+        with _pin(path, targets).open("rb") as file:
             data = file.read(limit + 1)
     except OSError as error:
         raise CredentialsError(f"{path}: {error.strerror}") from None

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from edgefast.daemon.address import Address
 from edgefast.daemon.httpserver import HttpServer, bind_server
 from edgefast.daemon.orders import OrderServer
+from edgefast.problem import Problem
 from edgefast.proxy.admin.admin import PROBES, Admin
 from edgefast.proxy.admin.orders import ORDERS, Orders
 from edgefast.proxy.agent.agent import Agent
@@ -75,9 +76,17 @@ def make_orders(agent: Agent, servers: Mapping[str, HttpServer]) -> OrderServer 
     if admin is None:
         return None
     made = OrderServer(admin.address, Orders(agent).routes, probes=ORDERS)
-    agent.order_problems = lambda: made.problems
-    made.on_problems = lambda: agent.on_problems(agent.problems)
+    agent.order_problems = lambda: _explain_orders(made)
+    made.on_trouble = lambda: agent.on_problems(agent.problems)
     return made
+
+
+def _explain_orders(server: OrderServer) -> tuple[Problem, ...]:
+    if not server.trouble:
+        return ()
+    effect = "`edgefast shutdown`, a preStop hook and `edgefast log-level` have no effect"
+    hint = "end the process that has the name, or choose another --admin address"
+    return (Problem(None, "", "OrdersNotServed", f"{server.trouble}; {effect}", hint=hint),)
 
 
 def _explain(name: str, address: Address, error: OSError) -> str:

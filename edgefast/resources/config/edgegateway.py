@@ -114,9 +114,10 @@ class ProviderDeploy(Element, frozen=True, kw_only=True):
         Meta(
             max_length=POD_DOMAINS,
             description="Domains of labels and annotations, such as team.example.com, that all EdgeProxies and Gateways may set on their "
-            "proxies' pods. edgefast sets no names of other domains there, because an injector or a container runtime may read them. For type "
-            "ControllerNamespace. Domains that are always allowed: app.kubernetes.io, external-dns.alpha.kubernetes.io, helm.sh, "
-            "prometheus.io, service.beta.kubernetes.io. A domain does not include its subdomains.",
+            "proxies' pods. edgefast sets no other labels there, because a Service of others may select pods by them, and no annotations of "
+            "other domains, because an injector or a container runtime may read them. For type ControllerNamespace. Annotations of these "
+            "domains are always allowed: app.kubernetes.io, external-dns.alpha.kubernetes.io, helm.sh, prometheus.io, "
+            "service.beta.kubernetes.io. A domain does not include its subdomains.",
         ),
     ] = ()
 

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 from edgefast import ir
 from edgefast.inetaddr import read_address, why_reserved
 from edgefast.resources.edge.edgeproxy import EdgeProxySpec, ProxyTracing
-from edgefast.translate.backend.reserved import HINT
 from edgefast.translate.report.report import Report
 
 #: Ports of OTLP by its specification: which one is asked says which protocol is meant.
 _GRPC_PORT = 4317
 _HTTP_PORT = 4318
+_HINT = "the administrator allows ranges with EdgeGateway backends.allowedCIDRs"
 PROTOCOLS: tuple[str, ...] = ("grpc", "http")
 
 
@@ -29,7 +29,7 @@ def check_tracing(
         report.refuse("spec.tracing", "NotSupported", said, "pip install 'edgefast[tracing]'")
     if what := _why_refused(tracing, allowed):
         said = f"{what}; no spans are exported"
-        report.refuse("spec.tracing.endpoint", "Forbidden", said, HINT)
+        report.refuse("spec.tracing.endpoint", "Forbidden", said, _HINT)
     for name in tracing.attributes or {}:
         if not name.strip() or not name.isprintable():
             report.refuse("spec.tracing.attributes", "Invalid", "an attribute without a name")

@@ -53,7 +53,7 @@ def translate_infra(drafts: Sequence[GatewayDraft], settings: Settings) -> ir.In
         selector=_pairs(selector),
         labels=_pairs({**labels, **selector}),
         annotations=_pairs(annotations),
-        service_only=find_withheld((*labels, *annotations), first.key[0], settings),
+        service_only=find_withheld(labels, annotations, first.key[0], settings),
         owner=_owner(first, settings),
         gateways=tuple("/".join(draft.key) for draft in drafts),
         ports=_ports(drafts),

@@ -4,8 +4,10 @@ In: a Gateway's labels and annotations, and its EdgeProxies. Out: what is grante
 not. Fleets of several teams may share a namespace, with pods that differ by labels. In
 Controller Namespace mode that namespace is the controller's, with its Secrets. There, only namespaces that the administrator
 lists (EdgeGateway `deploy.codeNamespaces`) may decide which code runs in the pods: CODE_FIELDS, and labels and annotations
-that injectors or container runtimes may read. Other namespaces may set names of POD_DOMAINS, of domains that the administrator lists, and
-names without a domain. Other labels and annotations of a Gateway are set on its Service only: no code runs there. An administrator chooses the EdgeProxy of a GatewayClass, so it may set all.
+that injectors or container runtimes may read. Other namespaces may set annotations of POD_DOMAINS, of domains that the administrator lists, and
+without a domain; and labels of domains that the administrator lists, because a Service or NetworkPolicy of others may select pods by any other
+label. Other labels and annotations of a Gateway are set on its Service only: no code runs there, and nothing selects it. An administrator
+chooses the EdgeProxy of a GatewayClass, so it may set all.
 Must never: refuse a Gateway for a wish; it is served without.
 """
 
@@ -46,7 +48,7 @@ PLAIN_FIELDS = frozenset(
         "priority_class_name",
     }
 )
-#: Domains of labels and annotations that no injector and no container runtime reads. A domain that is not listed may be read by
+#: Domains of annotations that no injector and no container runtime reads. A domain that is not listed may be read by
 #: an unknown injector: EdgeGateway `deploy.podMetadataDomains` adds domains.
 POD_DOMAINS = (
     "app.kubernetes.io",
@@ -65,8 +67,14 @@ def may_run_code(namespace: str, settings: Settings) -> bool:
     return own or namespace == settings.namespace or namespace in settings.code_namespaces
 
 
+def label_goes_to_pods(name: str, settings: Settings) -> bool:
+    """Tell whether the administrator lists the domain of a label."""
+    domain, slash, _ = name.partition("/")
+    return bool(slash) and domain in settings.pod_metadata_domains
+
+
 def goes_to_pods(name: str, settings: Settings) -> bool:
-    """Tell whether a label or annotation is of a kind that injects nothing into a pod.
+    """Tell whether an annotation is of a kind that injects nothing into a pod.
 
     Runtimes read names without a slash too (`io.katacontainers.config.hypervisor.path`, `io.kubernetes.cri-o.Devices`): a name
     with a dot has a domain.
@@ -77,11 +85,15 @@ def goes_to_pods(name: str, settings: Settings) -> bool:
     return domain in POD_DOMAINS or domain in settings.pod_metadata_domains
 
 
-def find_withheld(names: Iterable[str], namespace: str, settings: Settings) -> tuple[str, ...]:
-    """Return the labels or annotations that a namespace cannot set on pods, sorted."""
+def find_withheld(
+    labels: Iterable[str], annotations: Iterable[str], namespace: str, settings: Settings
+) -> tuple[str, ...]:
+    """Return the labels and annotations that a namespace cannot set on pods, sorted. An annotation with the name of such a label is one."""
     if may_run_code(namespace, settings):
         return ()
-    return tuple(sorted({one for one in names if not goes_to_pods(one, settings)}))
+    withheld = {one for one in labels if not label_goes_to_pods(one, settings)}
+    withheld.update(one for one in annotations if not goes_to_pods(one, settings))
+    return tuple(sorted(withheld))
 
 
 def granted_labels(wished: Mapping[str, str]) -> dict[str, str]:
@@ -105,10 +117,10 @@ def grant_spec(proxy: EdgeProxy, settings: Settings) -> EdgeProxySpec:
         granted["env"] = tuple(one for one in deployment.env or () if not _is_held(one)) or None
     else:
         granted = dict.fromkeys(CODE_FIELDS)
-        for field in ("labels", "annotations"):
+        for field, goes in (("labels", label_goes_to_pods), ("annotations", goes_to_pods)):
             if wished := getattr(deployment, field):
                 granted[field] = {
-                    name: text for name, text in wished.items() if goes_to_pods(name, settings)
+                    name: text for name, text in wished.items() if goes(name, settings)
                 }
     return msgspec.structs.replace(
         proxy.spec, deployment=msgspec.structs.replace(deployment, **granted)
@@ -145,12 +157,8 @@ def check_wished_labels(gateway: Gateway, report: Report, settings: Settings) ->
     if wished is not None and not settings.standalone:
         _check_labels(wished.labels, "spec.infrastructure.labels", report)
         namespace, effect = gateway.metadata.namespace, "it is set on the Service only"
-        for field, names in (
-            ("labels", granted_labels(wished.labels)),
-            ("annotations", wished.annotations),
-        ):
-            path = f"spec.infrastructure.{field}"
-            _check_pod_names(names, path, namespace, effect, report, settings)
+        path, names = "spec.infrastructure", (granted_labels(wished.labels), wished.annotations)
+        _check_pod_names(*names, path, namespace, effect, report, settings)
 
 
 def _check_code(
@@ -163,30 +171,36 @@ def _check_code(
                 "administrator can allow it (EdgeGateway provider.kubernetes.deploy.codeNamespaces)"
             )
             report.refuse(f"spec.deployment.{field}", "Forbidden", said)
-    for field, names in (
-        ("labels", granted_labels(deployment.labels or {})),
-        ("annotations", deployment.annotations or {}),
-    ):
-        path = f"spec.deployment.{field}"
-        _check_pod_names(names, path, namespace, "it is left out", report, settings)
+    names = (granted_labels(deployment.labels or {}), deployment.annotations or {})
+    _check_pod_names(*names, "spec.deployment", namespace, "it is left out", report, settings)
 
 
 def _check_pod_names(
-    names: Iterable[str],
+    labels: Iterable[str],
+    annotations: Iterable[str],
     path: str,
     namespace: str,
     effect: str,
     report: Report,
     settings: Settings,
 ) -> None:
-    for name in find_withheld(names, namespace, settings):
+    allow = (
+        "an administrator can allow its domain (EdgeGateway provider.kubernetes.deploy.podMetadataDomains) or the namespace "
+        "(codeNamespaces)"
+    )
+    for name in find_withheld(labels, (), namespace, settings):
+        said = (
+            "a Service or NetworkPolicy of others may select pods of the controller's namespace by it, where namespace "
+            f"{namespace} may set labels of listed domains only; {effect}; {allow}"
+        )
+        report.warn(f'{path}.labels["{name}"]', "Forbidden", said)
+    for name in find_withheld((), annotations, namespace, settings):
         said = (
             "an injector or container runtime may read it in pods of the controller's namespace, which namespace "
-            f"{namespace} may not change (allowed: names without a domain, and those of {', '.join(POD_DOMAINS)}); {effect}; an "
-            "administrator can allow its domain (EdgeGateway provider.kubernetes.deploy.podMetadataDomains) or the namespace "
-            "(codeNamespaces)"
+            f"{namespace} may not change (allowed: names without a domain, and those of {', '.join(POD_DOMAINS)}); {effect}; "
+            + allow
         )
-        report.warn(f'{path}["{name}"]', "Forbidden", said)
+        report.warn(f'{path}.annotations["{name}"]', "Forbidden", said)
 
 
 def _check_labels(labels: Iterable[str], path: str, report: Report) -> None:
