@@ -34,6 +34,7 @@ class Request(msgspec.Struct, frozen=True):
     origin: str = ""
     fetched_from: str = ""  # Sec-Fetch-Site: what a browser says of the page that asks
     accept: str = ""  # in lower case
+    peer: str = ""  # the address that it came from; "" of a unix socket
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -71,12 +72,20 @@ async def read_request(connection: h11.Connection, sock: socket.socket) -> Reque
                 raise h11.RemoteProtocolError("body too large", error_status_hint=413)
         elif isinstance(event, h11.EndOfMessage):
             assert head is not None
-            return _make_request(head, body)
+            return _make_request(head, body, _peer_of(sock))
         else:
             return None
 
 
-def _make_request(head: h11.Request, body: bytes) -> Request:
+def _peer_of(sock: socket.socket) -> str:
+    try:
+        name = sock.getpeername()
+    except OSError:  # it is gone
+        return ""
+    return str(name[0]) if isinstance(name, tuple) else ""
+
+
+def _make_request(head: h11.Request, body: bytes, peer: str) -> Request:
     try:
         target = urlsplit(head.target.decode("ascii", "replace"))
         query = dict(parse_qsl(target.query, max_num_fields=_FIELDS))
@@ -91,6 +100,7 @@ def _make_request(head: h11.Request, body: bytes) -> Request:
         origin=_field(head, b"origin"),
         fetched_from=_field(head, b"sec-fetch-site"),
         accept=_field(head, b"accept"),
+        peer=peer,
     )
 
 

@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,8 +39,10 @@ _ASK_DEADLINE = 5.0
 #: Seconds between SIGTERM and the end of the holder: those who wait are answered first.
 _LAST_WORDS = 2.0
 _SENDING = 0.2
-#: Hooks that are held up at a time; there is one for each container of a pod.
-_HOOKS = 32
+#: Hooks that are held up at a time, and of one address; a pod has one for each container, and all come from its node. The port is open to
+#: the pod network: other addresses must not use up the places of the node's hooks.
+_HOOKS = 64
+_HOOKS_EACH = 4
 
 
 class _Connections(msgspec.Struct):
@@ -137,7 +140,7 @@ class Holder:
         """`path`: the file that `write_ready` writes; one from a life before is removed."""
         self._path = path
         self._ready_timeout = ready_timeout
-        self._waiting = 0
+        self._waiting: Counter[str] = Counter()  # hooks, by address; without zeros
         self._answered = asyncio.Event()  # nobody waits
         self._answered.set()
         self._released = asyncio.Event()  # nobody needs to wait: the file is there, or the end is
@@ -182,16 +185,19 @@ class Holder:
     async def _on_healthz(self, _: Request) -> Reply:
         return Reply(200, b"ok\n")
 
-    async def _on_shutdown_ready(self, _: Request) -> Reply:
+    async def _on_shutdown_ready(self, request: Request) -> Reply:
         """Wait for the file. The hook that asks goes on whatever the answer is."""
-        self._waiting += 1
+        if self._waiting[request.peer] >= _HOOKS_EACH:
+            return Reply(503, b"too many hooks of this address wait\n")
+        self._waiting[request.peer] += 1
         self._answered.clear()
         try:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._ready_timeout):
                     await self._released.wait()
         finally:
-            self._waiting -= 1
+            self._waiting[request.peer] -= 1
+            self._waiting += Counter()  # drops zeros
             if not self._waiting:
                 self._answered.set()
         if self._path.exists():

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from edgefast.cli.main import main
 from edgefast.daemon.address import Address
 from edgefast.daemon.orders import order_names
-from edgefast.proxy.shutdown import drain_proxy
+from edgefast.proxy.shutdown import _HOOKS_EACH, drain_proxy
 from proxy.command import Start, gateway, gateway_class, route, save
 from proxy.living import ROOT, taken
 from wire.harness.ports import free_port
@@ -62,10 +62,12 @@ class Manager:
         except OSError:
             return False
 
-    def ask(self) -> list[tuple[int, str]]:
+    def ask(self, source: str = "127.0.0.1") -> list[tuple[int, str]]:
         """Ask `/shutdown/ready` as a hook does; the answer is put into the list."""
         answers: list[tuple[int, str]] = []
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=60, source_address=(source, 0)
+        )
         connection.request("GET", "/shutdown/ready")
 
         def wait() -> None:
@@ -232,6 +234,20 @@ def test_hooks_wait_for_the_file(manager: Callable[..., Manager], tmp_path: Path
     until(lambda: all(answers), "answers")
     assert answers == [[(200, "ready\n")]] * 2
     assert get(one.port, "/shutdown/ready")[0] == 200
+
+
+def test_one_address_holds_few_hooks(manager: Callable[..., Manager]) -> None:
+    """The pod network reaches the port: hooks of the node still have places."""
+    one = manager()
+    held = [one.ask() for _ in range(_HOOKS_EACH)]
+    assert get(one.port, "/healthz")[0] == 200  # the questions before have been heard by then
+    assert get(one.port, "/shutdown/ready")[1].startswith("too many")
+    answers = one.ask("127.0.0.2")
+    assert get(one.port, "/healthz")[0] == 200
+    assert not any(held)
+    one.file.touch()
+    until(lambda: answers and all(held), "answers")
+    assert answers[0][0] == 200
 
 
 def test_hooks_do_not_wait_for_ever(manager: Callable[..., Manager]) -> None:
