@@ -64,7 +64,7 @@ _GRACE = 1.0  # seconds for open streams at the end
 
 
 class App:
-    """See the module's text."""
+    """Starts the parts of one controller process and connects them."""
 
     def __init__(self, options: Options, kube: Kube, file: ConfigFile) -> None:
         """`file` is loaded. Raises KeysError."""

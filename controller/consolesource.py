@@ -23,7 +23,7 @@ __all__ = ["ConsoleSource"]
 
 
 class ConsoleSource:
-    """See the module's text."""
+    """Supplies the controller's console with the tables of all fleets, proxies and problems."""
 
     kind: Literal["proxy", "controller"] = "controller"
     bounds: tuple[float, ...] = ()

@@ -45,7 +45,7 @@ class _Guest(msgspec.Struct, frozen=True):
 
 
 class Overlap:
-    """See the module's text."""
+    """Keeps a Gateway in its old fleet until its new fleet serves it."""
 
     def __init__(self) -> None:
         #: What a Gateway's next fleet lacks, or why it was not waited for, by that fleet ("namespace/name").

@@ -37,7 +37,7 @@ class Spoken(Protocol):
 
 
 class Parting:
-    """See the module's text."""
+    """Reports fleets and objects that this controller no longer handles."""
 
     def __init__(
         self,

@@ -119,7 +119,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pipeline:
-    """See the module's text; `run` is a task of the process."""
+    """Runs the controller's loop: objects in, tables, fleets and statuses out.
+
+    `run` is a task of the process.
+    """
 
     def __init__(
         self,

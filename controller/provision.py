@@ -37,7 +37,7 @@ _MERGED = f"{EDGE_GROUP}/owning-gatewayclass"  # a label that merged fleets have
 
 
 class Provision:
-    """See the module's text."""
+    """Applies the fleets' manifests and gives fleets their client certificates."""
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ _MOST = 10  # Gateways of a merged fleet that are told by an Event; the statuses
 
 
 class Tidings:
-    """See the module's text."""
+    """Chooses the problems that become Events, and the objects of these Events."""
 
     def __init__(self, events: Events, cache: Cache, config_map: tuple[str, str]) -> None:
         """`config_map`: namespace and name of the one that the configuration is mounted from."""

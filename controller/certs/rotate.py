@@ -46,7 +46,10 @@ class _Client(msgspec.Struct, frozen=True):
 
 
 class Rotation:
-    """See the module's text. Call `load` before anything else."""
+    """Renews the CA and the certificates of the controller and the fleets, with overlap.
+
+    Call `load` before anything else.
+    """
 
     def __init__(
         self,

@@ -46,7 +46,10 @@ def tickets_name(name: str) -> str:
 
 
 class TicketKeeper:
-    """See the module's text; `run` is a task of the process."""
+    """Creates and rotates the Secret from which fleets derive their session ticket keys.
+
+    `run` is a task of the process.
+    """
 
     def __init__(
         self,

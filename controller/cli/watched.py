@@ -42,7 +42,7 @@ Json = dict[str, Any]
 
 
 class ClusterSource:
-    """See the module's text."""
+    """Collects what `edgefast status` shows of a cluster."""
 
     def __init__(
         self, session: Session, namespace: str | None, everywhere: bool, admin: str

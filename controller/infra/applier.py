@@ -73,7 +73,10 @@ class _Deposed(Exception):
 
 
 class Applier:
-    """See the module's text; `run` it as a task, beside `holdings.run()`."""
+    """Applies the manifests of fleets, and deletes objects that are no longer wanted.
+
+    `run` it as a task, beside `holdings.run()`.
+    """
 
     def __init__(
         self,

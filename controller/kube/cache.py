@@ -60,7 +60,10 @@ class _Group:
 
 
 class Cache:
-    """See the module's text; `run` it as a task. Callbacks must be quick and must not raise."""
+    """The cluster's objects as Snapshots.
+
+    `run` it as a task. Callbacks must be quick and must not raise.
+    """
 
     def __init__(
         self,

@@ -55,7 +55,10 @@ class _Wanted:
 
 
 class Fetch:
-    """See the module's text; single-threaded. `run` it as a task."""
+    """Reads only the Secrets, ConfigMaps and ClusterTrustBundles that are referenced.
+
+    Single-threaded. `run` it as a task.
+    """
 
     def __init__(
         self,

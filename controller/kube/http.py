@@ -33,7 +33,7 @@ _NO_TARGET = re.compile(r"[^\x21-\x7e]")
 
 
 class Http:
-    """See the module's text; call `close` at the end."""
+    """A pool of HTTP connections to one API server; call `close` at the end."""
 
     def __init__(self, access: Access, headers: Mapping[str, str]) -> None:
         """`headers`: of every request."""

@@ -54,7 +54,10 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lease:
-    """See the module's text; `run` it as a task. `identity` is unique per process: "<pod>_<ip>"."""
+    """Leader election between replicas with a Lease.
+
+    `run` it as a task. `identity` is unique per process: "<pod>_<ip>".
+    """
 
     def __init__(
         self,

@@ -73,7 +73,10 @@ class _Event(msgspec.Struct):
 
 
 class Reflector:
-    """See the module's text; `run` it as a task. Callbacks run inside it and must not block."""
+    """Lists and watches one collection of the API server.
+
+    `run` it as a task. Callbacks run inside it and must not block.
+    """
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ class _WithStatus(msgspec.Struct):
 
 
 class Store:
-    """See the module's text; single-threaded."""
+    """Collects objects from the watches until the next Snapshot; single-threaded."""
 
     def __init__(
         self,

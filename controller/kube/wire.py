@@ -53,7 +53,7 @@ class Answer:
 
 
 class Wire(asyncio.Protocol):
-    """See the module's text."""
+    """One HTTP/1.1 connection to an API server."""
 
     def __init__(self, on_idle: Callable[[Wire], None], on_lost: Callable[[Wire], None]) -> None:
         """`on_idle`: it may be used again; `on_lost`: it never can."""

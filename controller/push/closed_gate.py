@@ -13,7 +13,7 @@ __all__ = ["ClosedGate"]
 
 
 class ClosedGate:
-    """See the module's text."""
+    """Refuses every call and names the port to use instead."""
 
     async def admit(self, connection: Connection) -> Admission:
         """See `Gate`."""

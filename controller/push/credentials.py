@@ -36,7 +36,10 @@ class _Loaded(msgspec.Struct, frozen=True):
 
 
 class ServerKeys:
-    """See the module's text. Safe to use from gRPC's threads: a change is one assignment."""
+    """The controller's certificate, key and CA files, checked at each handshake.
+
+    Safe to use from gRPC's threads: a change is one assignment.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Read the files; raises KeysError."""

@@ -56,7 +56,7 @@ class Fleet:
 
 
 class Fleets:
-    """See the module's text."""
+    """The tables of all fleets, the streams that follow them, and the nodes' answers."""
 
     def __init__(self, identity: str = "", *, log_entries: int = LOG_ENTRIES) -> None:
         """`identity`: this controller's, for `Ack.via`."""

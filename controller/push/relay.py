@@ -31,7 +31,7 @@ _WRITE_DEADLINE = 10.0
 
 
 class Relay:
-    """See the module's text."""
+    """Sends the acknowledgements of this replica's streams to the leading replica."""
 
     def __init__(
         self,

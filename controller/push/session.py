@@ -56,7 +56,10 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Session:
-    """See the module's text. `node` is None until the first request."""
+    """The protocol state of one proxy's stream, without I/O.
+
+    `node` is None until the first request.
+    """
 
     def __init__(self, history: History, formats: Collection[str]) -> None:
         """`formats`: of the tables that the server writes (edgefast.table.format)."""

@@ -49,7 +49,10 @@ class Deadlines(msgspec.Struct, frozen=True):
 
 
 class Stream:
-    """See the module's text; a `fleets.Follower`."""
+    """Runs one proxy's stream: reads, writes and deadlines around a `Session`.
+
+    A `fleets.Follower`.
+    """
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ _SCHEME = "bearer "
 
 
 class TokenGate:
-    """See the module's text."""
+    """Admits proxies by their ServiceAccount token."""
 
     def __init__(self, tokens: Tokens, clock: Callable[[], float]) -> None:
         """`clock`: Unix time."""

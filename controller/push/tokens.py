@@ -92,7 +92,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """See the module's text."""
+    """Reviews ServiceAccount tokens at the API server and caches the result for a minute."""
 
     def __init__(
         self,

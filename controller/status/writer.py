@@ -73,7 +73,10 @@ class Clock(Protocol):
 
 
 class Writer:
-    """See the module's text; `run` is a task of the process."""
+    """Writes changed statuses to the API server while this replica leads.
+
+    `run` is a task of the process.
+    """
 
     def __init__(
         self,

@@ -65,7 +65,7 @@ class NotThere(Exception):
 
 
 class Console:
-    """See the module's text."""
+    """HTTP routes of the web console."""
 
     def __init__(self, source: Source) -> None:
         self._source = source

@@ -58,7 +58,10 @@ _MOVED_AGAIN = 0.1
 
 
 class FileSource:
-    """See the module's text. `read` blocks and is not reentrant: call it in a thread."""
+    """Reads Kubernetes objects from files, folders and standard input.
+
+    `read` blocks and is not reentrant: call it in a thread.
+    """
 
     def __init__(
         self,

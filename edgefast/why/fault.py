@@ -21,7 +21,7 @@ _MILLION = 1_000_000
 
 
 class FaultInForce(msgspec.Struct, frozen=True):
-    """See the module's text."""
+    """The fault injection that applies to a rule, and its effect on a request."""
 
     fault: ir.Fault
     unit: str

@@ -36,7 +36,7 @@ _RULES = 8  # of an authorization that are told
 
 
 class Guarded(msgspec.Struct, frozen=True):
-    """See the module's text."""
+    """The decision of each access policy of a rule for one request."""
 
     parts: tuple[UnitPart, ...] = ()
     answer: Answer | None = None  # None: nobody refuses, as far as can be known without asking

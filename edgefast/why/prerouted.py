@@ -21,7 +21,7 @@ __all__ = ["Prerouted", "judge_filters", "list_filter_units"]
 
 
 class Prerouted(msgspec.Struct, frozen=True):
-    """See the module's text."""
+    """The decisions of a listener's filters for one request, before it is routed."""
 
     head: Head
     parts: tuple[UnitPart, ...] = ()

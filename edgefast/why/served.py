@@ -40,7 +40,7 @@ class Live(msgspec.Struct, frozen=True):
 
 
 class Served:
-    """See the module's text."""
+    """One fleet with its compiled table and the live state that an explanation reads."""
 
     def __init__(
         self,

@@ -82,7 +82,7 @@ class _StreamEnded(Exception):
 
 
 class XdsClient:
-    """See the module's text."""
+    """Keeps a stream to the controller open and applies the tables that it sends."""
 
     def __init__(
         self,

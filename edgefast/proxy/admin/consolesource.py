@@ -41,7 +41,7 @@ _RESULTS = tuple(LIMIT.index(name) for name in ("ok", "over", "shadow_over", "er
 
 
 class ConsoleSource:
-    """See the module's text."""
+    """Supplies the console of a proxy with the agent's state, table and counters."""
 
     kind: Literal["proxy", "controller"] = "proxy"
     bounds: tuple[float, ...] = BUCKET_BOUNDS_MS

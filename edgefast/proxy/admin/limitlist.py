@@ -57,7 +57,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class LimitList:
-    """See the module's text."""
+    """Answers GET /limits of the admin server with the rate-limit counters."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent

@@ -26,7 +26,7 @@ _PATIENCE = 2.0
 
 
 class Acknowledgement:
-    """See the module's text."""
+    """Waits until each live worker has the newest table."""
 
     def __init__(
         self, shared: SharedState, slots: Sequence[WorkerSlot], is_poisoned: Callable[[], bool]

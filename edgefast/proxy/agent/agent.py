@@ -82,7 +82,10 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Agent:
-    """See the module's text. Construct and `run` inside one event loop."""
+    """The parent process: owns the arena, the sockets, the counters and the workers.
+
+    Construct and `run` inside one event loop.
+    """
 
     def __init__(
         self,

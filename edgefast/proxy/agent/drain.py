@@ -36,7 +36,7 @@ LAST_REQUESTS = 5.0
 
 
 class Drain:
-    """See the module's text."""
+    """Drains the proxy and ends it: the phases, their times and the exit status."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ _PROXIES: msgspec.msgpack.Decoder[ir.Proxies] = msgspec.msgpack.Decoder(ir.Proxi
 
 
 class OwnZone:
-    """See the module's text."""
+    """Finds the zone of this proxy, and warns if it is unknown and needed."""
 
     def __init__(self, arena: Arena, zone: str, node: str) -> None:
         self.zone = zone  # "": it is not known

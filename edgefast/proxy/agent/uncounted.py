@@ -29,7 +29,7 @@ _STORE = "rateLimit.backend"
 
 
 class Uncounted:
-    """See the module's text."""
+    """Reports rate limits that are not counted, from what the workers observe of their stores."""
 
     def __init__(
         self, slots: Callable[[], Iterable[WorkerSlot]], changed: Callable[[], None]

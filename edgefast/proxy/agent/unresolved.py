@@ -24,7 +24,7 @@ _KINDS = {"service": "Service", "backend": "Backend", "xbackend": "XBackend"}
 
 
 class Unresolved:
-    """See the module's text."""
+    """Reports names of backends that do not resolve as problems of their objects."""
 
     def __init__(self, ledger: Ledger, arena: Arena, slots: Sequence[WorkerSlot]) -> None:
         self.problems: tuple[Problem, ...] = ()

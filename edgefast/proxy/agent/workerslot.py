@@ -71,7 +71,7 @@ class _WorkerHung(_WorkerLost):
 
 
 class WorkerSlot:
-    """See the module's text."""
+    """Starts one worker, and a new one each time it ends."""
 
     def __init__(self, number: int, shared: SharedState, stat_rows: int) -> None:
         self.number = number

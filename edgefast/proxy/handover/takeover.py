@@ -93,7 +93,10 @@ class _Predecessor:
 
 
 class TakeOver:
-    """See the module's text: `begin`, then `complete` once this process serves, `close` at the end."""
+    """Takes the sockets over from a running process and ends that process.
+
+    `begin`, then `complete` once this process serves, `close` at the end.
+    """
 
     def __init__(self, settings: ProxySettings, *, take_over: bool) -> None:
         self._path: Path | None = path_of(settings)

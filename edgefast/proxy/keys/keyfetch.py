@@ -48,7 +48,7 @@ class ToldKeys(NamedTuple):
 
 
 class KeyFetch:
-    """See the module's text."""
+    """Fetches the key sets that the table needs, and passes them to the workers."""
 
     def __init__(
         self, arena: Arena, folder: Path | None, clock: Callable[[], float] = time.time

@@ -85,7 +85,7 @@ class Means:
 
 
 class KeySource:
-    """See the module's text."""
+    """Fetches one key set again before it expires."""
 
     def __init__(
         self,

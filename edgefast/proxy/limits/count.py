@@ -29,7 +29,7 @@ _STORE_KEY = ("limit_store", "store")
 
 
 class LimitCount:
-    """See the module's text."""
+    """Counts the limits of a table that have distinct values, to divide shared memory between them."""
 
     def __init__(self, arena: Arena, memory: LimitMemory) -> None:
         self._arena = arena

@@ -50,7 +50,10 @@ class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Managed:
-    """See the module's text; `run` is a part of the agent's life."""
+    """Serves the tables of a controller: receives, publishes and acknowledges them.
+
+    `run` is a part of the agent's life.
+    """
 
     def __init__(self, agent: Agent, stream: StreamSettings) -> None:
         self._agent = agent

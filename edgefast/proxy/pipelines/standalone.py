@@ -74,7 +74,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standalone:
-    """See the module's text; `run` is a part of the agent's life."""
+    """Serves files: reads, translates, compiles and publishes them.
+
+    `run` is a part of the agent's life.
+    """
 
     def __init__(
         self,

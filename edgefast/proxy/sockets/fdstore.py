@@ -29,7 +29,10 @@ _AGAIN = 0.2
 
 
 class FdStore:
-    """See the module's text; without a manager it does nothing."""
+    """Stores listening sockets in the service manager across a restart.
+
+    Without a manager it does nothing.
+    """
 
     def __init__(self, address: str, room: int, names: Iterable[str] = ()) -> None:
         """`names`: what is in the store from the process before."""

@@ -35,7 +35,10 @@ _MOST = 65_536
 
 
 class Inherited:
-    """See the module's text. Who takes a socket owns it; `close` ends the rest."""
+    """Listening sockets that existed before this process started.
+
+    Who takes a socket owns it; `close` ends the rest.
+    """
 
     def __init__(self) -> None:
         self._groups: dict[Place, list[socket.socket]] = {}

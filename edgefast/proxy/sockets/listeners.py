@@ -40,7 +40,7 @@ _UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
 class Listeners:
-    """See the module's text."""
+    """The agent's listening sockets: one per worker, address and port."""
 
     def __init__(
         self,

@@ -32,7 +32,10 @@ def _boot_ms() -> int:
 
 
 class TicketKeys:
-    """See the module's text; `run` is a part of the agent's life."""
+    """Selects and rotates the secrets of TLS session tickets.
+
+    `run` is a part of the agent's life.
+    """
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ _SEAL_FUTURE_WRITE = 0x0010
 
 
 class TicketRing:
-    """See the module's text."""
+    """Shared memory with the secrets of TLS session tickets: the agent writes, workers read."""
 
     def __init__(self) -> None:
         self.fd = os.memfd_create("edgefast-tickets", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)

@@ -62,7 +62,7 @@ def _make_exporter(tracing: ir.Tracing) -> Exporter:
 
 
 class SpanExport:
-    """See the module's text."""
+    """Exports the workers' spans to collectors, in its own thread."""
 
     def __init__(
         self,
