@@ -68,12 +68,12 @@ def diff(tmp_path: Path) -> Diff:
         (
             (CLASS, GATEWAY, ROUTE),
             (CLASS, GATEWAY, OTHER),
-            "HTTPRoute default/web differs, and names Service default/other, which neither OLD nor NEW has",
+            "HTTPRoute default/web differs and refers to Service default/other, which neither OLD nor NEW has",
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("{name: edge}", "{name: main}")),
             (CLASS, GATEWAY, OTHER.replace("{name: edge}", "{name: main}")),
-            "HTTPRoute default/web differs, and names Gateway default/main, which neither OLD nor NEW has",
+            "HTTPRoute default/web differs and refers to Gateway default/main, which neither OLD nor NEW has",
         ),
         ((FOREIGN, GATEWAY, ROUTE), (FOREIGN, GATEWAY, OTHER), "neither OLD nor NEW serves"),
     ],
@@ -85,7 +85,7 @@ def test_what_is_missing_is_said(
     assert (outcome.status, outcome.out) == (2, "")
     assert said in outcome.err
     assert "no request changes" not in outcome.err
-    assert "give files or folders that hold what requests depend on" in outcome.err
+    assert "pass files or folders with Gateways and routes" in outcome.err
 
 
 def test_what_is_the_same_needs_nothing_else(diff: Diff) -> None:

@@ -119,7 +119,7 @@ def test_what_is_live_is_said(cluster: FakeCluster) -> None:
     said = notes()
     assert "live: objects and endpoints of https://cluster.test, settings of ConfigMap a/b" in said
     assert "live: 1 of 3 proxies serve this table" in said
-    assert "another table is served by e/two: they may answer otherwise" in said
+    assert "e/two serve another table and can answer differently" in said
     assert "not known: the table of e/three (its pod is Pending)" in said
     assert "not live: endpoints that proxies have ejected" in said
 
@@ -127,7 +127,7 @@ def test_what_is_live_is_said(cluster: FakeCluster) -> None:
 def test_that_proxies_are_not_known_is_said(cluster: FakeCluster) -> None:
     assert "the fleet has no proxy now" in notes()
     cluster.proxies = LiveError("pods cannot be listed")
-    assert "not known: which table its proxies serve (pods cannot be listed)" in notes()
+    assert "the table that the proxies serve is unknown (pods cannot be listed)" in notes()
     unread = ("Secret shop/cert cannot be read (Forbidden): it is taken for sound",)
     cluster.objects = msgspec.structs.replace(cluster.objects, unread=unread)
     cluster.proxies = (Proxy(name="e/one", table="feed"),)
@@ -236,7 +236,7 @@ def test_a_service_that_is_new_gets_endpoints(cluster: FakeCluster, tmp_path: Pa
     moved = route("shop", "web", "front", "www.shop.test", service="next")
     status, changes, said = change(tmp_path, moved, service("shop", "next"))
     assert status == 1, changes
-    assert "Service shop/next is new: it is taken to get endpoints" in said
+    assert "Service shop/next is new; the comparison assumes that it gets endpoints" in said
     for more in (service("shop", "next", selector={}), service("shop", "other")):
         # Nobody gives endpoints to one without a selector; and one that is not there has none.
         assert change(tmp_path, moved, more)[0] == 3

@@ -307,7 +307,7 @@ def test_an_address_that_is_none_is_wrong_usage() -> None:
     outcome = call("explain", "--admin", "bad", "GET", "http://a.test/x")
     assert outcome.status == 2
     assert "Usage:" in outcome.err and "--admin" in outcome.err
-    assert '"bad" is no ADDRESS:PORT' in outcome.err
+    assert '"bad" is not an address (allowed: ADDRESS:PORT)' in outcome.err
 
 
 def test_problems_that_the_proxy_knows_are_told_where_nothing_takes_the_request() -> None:
