@@ -105,7 +105,8 @@ def version() -> None:
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace existing certificates. Certificates of the old authority are not trusted any more.",
+    help="Replace existing certificates. Certificates of the old authority are not trusted any "
+    "more.",
 )
 @click.option(
     "--rotate",
@@ -189,12 +190,14 @@ def certgen(
 @_at(
     "--xds",
     ":18000",
-    "Address of the config stream for client certificates, or for tokens in Gateway Namespace mode.",
+    "Address of the config stream for client certificates, or for tokens in Gateway Namespace "
+    "mode.",
 )
 @_at(
     "--xds-token",
     ":18001",
-    "Address of the config stream for tokens. Controller Namespace mode refuses all calls to it. off disables it.",
+    "Address of the config stream for tokens. Controller Namespace mode refuses all calls to "
+    "it. off disables it.",
 )
 @_at("--relay", ":18002", "Address for acknowledgements from other replicas. off disables it.")
 @_at("--probes", ":8081", "Address of /healthz and /readyz. off disables it.")
@@ -202,7 +205,8 @@ def certgen(
 @_at(
     "--admin",
     None,
-    "Address of the admin server: dump, fleets, log level.  [default: admin.address of the configuration]",
+    "Address of the admin server: dump, fleets, log level.  [default: admin.address of the "
+    "configuration]",
 )
 @click.option(
     "--log-level",

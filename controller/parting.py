@@ -115,5 +115,7 @@ class Parting:
                 log.warning("%s", claim.tell(fleet))
         for fleet in self._claims.keys() - claims.keys():
             log.info(
-                "fleet %s %s", fleet, "is answered for again" if fleet in wanted else "may go now"
+                "fleet %s %s",
+                fleet,
+                "is handled again" if fleet in wanted else "can be removed now",
             )

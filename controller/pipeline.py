@@ -175,7 +175,9 @@ class Pipeline:
                 await self._run_once()
                 pause = _PAUSE
             except Exception:
-                log.exception("objects could not be taken in; tables and statuses before stay")
+                log.exception(
+                    "objects could not be processed; the previous tables and statuses stay in use"
+                )
                 self._observe("failed", 0.0)
                 self._forgetful, self._held = True, None
                 await asyncio.sleep(pause)

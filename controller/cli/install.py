@@ -46,7 +46,8 @@ def release_options(command: F) -> F:
             "release_name",
             default=DEFAULT_RELEASE,
             show_default=True,
-            help="Name of the installation. A name other than the default becomes the prefix of its objects.",
+            help="Name of the installation. A name other than the default becomes the prefix of "
+            "its objects.",
         ),
     ):
         command = option(command)

@@ -58,8 +58,9 @@ def uninstall(
     if serving:
         named = ", ".join(serving[:_NAMED]) + (" ..." if len(serving) > _NAMED else "")
         click.echo(
-            f"{len(serving)} fleets serve on with their last table, and nobody will remove them: {named} "
-            "(delete Gateways before their controller, or these by label app.kubernetes.io/managed-by=edge-gateway)"
+            f"{len(serving)} fleets still serve their last table, and no controller removes "
+            f"them: {named} (delete Gateways before their controller, or delete the fleets by "
+            "label app.kubernetes.io/managed-by=edge-gateway)"
         )
 
 

@@ -20,5 +20,6 @@ class ClosedGate:
         raise Refused(
             "closed",
             "PERMISSION_DENIED",
-            "no tokens are taken in Controller Namespace mode: show the fleet's certificate at port 18000",
+            "tokens are not accepted in Controller Namespace mode; use the fleet's certificate "
+            "at port 18000",
         )

@@ -77,13 +77,13 @@ class ServerKeys:
             self._stamp = stamp
             loaded = self._load()
         except KeysError as error:
-            log.error("the certificate stays: %s", error)
+            log.error("the previous certificate stays in use: %s", error)
             return False
         if loaded == self._loaded:
             return False
         self._loaded = loaded
         self.number += 1
-        log.info("certificates were read anew from %s", self._folder)
+        log.info("certificates were reloaded from %s", self._folder)
         return True
 
     def _look(self) -> tuple[tuple[int, int, int], ...]:

@@ -147,12 +147,12 @@ class Fleets:
         known = self._fleets.get(fleet)
         if known is None and fleet in self.kept:
             message = (
-                "nobody answers for the fleet now, and this controller does not have its last table"
+                "no controller handles the fleet, and this controller does not have its last table"
             )
             raise Refused("unknown_fleet", "UNAVAILABLE", message)
         if known is None:
             raise Refused(
-                "unknown_fleet", "PERMISSION_DENIED", "no Gateway is served by a fleet of this name"
+                "unknown_fleet", "PERMISSION_DENIED", "no Gateway has a fleet of this name"
             )
         return known
 

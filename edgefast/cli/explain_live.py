@@ -220,10 +220,12 @@ def _note_proxies(proxies: Sequence[Proxy], objects: Objects, served: Served) ->
 def _note_health(proxy: Told | None) -> Iterator[str]:
     if proxy is not None:
         yield (
-            f"the proxy at --admin serves another table ({proxy.version[:8]}); its endpoints and counters are not used"
+            f"the proxy at --admin serves another table ({proxy.version[:8]}); its endpoints "
+            "and counters are not used"
         )
     yield (
-        "not included: ejected endpoints and rate-limit counters; for these run kubectl port-forward POD 19000 and pass --admin 127.0.0.1:19000"
+        "not included: ejected endpoints and rate-limit counters; for these run kubectl "
+        "port-forward POD 19000 and pass --admin 127.0.0.1:19000"
     )
 
 

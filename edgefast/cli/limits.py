@@ -77,7 +77,8 @@ def _notes(value: Any) -> list[str]:
     if not value["complete"]:
         notes.append("more counters exist than are shown")
     notes += [
-        f"{one['limit']} of {one['route']} has no room for more values: {one['values']} of {one['room']} in this window, "
+        f"{one['limit']} of {one['route']} has no room for more values: {one['values']} of "
+        f"{one['room']} in this window, "
         f"which ends in {one['reset']}s; new values are not counted until then"
         for one in value.get("crowded", ())
     ]

@@ -43,7 +43,8 @@ adopt_option = click.option(
 ignore_option = click.option(
     "--ignore-foreign-policies",
     is_flag=True,
-    help="Serve the targets of other projects' access policies WITHOUT these policies. By default the targets answer 500.",
+    help="Serve the targets of other projects' access policies WITHOUT these policies. By "
+    "default the targets answer 500.",
 )
 
 cluster_option = click.option(

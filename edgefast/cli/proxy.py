@@ -43,7 +43,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "server",
     required=True,
     metavar="HOST:PORT",
-    help="Address of the controller. If HOST has several addresses, the first that answers is used.",
+    help="Address of the controller. If HOST has several addresses, the first that answers is "
+    "used.",
 )
 @click.option(
     "--ca",

@@ -73,7 +73,8 @@ from edgefast.translate.settings import Settings, settings_from
     multiple=True,
     metavar="FILE|DIR",
     type=click.Path(allow_dash=True, path_type=Path),
-    help="YAML or JSON file, or a folder of such files. Repeatable. Changes are applied. - reads standard input.",
+    help="YAML or JSON file, or a folder of such files. Repeatable. Changes are applied. - "
+    "reads standard input.",
 )
 @config_option
 @adopt_option
@@ -92,12 +93,14 @@ from edgefast.translate.settings import Settings, settings_from
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="Wait this long after the last write of a file. Files that are renamed into place are read immediately.",
+    help="Wait this long after the last write of a file. Files that are renamed into place are "
+    "read immediately.",
 )
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Replace the edgefast process that listens on these addresses. It drains when this process serves.",
+    help="Replace the edgefast process that listens on these addresses. It drains when this "
+    "process serves.",
 )
 @click.pass_context
 def run(

@@ -133,7 +133,8 @@ _OPTIONS = (
         default="-",
         show_default=True,
         callback=through(_read_log_file),
-        help="File for access log lines. It is reopened after a rename. - writes to standard output.",
+        help="File for access log lines. It is reopened after a rename. - writes to standard "
+        "output.",
     ),
     click.option(
         "--log-level",
@@ -146,14 +147,16 @@ _OPTIONS = (
         "--state-dir",
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Folder for the last good configuration, used at a start without its source. It contains private keys.",
+        help="Folder for the last good configuration, used at a start without its source. It "
+        "contains private keys.",
     ),
     click.option(
         "--zone",
         envvar="EDGEFAST_ZONE",
         metavar="NAME",
         callback=lambda context, option, text: through(_read_zone)(context, option, text or ""),
-        help="Zone of this machine, for zone-aware load balancing.  [default: $EDGEFAST_ZONE, or the zone that the controller reports]",
+        help="Zone of this machine, for zone-aware load balancing.  [default: $EDGEFAST_ZONE, "
+        "or the zone that the controller reports]",
     ),
     click.option(
         "--drain-timeout",

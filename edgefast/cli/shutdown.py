@@ -103,7 +103,8 @@ def shutdown(
             write_ready(ready_file)
         except OSError as error:
             say(
-                f"{ready_file}: {error.strerror}; shutdown-manager does not see that the drain ended"
+                f"{ready_file}: {error.strerror}; shutdown-manager does not see that the drain "
+                "ended"
             )
     ctx.exit(0 if done else 1)
 

@@ -39,7 +39,8 @@ _HOME, _CLEAR_LINE, _CLEAR_REST = "\x1b[H", "\x1b[K", "\x1b[J"
 @click.option(
     "--admin",
     metavar="ADDRESS",
-    help=f"Admin address of a proxy, or of the controller of a cluster. off asks neither.  [default: {DEFAULT_ADMIN}]",
+    help="Admin address of a proxy, or of the controller of a cluster. off asks neither.  "
+    f"[default: {DEFAULT_ADMIN}]",
 )
 @click.option("--watch", "-w", is_flag=True, help="Refresh until Ctrl-C.")
 @click.option(

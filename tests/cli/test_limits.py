@@ -92,10 +92,10 @@ def test_notes_stand_beside_the_table(change: dict[str, Any], note: str) -> None
         ),
         ((421, b"refused: not a name\x1b\n"), "answered 421 to /limits: refused: not a name\\x1b"),
         (
-            (404, b"not here; this server knows:\nGET /dump\n"),
+            (404, b"not found; this server has these paths:\nGET /dump\n"),
             "answered 404 to /limits: check that --admin names an edgefast admin server",
         ),
-        ((200, b"<html>"), "answered /limits with something else than JSON"),
+        ((200, b"<html>"), "did not answer /limits with JSON"),
     ],
 )
 @pytest.mark.parametrize("options", [(), ("--limited",)])

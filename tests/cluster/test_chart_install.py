@@ -196,7 +196,10 @@ def test_monitoring_is_installed_where_its_kinds_are(installer: Installer) -> No
         }
         assert dashboards <= installer.release_objects("edge-gateway", SYSTEM)
         said = installer.edgefast("install", "--set", "monitoring.rules.enabled=true", wrong=True)
-        assert "PrometheusRule edge-gateway: the Prometheus operator is not in this cluster" in said
+        assert (
+            "PrometheusRule edge-gateway: the Prometheus operator is not installed in this cluster"
+            in said
+        )
         with operator_kinds(installer.apiserver):
             every = [f"monitoring.{one}.enabled=true" for one in ("rules", "podMonitor")]
             installer.edgefast("install", "--set", ",".join(every))

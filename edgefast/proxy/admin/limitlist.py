@@ -90,7 +90,7 @@ class LimitList:
             async with asyncio.timeout(_PATIENCE):
                 await self._turn.acquire()
         except TimeoutError:
-            raise Unread("other listings are under way; try again") from None
+            raise Unread("another listing runs; try again") from None
         try:
             return await self._list(limited=limited)
         except Refused as error:

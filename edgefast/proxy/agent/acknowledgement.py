@@ -80,4 +80,4 @@ class Acknowledgement:
             if pid in alive and not self._has(alive[pid], epoch)
         }
         if not self._late:
-            log.info("every worker has table %s now", self._shared.ledger.current.version[:8])
+            log.info("all workers have table %s now", self._shared.ledger.current.version[:8])

@@ -83,7 +83,7 @@ def _problem(owner: ObjectRef, hostname: str) -> Problem:
         owner,
         "",
         "EndpointsNotFound",
-        f"the name {hostname} does not resolve: it gets no requests",
-        hint="correct the name, or look at the resolver of the proxy's machine; it is asked again and again",
+        f"the name {hostname} does not resolve; it gets no requests",
+        hint="correct the name, or check the DNS resolver of the proxy's machine; edgefast retries",
         severity="warning",
     )

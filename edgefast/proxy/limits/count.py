@@ -65,7 +65,7 @@ class LimitCount:
         try:
             return one is not None and _STORE.decode(self._arena.read(one.block)).kind == "memory"
         except ValueError as error:
-            log.debug("the store of limits cannot be read: %s", error)
+            log.debug("rate limits: the store cannot be read: %s", error)
             return self._wanted
 
     async def run(self) -> None:
@@ -92,7 +92,7 @@ def _names(key: Key, data: bytes) -> frozenset[str]:
     try:
         rules = decode_rules(data)
     except ValueError as error:
-        log.debug("the limits of %s %s are not counted: %s", *key, error)
+        log.debug("rate limits: the limits of %s %s are not counted: %s", *key, error)
         return frozenset()
     return frozenset(
         limit.counter

@@ -141,7 +141,8 @@ class Managed:
                 return
             saved_at = self._agent.last_good.saved_at if self._agent.last_good else None
             log.error(
-                "NO TABLE FROM %s YET: serving the last good one, written %.0f s ago, until one comes",
+                "NO TABLE FROM %s YET: serving the last good one, written %.0f s ago, until a "
+                "new one arrives",
                 self._stream.server,
                 time.time() - (saved_at or time.time()),
             )
@@ -149,7 +150,9 @@ class Managed:
             try:
                 await self._publish(kept)
             except Exception:
-                log.exception("the last good table cannot be served; the controller is still tried")
+                log.exception(
+                    "the last good table cannot be served; still connecting to the controller"
+                )
 
     async def _load_last_good(self) -> Shards | None:
         kept = self._agent.last_good
@@ -158,7 +161,7 @@ class Managed:
         try:
             return await asyncio.to_thread(kept.load)
         except LastGoodError as error:
-            log.info("there is no last good table: %s", error)
+            log.info("no last good table exists: %s", error)
             return None
 
     # --- what is not in force -------------------------------------------------------------------
@@ -169,7 +172,7 @@ class Managed:
         if not self._is_current(shards):
             problems = dict.fromkeys((*self._published, *agent.problems))
             texts = [one.message for one in problems if one.object is None]
-            yield Refused(COMMIT, TABLE, "; ".join(texts) or "it was taken back")
+            yield Refused(COMMIT, TABLE, "; ".join(texts) or "it was rolled back")
             return
         if late := self._count_late(shards.version):
             yield Refused(COMMIT, TABLE, late)

@@ -136,12 +136,12 @@ def receive_sockets(environment: MutableMapping[str, str]) -> Inherited:
         try:
             if not inherited.add(name, descriptor):
                 log.warning(
-                    "descriptor %d (%s) is no socket that listens: not used", descriptor, name
+                    "descriptor %d (%s) is not a listening socket and is not used", descriptor, name
                 )
         except OSError as error:
             log.warning("descriptor %d (%s) cannot be used: %s", descriptor, name, error.strerror)
     if len(inherited):
-        log.info("%d listening sockets are passed on by the service manager", len(inherited))
+        log.info("service manager: it passed %d listening sockets", len(inherited))
     return inherited
 
 

@@ -19,11 +19,11 @@ PROTOCOLS: tuple[str, ...] = ("grpc", "http")
 def check_tracing(tracing: ProxyTracing, report: Report, *, available: bool) -> None:
     """Report what is not served of it."""
     if not available:
-        said = "spans need the extra edgefast[tracing], which is not installed here"
+        said = "tracing needs the package edgefast[tracing], which is not installed"
         report.refuse("spec.tracing", "NotSupported", said, "pip install 'edgefast[tracing]'")
     for name in tracing.attributes or {}:
         if not name.strip() or not name.isprintable():
-            report.refuse("spec.tracing.attributes", "Invalid", "an attribute without a name")
+            report.refuse("spec.tracing.attributes", "Invalid", "an attribute must have a name")
 
 
 def translate_tracing(spec: EdgeProxySpec, *, available: bool) -> ir.Tracing | None:

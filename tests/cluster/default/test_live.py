@@ -132,7 +132,7 @@ def test_explain_says_what_the_proxies_do(
     notes = "\n".join(told["notes"])
     assert "ConfigMap edge-gateway-system/edge-gateway-config" in notes
     assert f"Gateway {first}/live" in notes
-    assert "not live: endpoints that proxies have ejected" in notes
+    assert "not included: ejected endpoints" in notes
 
     # An edit is a new generation, at once; what the proxies do with it follows.
     path = f"/apis/{GATEWAY}/namespaces/{first}/httproutes/web"
@@ -284,7 +284,7 @@ def test_with_a_credential_that_may_read_no_secret(
     status, told = explain(reader, "GET", "https://tls.live.example/")
     assert (status, told["rule"]["route"]) == (0, f"{first}/tls"), told
     notes = "\n".join(told["notes"])
-    assert f"Secret {first}/held cannot be read (Forbidden): it is taken for sound" in notes
+    assert f"Secret {first}/held cannot be read (Forbidden); it is assumed to be valid" in notes
     assert "not known: which table its proxies serve" in notes and "Forbidden" in notes
     done = reader.run("status", "-n", first, "--admin", "off")
     assert "proxies and traffic are not known: pods cannot be listed" in done.stdout

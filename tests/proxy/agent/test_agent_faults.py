@@ -258,10 +258,10 @@ def test_what_keeps_workers_from_starting_is_told_once(
         with_agent(talk, workers=1, log_level="info")
     said = [one.getMessage() for one in caplog.records if "be started" in one.getMessage()]
     assert [text.split(": ", 1)[1] for text in said] == [
-        "python: Permission denied (tried again and again)",
-        "python: No such file or directory (tried again and again)",
+        "python: Permission denied; retrying",
+        "python: No such file or directory; retrying",
     ]
-    assert "worker 0 is started again" in caplog.text
+    assert "worker 0: restarting" in caplog.text
 
 
 def test_a_first_table_is_not_waited_for_when_no_worker_lives() -> None:

@@ -115,10 +115,13 @@ def test_what_is_no_store_of_this_layout_and_room_is_not_used(
     later = (int(lib.EF_ROOMS_MAGIC) + 0x01000000).to_bytes(4, "little")
     values, names = ROOM
     cases = [
-        ("its size could change", altered(seals=fcntl.F_SEAL_GROW)),
-        ("its layout is not this release's", altered(write=later)),
-        ("its room is not this release's", made(values // 2, names)),
-        ("its room is not this release's", made(values + 1, names - 1)),  # as large, cut elsewhere
+        ("its size can change", altered(seals=fcntl.F_SEAL_GROW)),
+        ("its layout is of another release", altered(write=later)),
+        ("its capacity is of another release", made(values // 2, names)),
+        (
+            "its capacity is of another release",
+            made(values + 1, names - 1),
+        ),  # as large, cut elsewhere
     ]
     for why, fd in cases:
         caplog.clear()

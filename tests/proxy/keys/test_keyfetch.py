@@ -142,7 +142,7 @@ def test_failures_are_told_and_tried_again_ever_less_often(run: Callable[..., No
         assert 10 < len(gaps) < 25
         (problem,) = world.fetch.problems
         assert str(problem.object) == "SecurityPolicy ns/p" and problem.severity == "warning"
-        assert "connection refused; its tokens are answered with 503" in problem.text()
+        assert "connection refused; requests with its tokens get 503" in problem.text()
         assert told == [1]
         world.publishes(OLD)
         await asyncio.sleep(70)
@@ -163,7 +163,7 @@ def test_the_last_good_ones_are_believed_for_a_day(run: Callable[..., None], ans
         await asyncio.sleep(LAST - 100)
         assert world.keys == {URI: key_set(OLD)}
         (problem,) = world.fetch.problems
-        assert "those of before are believed for a while" in problem.text()
+        assert "the previous keys stay valid for a limited time" in problem.text()
         await asyncio.sleep(100 + RETRY_MAX * 2)
         assert world.keys == {URI: b""}
 
