@@ -338,7 +338,7 @@ def test_the_signal_after_a_hook_is_not_the_second_one(start: Start, tmp_path: P
     assert run.get(run.admin, "/healthcheck/fail", "POST")[0] == 202
     assert run.get(run.admin, "/healthcheck/fail", "POST")[0] == 200
     run.process.send_signal(signal.SIGTERM)
-    run.until(lambda: "as expected: going on" in run.said, "a word on it")
+    run.until(lambda: "ignored: the drain continues" in run.said, "a word on it")
     # It is accepted still: that is what the minute is for.
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request("GET", "/")

@@ -114,7 +114,7 @@ def test_a_successor_that_cannot_serve_changes_nothing(start: Start, tmp_path: P
         assert one.process.wait(90) == 0, (one.said, three.said)
         load.more(100)
     assert not load.failures, load.failures[:5]
-    assert "did not come to serve" in one.said
+    assert "the successor did not start to serve" in one.said
 
 
 def test_ports_that_the_new_one_does_not_have_are_closed_in_order(
@@ -190,7 +190,7 @@ def test_a_frozen_worker_of_a_killed_agent_is_ended_by_the_next_one(
         two = start("-f", objects(tmp_path / "n.yaml", "new", port), after=one)
         two.wait_ready()
         assert gone(frozen), two.said
-        assert f"process {frozen}) without agent does not answer: killed" in two.said
+        assert f"process {frozen}) without an agent does not answer; killed" in two.said
         two.until(lambda: gone(other), "the end of the other")
         for _ in range(20):
             assert mark_of(port) == "new"

@@ -25,7 +25,7 @@ from wire.harness.ports import free_port
 
 __all__ = ["start"]
 
-BEGIN_ANEW = "rate limits begin anew"
+BEGIN_ANEW = "rate limits: the counters start at zero"
 EVERY = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 ROOM = (int(lib.EF_ROOMS_VALUES), int(lib.EF_ROOMS_NAMES))
 FEW = int(lib.EF_ROOMS_FEW)
@@ -75,7 +75,7 @@ def test_a_limit_stays_used_up_when_another_process_takes_over(
     assert two.process.wait(90) == 0, two.said
     assert status(port) == 429
     for run in (two, three):
-        assert "go on with the counters of the process before" in run.said
+        assert "the counters of the previous process stay in use" in run.said
 
 
 @pytest.mark.wire
