@@ -132,7 +132,7 @@ def test_edgefast_installs_upgrades_changes_mode_and_uninstalls(
         assert not told["kept"].get("addresses")
         assert "removed: " in said
         assert (
-            f"1 fleets serve on with their last table, and nobody will remove them: {served}"
+            f"1 fleets still serve their last table, and no controller removes them: {served}"
             in said
         )
         services = f"/api/v1/namespaces/{SYSTEM}/services"

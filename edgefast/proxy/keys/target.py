@@ -54,7 +54,7 @@ def find_target(
     except ValueError:
         raise TargetError("the uri is not a URL") from None
     if parts.scheme not in ("https", "http") or not host or " " in spec.uri:
-        raise TargetError("the uri does not use https")
+        raise TargetError("the uri is not a valid https URL")
     if parts.username is not None or parts.password is not None:
         raise TargetError("the uri contains a user")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

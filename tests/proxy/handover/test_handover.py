@@ -140,7 +140,7 @@ def test_a_tunnel_goes_on_until_the_drain_deadline(start: Start, tmp_path: Path)
         with tunnel(port) as through:
             assert through.says(b"hello")
             two = start("-f", str(tmp_path / "o.yaml"), "--take-over", after=one)
-            two.until(lambda: "takes over" in one.said, "the take-over")
+            two.until(lambda: "has taken over" in one.said, "the take-over")
             assert through.says(b"still here")
             assert one.process.poll() is None
             through.wait_for_end()
@@ -163,7 +163,7 @@ def test_workers_of_a_killed_agent_serve_until_the_next_one(start: Start, tmp_pa
         two.until(lambda: all(map(gone, workers)), "the end of the workers before")
         load.more(100)
         assert not load.failures, (load.failures[:5], one.said, two.said)
-        assert one.said.count("the agent is gone") == 2
+        assert one.said.count("the agent ended") == 2
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", left), 20)
         # And once more: the successor is as mortal.
