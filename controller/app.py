@@ -64,7 +64,7 @@ _GRACE = 1.0  # seconds for open streams at the end
 
 
 class App:
-    """See the module's text."""
+    """Starts the parts of one controller process and connects them."""
 
     def __init__(self, options: Options, kube: Kube, file: ConfigFile) -> None:
         """`file` is loaded. Raises KeysError."""
@@ -274,7 +274,7 @@ class App:
             except (CertgenError, ApiError) as error:
                 if str(error) != said:
                     said = str(error)
-                    log.warning("%s (tried again)", said)
+                    log.warning("%s; retrying", said)
             await asyncio.sleep(backoff.next())
 
     def _start(self, tasks: asyncio.TaskGroup, name: str, room: Coroutine[Any, Any, None]) -> None:
@@ -356,7 +356,7 @@ class App:
             self._logging = config.logging
             set_level(level_of(config))
         if structure_of(config) != self._started_with:
-            log.warning("the new configuration needs a new start: all rooms begin anew")
+            log.warning("configuration change requires a restart; restarting all components")
             self._again = True
             self._stop.set()
             return

@@ -72,7 +72,9 @@ class ConfigFile:
             if self.problems and self.problems != problems:
                 self.refusals += 1
                 for one in self.problems:
-                    log.error("configuration refused, the one before stays: %s", one.line())
+                    log.error(
+                        "configuration refused; the previous one stays in use: %s", one.line()
+                    )
             if self.config != before:
                 log.info("configuration changed: %s", self.path)
                 self.on_change(self.config)

@@ -23,7 +23,7 @@ __all__ = ["ConsoleSource"]
 
 
 class ConsoleSource:
-    """See the module's text."""
+    """Supplies the controller's console with the tables of all fleets, proxies and problems."""
 
     kind: Literal["proxy", "controller"] = "controller"
     bounds: tuple[float, ...] = ()
@@ -103,7 +103,7 @@ class ConsoleSource:
             "started": self._started,
             "rows": [
                 ("identity", app.options.identity),
-                ("leader", f"{app.lease.holder or 'nobody'}{' (this one)' * app.lease.leading}"),
+                ("leader", f"{app.lease.holder or 'none'}{' (this one)' * app.lease.leading}"),
                 ("controller name", app.board.controller),
                 ("revision", str(outcome.revision if outcome is not None else 0)),
                 *((kind, str(number)) for kind, number in sorted(app.cache.counts.items())),
@@ -156,7 +156,7 @@ def _judge(ack: Ack, wanted: str, troubled: bool) -> tuple[Literal["good", "late
         return "bad", "refused a part of the table"
     if ack.version != wanted:
         return "late", "serves an older table"
-    return ("late", "serves, and has problems") if troubled else ("good", "serves")
+    return ("late", "serves, with problems") if troubled else ("good", "serves")
 
 
 def _name(fleet: str) -> str:

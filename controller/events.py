@@ -44,7 +44,7 @@ class About(msgspec.Struct, frozen=True):
 
 
 class Events:
-    """See the module's text; `run` is a task of the process."""
+    """Writes Kubernetes Events at a limited rate; `run` is a task of the process."""
 
     def __init__(
         self,

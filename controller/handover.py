@@ -61,7 +61,7 @@ class Infra(Protocol):
 
 
 class Handover:
-    """See the module's text."""
+    """Passes a pipeline's outcome to push, infra and status, and returns acknowledgements."""
 
     def __init__(
         self,

@@ -51,10 +51,16 @@ def _cluster_options(command: F) -> F:
             help="Kubeconfig.  [default: the pod's ServiceAccount, $KUBECONFIG, ~/.kube/config]",
         ),
         click.option(
-            "--cluster-domain", default="cluster.local", show_default=True, help="DNS domain."
+            "--cluster-domain",
+            default="cluster.local",
+            show_default=True,
+            help="DNS domain of the cluster.",
         ),
         click.option(
-            "--name", default="edge-gateway", show_default=True, help="Name of our Service."
+            "--name",
+            default="edge-gateway",
+            show_default=True,
+            help="Name of the controller's Service.",
         ),
         click.option(
             "--namespace",
@@ -69,19 +75,44 @@ def _cluster_options(command: F) -> F:
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 def main() -> None:
-    """The control plane: watches a cluster, feeds proxies, writes statuses."""
+    """Run the control plane of edgefast: it watches a cluster, configures proxies and writes statuses.
+
+    \b
+    Examples:
+      # Run the controller
+      edgefast-controller run
+      # Create its certificates
+      edgefast-controller certgen
+      # Show its version
+      edgefast-controller version
+    """
 
 
 @main.command()
 def version() -> None:
-    """Show the version."""
+    """Show the version of the controller.
+
+    \b
+    Examples:
+      # Print the version
+      edgefast-controller version
+    """
     click.echo(f"edgefast-controller {__version__}")
 
 
 @main.command()
 @_cluster_options
-@click.option("--overwrite", is_flag=True, help="Replace what exists: nothing old is trusted then.")
-@click.option("--rotate", is_flag=True, help="Announce a new authority; the old one leaves later.")
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace existing certificates. Certificates of the old authority are not trusted any "
+    "more.",
+)
+@click.option(
+    "--rotate",
+    is_flag=True,
+    help="Add a new authority. The old one stays trusted until the new one is in use.",
+)
 def certgen(
     namespace: str,
     name: str,
@@ -91,7 +122,17 @@ def certgen(
     overwrite: bool,
     rotate: bool,
 ) -> None:
-    """Make the authority and the controller's certificate; what exists is kept."""
+    """Create the certificate authority and the certificate of the controller. Existing ones are kept.
+
+    \b
+    Examples:
+      # Create missing certificates
+      edgefast-controller certgen
+      # Replace the certificate authority with an overlap
+      edgefast-controller certgen --rotate
+      # Create the certificates in another namespace
+      edgefast-controller certgen --namespace gateways
+    """
     import asyncio
 
     from controller.certs.certgen import CertgenError
@@ -120,31 +161,58 @@ def certgen(
 
 @main.command()
 @_cluster_options
-@click.option("--config", type=_FILE, metavar="FILE", help="EdgeGateway document; followed.")
+@click.option(
+    "--config",
+    type=_FILE,
+    metavar="FILE",
+    help="File with the EdgeGateway configuration. Changes are applied.",
+)
 @click.option(
     "--certs",
     default="/certs",
     show_default=True,
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="tls.crt, tls.key and ca.crt of the controller; followed.",
+    help="Folder with tls.crt, tls.key and ca.crt of the controller. Changes are applied.",
 )
-@click.option("--proxy-image", default="edgefast/proxy:latest", help="Image of proxies.")
+@click.option("--proxy-image", default="edgefast/proxy:latest", help="Container image of proxies.")
 @click.option("--proxy-pull-policy", default="", help="imagePullPolicy of proxies.")
 @click.option("--proxy-pull-secret", multiple=True, help="imagePullSecrets of proxies.")
-@click.option("--pod-name", envvar="POD_NAME", default="edge-gateway", help="[env: POD_NAME]")
-@click.option("--pod-ip", envvar="POD_IP", default="127.0.0.1", help="[env: POD_IP]")
-@_at("--xds", ":18000", "Config stream; client certificates, or tokens in Gateway Namespace mode.")
+@click.option(
+    "--pod-name",
+    envvar="POD_NAME",
+    default="edge-gateway",
+    help="Name of this pod.  [env: POD_NAME]",
+)
+@click.option(
+    "--pod-ip", envvar="POD_IP", default="127.0.0.1", help="IP address of this pod.  [env: POD_IP]"
+)
+@_at(
+    "--xds",
+    ":18000",
+    "Address of the config stream for client certificates, or for tokens in Gateway Namespace "
+    "mode.",
+)
 @_at(
     "--xds-token",
     ":18001",
-    "Config stream, tokens in every case: closed in Controller Namespace mode, which has none; off switches it off.",
+    "Address of the config stream for tokens. Controller Namespace mode refuses all calls to "
+    "it. off disables it.",
 )
-@_at("--relay", ":18002", "Reports of other replicas; off switches it off.")
-@_at("--probes", ":8081", "/healthz and /readyz; off switches it off.")
-@_at("--metrics", ":19001", "/metrics; off switches it off.")
-@_at("--admin", None, "Dump, fleets, log level.  [default: as the configuration says]")
-@click.option("--log-level", type=click.Choice(LEVELS), help="[default: as the configuration says]")
+@_at("--relay", ":18002", "Address for acknowledgements from other replicas. off disables it.")
+@_at("--probes", ":8081", "Address of /healthz and /readyz. off disables it.")
+@_at("--metrics", ":19001", "Address of /metrics. off disables it.")
+@_at(
+    "--admin",
+    None,
+    "Address of the admin server: dump, fleets, log level.  [default: admin.address of the "
+    "configuration]",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(LEVELS),
+    help="Least severe log lines to write.  [default: logging.level of the configuration]",
+)
 def run(
     namespace: str,
     name: str,
@@ -166,7 +234,17 @@ def run(
     admin: Address | None,
     log_level: str | None,
 ) -> None:
-    """Control a cluster's gateways, until SIGTERM."""
+    """Run the controller until SIGTERM.
+
+    \b
+    Examples:
+      # Run in a pod with the default settings
+      edgefast-controller run
+      # Run with a configuration file and debug lines
+      edgefast-controller run --config edge-gateway.yaml --log-level debug
+      # Run outside the cluster, with the certificates in a folder
+      edgefast-controller run --context test --certs certs --admin 127.0.0.1:19000
+    """
     # What gRPC's own threads have to say is said better by the rooms.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     options = Options(

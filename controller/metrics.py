@@ -94,7 +94,7 @@ class Metrics:
     def read(self, name: str, source: _Source) -> None:
         """Have a counter or gauge of CONTROLLER read from `source`; KeyError for another name."""
         if CONTROLLER[name].kind == "histogram":
-            raise ValueError(f"{name} cannot be read at one moment")
+            raise ValueError(f"{name} has no single value")
         self._read.sources[name] = source
 
     @property

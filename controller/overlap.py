@@ -31,7 +31,7 @@ T = TypeVar("T", ir.Listener, ir.Cluster, ir.PolicyUnit, ir.Secret)
 #: Seconds that the fleet before goes on when the next one could take over: until all nodes know its pods, and clients its
 #: address. As long as a pod that is told to go takes connections by default (EdgeProxy shutdown.minDrainDuration).
 LINGER = 10.0
-_ALONE = "address {} can be at one Service alone: fleet {} gave it up before this one took over"
+_ALONE = "only one Service can have address {}, so fleet {} released it before this one took over"
 
 
 class _Guest(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class _Guest(msgspec.Struct, frozen=True):
 
 
 class Overlap:
-    """See the module's text."""
+    """Keeps a Gateway in its old fleet until its new fleet serves it."""
 
     def __init__(self) -> None:
         #: What a Gateway's next fleet lacks, or why it was not waited for, by that fleet ("namespace/name").

@@ -37,7 +37,7 @@ class Spoken(Protocol):
 
 
 class Parting:
-    """See the module's text."""
+    """Reports fleets and objects that this controller no longer handles."""
 
     def __init__(
         self,
@@ -115,5 +115,7 @@ class Parting:
                 log.warning("%s", claim.tell(fleet))
         for fleet in self._claims.keys() - claims.keys():
             log.info(
-                "fleet %s %s", fleet, "is answered for again" if fleet in wanted else "may go now"
+                "fleet %s %s",
+                fleet,
+                "is handled again" if fleet in wanted else "can be removed now",
             )

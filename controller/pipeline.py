@@ -119,7 +119,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pipeline:
-    """See the module's text; `run` is a task of the process."""
+    """Runs the controller's loop: objects in, tables, fleets and statuses out.
+
+    `run` is a task of the process.
+    """
 
     def __init__(
         self,
@@ -172,7 +175,9 @@ class Pipeline:
                 await self._run_once()
                 pause = _PAUSE
             except Exception:
-                log.exception("objects could not be taken in; tables and statuses before stay")
+                log.exception(
+                    "objects could not be processed; the previous tables and statuses stay in use"
+                )
                 self._observe("failed", 0.0)
                 self._forgetful, self._held = True, None
                 await asyncio.sleep(pause)

@@ -37,7 +37,7 @@ _MERGED = f"{EDGE_GROUP}/owning-gatewayclass"  # a label that merged fleets have
 
 
 class Provision:
-    """See the module's text."""
+    """Applies the fleets' manifests and gives fleets their client certificates."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Provision:
                 await self._rotation.adopt(map(split_key, sorted(self._holdings.fleets())))
         except ApiError as error:
             # New certificates do as well: proxies read them when they connect again.
-            log.warning("certificates of fleets cannot be read and are made anew: %s", error)
+            log.warning("certificates of fleets cannot be read and are created again: %s", error)
         self.render_again()
         self.adopted = True
         self._applier.wake()

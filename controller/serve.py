@@ -1,6 +1,6 @@
 """serve: the life of a controller process around App: signals, the event loop, the garbage collector, the exit status.
 
-In: options. Out: the exit status: 0 after an orderly end, 1 when it cannot start or a room has failed, 2 for a configuration
+In: options. Out: the exit status: 0 after an orderly end, 1 when it cannot start or a component failed, 2 for a configuration
 with mistakes. A change of the configuration that needs it begins a new App in the same process.
 Must never: know what an App does.
 """
@@ -43,9 +43,9 @@ def serve(options: Options, log_level: str | None) -> int:
     except BaseExceptionGroup as group:
         for error in _leaves(group):
             if why := explain_failure(error):
-                log.error("cannot go on: %s", why)
+                log.error("cannot continue: %s", why)
             else:
-                log.error("a room has failed", exc_info=error)
+                log.error("a component failed", exc_info=error)
         return 1
     except (OSError, MemoryError) as error:  # an event loop cannot be had
         log.error("cannot start: %s", explain_failure(error) or error)

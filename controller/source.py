@@ -33,7 +33,7 @@ _Known = tuple[tuple[object, ...], Settings, frozenset[Reference]]
 
 
 class ClusterSource:
-    """See the module's text."""
+    """Supplies the pipeline with the cluster's objects."""
 
     def __init__(self, cache: Cache, holdings: Holdings, settings: Callable[[], Settings]) -> None:
         self._cache = cache

@@ -53,7 +53,7 @@ _MOST = 10  # Gateways of a merged fleet that are told by an Event; the statuses
 
 
 class Tidings:
-    """See the module's text."""
+    """Chooses the problems that become Events, and the objects of these Events."""
 
     def __init__(self, events: Events, cache: Cache, config_map: tuple[str, str]) -> None:
         """`config_map`: namespace and name of the one that the configuration is mounted from."""
@@ -140,7 +140,10 @@ class Tidings:
                 try:
                     await self.on_outcome(last)
                 except Exception:
-                    log.exception("warnings about fields could not be told; the console has them")
+                    log.exception(
+                        "events: warnings about fields could not be reported; the console "
+                        "shows them"
+                    )
             if last is not None and self._events.written:
                 try:
                     self._warn(await self._parentless.look(last))
@@ -162,7 +165,7 @@ class Tidings:
             if file.refusals != seen:
                 seen = file.refusals
                 said = "; ".join(one.line() for one in file.problems)
-                told = f"the one before stays: {said}"
+                told = f"the previous configuration stays in use: {said}"
                 self._events.warn(self._config, "ConfigurationRefused", told)
 
 

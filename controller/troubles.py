@@ -67,7 +67,7 @@ def describe_troubles(fleet: str, acks: Collection[Ack]) -> Iterator[Problem]:
     found = Counter(one for ack in connected for one in list_troubles(ack))
     ordered = sorted(found.items(), key=lambda one: (-one[1], one[0]))
     for trouble, proxies in ordered[:FLEET_LIMIT]:
-        yield trouble.problem(f" (say {proxies} of {len(connected)} proxies of {fleet})")
+        yield trouble.problem(f" (reported by {proxies} of {len(connected)} proxies of {fleet})")
 
 
 def list_troubles(ack: Ack) -> tuple[Trouble, ...]:

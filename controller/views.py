@@ -83,9 +83,9 @@ def _why_not_ready(app: App) -> str:
         waiting = ", ".join(app.cache.waiting) or "the kinds of the API server"
         return f"not read yet: {waiting}" + (f" ({problems})" if problems else "")
     if not app.holdings.synced:
-        return "the objects of fleets are not read yet"
+        return "the objects of fleets have not been read yet"
     if not app.handover.first.is_set():
-        return "nothing is published yet"
+        return "no table has been published yet"
     return "" if app.serving else "the config stream is not served yet"
 
 

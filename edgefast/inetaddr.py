@@ -47,7 +47,7 @@ _PRIVATE = tuple(
 def parse_address(text: str) -> Address:
     """Return an address; ValueError when the text is none."""
     if "%" in text:
-        raise ValueError(f'"{text}" has a scope')
+        raise ValueError(f'"{text}" has a zone identifier, which is not allowed')
     found = ip_address(text)
     return found.ipv4_mapped or found if isinstance(found, IPv6Address) else found
 

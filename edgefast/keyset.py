@@ -123,8 +123,8 @@ def parse_key_set(text: bytes) -> ParsedKeys:
         except _Unusable as error:
             skipped.append(f"keys[{position}]{_name(member)}: {error}")
     if not keys:
-        told = "; ".join(skipped) or "none of its keys is for signatures"
-        raise KeySetError(f"the key set has no key that can be used: {told}")
+        told = "; ".join(skipped) or "it has no key for signatures"
+        raise KeySetError(f"the key set has no usable key: {told}")
     return ParsedKeys(KeySet(tuple(keys)), tuple(skipped))
 
 
@@ -155,9 +155,9 @@ def read(data: bytes) -> KeySet:
     try:
         written = _DECODER.decode(data)
     except msgspec.MsgspecError as error:
-        raise KeySetError(f"no key set: {error}") from None
+        raise KeySetError(f"invalid key set: {error}") from None
     if len(written) > KEYS_LIMIT:
-        raise KeySetError(f"the key set has {len(written)} keys; {KEYS_LIMIT} are the most")
+        raise KeySetError(f"the key set has {len(written)} keys (at most {KEYS_LIMIT})")
     return KeySet(tuple(map(_read_key, written)))
 
 
@@ -174,7 +174,7 @@ def _read_key(one: _Written) -> Key:
     elif isinstance(public, ed25519.Ed25519PublicKey):
         fitting = _ED25519
     if not one.algorithms or not set(one.algorithms) <= set(fitting) - {""}:
-        raise KeySetError(f"key {show_kid(one.kid)} is not for its algorithms")
+        raise KeySetError(f"key {show_kid(one.kid)} does not support its algorithms")
     assert isinstance(public, PublicKey)
     return Key(one.kid, one.algorithms, one.spki, public)
 
@@ -184,9 +184,9 @@ def _read_key(one: _Written) -> Key:
 
 def _read_members(text: bytes) -> list[Any]:
     if len(text) > SET_LIMIT:
-        raise KeySetError(f"the key set has {len(text)} bytes; {SET_LIMIT} are the most")
+        raise KeySetError(f"the key set has {len(text)} bytes (at most {SET_LIMIT})")
     if text.lstrip().startswith(b"-----BEGIN"):
-        raise KeySetError("this is PEM; a JSON Web Key Set (RFC 7517) is needed")
+        raise KeySetError("the text is PEM, not a JSON Web Key Set (RFC 7517)")
     try:
         found = parse_json(text, _DEPTH, _CONTAINERS)
     except JsonError as error:
@@ -194,13 +194,13 @@ def _read_members(text: bytes) -> list[Any]:
     members = found.get("keys") if isinstance(found, dict) else None
     if not isinstance(members, list):
         hint = (
-            "; it is a single key: put it into one"
+            "; the text is a single key: put it into such a list"
             if isinstance(found, dict) and "kty" in found
             else ""
         )
-        raise KeySetError(f'a key set is an object with a list "keys"{hint}')
+        raise KeySetError(f'a key set must be an object with a list "keys"{hint}')
     if len(members) > KEYS_LIMIT:
-        raise KeySetError(f"the key set has {len(members)} keys; {KEYS_LIMIT} are the most")
+        raise KeySetError(f"the key set has {len(members)} keys (at most {KEYS_LIMIT})")
     return members
 
 
@@ -222,13 +222,13 @@ def _parse_key(member: Any) -> Key:
     kty = member.get("kty")
     if kty == "oct":
         raise _Unusable(
-            "a shared secret (oct) is not used: whoever verifies with it could sign as well; "
-            "let the issuer sign with RSA, EC or Ed25519"
+            "a shared secret (oct) is not used because it can also sign tokens; let the issuer "
+            "sign with RSA, EC or Ed25519"
         )
     if any(name in member for name in _PRIVATE):
         raise _Unusable(
-            "this is a private key: whoever reads the set could sign with it; make a new pair, and "
-            "give its public part alone"
+            "the set contains a private key, which can sign tokens; create a new key pair and "
+            "publish only its public key"
         )
     if kty == "RSA":
         public, fitting = _parse_rsa(member)
@@ -247,7 +247,7 @@ def _algorithms(member: dict[str, Any], fitting: tuple[str, ...]) -> tuple[str, 
     if alg is None:
         return fitting
     if alg not in fitting:
-        raise _Unusable(f"its alg does not fit it; one of {', '.join(fitting)} would")
+        raise _Unusable(f"its alg does not match its type (allowed: {', '.join(fitting)})")
     return _ED25519 if alg in _ED25519 else (alg,)  # two names for one
 
 
@@ -262,7 +262,7 @@ def _parse_rsa(member: dict[str, Any]) -> tuple[PublicKey, tuple[str, ...]]:
     try:
         return rsa.RSAPublicNumbers(exponent, modulus).public_key(), _RSA
     except ValueError:
-        raise _Unusable("n and e are no RSA key") from None
+        raise _Unusable("n and e are not a valid RSA key") from None
 
 
 def _parse_ec(member: dict[str, Any]) -> tuple[PublicKey, tuple[str, ...]]:
@@ -272,12 +272,12 @@ def _parse_ec(member: dict[str, Any]) -> tuple[PublicKey, tuple[str, ...]]:
     curve, size, alg = _CURVES[name]
     x, y = _octets(member, "x"), _octets(member, "y")
     if len(x) != size or len(y) != size:
-        raise _Unusable(f"x and y of {name} have {size} octets each")
+        raise _Unusable(f"x and y of {name} must have {size} octets each")
     try:
         point = int.from_bytes(x, "big"), int.from_bytes(y, "big")
         return ec.EllipticCurvePublicNumbers(*point, curve()).public_key(), (alg,)
     except ValueError:
-        raise _Unusable(f"x and y are no point of {name}") from None
+        raise _Unusable(f"x and y are not a point of {name}") from None
 
 
 def _parse_okp(member: dict[str, Any]) -> tuple[PublicKey, tuple[str, ...]]:
@@ -289,7 +289,7 @@ def _parse_okp(member: dict[str, Any]) -> tuple[PublicKey, tuple[str, ...]]:
     try:
         return ed25519.Ed25519PublicKey.from_public_bytes(x), _ED25519
     except ValueError:
-        raise _Unusable("x of Ed25519 has 32 octets") from None
+        raise _Unusable("x of Ed25519 must have 32 octets") from None
 
 
 def _octets(member: dict[str, Any], name: str) -> bytes:

@@ -59,7 +59,10 @@ class _Chunked(Generic[_K, _V]):
 
 
 class SortedMap(_Chunked[_K, _V], Mapping[_K, _V]):
-    """See the module's text. Iterates in the order of its keys."""
+    """An immutable mapping, ordered by key, that shares entries with its next version.
+
+    Iterates in the order of its keys.
+    """
 
     __slots__ = ("_before", "_mark", "_touched")
 

@@ -47,7 +47,7 @@ def parse_json(text: bytes, depth: int, most: int) -> Any:
         try:
             orjson.loads(text)
         except orjson.JSONDecodeError:
-            raise JsonError("a string is no Unicode") from None
+            raise JsonError("a string is not valid Unicode") from None
     return found
 
 
@@ -68,7 +68,7 @@ def _is_within(text: bytes, depth: int) -> bool:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise JsonError("a name is there twice in one object")
+        raise JsonError("an object has the same name twice")
     return found
 
 

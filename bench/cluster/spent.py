@@ -24,7 +24,7 @@ def cpu_of(pid: int) -> float:
 
 
 class Meter:
-    """See the module's text."""
+    """Measures the CPU seconds of the controller, proxies and API server."""
 
     def __init__(self, site: UnderLoad) -> None:
         (controller,) = site.controllers()

@@ -95,7 +95,7 @@ def _off(policy: str) -> Object:
 
 
 def list_routes(policy: str, plain: list[Object]) -> list[Object]:
-    """The route that the policy holds for, before those that it does not hold for."""
+    """The route that the policy holds for, before those that it has no effect for."""
     kept = deepcopy(plain[0])
     kept["match"] = {"path_separated_prefix": _KEPT}
     if policy == "hash":

@@ -95,6 +95,6 @@ def _decode(namespace: str, name: str, stored: Stored | None) -> Ring:
         return decode_ring(stored.data if stored is not None else {})
     except ValueError as error:
         raise CertgenError(
-            f"Secret {namespace}/{name} is no authority of ours: {error}; "
+            f"Secret {namespace}/{name} is not a certificate authority of edgefast: {error}; "
             "delete it, or replace it with --overwrite"
         ) from None

@@ -76,7 +76,7 @@ def read_pair(certificate_pem: str, key_pem: str) -> Pair:
     if not isinstance(key, Key):
         raise ValueError("the private key is neither ECDSA nor RSA")
     if _public(key.public_key()) != _public(public):
-        raise ValueError("the private key does not fit the certificate")
+        raise ValueError("the private key does not belong to the certificate")
     return Pair(certificate, key)
 
 
@@ -123,5 +123,5 @@ def _alternatives(certificate: x509.Certificate) -> x509.SubjectAlternativeName 
 
 def _public(key: object) -> bytes:
     if not isinstance(key, ec.EllipticCurvePublicKey | rsa.RSAPublicKey):
-        raise ValueError("a public key of an unknown kind")
+        raise ValueError("the type of the public key is unknown")
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

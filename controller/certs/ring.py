@@ -100,5 +100,5 @@ def decode_ring(data: Mapping[str, str]) -> Ring:
     if since.tzinfo is None:
         raise ValueError("since has no time zone")
     if current.certificate not in trusted:
-        raise ValueError("ca.crt does not hold tls.crt")
+        raise ValueError("ca.crt does not contain tls.crt")
     return Ring(current, coming, trusted, since)

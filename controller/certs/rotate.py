@@ -46,7 +46,10 @@ class _Client(msgspec.Struct, frozen=True):
 
 
 class Rotation:
-    """See the module's text. Call `load` before anything else."""
+    """Renews the CA and the certificates of the controller and the fleets, with overlap.
+
+    Call `load` before anything else.
+    """
 
     def __init__(
         self,
@@ -106,7 +109,7 @@ class Rotation:
                 await self.step()
             except ApiError as error:
                 # Another replica may have written in between; the next look sees it.
-                log.warning("certificates were not looked after: %s", error)
+                log.warning("certificates: check failed: %s", error)
             except CertgenError as error:
                 log.error("%s", error)
 
@@ -223,7 +226,7 @@ class Rotation:
         log.info(
             "authorities: %d trusted, %s",
             len(changed.trusted),
-            "one to come" if changed.coming else "none to come",
+            "one announced" if changed.coming else "none announced",
         )
         return changed
 

@@ -72,7 +72,7 @@ def secret_manifest(
 
 
 class Secrets:
-    """See the module's text."""
+    """Reads, creates and replaces Secrets of the controller's namespace."""
 
     def __init__(self, kube: SecretApi, namespace: str) -> None:
         self.namespace = namespace

@@ -46,7 +46,10 @@ def tickets_name(name: str) -> str:
 
 
 class TicketKeeper:
-    """See the module's text; `run` is a task of the process."""
+    """Creates and rotates the Secret from which fleets derive their session ticket keys.
+
+    `run` is a task of the process.
+    """
 
     def __init__(
         self,
@@ -107,7 +110,7 @@ class TicketKeeper:
         if trouble:
             self.on_trouble(trouble)
         elif self.trouble:
-            log.info("keys of session tickets: %s is in order again", self._said)
+            log.info("keys of session tickets: %s is valid again", self._said)
         self.trouble = trouble
 
     async def _step(self) -> str:
@@ -115,10 +118,7 @@ class TicketKeeper:
         if stored is None:
             return await self._make_secret()
         if not _is_ours(stored):
-            return (
-                f"{self._said} was not made by this controller and is left alone: delete it, or label it "
-                f"app.kubernetes.io/managed-by={MANAGED_BY}"
-            )
+            return f"{self._said} was not created by this controller and is not changed; delete it, or label it app.kubernetes.io/managed-by={MANAGED_BY}"
         try:
             found = decode_tickets(stored.data)
         except ValueError as error:
@@ -145,7 +145,7 @@ class TicketKeeper:
         """Put the keys that are in use, or new ones, in the place of what cannot be read."""
         if not self._leading():
             return ""
-        log.warning("%s: %s: it is written anew", self._said, why)
+        log.warning("%s: %s; it is replaced", self._said, why)
         made = self._held or make_tickets(self._make, self._clock())
         await self._secrets.replace(stored, encode_tickets(made))
         self._take(made)

@@ -104,7 +104,7 @@ def decode_tickets(data: Mapping[str, str]) -> Tickets:
     try:
         since = datetime.fromisoformat(data["since"])
     except (KeyError, ValueError):
-        raise ValueError("since is no time") from None
+        raise ValueError("since is not a time") from None
     if since.tzinfo is None:
         raise ValueError("since has no time zone")
     return Tickets(since=since, **found)

@@ -32,7 +32,7 @@ def release_options(command: F) -> F:
             "--kubeconfig",
             metavar="FILE",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Kubeconfig. Default: $KUBECONFIG, or ~/.kube/config.",
+            help="Kubeconfig file.  [default: $KUBECONFIG or ~/.kube/config]",
         ),
         click.option(
             "-n",
@@ -46,7 +46,8 @@ def release_options(command: F) -> F:
             "release_name",
             default=DEFAULT_RELEASE,
             show_default=True,
-            help="Name of the installation; others than the default prefix their objects with it.",
+            help="Name of the installation. A name other than the default becomes the prefix of "
+            "its objects.",
         ),
     ):
         command = option(command)
@@ -62,20 +63,28 @@ def release_options(command: F) -> F:
     multiple=True,
     metavar="FILE",
     type=click.Path(exists=True, allow_dash=True, dir_okay=False, path_type=Path),
-    help="Values, as for helm; may be repeated. - is standard input.",
+    help="Values file, as for helm. Repeatable. - reads standard input.",
 )
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One value.")
 @click.option(
-    "--set-string", "texts", multiple=True, metavar="KEY=VALUE", help="One value, a text."
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Set one value. Repeatable."
 )
-@click.option("--dry-run", is_flag=True, help="Print the objects and ask no cluster.")
-@click.option("--skip-crds", is_flag=True, help="Leave the CRDs of our own kinds out.")
+@click.option(
+    "--set-string",
+    "texts",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set one value as a string. Repeatable.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Print the objects without a connection to a cluster."
+)
+@click.option("--skip-crds", is_flag=True, help="Do not install the CRDs of edgefast.")
 @click.option(
     "--timeout",
     default=120.0,
     show_default=True,
     type=click.FloatRange(1, 3600),
-    help="Seconds for the certificates, and for the controller to be ready.",
+    help="Seconds to wait for the certificates and for the controller.",
 )
 @click.pass_context
 def install(
@@ -91,7 +100,17 @@ def install(
     skip_crds: bool,
     timeout: float,
 ) -> None:
-    """Install or upgrade the controller in a cluster, without helm."""
+    """Install or upgrade the controller in a cluster, without helm.
+
+    \b
+    Examples:
+      # Install into the cluster of the kubeconfig
+      edgefast install
+      # Print the objects for review
+      edgefast install --dry-run
+      # Install with two replicas into another namespace
+      edgefast install -n gateways --set deployment.replicas=2
+    """
     release = make_release(release_name, namespace)
     made, problems = load_install(release, [_read(path) for path in files], settings, texts)
     for problem in problems:

@@ -56,8 +56,8 @@ async def find_installation(kube: Kube, name: str = "", file: Path | None = None
             raise
         if name:
             raise InstallationError(
-                f"there is no ConfigMap {wanted.config} in namespace {wanted.namespace}: is that where "
-                f"the controller is? (--controller NAMESPACE[/RELEASE], or --config FILE)"
+                f"ConfigMap {wanted.config} not found in namespace {wanted.namespace}; pass "
+                "--controller NAMESPACE[/RELEASE] or --config FILE"
             ) from None
         found = await _find_only(kube)
     meta = found["metadata"]
@@ -83,7 +83,9 @@ async def _find_only(kube: Kube) -> dict[str, object]:
         )
     )
     if names:
-        raise InstallationError(f"there are several controllers: --controller one of {names}")
+        raise InstallationError(
+            f"the cluster has several controllers; pass --controller with one of {names}"
+        )
     raise InstallationError(
         "no controller is installed in this cluster (--controller NAMESPACE[/RELEASE], or --config FILE)"
     )
@@ -110,4 +112,4 @@ def _decode(text: bytes, source: str) -> EdgeGateway:
 
 def _say(problems: tuple[Problem, ...]) -> str:
     said = "; ".join(one.line() for one in problems)
-    return f"{said} (the controller goes on with the configuration before, which is not known here)"
+    return f"{said} (the controller uses its previous configuration, which is unknown here)"

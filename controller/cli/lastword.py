@@ -85,7 +85,7 @@ def find_last_word(kind: str, found: Json, author: str, fleets: Leftovers, now: 
     message = _GONE
     fields: dict[str, Any] = {}
     if kind == "Gateway":
-        rest = "goes on with its last table" if serving else "nothing serves it here"
+        rest = "serves its last table" if serving else "this controller does not serve it"
         message += f"; fleet {', '.join(serving)} {rest}" if serving else f"; {rest}"
         fields["addresses"] = present.get("addresses") or [] if serving else []
     wanted = say_unknown(message, found["metadata"].get("generation", 0), _TYPES[kind], **fields)

@@ -33,7 +33,7 @@ def open_cluster(where: Where) -> LiveCluster:
 
 
 class LiveCluster:
-    """See the module's text."""
+    """Reads a cluster for `edgefast explain --live`, `diff --live` and `status`."""
 
     def __init__(self, where: Where) -> None:
         self._where = where

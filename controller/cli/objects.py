@@ -135,10 +135,12 @@ class Reader:
     def unread(self) -> tuple[str, ...]:
         """Secrets, ConfigMaps and ClusterTrustBundles that the credential may not read, and why."""
         return tuple(
-            f"{kind} {f'{namespace}/' if namespace else ''}{name} cannot be read ({why}): it is taken for sound"
+            f"{kind} {f'{namespace}/' if namespace else ''}{name} cannot be read ({why}); it is "
+            "assumed to be valid"
             for (kind, namespace, name), why in sorted(self._unread.items())
         ) + tuple(
-            f"Pods of namespace {namespace} with {labels} cannot be read ({error.reason}): there seem to be none"
+            f"Pods of namespace {namespace} with {labels} cannot be read ({error.reason}); the "
+            "result assumes that no such Pods exist"
             for (namespace, labels), error in sorted(self._unfollowed.items())
         )
 

@@ -76,7 +76,7 @@ async def roll_out(
             await _until(kube, crd, _is_established, seconds)
         say(f"applied: {len(crds)} CRDs")
         await _run_hooks(kube, hooks, seconds)
-        say("certificates are there")
+        say("certificates exist")
         await _apply(kube, rest)
         gone = await remove(kube, install.release, {_key(one) for one in rest})
         say(f"applied: {len(rest)} objects" + (f", removed: {gone}" if gone else ""))
@@ -123,7 +123,7 @@ async def _apply(kube: Kube, manifests: Iterable[Manifest]) -> None:
             await kube.apply(one, MANAGER, force=True)
         except ApiError as error:
             missing = error.not_found and one["apiVersion"] == OPERATOR
-            why = "the Prometheus operator is not in this cluster" if missing else error
+            why = "the Prometheus operator is not installed in this cluster" if missing else error
             raise Refused(f"{one['kind']} {one['metadata']['name']}: {why}") from error
 
 
@@ -147,7 +147,7 @@ async def _run_hooks(kube: Kube, hooks: Sequence[Manifest], seconds: float) -> N
 async def _remove(kube: Kube, manifest: Manifest, seconds: float) -> None:
     path = _api(manifest).path_of(manifest)
     if await kube.delete(path):
-        await _wait(lambda: _is_gone(kube, path), seconds, f"{path} does not go away")
+        await _wait(lambda: _is_gone(kube, path), seconds, f"{path} was not deleted")
 
 
 async def _is_gone(kube: Kube, path: str) -> bool | None:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Session:
-    """See the module's text."""
+    """One connection to a cluster, in its own event loop, for a command."""
 
     def __init__(self, where: Where) -> None:
         self._where = where

@@ -21,7 +21,9 @@ _NAMED = 5  # fleets that serve on, by name
 
 @click.command()
 @release_options
-@click.option("--purge", is_flag=True, help="The certificate authority and the certificate too.")
+@click.option(
+    "--purge", is_flag=True, help="Delete the certificate authority and the certificate, too."
+)
 @click.pass_context
 def uninstall(
     ctx: click.Context,
@@ -31,7 +33,17 @@ def uninstall(
     context: str | None,
     purge: bool,
 ) -> None:
-    """Remove the controller from a cluster; Gateways and CRDs stay."""
+    """Remove the controller from a cluster; Gateways and CRDs stay.
+
+    \b
+    Examples:
+      # Remove the controller
+      edgefast uninstall
+      # Remove its certificates, too
+      edgefast uninstall --purge
+      # Remove an installation with another name
+      edgefast uninstall --release blue
+    """
     try:
         from controller.cli.rollout import Refused
     except ModuleNotFoundError as error:
@@ -46,8 +58,9 @@ def uninstall(
     if serving:
         named = ", ".join(serving[:_NAMED]) + (" ..." if len(serving) > _NAMED else "")
         click.echo(
-            f"{len(serving)} fleets serve on with their last table, and nobody will remove them: {named} "
-            "(delete Gateways before their controller, or these by label app.kubernetes.io/managed-by=edge-gateway)"
+            f"{len(serving)} fleets still serve their last table, and no controller removes "
+            f"them: {named} (delete Gateways before their controller, or delete the fleets by "
+            "label app.kubernetes.io/managed-by=edge-gateway)"
         )
 
 

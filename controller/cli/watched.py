@@ -42,7 +42,7 @@ Json = dict[str, Any]
 
 
 class ClusterSource:
-    """See the module's text."""
+    """Collects what `edgefast status` shows of a cluster."""
 
     def __init__(
         self, session: Session, namespace: str | None, everywhere: bool, admin: str
@@ -97,7 +97,7 @@ class ClusterSource:
         known = [one for one in fleets if one["fleet"] not in self._hidden]
         place = "" if where is None else f", namespace {where}"
         if where is not None and not gateways:
-            notes.append("no Gateway here; -A shows those of all namespaces")
+            notes.append("no Gateway in this namespace; -A shows all namespaces")
         screen = Screen(
             source=f"cluster {self._session.server}{place}",
             classes=seen.classes,
@@ -137,7 +137,7 @@ class ClusterSource:
         try:
             found = await list_pods(kube)
         except ApiError as error:
-            notes.append(f"proxies and traffic are not known: pods cannot be listed: {error}")
+            notes.append(f"proxies and traffic are unknown because pods cannot be listed: {error}")
             return (), {}
         names = {f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in gateways}
         classes = {one["spec"]["gatewayClassName"] for one in gateways}
@@ -147,7 +147,9 @@ class ClusterSource:
         if silent := [one.key for one in pods if isinstance(pages[one.key], str)]:
             more = f" and {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
             why = pages[silent[0]]
-            notes.append(f"traffic is without {', '.join(silent[:_NAMED])}{more}: {why}")
+            notes.append(
+                f"traffic figures do not include {', '.join(silent[:_NAMED])}{more}: {why}"
+            )
         return pods, pages
 
 
@@ -219,7 +221,7 @@ def make_trouble_rows(
 def _trouble_rows(fleet: str, nodes: Sequence[Sequence[Json]]) -> Iterator[ProblemRow]:
     found = Counter(msgspec.convert(one, ProblemRow) for troubles in nodes for one in troubles)
     for row, proxies in found.items():
-        said = f"{row.message} (say {proxies} of {len(nodes)} proxies of {fleet})"
+        said = f"{row.message} (reported by {proxies} of {len(nodes)} proxies of {fleet})"
         yield msgspec.structs.replace(row, message=said)
 
 

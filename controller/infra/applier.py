@@ -73,7 +73,10 @@ class _Deposed(Exception):
 
 
 class Applier:
-    """See the module's text; `run` it as a task, beside `holdings.run()`."""
+    """Applies the manifests of fleets, and deletes objects that are no longer wanted.
+
+    `run` it as a task, beside `holdings.run()`.
+    """
 
     def __init__(
         self,
@@ -252,9 +255,9 @@ class Applier:
             self._dirty.add(fleet)
         if said != before:
             if said:
-                log.warning("fleet %s cannot be made as wanted (tried again): %s", fleet, said)
+                log.warning("fleet %s cannot be applied; retrying: %s", fleet, said)
             else:
-                log.info("fleet %s is as wanted again", fleet)
+                log.info("fleet %s is applied again", fleet)
             self._on_problem(fleet, said)
 
     # --- one object -----------------------------------------------------------------------------
@@ -280,7 +283,7 @@ class Applier:
         again = before is not None and before.manifest == manifest and now - before.at < _CALM
         repairs = before.repairs + 1 if before is not None and again else 0
         if repairs == _REPAIRS:
-            log.warning("%s is changed again and again by somebody else; it is put right", ref)
+            log.warning("%s is repeatedly changed by another client; edgefast restores it", ref)
         seen = _version(held) if held is not None else ""
         self._done[ref] = _Applied(
             manifest, project(live, manifest), live["metadata"]["uid"], now, seen, repairs
@@ -325,7 +328,7 @@ class Applier:
         live = await self._kube.read_metadata(_path_of(ref))
         said = "" if live is None else explain_foreign(live, self._identity)
         if said:
-            raise ApiError(409, "Foreign", f"{said}; delete it to have the fleet made")
+            raise ApiError(409, "Foreign", f"{said}; delete it so that the fleet can be created")
 
     # --- what is wanted no more -----------------------------------------------------------------
 

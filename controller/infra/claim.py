@@ -36,12 +36,13 @@ class Claim(msgspec.Struct, frozen=True):
         return (
             ""
             if self.table
-            else " (pods that are made now get none: this controller was started since)"
+            else " (new pods get no table because this controller restarted after the table was "
+            "made)"
         )
 
     def tell(self, fleet: str) -> str:
         """Return what there is to say of a fleet that stays."""
-        return f"fleet {fleet} goes on with its last table{self.pods}, for nobody answers for it: {self.why}"
+        return f"fleet {fleet} serves its last table{self.pods} because no controller handles it: {self.why}"
 
 
 class Unwanted(msgspec.Struct, frozen=True):
@@ -74,7 +75,7 @@ def find_claim(
 ) -> Claim | None:
     """Return what speaks for a fleet; None: nothing, it may go."""
     if fleet.owner == NOBODY:
-        return Claim("its labels do not say whose it is")
+        return Claim("its labels do not name its owner")
     if lost := sorted({"Gateway", "GatewayClass"} & set(sight.unserved)):
         return Claim(f"the API server serves no {' and no '.join(lost)}")
     if fleet.owner.gateway:
@@ -87,10 +88,10 @@ def explain_gateway(key: Key, gateway: Gateway, snapshot: Snapshot, settings: Se
     name = gateway.spec.gateway_class_name
     gateway_class = snapshot.gateway_classes.get(("", name))
     if gateway_class is None:
-        return f"there is no GatewayClass {name}"
+        return f"GatewayClass {name} not found"
     other = gateway_class.spec.controller_name
     if other != settings.controller_name:
-        return f"GatewayClass {name} is of controller {other}, and this one is {settings.controller_name}"
+        return f"GatewayClass {name} belongs to controller {other}, and this controller is {settings.controller_name}"
     if not _is_watched(key[0], snapshot, settings):
         return f"namespace {key[0]} is not watched"
     return ""
@@ -105,7 +106,9 @@ def _of_gateway(
         if ("Gateway", owner.namespace, owner.gateway) in sight.unread:
             return Claim(f"Gateway {owner.namespace}/{owner.gateway} cannot be read")
         if _is_out_of_sight(owner.namespace, snapshot, settings):
-            return Claim(f"namespace {owner.namespace} is not watched, and its Gateway not seen")
+            return Claim(
+                f"namespace {owner.namespace} is not watched, and its Gateway cannot be read"
+            )
         return None
     gateway = snapshot.gateways[key]
     name = gateway.spec.gateway_class_name
@@ -134,7 +137,7 @@ def _of_class(
         kind == "Gateway" and namespace == (owner.namespace or namespace)
         for kind, namespace, _ in sight.unread
     ):
-        return Claim("a Gateway cannot be read that may be served by it")
+        return Claim("a Gateway that it possibly serves cannot be read")
     foreign = _is_foreign(name, snapshot, settings)
     served = [key for key in sight.served(fleet.key) if key in snapshot.gateways]
     found = tuple(dict.fromkeys((*_gateways_of(owner.namespace, name, snapshot), *served)))
@@ -150,7 +153,9 @@ def _of_class(
         why = explain_gateway(held[0], snapshot.gateways[held[0]], snapshot, settings)
         return Claim(why, held)
     if foreign and not found and settings.watch_namespaces:
-        return Claim(f"GatewayClass {name} is of another controller, and its Gateways not seen")
+        return Claim(
+            f"GatewayClass {name} belongs to another controller, and its Gateways cannot be read"
+        )
     return None
 
 

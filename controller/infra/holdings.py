@@ -37,7 +37,10 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Holdings:
-    """See the module's text; `namespaces` None is all of them."""
+    """Watches the objects of all fleets, and nodes while a fleet needs them.
+
+    `namespaces` None is all of them.
+    """
 
     def __init__(
         self,

@@ -31,7 +31,10 @@ WELL = Plight()
 
 
 class Observer:
-    """See the module's text; it has no task of its own."""
+    """Computes the state of each fleet from its Service, workload and EndpointSlices.
+
+    It has no task of its own.
+    """
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ def explain_foreign(live: Mapping[str, Any], identity: str) -> str:
     if other != identity:
         return f"it belongs to the controller {other}"
     if not _was_applied(live):
-        return "it exists and was not made by this controller"
+        return "it exists and was not created by this controller"
     return ""
 
 

@@ -76,9 +76,7 @@ def find_kept(
             nodes = partial(serving, heir, outcome.shards[infra.name].version)
             if lack := find_lack(infra, state_of(heir), nodes, before):
                 kept.add(fleet)
-                said = (
-                    f"fleet {fleet} goes on with its last table until this one takes over: {lack}"
-                )
+                said = f"fleet {fleet} serves its last table until this one takes over: {lack}"
                 waiting.setdefault(heir, []).append(said)
         if owner in heirs and not heirs[owner]:
             kept.add(fleet)  # its Gateways are refused for now
@@ -129,13 +127,8 @@ def _plain(address: str) -> str:
 
 def _say_let_go(fleet: str, address: str, stays: bool) -> str:
     if stays:
-        return (
-            f"address {address} can be at one Service alone, and fleet {fleet} has it until it goes"
-        )
-    return (
-        f"fleet {fleet} went before this one took over, for address {address} "
-        "can be at one Service alone"
-    )
+        return f"only one Service can have address {address}, and fleet {fleet} has it until it is removed"
+    return f"fleet {fleet} was removed before this one took over because only one Service can have address {address}"
 
 
 def _name_ports(ports: Iterable[tuple[ir.Transport, int]]) -> str:
@@ -157,9 +150,9 @@ def find_lack(
     if infra.replicas == 0:
         return ""
     if heir is None:
-        return "nothing of it is there"
+        return "its objects do not exist"
     if heir.failure:
-        return "it could not be made as wanted"
+        return "it could not be applied"
     if lacking := {(one.protocol, one.port) for one in infra.ports} - set(heir.ports):
         return f"its Service lacks port {_name_ports(lacking)}"
     # Some pods may never be, as those of a DaemonSet on nodes that are dead: as many as before are enough.
@@ -169,5 +162,5 @@ def find_lack(
     if before.addresses and not heir.addresses:
         return "it has no address"
     if behind := sorted(set(heir.ready) - serving()):
-        return f"its table is not served by {name_some(behind)}"
+        return f"{name_some(behind)} do not serve its table"
     return ""

@@ -38,7 +38,7 @@ def find_trouble(live: Mapping[str, Any]) -> str:
     status = live.get("status") or {}
     name = f"{live['kind']} {live['metadata']['name']}"
     if live["kind"] == "DaemonSet" and wanted_pods(live) == 0:
-        return f"{name}: no node is fit for its pods (nodeSelector, affinity, taints)"
+        return f"{name}: no node can run its pods (nodeSelector, affinity, taints)"
     found = {one["type"]: one for one in status.get("conditions") or ()}
     said = [
         f"{found[type_].get('reason', type_)}: {found[type_].get('message', '')}"

@@ -52,7 +52,7 @@ async def open_access(kubeconfig: Path | None = None, context: str | None = None
         return InCluster()
     file = str(kubeconfig or os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
     if not await asyncio.to_thread(_is_there, file):
-        raise AccessError(f"there is no kubeconfig {file}")
+        raise AccessError(f"kubeconfig {file} not found")
     return await Kubeconfig.load(file, context)
 
 
@@ -84,7 +84,10 @@ class InCluster:
             environ.get("KUBERNETES_SERVICE_PORT"),
         )
         if not host or not port:
-            raise AccessError("KUBERNETES_SERVICE_HOST and _PORT are not set: not in a pod?")
+            raise AccessError(
+                "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set (they are set "
+                "in a pod)"
+            )
         self.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
         self._token_file = account / "token"
         self._token = ""

@@ -60,7 +60,10 @@ class _Group:
 
 
 class Cache:
-    """See the module's text; `run` it as a task. Callbacks must be quick and must not raise."""
+    """The cluster's objects as Snapshots.
+
+    `run` it as a task. Callbacks must be quick and must not raise.
+    """
 
     def __init__(
         self,
@@ -260,9 +263,7 @@ class Cache:
             except ApiError as error:
                 if str(error) != self._discovery_problem:
                     self._discovery_problem = str(error)
-                    log.warning(
-                        "the kinds of the API server cannot be read: %s (tried again)", error
-                    )
+                    log.warning("the kinds of the API server cannot be read: %s; retrying", error)
                 await asyncio.sleep(backoff.next())
                 continue
             self._discovery_problem = ""

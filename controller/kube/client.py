@@ -219,7 +219,7 @@ class Kube:
                 if chunk and end < 0:
                     rest += chunk
                     if len(rest) > _MAX_EVENT:
-                        raise ApiError(0, UNREACHABLE, "an event without end")
+                        raise ApiError(0, UNREACHABLE, "a watch event is not terminated")
                     continue
                 yield (rest + chunk[:end]).split(b"\n") if chunk else ()
                 rest = chunk[end + 1 :]
@@ -384,4 +384,4 @@ def _decode_page(data: bytes) -> Page:
 
 
 def _not_an_api(error: Exception) -> ApiError:
-    return ApiError(0, UNREACHABLE, f"the answer is not what an API server says: {error}")
+    return ApiError(0, UNREACHABLE, f"the answer is not a valid Kubernetes object: {error}")

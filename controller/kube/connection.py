@@ -93,7 +93,7 @@ class Connection:
                         async with asyncio.timeout(silence):
                             chunk = await answer.read()
                     except TimeoutError:
-                        said = f"nothing came for {silence:g} s"
+                        said = f"no data for {silence:g} s"
                         raise ApiError(0, SILENT, said) from None
                     if not chunk:
                         return

@@ -55,7 +55,10 @@ class _Wanted:
 
 
 class Fetch:
-    """See the module's text; single-threaded. `run` it as a task."""
+    """Reads only the Secrets, ConfigMaps and ClusterTrustBundles that are referenced.
+
+    Single-threaded. `run` it as a task.
+    """
 
     def __init__(
         self,
@@ -203,10 +206,10 @@ class Fetch:
             wanted.answered = True
             self._close(reference)
             return
-        said = str(error) if isinstance(error, ApiError) else "its JSON is not sound"
+        said = str(error) if isinstance(error, ApiError) else "its JSON is not valid"
         if self.problems.get(reference) != said:
             self.problems[reference] = said
-            log.warning("%s %s/%s: cannot be read: %s (tried again)", *reference, said)
+            log.warning("%s %s/%s: cannot be read: %s; retrying", *reference, said)
         wanted.tries += 1
         # No answer at all is no fact about this object; a refusal is one. Between two tries credentials are replaced.
         silent = isinstance(error, ApiError) and error.status in (0, 429)

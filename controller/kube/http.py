@@ -33,7 +33,7 @@ _NO_TARGET = re.compile(r"[^\x21-\x7e]")
 
 
 class Http:
-    """See the module's text; call `close` at the end."""
+    """A pool of HTTP connections to one API server; call `close` at the end."""
 
     def __init__(self, access: Access, headers: Mapping[str, str]) -> None:
         """`headers`: of every request."""
@@ -78,7 +78,7 @@ class Http:
         if body is not None or method in ("POST", "PUT", "PATCH"):
             lines["Content-Length"] = str(len(body or b""))
         if _NO_TARGET.search(target) or any(map(_BREAKS.search, lines.values())):
-            raise Broken("a path or header with characters that none may have")
+            raise Broken("a path or header has invalid characters")
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         return f"{method} {target} HTTP/1.1\r\n{head}\r\n".encode("latin-1", "replace") + (
             body or b""
@@ -183,7 +183,7 @@ async def _tunnel(made: socket.socket, target: str, proxy: SplitResult) -> socke
         while not said.endswith(b"\r\n\r\n"):
             more = await loop.sock_recv(made, 1)
             if not more or len(said) > 8192:
-                raise OSError("the proxy gave no answer that can be read")
+                raise OSError("the answer of the proxy cannot be read")
             said += more
         status = said.split(b" ", 2)[1:2]
         if not said.startswith(b"HTTP/1.") or status != [b"200"]:

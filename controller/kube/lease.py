@@ -54,7 +54,10 @@ class LeaseTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lease:
-    """See the module's text; `run` it as a task. `identity` is unique per process: "<pod>_<ip>"."""
+    """Leader election between replicas with a Lease.
+
+    `run` it as a task. `identity` is unique per process: "<pod>_<ip>".
+    """
 
     def __init__(
         self,
@@ -120,7 +123,7 @@ class Lease:
         except ApiError as error:
             # A conflict is the other replica's success; all else is worth a line.
             if not error.conflict and not error.exists:
-                log.warning("Lease %s/%s: %s (tried again)", self._namespace, self._name, error)
+                log.warning("Lease %s/%s: %s; retrying", self._namespace, self._name, error)
         self._tell()
 
     async def _wait(self) -> None:
@@ -233,7 +236,7 @@ class Lease:
         except ApiError as error:
             # With an installation go its Roles, its Lease and its pods, in any order: nobody waits for the Lease then.
             level = logging.INFO if error.forbidden or error.not_found else logging.WARNING
-            log.log(level, "Lease %s/%s: not given back: %s", self._namespace, self._name, error)
+            log.log(level, "Lease %s/%s: not released: %s", self._namespace, self._name, error)
 
     async def _put_back(self, lease: dict[str, Any], deadline: float) -> None:
         now = _micro_time()

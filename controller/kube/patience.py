@@ -22,7 +22,7 @@ _MOST = 3
 
 
 class Patience:
-    """See the module's text; single-threaded. `end` it."""
+    """Decides how long the pipeline waits for unanswered requests; single-threaded. `end` it."""
 
     def __init__(self, seconds: float, on_end: Callable[[], None]) -> None:
         """`on_end` is called when there is a reason to look again."""

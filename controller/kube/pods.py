@@ -92,7 +92,7 @@ class _Followed:
 
 
 class Pods:
-    """See the module's text; single-threaded. `run` it as a task."""
+    """Watches the Pods that XBackends select; single-threaded. `run` it as a task."""
 
     def __init__(self, kube: Kube, on_change: Callable[[], None], pace: Pace) -> None:
         self._kube = kube

@@ -73,7 +73,10 @@ class _Event(msgspec.Struct):
 
 
 class Reflector:
-    """See the module's text; `run` it as a task. Callbacks run inside it and must not block."""
+    """Lists and watches one collection of the API server.
+
+    `run` it as a task. Callbacks run inside it and must not block.
+    """
 
     def __init__(
         self,
@@ -202,7 +205,7 @@ class Reflector:
             event = decode_json(line, _Event)
         except msgspec.MsgspecError as error:
             self._position = ""  # whatever it was, it is in the list
-            raise ApiError(0, "Malformed", f"an event that is none: {error}") from None
+            raise ApiError(0, "Malformed", f"an invalid watch event: {error}") from None
         match event.type:
             case "ADDED" | "MODIFIED":
                 self._put(event.object)
@@ -228,7 +231,7 @@ class Reflector:
             return decode_json(raw, _Head).metadata
         except msgspec.MsgspecError as error:
             self.restarts["malformed"] += 1
-            log.warning("%s: an object without sound metadata: %s", self.target, error)
+            log.warning("%s: an object with invalid metadata: %s", self.target, error)
             return None
 
     def _put(self, raw: msgspec.Raw) -> Key | None:
@@ -270,7 +273,7 @@ class Reflector:
         said = str(error)
         if said != self.problem:
             self.problem = said
-            log.warning("%s: %s (tried again)", self.target, said)
+            log.warning("%s: %s; retrying", self.target, said)
         return cause
 
     def _settle(self) -> None:
@@ -281,7 +284,7 @@ class Reflector:
     def _recover(self, *, followed: bool) -> None:
         self._on_read(followed)
         if self.problem:
-            log.info("%s: followed again", self.target)
+            log.info("%s: watched again", self.target)
             self.problem = ""
 
 

@@ -134,7 +134,7 @@ class Retention:
             if failed != self.problem:
                 self.problem = failed
                 if failed:
-                    log.warning("deleted objects stay in force: %s (tried again)", failed)
+                    log.warning("deleted objects stay in force: %s; retrying", failed)
             if failed:
                 self._wake.set()
                 await asyncio.sleep(backoff.next())

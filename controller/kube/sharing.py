@@ -32,7 +32,7 @@ _EMPTY: dict[Any, Any] = {}
 
 
 class Sharing:
-    """See the module's text."""
+    """Replaces equal parts of objects with one shared part, to save memory."""
 
     def __init__(self) -> None:
         self._parts: dict[Any, Any] = {}

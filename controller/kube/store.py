@@ -87,7 +87,7 @@ class _WithStatus(msgspec.Struct):
 
 
 class Store:
-    """See the module's text; single-threaded."""
+    """Collects objects from the watches until the next Snapshot; single-threaded."""
 
     def __init__(
         self,
@@ -274,7 +274,7 @@ class Store:
                 return keep_api_object(present, raw, _ref(*name), error)
             return close_api_object(raw, _ref(*name), error)
         except Exception:  # as in `put`
-            log.exception("%s %s/%s: its place cannot be told", *name)
+            log.exception("%s %s/%s: its hostnames and targets cannot be read", *name)
             return None
 
     def _forgive(self, name: Name) -> None:

@@ -53,7 +53,7 @@ class Answer:
 
 
 class Wire(asyncio.Protocol):
-    """See the module's text."""
+    """One HTTP/1.1 connection to an API server."""
 
     def __init__(self, on_idle: Callable[[Wire], None], on_lost: Callable[[Wire], None]) -> None:
         """`on_idle`: it may be used again; `on_lost`: it never can."""
@@ -96,7 +96,9 @@ class Wire(asyncio.Protocol):
             await self._writable.wait()
             while not self._head:
                 if self.lost:
-                    raise Broken(self._why or "the server ended it", untouched=not self._came)
+                    raise Broken(
+                        self._why or "the server closed the connection", untouched=not self._came
+                    )
                 await self._wait()
         except BaseException:
             self.cut()
@@ -109,7 +111,9 @@ class Wire(asyncio.Protocol):
             if self._whole:
                 return b""
             if self.lost:
-                raise Broken(self._why or "the server ended it in the middle of an answer")
+                raise Broken(
+                    self._why or "the server closed the connection before the end of an answer"
+                )
             await self._wait()
         data = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
@@ -137,7 +141,7 @@ class Wire(asyncio.Protocol):
         """End the connection at once."""
         if self._transport is not None:
             self._transport.abort()
-        self._end("it was cut off")
+        self._end("it is incomplete")
 
     async def _wait(self) -> None:
         self._waiter = self._loop.create_future()
@@ -176,7 +180,7 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self._asked:
-            self._why = "the server spoke without being asked"
+            self._why = "the server sent data without a request"
             self.cut()
             return
         if not self._head:
@@ -186,7 +190,7 @@ class Wire(asyncio.Protocol):
             if not self._head and self._came > _HEAD:
                 raise Broken(f"a head of more than {_HEAD} bytes")
         except (httptools.HttpParserError, httptools.HttpParserUpgrade, Broken) as error:
-            self._why = f"the answer is no HTTP: {error.__context__ or error}"
+            self._why = f"the answer is not HTTP: {error.__context__ or error}"
             self._head = self._whole = False  # nor is what came before it to be believed
             self._pieces.clear()
             self.cut()

@@ -83,7 +83,7 @@ def _read(text: bytes) -> tuple[Manifest, DocumentMarks]:
         raise SyntaxProblem("a second document (a file has the values once)", 0)
     value = documents[0].value if documents else None
     if value is not None and not isinstance(value, dict):
-        raise SyntaxProblem("the values are no object", 0)
+        raise SyntaxProblem("the values must be an object", 0)
     return value or {}, DocumentMarks(PieceLines(text, "yaml"), 0, (), 0)
 
 
@@ -108,7 +108,7 @@ def _missing(defaults: Manifest, merged: Any, path: Path) -> Iterable[Violation]
     for key, value in defaults.items():
         here = (*path, key)
         if not isinstance(merged, dict) or key not in merged:
-            yield Violation(here, "Required", "null takes its default away")
+            yield Violation(here, "Required", "null removes its default")
         elif isinstance(value, dict):
             yield from _missing(value, merged[key], here)
 

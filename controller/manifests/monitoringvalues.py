@@ -33,10 +33,10 @@ _Labels = dict[_LabelName, LabelValue]
 
 
 class DashboardsValues(Element, frozen=True, kw_only=True):
-    """A ConfigMap for each dashboard of Grafana, as the sidecar of its chart looks for them."""
+    """A ConfigMap for each Grafana dashboard, for the sidecar of the Grafana chart."""
 
     enabled: Annotated[
-        bool, Meta(description="Makes a ConfigMap for each dashboard of Grafana.")
+        bool, Meta(description="Creates a ConfigMap for each Grafana dashboard.")
     ] = False
     label: Annotated[_LabelName, Meta(description="Label that the sidecar looks for.")] = (
         "grafana_dashboard"
@@ -44,7 +44,7 @@ class DashboardsValues(Element, frozen=True, kw_only=True):
     label_value: Annotated[LabelValue, Meta(description="Its value.")] = "1"
     annotations: Annotated[
         dict[str, AnnotationValue],
-        Meta(description="Annotations added to them, such as grafana_folder."),
+        Meta(description="Annotations added to the ConfigMaps, such as grafana_folder."),
     ] = {}
 
 
@@ -52,10 +52,10 @@ class RulesValues(Element, frozen=True, kw_only=True):
     """The PrometheusRule with all alerts."""
 
     enabled: Annotated[
-        bool, Meta(description="Makes a PrometheusRule; needs the Prometheus operator.")
+        bool, Meta(description="Creates a PrometheusRule; needs the Prometheus operator.")
     ] = False
     labels: Annotated[
-        _Labels, Meta(description="Labels added to it: what the operator's ruleSelector asks for.")
+        _Labels, Meta(description="Labels added to the rule, for the operator's ruleSelector.")
     ] = {}
 
 
@@ -63,13 +63,13 @@ class MonitorValues(Element, frozen=True, kw_only=True):
     """A ServiceMonitor or a PodMonitor."""
 
     enabled: Annotated[
-        bool, Meta(description="Makes the monitor; needs the Prometheus operator.")
+        bool, Meta(description="Creates the monitor; needs the Prometheus operator.")
     ] = False
     labels: Annotated[
-        _Labels, Meta(description="Labels added to it: what the operator's selector asks for.")
+        _Labels, Meta(description="Labels added to the monitor, for the operator's selector.")
     ] = {}
     interval: Annotated[
-        _Interval, Meta(description="Time between two readings. Empty: that of Prometheus.")
+        _Interval, Meta(description="Time between two scrapes. Empty: the default of Prometheus.")
     ] = ""
 
 

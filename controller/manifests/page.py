@@ -32,8 +32,8 @@ How to install it: [kubernetes.md](kubernetes.md). The same values go to `helm i
 _ROLES = """
 ## Permissions
 
-What the ServiceAccount of the controller may do, by deployment mode; `edgefast install --dry-run` shows the roles for a set of
-values. The last group belongs to the Job that makes the first certificates.
+Permissions of the controller's ServiceAccount, by deployment mode; `edgefast install --dry-run` shows the roles for a set of
+values. The last group belongs to the Job that creates the first certificates.
 """
 
 

@@ -12,36 +12,36 @@ from controller.manifests.objects import Manifest
 
 _CONDITION: Final[Manifest] = {
     "type": "object",
-    "description": "One word of a controller about the policy at this ancestor.",
+    "description": "One condition of the policy at this ancestor.",
     "properties": {
         "type": {
             "type": "string",
             "maxLength": 316,
-            "description": "What is said, such as Accepted.",
+            "description": "Type of the condition, such as Accepted.",
         },
         "status": {
             "type": "string",
             "enum": ["True", "False", "Unknown"],
-            "description": "Whether it is so.",
+            "description": "Status of the condition.",
         },
         "observedGeneration": {
             "type": "integer",
             "format": "int64",
             "minimum": 0,
-            "description": "The generation of the policy that this is said of.",
+            "description": "The generation of the policy that the condition is based on.",
         },
         "lastTransitionTime": {
             "type": "string",
             "format": "date-time",
-            "description": "Since when the status is what it is.",
+            "description": "Time of the last change of the status.",
         },
         "reason": {
             "type": "string",
             "minLength": 1,
             "maxLength": 1024,
-            "description": "Why, in a word.",
+            "description": "Reason for the status, one word.",
         },
-        "message": {"type": "string", "maxLength": 32768, "description": "Why, for people."},
+        "message": {"type": "string", "maxLength": 32768, "description": "Details of the reason."},
     },
     "required": ["type", "status", "lastTransitionTime", "reason", "message"],
 }
@@ -53,19 +53,19 @@ def _text(description: str, most: int = 253) -> dict[str, Any]:
 
 _ANCESTOR_REF: Final[Manifest] = {
     "type": "object",
-    "description": "The object that the policy holds for: a Gateway.",
+    "description": "The object that the policy applies to: a Gateway.",
     "properties": {
         "group": _text("Its API group.") | {"default": "gateway.networking.k8s.io"},
         "kind": _text("Its kind.", 63) | {"default": "Gateway"},
         "namespace": _text("Its namespace.", 63),
         "name": _text("Its name."),
-        "sectionName": _text("A part of it."),
+        "sectionName": _text("Part of the object."),
         "port": {
             "type": "integer",
             "format": "int32",
             "minimum": 1,
             "maximum": 65535,
-            "description": "A port of it.",
+            "description": "Port of the object.",
         },
     },
     "required": ["name"],
@@ -73,26 +73,26 @@ _ANCESTOR_REF: Final[Manifest] = {
 
 POLICY_STATUS: Final[Manifest] = {
     "type": "object",
-    "description": "What controllers say of the policy, by the object that it holds for.",
+    "description": "Status of the policy, one entry for each object that it applies to.",
     "properties": {
         "ancestors": {
             "type": "array",
             "maxItems": 16,
             "x-kubernetes-list-type": "atomic",
-            "description": "At most 16; a policy holds for further ones all the same.",
+            "description": "At most 16 entries. The policy also applies to further objects.",
             "items": {
                 "type": "object",
-                "description": "What one controller says of the policy for one object.",
+                "description": "Status of the policy by one controller for one object.",
                 "properties": {
                     "ancestorRef": _ANCESTOR_REF,
-                    "controllerName": _text("The controller that says it."),
+                    "controllerName": _text("The controller that wrote the entry."),
                     "conditions": {
                         "type": "array",
                         "minItems": 1,
                         "maxItems": 8,
                         "x-kubernetes-list-type": "map",
                         "x-kubernetes-list-map-keys": ["type"],
-                        "description": "What it says.",
+                        "description": "Conditions of the entry.",
                         "items": _CONDITION,
                     },
                 },

@@ -61,7 +61,7 @@ CLUSTER: Final = Group(
             (_GATEWAY,),
             ("gatewayclasses",),
             _READ,
-            "GatewayClasses have no namespace; get reads one again when its status was changed meanwhile.",
+            "GatewayClasses have no namespace; get reads one again after a status conflict.",
         ),
         Grant((_GATEWAY,), ("gatewayclasses/status",), ("patch",), "Their conditions."),
         Grant(
@@ -74,7 +74,7 @@ CLUSTER: Final = Group(
             ("",),
             ("nodes",),
             _FOLLOW,
-            "Addresses of fleets whose Service has type NodePort; watched only while there is one.",
+            "Addresses of fleets with a Service of type NodePort; watched only if one exists.",
         ),
         Grant(
             ("apiextensions.k8s.io",),
@@ -89,14 +89,15 @@ CLUSTER: Final = Group(
             ("certificates.k8s.io",),
             ("clustertrustbundles",),
             _READ,
-            "Authorities that are the same for all of the cluster. Only metadata is listed and watched; get is called "
-            "for those that an object refers to.",
+            "CA certificates of the cluster. Only metadata is listed and watched; get is "
+            "called only for referenced ones.",
         ),
         Grant(
             ("events.k8s.io",),
             ("events",),
             ("create",),
-            "Events beside the objects they are about; those about GatewayClasses stand in default.",
+            "Events in the namespace of their object; Events of GatewayClasses are in "
+            "namespace default.",
         ),
     ),
 )
@@ -109,9 +110,9 @@ WATCH: Final = Group(
             (_GATEWAY,),
             ("gateways", *_ROUTES, "listenersets", "backendtlspolicies"),
             _READ,
-            "What is translated; get reads one again when its status was changed meanwhile.",
+            "Objects that are translated; get reads one again after a status conflict.",
         ),
-        Grant((_GATEWAY,), ("referencegrants",), _FOLLOW, "Which references may cross namespaces."),
+        Grant((_GATEWAY,), ("referencegrants",), _FOLLOW, "References between namespaces."),
         Grant(
             (_GATEWAY,),
             (
@@ -127,13 +128,13 @@ WATCH: Final = Group(
             ("gateway.edge.io",),
             ("edgeproxies", "ratelimitfilters", "backends", "httproutefilters"),
             _FOLLOW,
-            "Our own kinds.",
+            "Kinds of edgefast.",
         ),
         Grant(
             ("gateway.edge.io",),
             _POLICIES,
             _READ,
-            "Our own policies; get reads one again when its status was changed meanwhile.",
+            "Policies of edgefast; get reads one again after a status conflict.",
         ),
         Grant(
             ("gateway.edge.io",),
@@ -145,7 +146,7 @@ WATCH: Final = Group(
             (_EXPERIMENTAL,),
             ("xbackendtrafficpolicies",),
             _READ,
-            "How many requests may be repeated, where the experimental CRD is installed; get as above.",
+            "Retry budgets, if the experimental CRD is installed; get as above.",
         ),
         Grant(
             (_EXPERIMENTAL,),
@@ -164,28 +165,29 @@ WATCH: Final = Group(
             ("",),
             ("secrets", "configmaps"),
             _READ,
-            "Certificates and authorities. Only metadata is listed and watched; get is called for those "
-            "that an object refers to, and for no other.",
+            "Certificates and authorities. Only metadata is listed and watched; get is called "
+            "only for referenced ones.",
         ),
     ),
 )
 
 X_BACKENDS: Final = Group(
     "xbackends",
-    "as watch, with extensionApis.enableXBackend alone",
+    "same scope as watch, only with extensionApis.enableXBackend",
     (
         Grant(
             (_EXPERIMENTAL,),
             ("xbackends",),
             _READ,
-            "Backends of the experimental channel; get reads one again when its status was changed meanwhile.",
+            "Backends of the experimental channel; get reads one again after a status conflict.",
         ),
         Grant((_EXPERIMENTAL,), ("xbackends/status",), ("patch",), "Their conditions."),
         Grant(
             ("",),
             ("pods",),
             _FOLLOW,
-            "Endpoints of those of type EndpointSelector; only Pods with the labels that one asks for are listed and watched.",
+            "Endpoints of XBackends of type EndpointSelector; only Pods with the selected "
+            "labels are listed and watched.",
         ),
     ),
 )
@@ -212,7 +214,8 @@ INFRA: Final = Group(
             ("",),
             ("serviceaccounts",),
             _FOLLOW,
-            "Finds what others changed, to repair it, and what no Gateway owns any more. Services, "
+            "Finds objects that other clients changed, to repair them, and objects without a "
+            "Gateway. Services, "
             "ConfigMaps and EndpointSlices of fleets are read with the objects that are watched.",
         ),
         Grant(("apps",), ("deployments", "daemonsets"), _FOLLOW, "The same."),
@@ -253,7 +256,7 @@ OWN: Final = Group(
             ("coordination.k8s.io",),
             ("leases",),
             ("create",),
-            "The first leader makes the Lease; create cannot be limited by name.",
+            "The first leader creates the Lease; create cannot be limited by name.",
         ),
         Grant(
             ("",),
@@ -266,7 +269,8 @@ OWN: Final = Group(
             ("",),
             ("secrets",),
             ("create",),
-            "Makes the server certificate again when it was deleted, and the keys of session tickets; create cannot be limited by name.",
+            "Creates a deleted server certificate again, and the keys of session tickets; "
+            "create cannot be limited by name.",
         ),
     ),
 )
@@ -293,7 +297,7 @@ CERTGEN: Final = Group(
             ("",),
             ("secrets",),
             ("get", "update"),
-            "Keeps those that exist, or makes them anew with certgen.overwrite.",
+            "Keeps existing ones, or replaces them with certgen.overwrite.",
             own_names=("", "-ca"),
         ),
     ),

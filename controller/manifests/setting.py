@@ -63,7 +63,7 @@ def _path(key: str) -> list[str | int]:
     for part in _split(key, "."):
         found = re.fullmatch(r"((?:[^\[\]\\]|\\.)*)((?:\[[0-9]{1,9}\])*)", part, re.S)
         if not found or not found[1]:
-            raise SettingError(f"{key!r} is no key")
+            raise SettingError(f"{key!r} is not a key")
         path.append(_plain(found[1]))
         for index in re.findall(r"\[([0-9]+)\]", found[2]):
             if int(index) > _MAX_INDEX:
@@ -96,7 +96,7 @@ def _put(values: dict[str, Any], path: list[str | int], value: Any) -> None:
         empty: Any = None if last else ([] if isinstance(path[index + 1], int) else {})
         if isinstance(key, int):
             if not isinstance(at, list):
-                raise SettingError(f"{path[index - 1]!r} is no list")
+                raise SettingError(f"{path[index - 1]!r} is not a list")
             at.extend([None] * (key + 1 - len(at)))
             if last:
                 at[key] = value

@@ -79,7 +79,7 @@ class ConfigValues(Element, frozen=True, kw_only=True):
     edge_gateway: Annotated[
         EdgeGateway,
         Meta(
-            description="The configuration, as docs/reference/edgegateway.md has it; key "
+            description="The configuration (docs/reference/edgegateway.md); key "
             "edge-gateway.yaml of the ConfigMap edge-gateway-config."
         ),
     ] = EdgeGateway()
@@ -91,7 +91,7 @@ class ControllerContainer(Element, frozen=True, kw_only=True):
     image: Annotated[Image, Meta(description="Its image.")] = Image(
         repository="edgefast-controller"
     )
-    image_pull_policy: Annotated[PullPolicy, Meta(description="When it is pulled.")] = (
+    image_pull_policy: Annotated[PullPolicy, Meta(description="Pull policy of the image.")] = (
         "IfNotPresent"
     )
     resources: Annotated[
@@ -99,7 +99,7 @@ class ControllerContainer(Element, frozen=True, kw_only=True):
     ] = ContainerResources(requests={"cpu": "100m", "memory": "256Mi"}, limits={"memory": "1Gi"})
     env: Annotated[
         Annotated[tuple[EnvVar, ...], Meta(max_length=64)],
-        Meta(description="Environment variables added to it."),
+        Meta(description="Environment variables added to the container."),
     ] = ()
 
 
@@ -109,7 +109,9 @@ class PodValues(Element, frozen=True, kw_only=True):
     annotations: Annotated[_Annotations, Meta(description="Annotations added.")] = {}
     labels: Annotated[_Labels, Meta(description="Labels added.")] = {}
     affinity: Annotated[FreeObject, Meta(description="Affinity, as in Kubernetes core v1.")] = {}
-    node_selector: Annotated[dict[str, str], Meta(description="Node labels they need.")] = {}
+    node_selector: Annotated[
+        dict[str, str], Meta(description="Node labels that the pods need.")
+    ] = {}
     tolerations: Annotated[
         Annotated[tuple[Toleration, ...], Meta(max_length=64)],
         Meta(description="Tolerations, as in Kubernetes core v1."),
@@ -129,10 +131,11 @@ class DeploymentValues(Element, frozen=True, kw_only=True):
     replicas: Annotated[
         _Replicas,
         Meta(
-            description="Number of controllers: all serve proxies, one writes. Not with hpa.enabled."
+            description="Number of controllers: all serve proxies, one writes statuses. Not with "
+            "hpa.enabled."
         ),
     ] = 1
-    annotations: Annotated[_Annotations, Meta(description="Annotations added to it.")] = {}
+    annotations: Annotated[_Annotations, Meta(description="Annotations added to the object.")] = {}
     priority_class_name: Annotated[
         str, Meta(max_length=253, description="Priority class of the pods. Empty: the default one.")
     ] = ""
@@ -147,10 +150,10 @@ class DeploymentValues(Element, frozen=True, kw_only=True):
 
 
 class ProxyValues(Element, frozen=True, kw_only=True):
-    """What all proxies have in common; an EdgeProxy says the rest, and may name another image."""
+    """Settings of all proxies. An EdgeProxy has the other settings, and can set another image."""
 
     image: Annotated[Image, Meta(description="Their image.")] = Image(repository="edgefast")
-    image_pull_policy: Annotated[PullPolicy, Meta(description="When it is pulled.")] = (
+    image_pull_policy: Annotated[PullPolicy, Meta(description="Pull policy of the image.")] = (
         "IfNotPresent"
     )
     image_pull_secrets: Annotated[
@@ -162,23 +165,23 @@ class ProxyValues(Element, frozen=True, kw_only=True):
 class ServiceValues(Element, frozen=True, kw_only=True):
     """One of the two Services of the controller."""
 
-    annotations: Annotated[_Annotations, Meta(description="Annotations added to it.")] = {}
+    annotations: Annotated[_Annotations, Meta(description="Annotations added to the object.")] = {}
 
 
 class ServiceAccountValues(Element, frozen=True, kw_only=True):
     """The ServiceAccount of the controller."""
 
-    annotations: Annotated[_Annotations, Meta(description="Annotations added to it.")] = {}
+    annotations: Annotated[_Annotations, Meta(description="Annotations added to the object.")] = {}
 
 
 class DisruptionValues(Element, frozen=True, kw_only=True):
-    """The PodDisruptionBudget of the controller: one bound, or none and no budget."""
+    """The PodDisruptionBudget of the controller. Without a bound there is no budget."""
 
     min_available: Annotated[
-        PodCountOrPercent | None, Meta(description="Controllers that must stay.")
+        PodCountOrPercent | None, Meta(description="Controllers that must stay available.")
     ] = None
     max_unavailable: Annotated[
-        PodCountOrPercent | None, Meta(description="Controllers that may go.")
+        PodCountOrPercent | None, Meta(description="Controllers that can be unavailable.")
     ] = None
 
 
@@ -195,27 +198,28 @@ class AutoscalerValues(Element, frozen=True, kw_only=True):
 
 
 class NetworkPolicyValues(Element, frozen=True, kw_only=True):
-    """The NetworkPolicy of the controller: proxies, other replicas, probes and metrics come in, nobody else."""
+    """The NetworkPolicy of the controller, for proxies, other replicas, probes and metrics only."""
 
     enabled: Annotated[bool, Meta(description="Makes one.")] = False
     metrics_from: Annotated[
         Annotated[tuple[FreeObject, ...], Meta(max_length=32)],
-        Meta(description="Who may read metrics: peers, as in networking.k8s.io/v1. Empty: all."),
+        Meta(description="Peers that can read metrics, as in networking.k8s.io/v1. Empty: all."),
     ] = ()
 
 
 class CertgenValues(Element, frozen=True, kw_only=True):
-    """The Job that makes the authority and the server certificate before an installation or an upgrade."""
+    """The Job that creates the CA and the server certificate before an installation or an upgrade."""
 
     overwrite: Annotated[
-        bool, Meta(description="Makes both anew; else those that exist are kept.")
+        bool,
+        Meta(description="Replaces the CA and the certificate. Otherwise existing ones are kept."),
     ] = False
     annotations: Annotated[_Annotations, Meta(description="Annotations added to the Job.")] = {}
     resources: Annotated[
         ContainerResources, Meta(description="Requests and limits of its container.")
     ] = ContainerResources(requests={"cpu": "10m", "memory": "64Mi"}, limits={"memory": "256Mi"})
     ttl_seconds_after_finished: Annotated[
-        int, Meta(ge=0, le=86400, description="Time after which a Job that is done goes away.")
+        int, Meta(ge=0, le=86400, description="Time after which a finished Job is deleted.")
     ] = 30
 
 
@@ -229,9 +233,7 @@ class ChartValues(Element, frozen=True, kw_only=True):
     deployment: Annotated[
         DeploymentValues, Meta(description="The Deployment of the controller.")
     ] = DeploymentValues()
-    proxy: Annotated[ProxyValues, Meta(description="What all proxies have in common.")] = (
-        ProxyValues()
-    )
+    proxy: Annotated[ProxyValues, Meta(description="Settings of all proxies.")] = ProxyValues()
     service: Annotated[
         ServiceValues, Meta(description="Service edge-gateway: ports 18000 and 18001.")
     ] = ServiceValues()
@@ -242,20 +244,20 @@ class ChartValues(Element, frozen=True, kw_only=True):
         ServiceAccountValues, Meta(description="ServiceAccount of the controller.")
     ] = ServiceAccountValues()
     pod_disruption_budget: Annotated[
-        DisruptionValues, Meta(description="Budget for disruptions. Without a bound: none.")
+        DisruptionValues, Meta(description="Disruption budget. Without a bound: no budget.")
     ] = DisruptionValues()
     hpa: Annotated[AutoscalerValues, Meta(description="Autoscaling of the controller.")] = (
         AutoscalerValues()
     )
     network_policy: Annotated[
         NetworkPolicyValues,
-        Meta(description="Who may open connections to the controller."),
+        Meta(description="NetworkPolicy of the controller."),
     ] = NetworkPolicyValues()
     monitoring: Annotated[
         MonitoringValues, Meta(description="Objects for Grafana and the Prometheus operator.")
     ] = MonitoringValues()
     certgen: Annotated[
-        CertgenValues, Meta(description="The Job that makes the first certificates.")
+        CertgenValues, Meta(description="The Job that creates the first certificates.")
     ] = CertgenValues()
 
 

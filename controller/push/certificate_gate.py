@@ -44,18 +44,20 @@ class CertificateGate:
     async def admit(self, connection: Connection) -> _Admission:
         """See `Gate`."""
         if not connection.certificate:
-            raise Refused("no_credential", "UNAUTHENTICATED", "a client certificate is needed")
+            raise Refused("no_credential", "UNAUTHENTICATED", "a client certificate is required")
         try:
             certificate = x509.load_pem_x509_certificate(connection.certificate)
             uris = uris_of(certificate)
         except ValueError:
-            raise Refused("certificate", "UNAUTHENTICATED", "the certificate is broken") from None
+            raise Refused(
+                "certificate", "UNAUTHENTICATED", "the certificate is not valid"
+            ) from None
         who = identify(uris[0], self._namespace) if len(uris) == 1 else None
         if who is None or (who == CONTROLLER) != self._replicas:
             raise Refused(
                 "identity",
                 "PERMISSION_DENIED",
-                "the certificate names nobody who is served here",
+                "the certificate does not name a fleet of this controller",
             )
         admission = _Admission(certificate, who, self._keys, self._policy, self._clock)
         await admission.check()

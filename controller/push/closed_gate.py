@@ -13,12 +13,13 @@ __all__ = ["ClosedGate"]
 
 
 class ClosedGate:
-    """See the module's text."""
+    """Refuses every call and names the port to use instead."""
 
     async def admit(self, connection: Connection) -> Admission:
         """See `Gate`."""
         raise Refused(
             "closed",
             "PERMISSION_DENIED",
-            "no tokens are taken in Controller Namespace mode: show the fleet's certificate at port 18000",
+            "tokens are not accepted in Controller Namespace mode; use the fleet's certificate "
+            "at port 18000",
         )

@@ -41,7 +41,10 @@ class _Loaded(msgspec.Struct, frozen=True):
 
 
 class ServerKeys:
-    """See the module's text. Safe to use from gRPC's threads: a change is one assignment."""
+    """The controller's certificate, key and CA files, checked at each handshake.
+
+    Safe to use from gRPC's threads: a change is one assignment.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Read the files; raises KeysError."""
@@ -81,13 +84,13 @@ class ServerKeys:
                 self._stamp = stamp
                 loaded = self._load(pinned)
         except KeysError as error:
-            log.error("the certificate stays: %s", error)
+            log.error("the previous certificate stays in use: %s", error)
             return False
         if loaded == self._loaded:
             return False
         self._loaded = loaded
         self.number += 1
-        log.info("certificates were read anew from %s", self._folder)
+        log.info("certificates were reloaded from %s", self._folder)
         return True
 
     @contextlib.contextmanager

@@ -56,7 +56,7 @@ class Fleet:
 
 
 class Fleets:
-    """See the module's text."""
+    """The tables of all fleets, the streams that follow them, and the nodes' answers."""
 
     def __init__(self, identity: str = "", *, log_entries: int = LOG_ENTRIES) -> None:
         """`identity`: this controller's, for `Ack.via`."""
@@ -147,12 +147,12 @@ class Fleets:
         known = self._fleets.get(fleet)
         if known is None and fleet in self.kept:
             message = (
-                "nobody answers for the fleet now, and this controller does not have its last table"
+                "no controller handles the fleet, and this controller does not have its last table"
             )
             raise Refused("unknown_fleet", "UNAVAILABLE", message)
         if known is None:
             raise Refused(
-                "unknown_fleet", "PERMISSION_DENIED", "no Gateway is served by a fleet of this name"
+                "unknown_fleet", "PERMISSION_DENIED", "no Gateway has a fleet of this name"
             )
         return known
 

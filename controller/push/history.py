@@ -38,7 +38,10 @@ NOTHING = Held()
 
 
 class History:
-    """See the module's text. `number` is the present table's; 0 before the first."""
+    """The table of one fleet with its last changes, to compute what a stream lacks.
+
+    `number` is the present table's; 0 before the first.
+    """
 
     def __init__(self, limit: int = LOG_ENTRIES) -> None:
         self.number = 0

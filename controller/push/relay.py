@@ -31,7 +31,7 @@ _WRITE_DEADLINE = 10.0
 
 
 class Relay:
-    """See the module's text."""
+    """Sends the acknowledgements of this replica's streams to the leading replica."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Relay:
                     self._target(holder), self._name, self._keys, REPORT, self._talk_to(holder)
                 )
             except ReportEnded as ended:
-                log.info("the report to %s ended: %s", holder, ended)
+                log.info("relay: the call to %s ended: %s", holder, ended)
             finally:
                 reached, self.connected_to = bool(self.connected_to), ""
                 self._changed = None

@@ -75,12 +75,14 @@ async def receive_reports(call: Call, admission: Admission, fleets: Fleets) -> N
                 except (msgspec.MsgspecError, RecursionError):
                     raise Refused("message", "INVALID_ARGUMENT", "not a report") from None
                 if not report.via or len(report.via) > _IDENTITY_LIMIT:
-                    raise Refused("protocol", "INVALID_ARGUMENT", "a report says whose it is")
+                    raise Refused("protocol", "INVALID_ARGUMENT", "a report must name its replica")
                 if not via:
                     via = report.via
                     known = fleets.open_report(via)
                 elif via != report.via:
-                    raise Refused("protocol", "INVALID_ARGUMENT", "one call is of one replica")
+                    raise Refused(
+                        "protocol", "INVALID_ARGUMENT", "one call must come from one replica"
+                    )
                 for line in lines:
                     fleets.hear(known, line.fleet, line.node, line.ack)
     except TimeoutError:

@@ -33,7 +33,7 @@ __all__ = ["PushServer"]
 
 
 class PushServer:
-    """See the module's text. `counts` and `refusals` are for metrics."""
+    """The ports of the config stream and their streams. `counts` and `refusals` are for metrics."""
 
     def __init__(
         self,

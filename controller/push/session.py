@@ -56,7 +56,10 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class Session:
-    """See the module's text. `node` is None until the first request."""
+    """The protocol state of one proxy's stream, without I/O.
+
+    `node` is None until the first request.
+    """
 
     def __init__(self, history: History, formats: Collection[str]) -> None:
         """`formats`: of the tables that the server writes (edgefast.table.format)."""
@@ -109,13 +112,13 @@ class Session:
             raise _protocol('a fleet\'s table is read whole: subscribe to "*"')
         first = self._rank < 0
         if first != (request.node is not None):
-            raise _protocol("the first request, and no other, says the node")
+            raise _protocol("only the first request must name the node")
         if first:
             self.node = request.node
         self._rank = rank
         if request.type != COMMIT:
             if len(self._versions) + len(request.held) > TABLE_RESOURCES:
-                raise _protocol(f"more than {TABLE_RESOURCES} resources are held")
+                raise _protocol(f"the proxy has more than {TABLE_RESOURCES} resources")
             self._told += sum(len(name) + len(one) for name, one in request.held.items())
             if self._told > HELD_LIMIT:
                 raise _protocol(f"names and versions of more than {HELD_LIMIT} characters")
@@ -124,7 +127,7 @@ class Session:
             )
             return None
         if not request.held.keys() <= {TABLE}:
-            raise _protocol(f"of type {COMMIT} there is only {TABLE}")
+            raise _protocol(f"the only resource of type {COMMIT} is {TABLE}")
         self._serves = request.held.get(TABLE, "")
         assert self.node is not None
         self._check_formats(self.node)
@@ -139,16 +142,16 @@ class Session:
             raise Refused(
                 "format",
                 "FAILED_PRECONDITION",
-                f"proxy {node.id} reads none of the table formats that this controller writes "
-                f"({', '.join(sorted(self._formats))}; stream version {STREAM_VERSION}) and keeps its "
-                "last table: its pod has to be of the controller's release",
+                f"proxy {node.id} does not support a table format of this controller "
+                f"({', '.join(sorted(self._formats))}; stream version {STREAM_VERSION}) and "
+                "keeps its last table; update its pod to the controller's release",
             )
 
     def _receive_answer(self, request: Request) -> Told | None:
         if request.node is not None and request.node != self.node:
-            raise Refused("node", "PERMISSION_DENIED", "a stream belongs to one node")
+            raise Refused("node", "PERMISSION_DENIED", "a stream can serve only one node")
         if request.subscribe or request.held:
-            raise Refused("replayed", "INVALID_ARGUMENT", "a stream is opened once")
+            raise Refused("replayed", "INVALID_ARGUMENT", "a stream can be opened only once")
         if not request.nonce:
             raise Refused(
                 "replayed", "INVALID_ARGUMENT", "a request without a nonce after the opening"
@@ -158,9 +161,9 @@ class Session:
         if request.type == COMMIT and request.nonce == self._answered[0]:
             return self._learn(request)
         if not self._commit:
-            raise Refused("replayed", "INVALID_ARGUMENT", "an answer when nothing waits for one")
+            raise Refused("replayed", "INVALID_ARGUMENT", "an answer without a pending response")
         if self._open.get(request.nonce) != request.type:
-            raise Refused("replayed", "INVALID_ARGUMENT", "nothing with this nonce waits for one")
+            raise Refused("replayed", "INVALID_ARGUMENT", "no pending response has this nonce")
         del self._open[request.nonce]
         return None
 
@@ -193,7 +196,9 @@ class Session:
             return None
         delta = self._history.difference(self._held)
         if delta is None:
-            raise Refused("behind", "ABORTED", "too much has changed since: open again")
+            raise Refused(
+                "behind", "ABORTED", "too many changes since the last answer; open a new stream"
+            )
         self._target = (self._history.number, self._history.version)
         self.phase = Phase.SENDING
         return self._messages(delta)

@@ -49,7 +49,10 @@ class Deadlines(msgspec.Struct, frozen=True):
 
 
 class Stream:
-    """See the module's text; a `fleets.Follower`."""
+    """Runs one proxy's stream: reads, writes and deadlines around a `Session`.
+
+    A `fleets.Follower`.
+    """
 
     def __init__(
         self,
@@ -131,7 +134,7 @@ class Stream:
                 while session.phase is Phase.OPENING:
                     data = await self._call.read()
                     if data is None:
-                        message = "the peer has said its last and the opening is not whole"
+                        message = "the peer ended the stream before the opening was complete"
                         raise Refused("protocol", "INVALID_ARGUMENT", message)
                     await self._receive(fleet, session, data)
         except TimeoutError:
@@ -197,7 +200,7 @@ class Stream:
                     await self._woken.wait()
             except TimeoutError:
                 if self._patience(session) == 0:
-                    message = "the answer to a commit did not come in time"
+                    message = "the answer to a commit did not arrive in time"
                     raise Refused("slow", "DEADLINE_EXCEEDED", message) from None
 
     def _patience(self, session: Session) -> float | None:
@@ -220,7 +223,7 @@ class Stream:
             async with asyncio.timeout(self._deadlines.write):
                 await self._call.write(data)
         except TimeoutError:
-            message = "the proxy does not read what it is sent"
+            message = "the proxy does not read its messages"
             raise Refused("slow", "DEADLINE_EXCEEDED", message) from None
         self._counts.messages += 1
         self._counts.bytes += len(data)

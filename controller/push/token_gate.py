@@ -23,7 +23,7 @@ _SCHEME = "bearer "
 
 
 class TokenGate:
-    """See the module's text."""
+    """Admits proxies by their ServiceAccount token."""
 
     def __init__(self, tokens: Tokens, clock: Callable[[], float]) -> None:
         """`clock`: Unix time."""
@@ -34,10 +34,10 @@ class TokenGate:
         """See `Gate`."""
         said = [value for key, value in connection.metadata if key == "authorization"]
         if not said:
-            raise Refused("no_credential", "UNAUTHENTICATED", "a token is needed")
+            raise Refused("no_credential", "UNAUTHENTICATED", "a token is required")
         value = said[0]
         if len(said) != 1 or not isinstance(value, str) or not value.lower().startswith(_SCHEME):
-            raise Refused("token", "UNAUTHENTICATED", "one bearer token is needed")
+            raise Refused("token", "UNAUTHENTICATED", "exactly one bearer token is required")
         token = value[len(_SCHEME) :].strip()
         return _Admission(token, await self._tokens.subject(token), self._tokens, self._clock)
 
@@ -74,7 +74,7 @@ class _Admission:
             self._quiet_until = self._clock() + REVIEW_REFUSED_SECONDS
             return
         if subject != self._subject:
-            raise Refused("token", "UNAUTHENTICATED", "the token is another subject's now")
+            raise Refused("token", "UNAUTHENTICATED", "the token now belongs to another subject")
 
     def check_node(self, node: Node) -> None:
         check_pod_of(self.fleet, node)

@@ -92,7 +92,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class Tokens:
-    """See the module's text."""
+    """Reviews ServiceAccount tokens at the API server and caches the result for a minute."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class Tokens:
             raise _refuse("token", "not a token") from None
         audiences = [claims.aud] if isinstance(claims.aud, str) else claims.aud
         if self._audience not in audiences:
-            raise _refuse("audience", f"the token is not meant for {self._audience}")
+            raise _refuse("audience", f"the token is not for audience {self._audience}")
         if claims.exp <= self._clock():
             raise _refuse("expired", "the token has expired")
         return claims.exp
@@ -172,7 +172,7 @@ class Tokens:
                 self._failed = type(error)
                 log.error("tokens cannot be reviewed: %s", type(error).__name__)
             raise Refused(
-                "review_failed", "UNAVAILABLE", "the API server cannot be asked about tokens now"
+                "review_failed", "UNAVAILABLE", "the API server cannot review tokens now"
             ) from None
         self._failed = None
         now = self._clock()
@@ -190,7 +190,7 @@ class Tokens:
         if not review.authenticated:
             return _Verdict("token", "the API server does not accept the token")
         if self._audience not in review.audiences:
-            return _Verdict("audience", f"the token is not meant for {self._audience}")
+            return _Verdict("audience", f"the token is not for audience {self._audience}")
         prefix, _, rest = review.username.partition(":")
         kind, _, account = rest.partition(":")
         namespace, _, name = account.partition(":")

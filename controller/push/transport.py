@@ -176,7 +176,7 @@ class _OneHandler(grpc.GenericRpcHandler):
                 admission = await self._gate.admit(connection)
             fleet = admission.fleet
             if name != self._method:
-                raise Refused("method", "UNIMPLEMENTED", "there is no such method")
+                raise Refused("method", "UNIMPLEMENTED", "unknown method")
             call = _Open(context)
             await call.welcome()
             await self._serve(call, admission)
@@ -186,10 +186,12 @@ class _OneHandler(grpc.GenericRpcHandler):
         except Refused as error:
             refused = error
         except TimeoutError:
-            refused = Refused("review_failed", "UNAVAILABLE", "the credential took too long")
+            refused = Refused(
+                "review_failed", "UNAVAILABLE", "the check of the credential took too long"
+            )
         except Exception:
-            log.exception("a call failed by an error of this program")
-            refused = Refused("bug", "INTERNAL", "an error of the controller")
+            log.exception("a call failed because of a bug")
+            refused = Refused("bug", "INTERNAL", "internal error of the controller")
         self._refusals.note(refused, peer=connection.peer, method=name, fleet=fleet)
         # To a peer that does not read, the last word waits behind what it has not read; gRPC goes on without us.
         with contextlib.suppress(TimeoutError):
@@ -285,6 +287,6 @@ async def _await_end(call: _Outgoing) -> None:
 
 async def _describe_end(call: _Outgoing) -> str:
     if not call.done():
-        return "there is no more to say"
+        return "the stream has ended"
     code, details = await call.code(), await call.details()
     return f"{code.name}: {details}" if details else str(code.name)

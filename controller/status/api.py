@@ -28,7 +28,7 @@ _DEADLINE = 5.0
 
 
 class KubeStatuses:
-    """See the module's text."""
+    """Reads and patches statuses at the API server."""
 
     def __init__(self, kube: Kube, cache: Cache, author: str = AUTHOR) -> None:
         """`author`: the field manager of what is written, the same as the cache's."""

@@ -66,7 +66,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Board:
-    """See the module's text. Methods that change something return the objects worth a look."""
+    """Holds the wanted status of each object and decides what can be written now.
+
+    Methods that change something return the objects worth a look.
+    """
 
     def __init__(self, controller: str) -> None:
         self.controller = controller  # spec.controllerName

@@ -119,9 +119,9 @@ def _of_gateway(why: str, generation: int, serving: list[Held]) -> Json:
     if serving:
         names = ", ".join(sorted(one.fleet for one in serving))
         pods = next((one.claim.pods for one in serving if not one.claim.table), "")
-        said = f"{why}; fleet {names} goes on with its last table{pods}"
+        said = f"{why}; fleet {names} serves its last table{pods}"
     else:
-        said = f"{why}; nothing serves it here"
+        said = f"{why}; this controller does not serve it"
     addresses = [
         {"type": "IPAddress" if read_address(one) else "Hostname", "value": one}
         for one in dict.fromkeys(at for fleet in serving for at in fleet.addresses)

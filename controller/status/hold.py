@@ -206,7 +206,7 @@ def _as_before(wanted: Json, present: Json, gate: Gate) -> Json:
 
 
 def _pending(wanted: Json, gate: Gate) -> Json:
-    said = f"waiting for the proxies to take the tables over{_behind(gate.reach)}"
+    said = f"waiting for the proxies to apply the tables{_behind(gate.reach)}"
     if gate.refused:
         said += f"; {_said(gate.refused)}"
     return {**wanted, "status": "False", "reason": "Pending", "message": said}

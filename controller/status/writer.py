@@ -73,7 +73,10 @@ class Clock(Protocol):
 
 
 class Writer:
-    """See the module's text; `run` is a task of the process."""
+    """Writes changed statuses to the API server while this replica leads.
+
+    `run` is a task of the process.
+    """
 
     def __init__(
         self,
@@ -164,7 +167,7 @@ class Writer:
                     try:
                         work = self._take(ref)
                     except Exception:  # a bug, or a status that no CRD allows: the others go on
-                        log.exception("status of %s %s/%s cannot be judged", *ref)
+                        log.exception("status of %s %s/%s cannot be computed", *ref)
                         work = None
                     if work is not None:
                         await free.acquire()
@@ -286,4 +289,4 @@ class Writer:
             before: Json = msgspec.json.decode(present.status) if present.status else {}
             self._on_written(ref, before, fields)
             return
-        raise Conflict(f"written by others {_TRIES} times meanwhile")
+        raise Conflict(f"other clients changed it {_TRIES} times meanwhile")

@@ -26,9 +26,7 @@ def ask_admin(admin: str, path: str) -> Any:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         place = path.partition("?")[0]
-        raise click.ClickException(
-            f"{admin} answered {place} with something else than JSON"
-        ) from None
+        raise click.ClickException(f"{admin} did not answer {place} with JSON") from None
 
 
 def ask_text(admin: str, path: str) -> str:
@@ -39,7 +37,9 @@ def ask_text(admin: str, path: str) -> str:
 def _get(admin: str, path: str) -> bytes:
     host, _, port = admin.rpartition(":")
     if not port.isdecimal() or not host:
-        raise click.BadParameter(f'"{admin}" is no ADDRESS:PORT', param_hint="--admin")
+        raise click.BadParameter(
+            f'"{admin}" is not an address (allowed: ADDRESS:PORT)', param_hint="--admin"
+        )
     connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=DEADLINE)
     try:
         # Not the name in --admin: the server answers to none, since any DNS may point one at it.
@@ -56,6 +56,6 @@ def _get(admin: str, path: str) -> bytes:
     if answer.status != 200:
         why = escape_control(body[:200].decode("utf-8", "replace").partition("\n")[0])
         if answer.status == 404 or not why:
-            why = "is this an edgefast admin server?"
+            why = "check that --admin names an edgefast admin server"
         raise click.ClickException(f"{admin} answered {answer.status} to {place}: {why}")
     return body

@@ -32,5 +32,6 @@ backend_option = click.option(
     multiple=True,
     metavar="SERVICE=IP:PORT",
     callback=_read_backends,
-    help="Send a Service without EndpointSlices here; may be repeated. Also NAMESPACE/SERVICE and SERVICE:PORT.",
+    help="Endpoint of a Service that has no EndpointSlices. Repeatable. SERVICE can be "
+    "NAMESPACE/SERVICE or SERVICE:PORT.",
 )

@@ -40,7 +40,7 @@ from edgefast.translate.translation import Translation
 @ignore_option
 @backend_option
 @cluster_option
-@click.option("--strict", is_flag=True, help="Exit 1 for warnings too.")
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
 @output_option("table")
 @click.pass_context
 def check(
@@ -54,9 +54,18 @@ def check(
     strict: bool,
     output: Format,
 ) -> None:
-    """Find problems in files: exit 1 if something is not served.
+    """Validate files and list their problems.
 
-    Exit 0 if everything is served, 2 for wrong usage.
+    Exit status: 0 if everything is served, 1 if something is not, 2 for wrong usage.
+
+    \b
+    Examples:
+      # Validate one file
+      edgefast check -f examples/quickstart.yaml
+      # Validate as a controller in a cluster does, and fail on warnings
+      edgefast check -f examples/kubernetes --cluster --strict
+      # Print the problems of a folder as JSON
+      edgefast check -f examples/kubernetes -o json
     """
     if adopt and cluster:
         raise click.UsageError("--adopt: not with --cluster")

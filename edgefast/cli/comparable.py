@@ -23,9 +23,9 @@ _SHOWN = 5
 def find_unknown(old: Translation, new: Translation, *, changes: bool) -> list[str]:
     """Return what differs and could not be compared; `changes`: others were found, which say enough of backends and filters."""
     if not _serves(old) and not _serves(new):
-        return ["neither OLD nor NEW serves anything, so no request can be compared", *_why(new)]
+        return ["neither OLD nor NEW has a listener, so no request can be compared", *_why(new)]
     told = dict.fromkeys(
-        f"{ref} differs, and names {absent}, which neither OLD nor NEW has"
+        f"{ref} differs and refers to {absent}, which neither OLD nor NEW has"
         for ref, absent in chain(_find_lost(old, new), () if changes else _find_absent(old, new))
     )
     shown = list(told)[:_SHOWN]

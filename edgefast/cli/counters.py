@@ -82,7 +82,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 def _finite(value: float) -> float:
     """Return a number that a counter of ours can be; a page is what some pod says."""
     if not abs(value) < _MOST:  # NaN too
-        raise ValueError(f"{value} is no number of a proxy")
+        raise ValueError(f"{value} is not a valid metric value")
     return value
 
 

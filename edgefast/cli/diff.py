@@ -42,7 +42,7 @@ _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
 @click.option(
     "-n",
     "--namespace",
-    help="With --live: of objects that name none.  [default: the kubeconfig's]",
+    help="With --live: the namespace of objects without one.  [default: the kubeconfig's]",
 )
 @config_option
 @adopt_option
@@ -66,9 +66,20 @@ def diff_command(
     cluster: bool,
     output: Format,
 ) -> None:
-    """Show what changes for requests: exit 0 nothing, 1 something, 3 something opens or breaks.
+    """Compare two configurations and show which requests get another answer.
 
-    From OLD to NEW, or, with --live, when FILEs are applied to a cluster.
+    Compares OLD with NEW. With --live, compares the cluster with the cluster after FILEs are applied.
+
+    Exit status: 0 if nothing changes, 1 if something changes, 3 if access is granted that was denied or a request fails.
+
+    \b
+    Examples:
+      # Compare two files
+      edgefast diff examples/quickstart.yaml examples/canary.yaml
+      # Show the effect of a file on the cluster of the kubeconfig
+      edgefast diff --live examples/kubernetes/quickstart.yaml
+      # Print the difference as JSON
+      edgefast diff examples/quickstart.yaml examples/canary.yaml -o json
     """
     check_live(
         live, kubeconfig=kubeconfig, context=context, controller=controller, namespace=namespace
@@ -109,7 +120,7 @@ def diff_command(
     for said in unknown:
         click.echo(f"not compared: {escape_control(said)}", err=True)
     if unknown and not found.changes:
-        click.echo("give files or folders that hold what requests depend on", err=True)
+        click.echo("pass files or folders with Gateways and routes", err=True)
         ctx.exit(2)
     if output == "table":
         _write(found)

@@ -92,7 +92,7 @@ def _promise_endpoints(wanted: Snapshot, present: Snapshot) -> Iterator[Endpoint
         if not new or not service.spec.selector or service.spec.type == "ExternalName":
             continue
         namespace, name = key
-        said = f"Service {namespace}/{name} is new: it is taken to get endpoints"
+        said = f"Service {namespace}/{name} is new; the comparison assumes that it gets endpoints"
         click.echo(said, err=True)
         yield make_slice(service, _SOME_ADDRESS)
 

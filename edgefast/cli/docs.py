@@ -24,7 +24,17 @@ _INDEX = "/README"
 @click.command()
 @click.argument("pages", nargs=-1, metavar="[PAGE]...")
 def docs(pages: tuple[str, ...]) -> None:
-    """Print a page of the documentation: edgefast docs migrating."""
+    """Print a page of the documentation, or list all pages.
+
+    \b
+    Examples:
+      # List all pages
+      edgefast docs
+      # Print the page about migration from other gateways
+      edgefast docs migrating
+      # Print two pages
+      edgefast docs configuration explain
+    """
     found = find_pages()
     if not pages:
         rows = [[name, _title(path)] for name, path in found.items() if not _is_reason(name)]

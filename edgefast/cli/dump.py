@@ -18,7 +18,17 @@ from edgefast.cli.show_dump import write_tables
 @admin_option
 @output_option("yaml")
 def dump(admin: str, output: Format) -> None:
-    """Show what a running proxy has applied."""
+    """Show the configuration that a running proxy has applied. Secrets are not shown.
+
+    \b
+    Examples:
+      # Print the configuration of the proxy on this machine as YAML
+      edgefast dump
+      # Print it as tables
+      edgefast dump -o table
+      # Print the configuration of a proxy with another admin address
+      edgefast dump --admin 127.0.0.1:19100 -o json
+    """
     value = ask_admin(admin, "/dump")
     if output == "table":
         write_tables(value)

@@ -35,7 +35,8 @@ def _write(service: Service) -> str:
     )
     return (
         "In files a Service needs an EndpointSlice with the addresses of its backends.\n"
-        f"To try without one: --backend {meta.namespace}/{meta.name}=127.0.0.1:8080, or edgefast run --echo.\n"
+        "To try the route without one, use --backend "
+        f"{meta.namespace}/{meta.name}=127.0.0.1:8080, or edgefast run --echo.\n"
         "For example:\n"
         "---\n"
         "apiVersion: discovery.k8s.io/v1\n"

@@ -47,43 +47,54 @@ T = TypeVar("T")
     multiple=True,
     metavar="FILE|DIR",
     type=click.Path(exists=True, allow_dash=True, path_type=Path),
-    help="YAML or JSON file, or a folder of them; may be repeated. - is standard input.",
+    help="YAML or JSON file, or a folder of such files. Repeatable. - reads standard input.",
 )
 @click.option(
     "--admin",
     metavar="ADDRESS",
-    help="Ask a running proxy at its admin address; with --live, for health and counters.",
+    help="Admin address of a proxy to ask. With --live, its endpoint health and counters are used.",
 )
 @live_options
-@click.option("--gateway", metavar="[NAMESPACE/]NAME", help="With --live: the Gateway it goes to.")
+@click.option(
+    "--gateway",
+    metavar="[NAMESPACE/]NAME",
+    help="With --live: the Gateway that receives the request.",
+)
 @click.option("-n", "--namespace", help="With --live: only Gateways of this namespace.")
 @config_option
 @adopt_option
 @ignore_option
 @backend_option
 @click.option(
-    "-H", "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="As of curl."
+    "-H",
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="Request header, same syntax as curl -H. Repeatable.",
 )
 @click.option(
     "--source",
     default="127.0.0.1",
     show_default=True,
     metavar="ADDRESS",
-    help="Where the connection comes from.",
+    help="Client address of the connection.",
+)
+@click.option(
+    "--tls-sni", metavar="NAME", help="TLS server name (SNI).  [default: the host of an https URL]"
 )
 @click.option(
     "--address",
     default="",
     metavar="ADDRESS",
-    help="Where the connection goes to, if Gateways have the port at different addresses.",
+    help="Server address of the connection, if Gateways have the port at different addresses.",
 )
-@click.option("--tls-sni", metavar="NAME", help="TLS server name; default: the URL's, for https.")
 @click.option(
     "--most",
     default=10,
     show_default=True,
     type=click.IntRange(min=0),
-    help="How many rules that lost to show.",
+    help="Number of rules to show that did not match.",
 )
 @output_option("table")
 @click.argument("request", nargs=-1, required=True, metavar="[METHOD] URL")
@@ -110,14 +121,23 @@ def explain_command(
     most: int,
     output: Format,
 ) -> None:
-    """Show why a request gets the answer it gets; METHOD is GET when it is left out.
+    """Show which listener, route and policies decide the answer to a request. METHOD defaults to GET.
 
-    grpc://HOST/PACKAGE.SERVICE/METHOD asks for a call of gRPC, grpcs:// for one over TLS. tcp://HOST:PORT, tls://NAME[:PORT] and
-    udp://HOST:PORT ask where connections and datagrams go that are passed on unread.
+    Use grpc://HOST/PACKAGE.SERVICE/METHOD for a gRPC call and grpcs:// for one over TLS. Use tcp://HOST:PORT,
+    tls://NAME[:PORT] and udp://HOST:PORT for TCP, TLS passthrough and UDP.
+
+    \b
+    Examples:
+      # Explain a request to a configuration in files
+      edgefast explain -f examples/quickstart.yaml http://localhost:8080/api
+      # Ask a running proxy, with a header
+      edgefast explain --admin 127.0.0.1:19000 -H "x-user: ann" POST http://shop.example/cart
+      # Ask the cluster of the kubeconfig
+      edgefast explain --live http://shop.example/
     """
     method, url = _read_words(request)
     if bool(files) + (bool(admin) or live) != 1:
-        raise click.UsageError("give one of -f FILE|DIR, --admin ADDRESS and --live")
+        raise click.UsageError("pass one of -f FILE|DIR, --admin ADDRESS and --live")
     if adopt and not files:
         raise click.UsageError("--adopt: only with -f")
     if ignore_foreign_policies and not files:
@@ -175,7 +195,7 @@ def _read_words(words: tuple[str, ...]) -> tuple[str, str]:
     if len(words) > 2:
         raise click.UsageError(f"give METHOD and URL, or URL: {' '.join(words)}")
     if len(words) == 1 and words[0].isalpha() and words[0].isupper():
-        raise click.UsageError(f"{words[0]} of which URL?")
+        raise click.UsageError(f"missing URL after {words[0]}")
     return ("GET", words[0]) if len(words) == 1 else (words[0], words[1])
 
 
@@ -237,13 +257,15 @@ def _ask_explanation(
     try:
         return msgspec.convert(told, Explanation)
     except msgspec.ValidationError as error:
-        raise click.ClickException(f"{admin} is a proxy of another release: {error}") from None
+        raise click.ClickException(
+            f"the proxy at {admin} runs an incompatible release: {error}"
+        ) from None
 
 
 def _ask_proxy(admin: str) -> Told:
     dump = ask_admin(admin, "/dump")
     if not isinstance(dump, dict):
-        said = f"{admin} answered /dump with something else than an object: is this an edgefast admin server?"
+        said = f"{admin} did not answer /dump with a JSON object; check that --admin names an edgefast admin server"
         raise click.ClickException(said)
     limits: Any
     try:
@@ -257,7 +279,9 @@ def _ask_proxy(admin: str) -> Told:
     try:
         return read_dump(dump, limits)
     except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
-        raise click.ClickException(f"{admin} is a proxy of another release: {error}") from None
+        raise click.ClickException(
+            f"the proxy at {admin} runs an incompatible release: {error}"
+        ) from None
 
 
 def _write(found: Explanation) -> None:

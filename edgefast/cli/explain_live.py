@@ -54,7 +54,7 @@ def explain_live(
         count = len(objects.problems)
         said = "1 object is" if count == 1 else f"{count} objects are"
         click.echo(
-            f"{said} left out, they cannot be decoded: {objects.problems[0].text()}", err=True
+            f"{said} ignored because they cannot be decoded: {objects.problems[0].text()}", err=True
         )
     fleet = _choose(translation, objects, ask, url, gateway, namespace)
     served = serve_translation(translation, fleet.name, problems=objects.problems)
@@ -64,7 +64,7 @@ def explain_live(
     try:
         proxies = cluster.ask_proxies(fleet)
     except LiveError as error:
-        notes.append(f"not known: which table its proxies serve ({error.message})")
+        notes.append(f"the table that the proxies serve is unknown ({error.message})")
     else:
         notes += _note_proxies(proxies, objects, served)
         troubles = _find_troubles(proxies, fleet)
@@ -91,7 +91,7 @@ def _choose(
     fleets = [one for one in translation.infra if _is_meant(one, gateway, namespace)]
     if not fleets:
         said = _why_not(translation, gateway, namespace) or _name_all(translation.infra)
-        said = said or "there are none of this controller's classes"
+        said = said or "no Gateway has a GatewayClass of this controller"
         named = f"Gateway {gateway}" if gateway else f"Gateway in namespace {namespace}"
         raise LiveError(
             f"no {named} is served ({said})"
@@ -110,7 +110,7 @@ def _choose(
         return takers[0]
     what = "have a route for it" if takers else "have a listener for it" if near else "are served"
     raise click.UsageError(
-        f"several Gateways {what}, say which with --gateway: {_name_all(takers or near or fleets)}"
+        f"several Gateways {what}; choose one with --gateway: {_name_all(takers or near or fleets)}"
     )
 
 
@@ -201,10 +201,10 @@ def _find_troubles(proxies: Sequence[Proxy], fleet: ir.Infra) -> tuple[str, ...]
 
 def _note_proxies(proxies: Sequence[Proxy], objects: Objects, served: Served) -> Iterator[str]:
     if not proxies:
-        yield "the fleet has no proxy now: nobody answers"
+        yield "the fleet has no running proxy, so requests get no answer"
         return
     if objects.unread:
-        yield "not known: whether its proxies serve this very table, as not all of it may be read"
+        yield "unknown whether the proxies serve this table: the kubeconfig's user cannot read all of its objects"
         return
     same = [one for one in proxies if one.table == served.version]
     others = [one for one in proxies if one.table and one.table != served.version]
@@ -212,20 +212,20 @@ def _note_proxies(proxies: Sequence[Proxy], objects: Objects, served: Served) ->
     if same:
         yield f"live: {len(same)} of {len(proxies)} proxies serve this table"
     if others:
-        yield f"another table is served by {_name_proxies(others)}: they may answer otherwise"
+        yield f"{_name_proxies(others)} serve another table and can answer differently"
     if silent:
-        yield f"not known: the table of {_name_proxies(silent)} ({silent[0].why_not})"
+        yield f"the table of {_name_proxies(silent)} is unknown ({silent[0].why_not})"
 
 
 def _note_health(proxy: Told | None) -> Iterator[str]:
     if proxy is not None:
         yield (
-            f"not used: the proxy at --admin serves another table ({proxy.version[:8]}), "
-            "so its endpoints and counters may be others"
+            f"the proxy at --admin serves another table ({proxy.version[:8]}); its endpoints "
+            "and counters are not used"
         )
     yield (
-        "not live: endpoints that proxies have ejected, counters of limits; a proxy knows them: "
-        "kubectl port-forward POD 19000, then --admin 127.0.0.1:19000"
+        "not included: ejected endpoints and rate-limit counters; for these run kubectl "
+        "port-forward POD 19000 and pass --admin 127.0.0.1:19000"
     )
 
 

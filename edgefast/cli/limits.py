@@ -30,10 +30,20 @@ _HEADER = ["STATE", "ROUTE", "RULE", "LIMIT", "VALUES", "REQUESTS", "USED", "LEF
 
 @click.command()
 @admin_option
-@click.option("--limited", is_flag=True, help="Only counters that are at their end.")
+@click.option("--limited", is_flag=True, help="Show only counters without remaining quota.")
 @output_option("table")
 def limits(admin: str, limited: bool, output: Format) -> None:
-    """Show who is limited, and what others have left."""
+    """Show rate-limit counters and their remaining quota.
+
+    \b
+    Examples:
+      # Show all counters of the proxy on this machine
+      edgefast limits
+      # Show only counters without remaining quota
+      edgefast limits --limited
+      # Print the counters of a proxy with another admin address as JSON
+      edgefast limits --admin 127.0.0.1:19100 -o json
+    """
     value = ask_admin(admin, "/limits?limited=1" if limited else "/limits")
     if output != "table":
         write_value(value, output)
@@ -63,17 +73,18 @@ def _row(one: Any) -> list[object]:
 def _notes(value: Any) -> list[str]:
     notes = []
     if not value["limits"]:
-        notes.append("no rule of the table in force has rate limits")
+        notes.append("no rule of the applied table has rate limits")
     if not value["complete"]:
-        notes.append("there are more counters than these")
+        notes.append("more counters exist than are shown")
     notes += [
-        f"{one['limit']} of {one['route']} has no room for further values: {one['values']} of {one['room']} in this window, "
+        f"{one['limit']} of {one['route']} has no room for more values: {one['values']} of "
+        f"{one['room']} in this window, "
         f"which ends in {one['reset']}s; new values are not counted until then"
         for one in value.get("crowded", ())
     ]
     notes += [
-        f"limits of {name} are not told: {why}" for name, why in value.get("unread", {}).items()
+        f"limits of {name} are unknown: {why}" for name, why in value.get("unread", {}).items()
     ]
     if value["others"]:
-        notes.append(f"{value['others']} counters are of no limit of this table")
+        notes.append(f"{value['others']} counters belong to no limit of this table")
     return notes

@@ -113,7 +113,7 @@ def open_cluster(where: Where) -> Cluster:
         except ModuleNotFoundError as error:
             said = f"{error.name} is not installed: pip install 'edgefast[{point.name}]'"
             raise LiveError(said) from None
-    raise LiveError("nothing here can ask a cluster: pip install 'edgefast[controller]'")
+    raise LiveError("the package for clusters is not installed: pip install 'edgefast[controller]'")
 
 
 def cluster_options(command: F) -> F:
@@ -124,7 +124,7 @@ def cluster_options(command: F) -> F:
             "--kubeconfig",
             metavar="FILE",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Kubeconfig. Default: $KUBECONFIG, or ~/.kube/config.",
+            help="Kubeconfig file.  [default: $KUBECONFIG or ~/.kube/config]",
         ),
     ):
         command = option(command)
@@ -137,9 +137,9 @@ def live_options(command: F) -> F:
         "--controller",
         default="",
         metavar="NAMESPACE[/RELEASE]",
-        help="Whose configuration and GatewayClasses; needed where there are several controllers.",
+        help="Controller to read the configuration from. Required if the cluster has several.",
     )
-    live = click.option("--live", is_flag=True, help="The objects of a cluster.")
+    live = click.option("--live", is_flag=True, help="Read the objects of a cluster.")
     return live(cluster_options(controller(command)))
 
 

@@ -32,12 +32,22 @@ _DEADLINE = 5.0  # seconds
 @click.argument("level", type=click.Choice(LEVELS))
 @click.pass_context
 def log_level(ctx: click.Context, admin: Address | None, level: str) -> None:
-    """Change the log level of a running proxy or controller."""
+    """Change the log level of a running proxy or controller.
+
+    \b
+    Examples:
+      # Write debug lines
+      edgefast log-level debug
+      # Return to the default level
+      edgefast log-level info
+      # Change the level of a process with another admin address
+      edgefast log-level --admin 127.0.0.1:19100 warning
+    """
     if admin is None:
-        raise click.BadParameter("missing address: it identifies the process", ctx)
+        raise click.BadParameter("missing address of the process", ctx)
     try:
         status, body = send_order(admin, f"/log-level?{urlencode({'level': level})}", _DEADLINE)
     except (OSError, http.client.HTTPException) as error:
-        give_up(f"log-level: no process with admin address {admin} takes orders: {error}")
+        give_up(f"log-level: no process at admin address {admin}: {error}")
     if status != 200:
         give_up(f"log-level: refused: {body.decode('utf-8', 'replace').strip()}")

@@ -17,33 +17,69 @@ from edgefast.problem import did_you_mean
 
 #: Name -> (module, attribute, help line). The help line stands here so that help loads no subcommand.
 BUILT_IN: dict[str, tuple[str, str, str]] = {
-    "run": ("edgefast.cli.run", "run", "Serve Gateway API objects from files."),
-    "proxy": ("edgefast.cli.proxy", "proxy", "Serve what a controller sends."),
+    "run": ("edgefast.cli.run", "run", "Run a proxy that gets its configuration from files."),
+    "proxy": (
+        "edgefast.cli.proxy",
+        "proxy",
+        "Run a proxy that gets its configuration from a controller.",
+    ),
     "check": (
         "edgefast.cli.check",
         "check",
-        "Find problems in files: exit 1 if something is not served.",
+        "Validate files and list their problems.",
     ),
-    "problem": ("edgefast.cli.problem", "problem", "Explain the reason of a problem."),
+    "problem": (
+        "edgefast.cli.problem",
+        "problem",
+        "Explain a reason of a problem or status condition.",
+    ),
     "docs": ("edgefast.cli.docs", "docs", "Print a page of the documentation."),
-    "translate": ("edgefast.cli.translate", "translate", "Show what files are compiled to."),
-    "explain": ("edgefast.cli.explain", "explain_command", "Show why a request gets its answer."),
-    "diff": ("edgefast.cli.diff", "diff_command", "Show what changes for requests."),
+    "translate": (
+        "edgefast.cli.translate",
+        "translate",
+        "Show the configuration or statuses that files translate to.",
+    ),
+    "explain": (
+        "edgefast.cli.explain",
+        "explain_command",
+        "Show which route and policies decide a request.",
+    ),
+    "diff": ("edgefast.cli.diff", "diff_command", "Compare two configurations request by request."),
     "status": (
         "edgefast.cli.status",
         "status",
-        "Show what is served, by whom, and what is wrong.",
+        "Show Gateways, routes, proxies and problems.",
     ),
-    "dump": ("edgefast.cli.dump", "dump", "Show what a running proxy has applied."),
-    "limits": ("edgefast.cli.limits", "limits", "Show who is limited, and what others have left."),
-    "log-level": ("edgefast.cli.loglevel", "log_level", "Change the log level of a process."),
-    "shutdown": ("edgefast.cli.shutdown", "shutdown", "Drain a proxy; wait until it is done."),
+    "dump": (
+        "edgefast.cli.dump",
+        "dump",
+        "Show the configuration that a running proxy has applied.",
+    ),
+    "limits": (
+        "edgefast.cli.limits",
+        "limits",
+        "Show rate-limit counters and their remaining quota.",
+    ),
+    "log-level": (
+        "edgefast.cli.loglevel",
+        "log_level",
+        "Change the log level of a running proxy or controller.",
+    ),
+    "shutdown": (
+        "edgefast.cli.shutdown",
+        "shutdown",
+        "Drain a proxy and wait until its connections are closed.",
+    ),
     "shutdown-manager": (
         "edgefast.cli.shutdown",
         "shutdown_manager",
-        "Hold a container's end up until its proxy is drained.",
+        "Delay the end of a container until its proxy is drained.",
     ),
-    "version": ("edgefast.cli.version", "version", "Show versions."),
+    "version": (
+        "edgefast.cli.version",
+        "version",
+        "Show the versions of edgefast, Python and the TLS library.",
+    ),
 }
 
 GROUP = "edgefast.commands"
@@ -96,7 +132,17 @@ def _plugins() -> dict[str, click.Command]:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 def main() -> None:
-    """Kubernetes Gateway API objects, compiled to a routing table and served."""
+    """Run and inspect edgefast, a Kubernetes Gateway API gateway.
+
+    \b
+    Examples:
+      # Serve a file
+      edgefast run -f examples/quickstart.yaml
+      # Validate a file
+      edgefast check -f examples/quickstart.yaml
+      # Show why a request gets its answer
+      edgefast explain -f examples/quickstart.yaml http://localhost:8080/api
+    """
     look_seldom()  # whatever the command, it may be asked of a hundred thousand routes
 
 

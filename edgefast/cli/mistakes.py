@@ -22,7 +22,7 @@ def tell_mistakes(whose: str, problems: Iterable[Problem]) -> None:
     if not errors:
         return
     counted = "1 mistake" if len(errors) == 1 else f"{len(errors)} mistakes"
-    click.echo(f"{whose}: {counted}, and what has one is left out", err=True)
+    click.echo(f"{whose}: {counted}; objects with an error are not used", err=True)
     for one in errors[:_SHOWN]:
         click.echo(f"  {escape_control(one.line())}", err=True)
     rest = f"and {len(errors) - _SHOWN} more; " if len(errors) > _SHOWN else ""

@@ -24,32 +24,33 @@ files_option = click.option(
     multiple=True,
     metavar="FILE|DIR",
     type=click.Path(exists=True, allow_dash=True, path_type=Path),
-    help="YAML or JSON file, or a folder of them; may be repeated. - is standard input.",
+    help="YAML or JSON file, or a folder of such files. Repeatable. - reads standard input.",
 )
 
 config_option = click.option(
     "--config",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="EdgeGateway configuration (config.gateway.edge.io/v1alpha1).",
+    help="File with the EdgeGateway configuration (config.gateway.edge.io/v1alpha1).",
 )
 
 adopt_option = click.option(
     "--adopt",
     is_flag=True,
-    help="Take every GatewayClass for ours and leave parameters of other projects aside.",
+    help="Accept every GatewayClass, and ignore parameters of other projects.",
 )
 
 ignore_option = click.option(
     "--ignore-foreign-policies",
     is_flag=True,
-    help="Serve targets of other projects' access policies WITHOUT these. By default they answer 500.",
+    help="Serve the targets of other projects' access policies WITHOUT these policies. By "
+    "default the targets answer 500.",
 )
 
 cluster_option = click.option(
     "--cluster",
     is_flag=True,
-    help="As a controller would: one fleet per Gateway or per merged class.",
+    help="Translate as a controller does: one fleet for each Gateway or merged class.",
 )
 
 admin_option = click.option(
@@ -57,7 +58,7 @@ admin_option = click.option(
     default=DEFAULT_ADMIN,
     show_default=True,
     metavar="ADDRESS",
-    help="Admin address of the running proxy.",
+    help="Admin address of the proxy.",
 )
 
 
@@ -69,5 +70,5 @@ def output_option(default: Format) -> Callable[[F], F]:
         type=click.Choice(["table", "yaml", "json"]),
         default=default,
         show_default=True,
-        help="How to write the result.",
+        help="Output format.",
     )

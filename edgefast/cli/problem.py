@@ -17,7 +17,17 @@ from edgefast.why.reasonpage import first_sentence, render_reason
 @click.command()
 @click.argument("reasons", nargs=-1, metavar="[REASON]...")
 def problem(reasons: tuple[str, ...]) -> None:
-    """Explain the reason of a problem or a condition: edgefast problem NotSupported."""
+    """Explain a reason of a problem or status condition: cause, effect and fix.
+
+    \b
+    Examples:
+      # List all reasons
+      edgefast problem
+      # Explain one reason
+      edgefast problem NotSupported
+      # Explain two reasons
+      edgefast problem RefNotPermitted BackendNotFound
+    """
     if not reasons:
         rows = [[word, first_sentence(page)] for word, page in PAGES.items()]
         write_table(["REASON", "MEANING"], rows)

@@ -43,30 +43,33 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "server",
     required=True,
     metavar="HOST:PORT",
-    help="The controller that sends tables; of several addresses of HOST one that answers.",
+    help="Address of the controller. If HOST has several addresses, the first that answers is "
+    "used.",
 )
 @click.option(
     "--ca",
     required=True,
     type=_FILE,
     metavar="FILE",
-    help="Authorities that the controller's certificate is checked against, PEM.",
+    help="CA certificates that sign the controller's certificate, PEM.",
 )
-@click.option("--cert", type=_FILE, metavar="FILE", help="This proxy's certificate chain, PEM.")
-@click.option("--key", type=_FILE, metavar="FILE", help="Its private key, PEM.")
+@click.option("--cert", type=_FILE, metavar="FILE", help="Certificate chain of this proxy, PEM.")
+@click.option("--key", type=_FILE, metavar="FILE", help="Private key of the certificate, PEM.")
 @click.option(
     "--token",
     type=_FILE,
     metavar="FILE",
-    help="ServiceAccount token to send instead of, or beside, a certificate.",
+    help="File with a ServiceAccount token, sent instead of or in addition to a certificate.",
 )
 @click.option(
     "--server-name",
     metavar="NAME",
     default="",
-    help="Name that the controller's certificate must have.  [default: HOST]",
+    help="Name that the controller's certificate must contain.  [default: HOST]",
 )
-@click.option("--node", required=True, metavar="NAME", help="Name of this proxy: that of its pod.")
+@click.option(
+    "--node", required=True, metavar="NAME", help="Name of this proxy, such as the name of its pod."
+)
 @serving_options
 def proxy(
     server: str,
@@ -78,14 +81,25 @@ def proxy(
     node: str,
     settings: ProxySettings,
 ) -> None:
-    """Serve what a controller sends.
+    """Run a proxy that gets its configuration from a controller.
 
-    Files of credentials are read again for every connection, so they may be replaced at any time.
+    edgefast reads the credential files again for each connection, so you can replace them at any time.
+
+    \b
+    Examples:
+      # Authenticate with a client certificate
+      edgefast proxy --xds controller.example:18000 --ca ca.crt --cert tls.crt --key tls.key --node proxy-1
+      # Authenticate with a ServiceAccount token
+      edgefast proxy --xds controller.example:18001 --ca ca.crt --token token --node proxy-1
+      # Keep the last good configuration on disk for a start without the controller
+      edgefast proxy --xds controller.example:18000 --ca ca.crt --cert tls.crt --key tls.key --node proxy-1 --state-dir state
     """
     if (cert is None) != (key is None):
-        raise click.UsageError("--cert and --key go together")
+        raise click.UsageError("pass --cert and --key together")
     if cert is None and token is None:
-        raise click.UsageError("give --cert and --key, or --token: the controller asks for either")
+        raise click.UsageError(
+            "pass --cert and --key, or --token; the controller requires one of them"
+        )
     if not 0 < len(node) <= IDENTITY_LIMIT:
         raise click.BadParameter(f"1 to {IDENTITY_LIMIT} characters", param_hint="--node")
     try:

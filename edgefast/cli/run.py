@@ -73,7 +73,8 @@ from edgefast.translate.settings import Settings, settings_from
     multiple=True,
     metavar="FILE|DIR",
     type=click.Path(allow_dash=True, path_type=Path),
-    help="YAML or JSON file, or a folder of them; may be repeated; watched. - is standard input.",
+    help="YAML or JSON file, or a folder of such files. Repeatable. Changes are applied. - "
+    "reads standard input.",
 )
 @config_option
 @adopt_option
@@ -82,7 +83,7 @@ from edgefast.translate.settings import Settings, settings_from
 @click.option(
     "--echo",
     is_flag=True,
-    help="Serve Services without endpoints with a built-in HTTP/1.1 page about the request; to try files.",
+    help="Answer for Services without endpoints with a built-in HTTP/1.1 page about the request.",
 )
 @serving_options
 @click.option(
@@ -92,12 +93,14 @@ from edgefast.translate.settings import Settings, settings_from
     default=1.0,
     show_default=True,
     metavar="SECONDS",
-    help="Read a file this long after its last write; files that are renamed into place at once.",
+    help="Wait this long after the last write of a file. Files that are renamed into place are "
+    "read immediately.",
 )
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Replace the edgefast that serves with these addresses: it drains when this one serves.",
+    help="Replace the edgefast process that listens on these addresses. It drains when this "
+    "process serves.",
 )
 @click.pass_context
 def run(
@@ -112,7 +115,17 @@ def run(
     settle: float,
     take_over: bool,
 ) -> None:
-    """Serve Gateway API objects from files."""
+    """Run a proxy that gets its configuration from files. It applies changes of the files.
+
+    \b
+    Examples:
+      # Serve a file
+      edgefast run -f examples/quickstart.yaml
+      # Try a file without backends: a built-in page answers for them
+      edgefast run -f examples/canary.yaml --echo
+      # Send a Service to a local port, and use four workers
+      edgefast run -f examples/canary.yaml --backend stable:80=127.0.0.1:9001 --workers 4
+    """
     loaded, problems = _read_config(config)
     if loaded is not None:
         if not _is_given(ctx, "admin"):

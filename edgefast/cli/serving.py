@@ -69,7 +69,7 @@ def _read_log_file(text: str) -> Path | None:
         check_log_file(path)
     except OSError as error:
         raise ValueError(
-            f"{text}: {error.strerror or 'is no regular file'} (- is standard output)"
+            f"{text}: {error.strerror or 'is not a regular file'} (- is standard output)"
         ) from None
     return path
 
@@ -77,7 +77,9 @@ def _read_log_file(text: str) -> Path | None:
 def _read_zone(text: str) -> str:
     """Return a zone's name; "" is none. Raises ValueError."""
     if text and not re.fullmatch(ZONE_PATTERN, text):
-        raise ValueError(f'"{text}" is no zone: letters, digits, -, _ and ., at most 63')
+        raise ValueError(
+            f'"{text}" is not a zone (allowed: at most 63 letters, digits, -, _ and .)'
+        )
     return text
 
 
@@ -88,12 +90,12 @@ _OPTIONS = (
         multiple=True,
         metavar="IP",
         callback=through(check_ip),
-        help="Address to listen on; may be repeated.  [default: 0.0.0.0 and ::]",
+        help="IP address to listen on. Repeatable.  [default: 0.0.0.0 and ::]",
     ),
     click.option(
         "--workers",
         type=click.IntRange(1, 256),
-        help="Worker processes.  [default: the CPUs this process may use]",
+        help="Number of worker processes.  [default: the CPUs of this process]",
     ),
     click.option(
         "--admin",
@@ -101,13 +103,13 @@ _OPTIONS = (
         show_default=True,
         metavar="ADDRESS",
         callback=through(parse_address),
-        help="Dump, drain, log level, console; off switches it off.",
+        help="Address of the admin server: dump, drain, log level, console. off disables it.",
     ),
     click.option(
         "--console/--no-console",
         default=True,
         show_default=True,
-        help="The web page at /console/ of the admin address.",
+        help="Serve the web console at /console/ of the admin address.",
     ),
     click.option(
         "--ready",
@@ -115,7 +117,7 @@ _OPTIONS = (
         show_default=True,
         metavar="ADDRESS",
         callback=through(parse_address),
-        help="GET /ready.",
+        help="Address of the readiness server: GET /ready.",
     ),
     click.option(
         "--metrics",
@@ -123,7 +125,7 @@ _OPTIONS = (
         show_default=True,
         metavar="ADDRESS",
         callback=through(parse_address),
-        help="GET /metrics, for Prometheus.",
+        help="Address of the Prometheus metrics server: GET /metrics.",
     ),
     click.option(
         "--access-log",
@@ -131,21 +133,30 @@ _OPTIONS = (
         default="-",
         show_default=True,
         callback=through(_read_log_file),
-        help="File for access log lines, opened anew when it is renamed; - is standard output.",
+        help="File for access log lines. It is reopened after a rename. - writes to standard "
+        "output.",
     ),
-    click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True),
+    click.option(
+        "--log-level",
+        type=click.Choice(LEVELS),
+        default="info",
+        show_default=True,
+        help="Least severe log lines to write.",
+    ),
     click.option(
         "--state-dir",
         metavar="DIR",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Keep the last good table here (it holds private keys), for a start without its source.",
+        help="Folder for the last good configuration, used at a start without its source. It "
+        "contains private keys.",
     ),
     click.option(
         "--zone",
         envvar="EDGEFAST_ZONE",
         metavar="NAME",
         callback=lambda context, option, text: through(_read_zone)(context, option, text or ""),
-        help="Zone of this machine, whose endpoints may come first.  [default: $EDGEFAST_ZONE, or what a controller knows]",
+        help="Zone of this machine, for zone-aware load balancing.  [default: $EDGEFAST_ZONE, "
+        "or the zone that the controller reports]",
     ),
     click.option(
         "--drain-timeout",
@@ -153,7 +164,7 @@ _OPTIONS = (
         default=60.0,
         show_default=True,
         metavar="SECONDS",
-        help="After SIGTERM, abort what is left at the latest then.",
+        help="Abort the remaining connections this long after SIGTERM.",
     ),
     click.option(
         "--min-drain",
@@ -161,7 +172,7 @@ _OPTIONS = (
         default=10.0,
         show_default=True,
         metavar="SECONDS",
-        help="After SIGTERM, go on accepting for at least this long.",
+        help="Accept connections for at least this long after SIGTERM.",
     ),
 )
 
@@ -207,8 +218,8 @@ def in_words() -> Iterator[None]:
     except (OSError, MemoryError, BaseExceptionGroup) as error:
         if not is_refusal(error):
             raise
-        log.debug("what ended it", exc_info=error)
-        give_up(f"cannot go on: {explain_failure(error)}")
+        log.debug("cause of the end", exc_info=error)
+        give_up(f"cannot continue: {explain_failure(error)}")
 
 
 def check_start(settings: ProxySettings) -> None:

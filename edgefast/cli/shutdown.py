@@ -27,7 +27,7 @@ _ready_file = click.option(
     default=READY_FILE,
     show_default=True,
     metavar="FILE",
-    help="What says that the proxy is drained; of both commands the same.",
+    help="File that marks the proxy as drained. shutdown and shutdown-manager need the same one.",
 )
 
 
@@ -46,7 +46,7 @@ _ready_file = click.option(
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="Wait for at least this long: load balancers have to notice.",
+    help="Shortest drain, so that load balancers notice that the proxy is not ready.",
 )
 @click.option(
     "--drain-timeout",
@@ -54,7 +54,7 @@ _ready_file = click.option(
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Wait for at most this long.",
+    help="Longest drain.",
 )
 @click.option(
     "--exit-at-connections",
@@ -62,7 +62,7 @@ _ready_file = click.option(
     default=0,
     show_default=True,
     metavar="N",
-    help="Connections of clients that are few enough.",
+    help="End the drain when at most this many client connections are open.",
 )
 @_ready_file
 @click.pass_context
@@ -74,9 +74,21 @@ def shutdown(
     exit_at_connections: int,
     ready_file: Path,
 ) -> None:
-    """Drain a proxy and wait until it is done: the preStop hook of shutdown-manager."""
+    """Drain a proxy and wait until its connections are closed.
+
+    The preStop hook of the container shutdown-manager calls it. Exit status: 0 if the proxy drained, 1 if not.
+
+    \b
+    Examples:
+      # Drain the proxy on this machine
+      edgefast shutdown
+      # Wait at least 5 and at most 30 seconds
+      edgefast shutdown --min-drain 5 --drain-timeout 30
+      # Accept ten open connections at the end
+      edgefast shutdown --exit-at-connections 10
+    """
     if admin is None:
-        raise click.BadParameter("without the admin server nothing can be ordered", ctx)
+        raise click.BadParameter("the admin server is required", ctx)
     try:
         done = drain_proxy(
             admin,
@@ -90,7 +102,10 @@ def shutdown(
         try:
             write_ready(ready_file)
         except OSError as error:
-            say(f"{ready_file}: {error.strerror}; whoever waits for it waits in vain")
+            say(
+                f"{ready_file}: {error.strerror}; shutdown-manager does not see that the drain "
+                "ended"
+            )
     ctx.exit(0 if done else 1)
 
 
@@ -101,7 +116,7 @@ def shutdown(
     show_default=True,
     metavar="ADDRESS",
     callback=through(parse_address),
-    help="GET /healthz, GET /shutdown/ready.",
+    help="Address of the server: GET /healthz, GET /shutdown/ready.",
 )
 @click.option(
     "--ready-timeout",
@@ -109,14 +124,26 @@ def shutdown(
     default=610.0,
     show_default=True,
     metavar="SECONDS",
-    help="Hold a hook up for at most this long.",
+    help="Longest delay of a hook.",
 )
 @_ready_file
 def shutdown_manager(listen: Address | None, ready_timeout: float, ready_file: Path) -> None:
-    """Hold a container's end up until its proxy is drained."""
+    """Delay the end of a proxy container until the proxy is drained.
+
+    Runs beside the proxy in its pod. The preStop hook of the proxy container waits for GET /shutdown/ready.
+
+    \b
+    Examples:
+      # Listen on port 19002
+      edgefast shutdown-manager
+      # Listen on another address
+      edgefast shutdown-manager --listen 127.0.0.1:19102
+      # Answer a waiting hook after two minutes at the latest
+      edgefast shutdown-manager --ready-timeout 120
+    """
     start_logging("info")
     if listen is None:
-        raise click.UsageError("--listen off leaves nothing to do")
+        raise click.UsageError("--listen off disables the only server")
     try:
         sock = bind_server(listen)
     except OSError as error:

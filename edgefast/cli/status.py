@@ -31,14 +31,16 @@ _HOME, _CLEAR_LINE, _CLEAR_REST = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 @click.command("status")
-@click.option("-A", "--all-namespaces", is_flag=True, help="A cluster: all namespaces.")
-@click.option("-n", "--namespace", help="A cluster: this namespace.  [default: the kubeconfig's]")
+@click.option("-A", "--all-namespaces", is_flag=True, help="Show all namespaces of a cluster.")
+@click.option(
+    "-n", "--namespace", help="Show one namespace of a cluster.  [default: the kubeconfig's]"
+)
 @cluster_options
 @click.option(
     "--admin",
     metavar="ADDRESS",
-    help="Admin server of a proxy, or of a cluster's controller; off asks none."
-    f"  [default: {DEFAULT_ADMIN}]",
+    help="Admin address of a proxy, or of the controller of a cluster. off asks neither.  "
+    f"[default: {DEFAULT_ADMIN}]",
 )
 @click.option("--watch", "-w", is_flag=True, help="Refresh until Ctrl-C.")
 @click.option(
@@ -47,14 +49,14 @@ _HOME, _CLEAR_LINE, _CLEAR_REST = "\x1b[H", "\x1b[K", "\x1b[J"
     show_default=True,
     metavar="SECONDS",
     type=click.FloatRange(min=0.0, max=3600.0),
-    help="Time between two readings, which rates are of; 0 reads once, without rates.",
+    help="Time between two readings. 0 reads once and shows no rates.",
 )
 @click.option(
     "--most",
     default=50,
     show_default=True,
     type=click.IntRange(min=0),
-    help="Rows of each table; 0 shows all.",
+    help="Rows to show of each table. 0 shows all.",
 )
 @output_option("table")
 @click.pass_context
@@ -70,15 +72,24 @@ def status(
     most: int,
     output: Format,
 ) -> None:
-    """Show what is served, by whom, and what is wrong.
+    """Show Gateways, routes, proxies and problems of a proxy or a cluster.
 
-    A proxy's view with the --admin address of one; a cluster's with any of -A, -n, --kubeconfig, --context. With none of
-    them: the proxy of this machine if there is one, else the cluster of the kubeconfig.
+    --admin selects a proxy. -A, -n, --kubeconfig and --context select a cluster. Without these options, the command shows the
+    proxy on this machine if one runs, and otherwise the cluster of the kubeconfig.
+
+    \b
+    Examples:
+      # Show the proxy on this machine, or the cluster of the kubeconfig
+      edgefast status
+      # Show all namespaces of a cluster
+      edgefast status -A
+      # Refresh every five seconds
+      edgefast status --watch --interval 5
     """
     if watch and not interval:
         raise click.UsageError("--watch needs an --interval")
     if all_namespaces and namespace:
-        raise click.UsageError("give either -A or -n")
+        raise click.UsageError("pass either -A or -n")
     asked = all_namespaces or namespace or kubeconfig or context
     with _open_source(
         admin, bool(asked), Where(kubeconfig=kubeconfig, context=context), namespace, all_namespaces
@@ -123,7 +134,7 @@ def _open_source(
         if cluster or not address:
             raise
         said = f"no proxy answers at {address} (`edgefast run` starts one, --admin names another)"
-        raise LiveError(f"{said}, and no cluster can be asked: {error.message}") from None
+        raise LiveError(f"{said}, and no cluster can be read: {error.message}") from None
 
 
 def _parse(admin: str) -> str:
@@ -167,7 +178,7 @@ def _watch(source: Source, interval: float, most: int, output: Format) -> None:
             screen = _complete(before, now) if before is not None else now.screen
             before = now
         except LiveError as error:
-            screen = Screen(source=f"cannot be asked: {error.message}")
+            screen = Screen(source=f"cannot be read: {error.message}")
         _redraw(screen, most, output)
         # A look that takes longer than the interval does not make the next ones come without a pause.
         due = max(due + interval, time.monotonic() + interval / 4)

@@ -85,7 +85,9 @@ class ProxySource:
         try:
             return Sight(screen=make_screen(self._admin, self._dump, page), pages=pages)
         except (KeyError, TypeError) as error:
-            raise LiveError(f"{self._admin} is a proxy of another release: {error}") from None
+            raise LiveError(
+                f"the proxy at {self._admin} runs an incompatible release: {error}"
+            ) from None
 
 
 def make_screen(admin: str, dump: Any, page: Page) -> Screen:

@@ -29,11 +29,8 @@ def find_store_troubles(
 def _describe(found: Counter[tuple[str, str]], of: str) -> Iterator[Problem]:
     for (store, trouble), proxies in sorted(found.items()):
         if trouble == "down":
-            said = f"the store {store} does not count, say {proxies} {of}; their limited requests are answered by rateLimit.failClosed"
+            said = f"{proxies} {of} report that the store {store} does not count; rateLimit.failClosed decides their limited requests"
             yield Problem(_CONFIG, _STORE, "NotCounted", said)
         else:
-            said = (
-                f"the store {store} has maxmemory-policy {trouble}, say {proxies} {of}: it may forget counters when its memory is "
-                "full, and limits let more pass then"
-            )
+            said = f"{proxies} {of} report that the store {store} has maxmemory-policy {trouble}; it can delete counters when its memory is full, and limits then admit more requests"
             yield Problem(_CONFIG, _STORE, "EvictingStore", said, severity="warning")

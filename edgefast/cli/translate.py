@@ -37,7 +37,7 @@ Target = Literal["ir", "status", "infra"]
     type=click.Choice(["ir", "status", "infra"]),
     default="ir",
     show_default=True,
-    help="What proxies serve, what statuses say, or which fleets are needed.",
+    help="Proxy configuration (ir), status conditions (status) or fleet objects (infra).",
 )
 @cluster_option
 @files_option
@@ -52,7 +52,17 @@ def translate(
     backends: tuple[AddedBackend, ...],
     output: Format,
 ) -> None:
-    """Show what files are compiled to."""
+    """Show the proxy configuration, statuses or fleets that files translate to.
+
+    \b
+    Examples:
+      # Show the configuration that the proxy serves
+      edgefast translate -f examples/quickstart.yaml
+      # Show the status conditions of the objects
+      edgefast translate -f examples/quickstart.yaml --to status
+      # Show the Deployments and Services that a controller creates
+      edgefast translate -f examples/kubernetes --cluster --to infra
+    """
     inputs = read_inputs(files, config, standalone=not cluster, backends=backends)
     translation = translate_objects(inputs.reading.snapshot, inputs.settings)
     for problem in collect_problems(inputs, translation):

@@ -16,7 +16,17 @@ from edgefast.cli.options import Format, output_option
 @click.command()
 @output_option("table")
 def version(output: Format) -> None:
-    """Show versions."""
+    """Show the versions of edgefast, Python and the TLS library.
+
+    \b
+    Examples:
+      # Print one line
+      edgefast version
+      # Print JSON
+      edgefast version -o json
+      # Print YAML
+      edgefast version -o yaml
+    """
     from edgefast.core.engine import tls_library
 
     if output == "table":

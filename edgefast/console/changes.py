@@ -133,7 +133,7 @@ def _try_requests(
     if entries <= ENTRIES:
         found += compare_requests(pair)
     else:
-        why_not = f"{entries} matches are on hosts that differ: too many to try requests here; edgefast diff does"
+        why_not = f"{entries} matches are on hosts that differ, too many to compare here; use edgefast diff"
     found += compare_streams(pair)
     found += compare_hosts(pair)
     found += compare_endpoints(pair)

@@ -65,7 +65,7 @@ class NotThere(Exception):
 
 
 class Console:
-    """See the module's text."""
+    """HTTP routes of the web console."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -111,7 +111,7 @@ class Console:
                 async with asyncio.timeout(_PATIENCE):
                     await self._places.acquire()
             except TimeoutError:
-                return _json(503, {"error": "other answers are being made; try again"})
+                return _json(503, {"error": "busy with other requests; try again"})
             try:
                 async with asyncio.timeout(_DEADLINE):
                     state = await self._look(request.query.get("fleet", ""))
@@ -242,7 +242,7 @@ class Console:
     async def _node(self, state: State, request: Request) -> Any:
         node = _find(state, request.query.get("id", ""))
         if not node.id:
-            raise ValueError("give the id of a node")
+            raise ValueError("missing id of a node")
         return await self._work(describe_node, state, node)
 
     async def _search(self, state: State, request: Request) -> Any:
@@ -285,7 +285,7 @@ class Console:
         """Live counters, with the values that clients sent; those at their end come first."""
         told = await self._source.counters()
         if told is None:
-            raise NotThere("counters are known to proxies only")
+            raise NotThere("only proxies have counters")
         if isinstance(told, str):
             return {"why_not": told, "total": 0, "offset": 0, "rows": []}
         words = _words(request).lower().split()
@@ -359,7 +359,7 @@ def _json(status: int, value: object) -> Reply:
 def _find(state: State, id_: str) -> Any:
     node = state.index.find(id_)
     if node is None:
-        raise NotThere(f"{id_} is not in the table any more")
+        raise NotThere(f"{id_} was removed from the table")
     return node
 
 
@@ -370,7 +370,7 @@ def _range(request: Request) -> tuple[int, int]:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise ValueError(f'"{text[:20]}" is no number')
+        raise ValueError(f'"{text[:20]}" is not a number')
     return int(text)
 
 

@@ -147,10 +147,10 @@ def _describe_listener(state: State, listener: ir.Listener, node: Node) -> Itera
         lines = [("certificate", name) for name in tls.certificates]
         lines.append(("from version", tls.min_version))
         if tls.client_ca:
-            lines.append(("clients show one of", tls.client_ca))
+            lines.append(("client certificates of", tls.client_ca))
         yield _section("TLS", lines)
     if listener.filters:
-        yield _section("Asked before routing", [*list_filters_of(state, listener)])
+        yield _section("Filters before routing", [*list_filters_of(state, listener)])
     address = http.client_address
     yield _section(
         "Limits and timeouts",
@@ -200,7 +200,7 @@ def _describe_rule(state: State, node: Node, rule: ir.Rule) -> Iterator[Section]
     yield _section("Policies", list_policies(state, rule))
     yield _section("Settings of policies", list_settings(state, rule, _http_of(node)))
     yield _section("Settings of backends", list_shares(state, rule))
-    yield _section("Policies that do not hold", list_lost(rule))
+    yield _section("Policies without effect", list_lost(rule))
     yield _section("Rate limits", [(one.name, write_limit(one)) for one in rule.rate_limits])
     times: list[Line] = []
     if rule.timeouts is not None:
@@ -235,7 +235,7 @@ def _describe_share(state: State, share: ir.BackendRef | ir.StreamBackend) -> It
             ("weight", str(share.weight)),
             *([("TLS, for", cluster.tls.sni)] if cluster.tls is not None else []),
             *(
-                [("zones", f"endpoints {describe_zones(cluster.zones)}, as its Service says")]
+                [("zones", f"endpoints {describe_zones(cluster.zones)}, as its Service sets")]
                 if cluster.zones is not None
                 else []
             ),

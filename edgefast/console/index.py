@@ -51,7 +51,7 @@ class Node(msgspec.Struct, eq=False):
 
 
 class Index:
-    """See the module's text."""
+    """The tree of one table (gateway, listener, host, rule, backend), with search."""
 
     def __init__(self, fleet: ir.Fleet) -> None:
         self.fleet = fleet

@@ -37,7 +37,7 @@ _POLICIES = {kind: family for family, kind in KIND_OF.items()}
 
 
 class Marks:
-    """See the module's text."""
+    """Assigns problems to the nodes of the tree."""
 
     def __init__(self, index: Index, problems: Sequence[Problem]) -> None:
         self._of: dict[str, list[Told]] = {}

@@ -38,7 +38,7 @@ Resources = Mapping[Key, Resource]
 
 
 class Past:
-    """See the module's text."""
+    """Keeps the last changes of a table, with what they replaced."""
 
     def __init__(self, room: Room | None = None) -> None:
         """Several pasts may share a room."""

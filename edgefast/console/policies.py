@@ -27,7 +27,7 @@ _OF_LISTENER = {
     "request_timeout": "route_timeout",
     "idle_timeout": "stream_idle_timeout",
 }
-_MISSING = "is not in the table: answers 500"
+_MISSING = "not found in the table: answers 500"
 
 
 def list_policies(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
@@ -65,7 +65,7 @@ def list_settings(
             yield label, f"{value}, {whose}{_beside(one, http)}"
     fault = find_fault(units)
     if fault is not None:
-        yield "fault", f"{describe_fault(fault.fault)} on purpose, {fault.unit}"
+        yield "fault", f"injected fault: {describe_fault(fault.fault)}, {fault.unit}"
     overrides, whose = find_overrides(units)
     if overrides:
         yield "answers", f"{describe_overrides(overrides)}, {whose}"
@@ -95,7 +95,7 @@ def list_shares(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
             continue
         found = {name: state.index.policies.get(name) for name in share.treatment.traffic}
         units = [
-            unit or ir.PolicyUnit(name=name, status=500, reason="it is not in the table")
+            unit or ir.PolicyUnit(name=name, status=500, reason="it was not found in the table")
             for name, unit in found.items()
         ]
         yield from ((share.cluster, said) for said in list_treated(units, share.treatment))
@@ -103,7 +103,7 @@ def list_shares(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
 
 def list_lost(rule: ir.Rule) -> Iterator[tuple[str, str]]:
     """Give units that do not hold, and by whom."""
-    return ((name, f"lost to {whom}") for name, whom in rule.lost)
+    return ((name, f"overridden by {whom}") for name, whom in rule.lost)
 
 
 def tag_policies(state: State, rule: ir.Rule) -> str:

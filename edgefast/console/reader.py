@@ -25,7 +25,10 @@ _Pieces = dict[str, list[Resource]]
 
 
 class Reader:
-    """See the module's text. One thread at a time."""
+    """Reads a table's resources back into a fleet, and decodes only changed ones again.
+
+    One thread at a time.
+    """
 
     def __init__(self) -> None:
         self._hosts: dict[str, tuple[tuple[str, ...], ir.VirtualHost]] = {}

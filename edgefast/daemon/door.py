@@ -64,7 +64,7 @@ def _bind(address: Address) -> socket.socket:
 
 
 class Door:
-    """See the module's text."""
+    """Accepts the connections of one listening socket for a small HTTP server."""
 
     def __init__(
         self,

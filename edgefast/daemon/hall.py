@@ -58,7 +58,7 @@ class Guest:
 
 
 class Hall:
-    """See the module's text."""
+    """Holds idle connections of a small HTTP server and starts a task for each complete request."""
 
     def __init__(
         self,

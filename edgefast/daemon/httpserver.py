@@ -96,7 +96,7 @@ class HttpServer:
         except (OSError, TimeoutError):
             pass  # the client went away or is too slow: nobody is left to tell
         except Exception:
-            log.exception("a conversation of %s failed", self.address)
+            log.exception("%s: a connection failed", self.address)
         return False
 
     async def _converse(self, guest: Guest) -> bool:
@@ -124,7 +124,7 @@ class HttpServer:
     ) -> None:
         """Answer what cannot be parsed."""
         why = ascii(str(error))[1:-1]
-        self._rubbish.warn("%s got what is no request, and refused it: %s", self.address, why)
+        self._rubbish.warn("%s refused an invalid request: %s", self.address, why)
         if connection.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             reply = Reply(error.error_status_hint, f"bad request: {why}\n".encode())
             async with asyncio.timeout(_WRITE_DEADLINE):
@@ -156,7 +156,9 @@ class HttpServer:
         if allowed:
             return Reply(405, f"use {' or '.join(allowed)}\n".encode())
         paths = sorted(f"{method} {known}" for method, known in self._routes)
-        return Reply(404, ("not here; this server knows:\n" + "\n".join(paths) + "\n").encode())
+        return Reply(
+            404, ("not found; this server has these paths:\n" + "\n".join(paths) + "\n").encode()
+        )
 
 
 async def _linger(sock: socket.socket) -> None:

@@ -33,7 +33,7 @@ def count_places(at_work: int) -> int:
 
 
 class Places(Generic[T]):
-    """See the module's text."""
+    """Bounds the connections of a small HTTP server and evicts the one that is idle longest."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -26,7 +26,7 @@ class Busy(Exception):
 
 
 class Turns:
-    """See the module's text."""
+    """Limits how many expensive answers a small HTTP server makes at the same time."""
 
     def __init__(self, at_once: int) -> None:
         self.at_once = at_once

@@ -43,9 +43,10 @@ ALERTS = (
         expr="sum by (job) (edgefast_ready) == 0 or absent(edgefast_ready)",
         lasts="1m",
         severity="critical",
-        summary="No proxy of {{ $labels.job }} is ready: nobody serves.",
-        todo="Look at the pods or the service, then at `GET /ready` (19003) and `edgefast dump`: it says which worker or port is missing. "
-        "Without any series Prometheus does not scrape, or nothing runs.",
+        summary="No proxy of {{ $labels.job }} is ready; no traffic is served.",
+        todo="Check the pods or the service, then `GET /ready` (19003) and `edgefast dump`, "
+        "which name the missing worker or port. Without any series, Prometheus does not "
+        "scrape or no proxy runs.",
     ),
     Alert(
         group="proxies",
@@ -54,7 +55,8 @@ ALERTS = (
         lasts="5m",
         severity="warning",
         summary="{{ $labels.instance }} runs and is not ready.",
-        todo="`GET /ready` (19003) says why; mostly no table has come, or a port cannot be bound.",
+        todo="`GET /ready` (19003) gives the cause; usually the proxy has no table, or cannot "
+        "bind a port.",
     ),
     Alert(
         group="proxies",
@@ -62,8 +64,9 @@ ALERTS = (
         expr="edgefast_workers_alive < edgefast_workers",
         lasts="2m",
         severity="warning",
-        summary="{{ $labels.instance }} has {{ $value }} workers that serve, fewer than wanted.",
-        todo="The log says why they ended. Out of memory or descriptors: raise the limit, or run fewer workers.",
+        summary="{{ $labels.instance }} has {{ $value }} serving workers, fewer than configured.",
+        todo="The log has the cause. For a lack of memory or descriptors, raise the limit or "
+        "run fewer workers.",
     ),
     Alert(
         group="proxies",
@@ -71,8 +74,8 @@ ALERTS = (
         expr="increase(edgefast_worker_restarts_total[15m]) > 2",
         lasts="0m",
         severity="warning",
-        summary="Workers of {{ $labels.instance }} were replaced again and again.",
-        todo="Each one takes its requests along. The log has the signal or exit status of each.",
+        summary="Workers of {{ $labels.instance }} restart repeatedly.",
+        todo="The requests of an ended worker fail. The log has the signal or exit status of each.",
     ),
     Alert(
         group="proxies",
@@ -80,8 +83,9 @@ ALERTS = (
         expr="changes(edgefast_start_timestamp_seconds[30m]) > 2",
         lasts="0m",
         severity="warning",
-        summary="The proxy {{ $labels.instance }} was started again and again.",
-        todo="Look at why the previous one ended: `kubectl logs --previous`, `journalctl -u edgefast`.",
+        summary="The proxy {{ $labels.instance }} restarts repeatedly.",
+        todo="Find the cause of the end of the previous process: `kubectl logs --previous`, "
+        "`journalctl -u edgefast`.",
     ),
     Alert(
         group="proxies",
@@ -90,8 +94,9 @@ ALERTS = (
         lasts="5m",
         severity="critical",
         summary="{{ $value | humanizePercentage }} of the requests of {{ $labels.route }} end with 5xx.",
-        todo="`flags` and `endpoint` of the access log tell backends that fail (UF, UR, UT) from the configuration (CFG, NE); "
-        "`edgefast explain` says what a request gets, and why.",
+        todo="In the access log, `flags` and `endpoint` distinguish failing backends (UF, UR, "
+        "UT) from the configuration (CFG, NE). `edgefast explain` shows the answer to a "
+        "request and its cause.",
     ),
     Alert(
         group="proxies",
@@ -100,7 +105,8 @@ ALERTS = (
         lasts="10m",
         severity="warning",
         summary="1 % of the requests of {{ $labels.route }} take longer than {{ $value | humanizeDuration }}.",
-        todo="Compare with `edgefast_upstream_seconds_total`: mostly it is the backend. Requests that go over 10 s are shown as 10 s.",
+        todo="Compare with `edgefast_upstream_seconds_total`: usually the backend is slow. "
+        "Requests of more than 10 s are shown as 10 s.",
     ),
     Alert(
         group="proxies",
@@ -119,8 +125,9 @@ ALERTS = (
         expr="rate(edgefast_connections_refused_total[5m]) > 0",
         lasts="5m",
         severity="warning",
-        summary="{{ $labels.instance }} turns clients away.",
-        todo="The cap on connections or descriptors is reached: add proxies, or raise the cap and the limit of open files.",
+        summary="{{ $labels.instance }} refuses client connections.",
+        todo="The limit of connections or descriptors is reached: add proxies, or raise the "
+        "limit of connections and of open files.",
     ),
     Alert(
         group="proxies",
@@ -128,8 +135,8 @@ ALERTS = (
         expr="rate(edgefast_worker_faults_total[5m]) > 0",
         lasts="1m",
         severity="warning",
-        summary="{{ $labels.instance }} ends connections because of a mistake of its own.",
-        todo="Its log has a traceback for each of them: report it.",
+        summary="{{ $labels.instance }} closes connections because of a bug of edgefast.",
+        todo="Report the bug with the traceback from the log.",
     ),
     Alert(
         group="proxies",
@@ -138,7 +145,7 @@ ALERTS = (
         lasts="1h",
         severity="warning",
         summary="The certificate {{ $labels.secret }} expires in {{ $value | humanizeDuration }}.",
-        todo="Renew it. A changed Secret is in use at once, for new handshakes.",
+        todo="Renew it. New handshakes use a changed Secret immediately.",
     ),
     Alert(
         group="proxies",
@@ -147,7 +154,7 @@ ALERTS = (
         lasts="5m",
         severity="critical",
         summary="The certificate {{ $labels.secret }} expires in {{ $value | humanizeDuration }}.",
-        todo="Renew it now; whoever renews it by itself has failed.",
+        todo="Renew it now; the automatic renewal has failed.",
     ),
     Alert(
         group="proxies",
@@ -155,8 +162,10 @@ ALERTS = (
         expr="edgefast_xds_connected == 0",
         lasts="5m",
         severity="warning",
-        summary="{{ $labels.instance }} has not heard its controller: it serves the table it has.",
-        todo="Its log says why the stream ends. Changes wait, endpoints of backends too; traffic goes on.",
+        summary="{{ $labels.instance }} has no connection to its controller and serves its present "
+        "table.",
+        todo="Its log has the cause. Changes of objects and endpoints are delayed; traffic "
+        "continues.",
     ),
     Alert(
         group="proxies",
@@ -173,8 +182,9 @@ ALERTS = (
         expr="edgefast_table_refused > 0",
         lasts="5m",
         severity="warning",
-        summary="{{ $labels.instance }} refuses {{ $value }} resources of its table; older versions serve.",
-        todo="`edgefast dump` says which and why. It is a fault of ours, or a want of memory.",
+        summary="{{ $labels.instance }} refuses {{ $value }} resources of its table; the previous "
+        "versions stay in use.",
+        todo="`edgefast dump` lists them with the cause: a bug of edgefast, or a lack of memory.",
     ),
     Alert(
         group="proxies",
@@ -191,8 +201,9 @@ ALERTS = (
         expr="increase(edgefast_last_good_failures_total[15m]) > 0",
         lasts="0m",
         severity="warning",
-        summary="{{ $labels.instance }} cannot keep its table on disk.",
-        todo="The state directory is full or not writable. Traffic goes on; the next start needs a controller or whole files.",
+        summary="{{ $labels.instance }} cannot store its table on disk.",
+        todo="The state directory is full or not writable. Traffic continues; the next start "
+        "needs a controller or complete files.",
     ),
     Alert(
         group="proxies",
@@ -201,7 +212,7 @@ ALERTS = (
         lasts="0m",
         severity="warning",
         summary="{{ $labels.instance }} has lost {{ $value | humanize }} lines of its access log.",
-        todo="Whoever reads its standard output is too slow. Requests do not wait for it.",
+        todo="The reader of its standard output is too slow. Requests do not wait for it.",
     ),
     Alert(
         group="proxies",
@@ -210,7 +221,9 @@ ALERTS = (
         lasts="10m",
         severity="warning",
         summary="{{ $labels.instance }} loses the spans of {{ $value | humanize }} requests a second.",
-        todo="Traces have gaps; requests do not wait. The log has the collector's error; without one it is too slow: trace a smaller share (EdgeProxy `tracing.sampling`).",
+        todo="Traces have gaps; requests do not wait. The log has the collector's error; "
+        "without an error the collector is too slow: trace a smaller share (EdgeProxy "
+        "`tracing.sampling`).",
     ),
     Alert(
         group="proxies",
@@ -219,7 +232,8 @@ ALERTS = (
         lasts="15m",
         severity="warning",
         summary="{{ $labels.instance }} has used {{ $value | humanizePercentage }} of its rows for routes.",
-        todo="Rules and limits beyond that are counted together, in the row `overflow`; they are served all the same.",
+        todo="Rules and limits beyond that are counted together, in the row `overflow`; they "
+        "are served normally.",
     ),
     Alert(
         group="limits",
@@ -227,8 +241,9 @@ ALERTS = (
         expr="rate(edgefast_ratelimit_store_errors_total[5m]) + rate(edgefast_ratelimit_store_timeouts_total[5m]) > 0",
         lasts="5m",
         severity="warning",
-        summary="{{ $labels.instance }} cannot count in the store of rate limits.",
-        todo="Requests pass uncounted, or get 500 where a limit fails closed. `edgefast dump` says how each worker gets on with the store.",
+        summary="{{ $labels.instance }} cannot count requests in the rate-limit store.",
+        todo="Requests pass uncounted, or get 500 if `failClosed` is set. `edgefast dump` shows "
+        "the state of the store for each worker.",
     ),
     Alert(
         group="limits",
@@ -238,7 +253,8 @@ ALERTS = (
         lasts="5m",
         severity="critical",
         summary="{{ $value | humanizePercentage }} of the requests of {{ $labels.limit }} are not counted.",
-        todo="The limit does not limit, or refuses all (`failClosed`). See EdgefastLimitStoreErrors.",
+        todo="The limit has no effect, or denies all requests (`failClosed`). See "
+        "EdgefastLimitStoreErrors.",
     ),
     Alert(
         group="limits",
@@ -247,7 +263,7 @@ ALERTS = (
         lasts="0m",
         severity="warning",
         summary="{{ $labels.instance }} had no room for counters in shared memory.",
-        todo="Too many values are counted at once for the store in memory; use Redis, or limit by fewer values.",
+        todo="The store in shared memory has too many values; use Redis, or limit by fewer values.",
     ),
     Alert(
         group="limits",
@@ -255,7 +271,8 @@ ALERTS = (
         expr='max by (job, store, trouble) (edgefast_ratelimit_store_troubles{trouble!="down"}) > 0',
         lasts="5m",
         severity="warning",
-        summary="{{ $labels.store }} may forget counters of rate limits: its memory policy is {{ $labels.trouble }}.",
+        summary="{{ $labels.store }} can delete rate-limit counters: its memory policy is {{ "
+        "$labels.trouble }}.",
         todo="Set `maxmemory-policy noeviction`, and use a separate Redis for limits: see `edgefast problem EvictingStore`.",
     ),
     Alert(
@@ -264,8 +281,10 @@ ALERTS = (
         expr=f"sum by (job) ({_CONTROLLERS}leader) == 0",
         lasts="1m",
         severity="critical",
-        summary="No controller of {{ $labels.job }} leads: no status is written, no fleet is changed.",
-        todo="Tables are still sent. Look at the Lease, and whether the API server takes writes of the controllers.",
+        summary="No controller of {{ $labels.job }} is the leader: statuses are not written, and "
+        "fleets are not changed.",
+        todo="Tables are still sent. Check the Lease, and the controllers' right to write to "
+        "the API server.",
     ),
     Alert(
         group="control-plane",
@@ -273,8 +292,9 @@ ALERTS = (
         expr=f"absent({_CONTROLLERS}leader) and on() count(edgefast_xds_connected) > 0",
         lasts="5m",
         severity="critical",
-        summary="Prometheus knows proxies of a controller, and no controller.",
-        todo="No controller runs, or none is scraped (Service `edge-gateway-metrics-service`, port 19001). Proxies serve the table they have.",
+        summary="Prometheus has proxies of a controller, but no controller.",
+        todo="No controller runs, or Prometheus does not scrape it (Service "
+        "`edge-gateway-metrics-service`, port 19001). Proxies serve their present table.",
     ),
     Alert(
         group="control-plane",
@@ -283,7 +303,7 @@ ALERTS = (
         lasts="5m",
         severity="critical",
         summary="{{ $labels.instance }} has not read all objects.",
-        todo="`/readyz` (8081) says which kinds are missing: rights, CRDs, or the API server.",
+        todo="`/readyz` (8081) lists the missing kinds. Check rights, CRDs and the API server.",
     ),
     Alert(
         group="control-plane",
@@ -291,8 +311,8 @@ ALERTS = (
         expr=f"changes({_CONTROLLERS}start_timestamp_seconds[30m]) > 2",
         lasts="0m",
         severity="warning",
-        summary="The controller {{ $labels.instance }} was started again and again.",
-        todo="`kubectl logs --previous` says why the one before ended.",
+        summary="The controller {{ $labels.instance }} restarts repeatedly.",
+        todo="`kubectl logs --previous` has the cause.",
     ),
     Alert(
         group="control-plane",
@@ -300,8 +320,8 @@ ALERTS = (
         expr=f"max by (job, fleet) ({_CONTROLLERS}proxies) == 0",
         lasts="5m",
         severity="critical",
-        summary="Fleet {{ $labels.fleet }} has no proxy that is ready.",
-        todo="Look at its Deployment and pods; `edgefast status` says how far it got.",
+        summary="Fleet {{ $labels.fleet }} has no ready proxy.",
+        todo="Check its Deployment and pods; `edgefast status` shows the progress.",
     ),
     Alert(
         group="control-plane",
@@ -310,7 +330,7 @@ ALERTS = (
         lasts="10m",
         severity="warning",
         summary="{{ $value }} proxies of {{ $labels.fleet }} do not follow.",
-        todo="They serve an older table. `edgefast status` names them; their logs say why.",
+        todo="They serve an older table. `edgefast status` names them; their logs have the cause.",
     ),
     Alert(
         group="control-plane",
@@ -319,7 +339,9 @@ ALERTS = (
         lasts="0m",
         severity="warning",
         summary="Proxies refuse a part of their tables.",
-        todo="`edgefast_controller_nacks_total` has the types. Statuses with the reason RefusedByProxies name the objects. It is a fault of ours, or a want of memory.",
+        todo="`edgefast_controller_nacks_total` has the types. Statuses with the reason "
+        "RefusedByProxies name the objects. The cause is a bug of edgefast, or a lack of "
+        "memory.",
     ),
     Alert(
         group="control-plane",
@@ -328,7 +350,7 @@ ALERTS = (
         lasts="10m",
         severity="warning",
         summary="Changes take {{ $value | humanizeDuration }} to be served.",
-        todo="The dashboard tells whether controllers (stages) or proxies (answers) are slow.",
+        todo="The dashboard shows whether controllers (stages) or proxies (answers) are slow.",
     ),
     Alert(
         group="control-plane",
@@ -337,7 +359,8 @@ ALERTS = (
         lasts="15m",
         severity="warning",
         summary="Statuses cannot be written: {{ $labels.reason }}.",
-        todo="They are tried again. Rights, webhooks or quotas of the API server; the log has its answers.",
+        todo="The controller retries. Check rights, webhooks and quotas of the API server; the "
+        "log has its answers.",
     ),
     Alert(
         group="control-plane",
@@ -355,7 +378,8 @@ ALERTS = (
         lasts="5m",
         severity="warning",
         summary="{{ $labels.instance }} cannot read {{ $value }} collections or objects.",
-        todo="What was read before stays in use. The log says which and why.",
+        todo="Objects that were read before stay in use. The log lists the failures with the "
+        "cause.",
     ),
     Alert(
         group="control-plane",
@@ -372,7 +396,8 @@ ALERTS = (
         expr=f"{_CONTROLLERS}config_problems > 0",
         lasts="5m",
         severity="warning",
-        summary="The configuration of {{ $labels.instance }} is refused; the one before is in force.",
+        summary="The configuration of {{ $labels.instance }} is refused; the previous one is in "
+        "force.",
         todo="The log lists the problems; the file is `edge-gateway.yaml` of the ConfigMap `edge-gateway-config`.",
     ),
 )

@@ -35,7 +35,7 @@ CONTROL_PLANE = (
                 "Leaders", (("sum(edgefast_controller_leader{$$})", ""),), "short", "stat", width=6
             ),
             Panel(
-                "Replicas that have read all",
+                "Replicas that have read all objects",
                 (("sum(edgefast_controller_synced{$$})", ""),),
                 "short",
                 "stat",
@@ -55,9 +55,9 @@ CONTROL_PLANE = (
                 "ops",
             ),
             Panel(
-                "Faults towards the API server",
+                "Errors of the API server",
                 (
-                    (_sum("watch_restarts", "cause"), "watch began anew: {{cause}}"),
+                    (_sum("watch_restarts", "cause"), "watch restarted: {{cause}}"),
                     (_sum("undecodable_objects"), "objects that cannot be read"),
                     (_of("watch_problems"), "not readable now"),
                     (_sum("status_write_failures", "reason"), "status: {{reason}}"),
@@ -90,7 +90,7 @@ CONTROL_PLANE = (
         "From tables to proxies",
         (
             Panel(
-                "Until a proxy serves a change",
+                "Time until a proxy serves a change",
                 tuple((_quantile(one, "ack"), f"p{one * 100:g}") for one in (0.5, 0.99)),
                 "s",
             ),
@@ -117,7 +117,7 @@ CONTROL_PLANE = (
                     (_sum("acks"), "serve it"),
                     (_sum("partial_acks"), "refused something"),
                     (_sum("nacks", "type"), "refused: {{type}}"),
-                    (_sum("mismatches"), "began anew"),
+                    (_sum("mismatches"), "restarted"),
                     (_sum("refused_calls", "cause"), "call refused: {{cause}}"),
                 ),
                 "ops",
@@ -144,7 +144,7 @@ CONTROL_PLANE = (
                 "Statuses",
                 (
                     (_sum("status_writes"), "written"),
-                    (_sum("status_conflicts"), "merged anew"),
+                    (_sum("status_conflicts"), "merged again"),
                 ),
                 "ops",
             ),

@@ -58,6 +58,6 @@ def by_name(families: Iterable[Family]) -> dict[str, Family]:
     found: dict[str, Family] = {}
     for one in families:
         if one.short in found:
-            raise ValueError(f"{one.name} stands twice")
+            raise ValueError(f"{one.name} is defined twice")
         found[one.short] = one
     return found

@@ -41,11 +41,11 @@ LIMITS = (
                 ((f"sum({_counted('error')})", "error"),),
                 "reqps",
                 "stat",
-                text="The store failed: they passed, or got 500 where the limit fails closed.",
+                text="error: the store failed, and the requests passed or got 500 (failClosed).",
                 width=6,
             ),
             Panel(
-                "By what came of it",
+                "Requests by result",
                 ((f"sum by (result) ({_counted()})", "{{result}}"),),
                 "reqps",
                 text="shadow_over: over a limit with `shadow: true`, and passed.",
@@ -76,7 +76,7 @@ LIMITS = (
         "Store",
         (
             Panel(
-                "Time to an answer",
+                "Time until an answer",
                 ((f"{_sum('store_seconds')} / ({_sum('batches')} > 0)", "of a batch"),),
                 "s",
             ),
@@ -98,12 +98,12 @@ LIMITS = (
                     (_sum("store_errors"), "errors"),
                     (_sum("store_timeouts"), "no answer in time"),
                     (_sum("store_full"), "no room in shared memory"),
-                    (_sum("no_room"), "of them, values beyond their limit's room"),
+                    (_sum("no_room"), "of these, values above the limit's room"),
                 ),
                 "ops",
             ),
             Panel(
-                "Workers whose store does not count",
+                "Workers with a store that does not count",
                 (
                     ("sum(edgefast_ratelimit_stores_down{$$})", "workers"),
                     (
@@ -113,10 +113,10 @@ LIMITS = (
                 ),
             ),
             Panel(
-                "Told without asking the store",
+                "Decided without the store",
                 ((f"{_sum('local')} / (sum({_counted('over')}) > 0)", "share of the refused"),),
                 "percentunit",
-                text="Counters that a worker knows to be at their end.",
+                text="Denied requests of counters that a worker knows to be exhausted.",
             ),
         ),
     ),

@@ -18,20 +18,20 @@ _HEAD = """\
 # Metrics
 
 Every proxy and every controller answers `GET /metrics` on port 19001 in the Prometheus text format (0.0.4). All names begin
-with `edgefast_`, those of a controller with `edgefast_controller_`; units are seconds and bytes; what only grows ends in
-`_total`, and begins again at zero with the process, not with a worker. Dashboards and alerts: [monitoring](../monitoring/README.md).
+with `edgefast_`, those of a controller with `edgefast_controller_`; units are seconds and bytes; counters end in
+`_total`, and start at zero with the process, not with a worker. Dashboards and alerts: [monitoring](../monitoring/README.md).
 
-**How many series.** Labels are names from the configuration, never anything a client sends: `route` is `namespace/name`, `rule` its
+**How many series.** Labels are names from the configuration, never values from clients: `route` is `namespace/name`, `rule` its
 name or number, `limit` is `namespace/filter#number`. A worker has 16,384 rows, one for each rule of a route and each limit of a
-route (`edgefast_metric_rows`). What finds no row is counted as well, in the row `overflow`, which is always there; a row is given
-away when its rule is gone. Requests that no rule took have `-` for both; why, say `edgefast_no_route_total` and its neighbours.
+route (`edgefast_metric_rows`). Requests without a row are counted in the row `overflow`, which always exists; a row is reused
+after its rule is removed. Requests that match no rule have `-` for both; `edgefast_no_route_total` and similar metrics give the cause.
 
 **Histograms** are counted by workers in shared memory: buckets of `edgefast_request_duration_seconds` end at
-0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5 and 10 s. A scrape costs workers nothing.
+0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5 and 10 s. A scrape does not use CPU of workers.
 
-**Exemplars** are off by default. Where an EdgeProxy has `tracing.exemplars: true`, a proxy answers scrapers that take OpenMetrics
+**Exemplars** are off by default. Where an EdgeProxy has `tracing.exemplars: true`, a proxy answers scrapers that support OpenMetrics
 in that format, with the newest trace of each bucket of `edgefast_request_duration_seconds` ([tracing](../tracing.md#exemplars)).
-Without it the format is text whatever a scraper takes; a slow request is found by its `request_id` in the access log.
+Without it the format is always text; the access log has the `request_id` of a slow request.
 """
 
 

@@ -11,44 +11,56 @@ from edgefast.monitoring.family import PREFIX, Family, count
 __all__ = ["AUTHORISATION", "DECIDED"]
 
 AUTHORISATION = (
-    count("auth_calls", "Requests shown to authorisation services.", "auth_calls"),
-    count("auth_denied", "Requests that such a service has refused.", "auth_denied"),
+    count("auth_calls", "Calls of authorization services.", "auth_calls"),
+    count("auth_denied", "Requests that an authorization service denied.", "auth_denied"),
     count(
         "auth_errors",
-        "Requests that such a service did not judge: they are refused, or pass where the policy says so.",
+        "Requests without a decision of the authorization service: they are denied, or pass if "
+        "`failOpen` is set.",
         "auth_errors",
     ),
-    count("auth_cached", "Requests judged by what a service said before.", "auth_cached"),
-    count("faults_delayed", "Requests that a policy made wait on purpose.", "faults_delayed"),
-    count("faults_aborted", "Requests that a policy refused on purpose.", "faults_aborted"),
-    count("compressed", "Answers that a policy has had encoded.", "compressed"),
+    count(
+        "auth_cached",
+        "Requests decided by a cached answer of an authorization service.",
+        "auth_cached",
+    ),
+    count("faults_delayed", "Requests delayed by fault injection.", "faults_delayed"),
+    count("faults_aborted", "Requests aborted by fault injection.", "faults_aborted"),
+    count("compressed", "Answers encoded by a policy.", "compressed"),
     count(
         "compressed_in_bytes",
-        "Bytes of such answers as backends sent them.",
+        "Bytes of encoded answers before encoding.",
         "compressed_in",
         "bytes",
     ),
-    count("compressed_out_bytes", "The same as clients got them.", "compressed_out", "bytes"),
-    count("health_checks", "Endpoints that were asked how they are.", "health_checks"),
-    count("health_checks_failed", "Of these, no good answer came.", "health_checks_failed"),
+    count(
+        "compressed_out_bytes",
+        "Bytes of encoded answers after encoding.",
+        "compressed_out",
+        "bytes",
+    ),
+    count("health_checks", "Active health checks of endpoints.", "health_checks"),
+    count("health_checks_failed", "Active health checks that failed.", "health_checks_failed"),
     count(
         "health_checks_ill",
-        "Endpoints that got no requests any more for that.",
+        "Endpoints that became unhealthy by active health checks.",
         "health_checks_ill",
     ),
     count(
         "zone_own",
-        "Endpoints that were chosen of the proxy's own zone, where zones count.",
+        "Endpoints chosen in the proxy's zone by zone-aware load balancing.",
         "zone_own",
     ),
-    count("zone_other", "Endpoints of other zones that were chosen there.", "zone_other"),
+    count(
+        "zone_other", "Endpoints chosen in other zones by zone-aware load balancing.", "zone_other"
+    ),
 )
 
 DECIDED = Family(
     f"{PREFIX}policy_requests_total",
     "counter",
-    "Requests that a unit of a policy decided about; error: it is broken, or its service failed; cached: of those allowed "
-    "and denied, without asking its service.",
+    "Requests decided by a unit of a policy. error: it is invalid, or its service failed. "
+    "cached: allowed and denied requests that were decided without a call of its service.",
     ("policy", "unit", "verdict"),
     "",
 )

@@ -39,7 +39,7 @@ def check_expression(expression: str) -> list[str]:
     labels = set(TARGET_LABELS)
     found = _selectors(expression)
     if not found:
-        wrong.append(f"no metric of ours: {expression}")
+        wrong.append(f"not a metric of edgefast: {expression}")
     for name, matchers in found:
         family = _family_of(name)
         if family is None:

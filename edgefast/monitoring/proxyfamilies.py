@@ -32,7 +32,7 @@ BY_LABELS += (STREAM_REFUSED, MIRROR_DROPS)
 #: What `route` (and `limit`) is for what is counted in no row of its own: there are more than rows.
 OVERFLOW = "overflow"
 
-_CONTROLLER = "a controller feeds it"
+_CONTROLLER = "a controller configures it"
 _ROUTE = ("route", "rule")
 _LIMIT = ("route", "limit")
 
@@ -52,32 +52,35 @@ _AGENT = (
         "Always 1; version of the product, of the table in use, and the TLS library of the engine.",
         ("version", "table", "tls"),
     ),
-    _gauge("start_timestamp_seconds", "When the process was started.", "timestamp"),
+    _gauge("start_timestamp_seconds", "Start time of the process.", "timestamp"),
     _gauge("ready", "1 when all live workers serve a table and none drains."),
-    _gauge("draining", "1 from the order to stop on."),
-    _gauge("workers", "Worker processes wanted."),
-    _gauge("workers_alive", "Worker processes that serve."),
+    _gauge("draining", "1 while the proxy drains."),
+    _gauge("workers", "Configured worker processes."),
+    _gauge("workers_alive", "Running worker processes."),
     count("worker_restarts", "Workers replaced."),
     count("tables", "Tables accepted."),
     _gauge("table_age_seconds", "Time since the table was accepted.", "seconds"),
     _gauge("table_resources", "Resources in the table."),
-    _gauge("table_refused", "Resources that a worker refused; an older version of each serves."),
-    _gauge("config_problems", "Problems now known in the configuration and its ports."),
+    _gauge(
+        "table_refused",
+        "Resources that a worker refused; the previous version of each stays in use.",
+    ),
+    _gauge("config_problems", "Present problems of the configuration and its ports."),
     _gauge("arena_used_bytes", "Bytes of the shared table memory in use.", "bytes"),
-    _gauge("arena_retired_bytes", "Of these, bytes that wait for workers to leave them.", "bytes"),
-    count("spans_exported", "Traced requests and connections that collectors took."),
-    count("spans_lost", "Traced requests and connections that no collector took."),
-    count("last_good_failures", "Tables that could not be kept on disk."),
+    _gauge("arena_retired_bytes", "Of these, bytes of old tables that workers still use.", "bytes"),
+    count("spans_exported", "Traced requests and connections that collectors accepted."),
+    count("spans_lost", "Traced requests and connections that no collector accepted."),
+    count("last_good_failures", "Tables that could not be stored on disk."),
     _gauge(
         "last_good_age_seconds",
         "Time since the table on disk was written.",
         "seconds",
-        "a table is kept on disk (`--state-dir`)",
+        "a table is stored on disk (`--state-dir`)",
     ),
     Family(
         f"{PREFIX}certificate_expiry_timestamp_seconds",
         "gauge",
-        "When a served certificate expires.",
+        "Expiry time of a served certificate.",
         ("secret",),
         "timestamp",
         when="a certificate is served",
@@ -85,10 +88,10 @@ _AGENT = (
     Family(
         f"{PREFIX}ratelimit_store_troubles",
         "gauge",
-        "Workers that have a trouble with a place of counters: `down` (it does not count), or the memory policy by which it "
-        "may forget counters.",
+        "Workers that report a problem of a counter store: `down` (it does not count), or a "
+        "memory policy that can delete counters.",
         ("store", "trouble"),
-        when="there is one",
+        when="a store has a problem",
     ),
     _gauge(
         "metric_rows",
@@ -98,23 +101,23 @@ _AGENT = (
 )
 
 _STREAM = (
-    _gauge("xds_connected", "1 while the controller is heard.", when=_CONTROLLER),
+    _gauge("xds_connected", "1 while the stream to the controller is open.", when=_CONTROLLER),
     _gauge(
         "xds_last_commit_timestamp_seconds",
-        "When the last table from the controller was taken in; 0 never.",
+        "Time of the last table from the controller; 0: none yet.",
         "timestamp",
         _CONTROLLER,
     ),
     _gauge(
         "xds_last_good_served",
-        "1 while the table is the one from disk, and no controller has confirmed it.",
+        "1 while the table is from disk and not confirmed by a controller.",
         when=_CONTROLLER,
     ),
     count("xds_streams", "Streams opened.", when=_CONTROLLER),
     count("xds_failures", "Streams that ended or could not be opened.", when=_CONTROLLER),
-    count("xds_commits", "Tables taken in.", when=_CONTROLLER),
-    count("xds_nacks", "Answers that refused something.", when=_CONTROLLER),
-    count("xds_mismatches", "Tables with another digest.", when=_CONTROLLER),
+    count("xds_commits", "Applied tables.", when=_CONTROLLER),
+    count("xds_nacks", "Tables that the proxy refused in part.", when=_CONTROLLER),
+    count("xds_mismatches", "Tables with a wrong digest.", when=_CONTROLLER),
     count("xds_received_bytes", "Bytes of resources.", unit="bytes", when=_CONTROLLER),
 )
 
@@ -123,28 +126,28 @@ _CELLS = (
     now("connections_active", "Connections of clients open now."),
     count(
         "connections_refused",
-        "Connections of clients closed at once: too many, or no descriptor left.",
+        "Client connections closed immediately: too many connections, or no free descriptor.",
         "connections_refused",
     ),
     count("connections_tls", "Connections of clients with TLS.", "connections_tls_total"),
-    now("handshakes_active", "TLS handshakes that go on now."),
+    now("handshakes_active", "TLS handshakes in progress."),
     Family(
         f"{PREFIX}handshakes_total",
         "counter",
-        "TLS handshakes of clients that were let in, by version, and whether a session was resumed.",
+        "Successful TLS handshakes with clients, by version and session resumption.",
         ("version", "resumed"),
         cell=HANDSHAKES_DONE,
     ),
-    count("handshakes_failed", "TLS handshakes that failed.", "handshakes_failed"),
+    count("handshakes_failed", "Failed TLS handshakes.", "handshakes_failed"),
     Family(
         f"{PREFIX}handshake_failures_total",
         "counter",
-        "TLS handshakes that failed, by what was wrong.",
+        "Failed TLS handshakes, by cause.",
         ("reason",),
         cell=HANDSHAKES_FAILED,
     ),
-    now("requests_active", "Requests that go on now."),
-    now("tunnels_active", "Upgraded connections (WebSocket) that are open now."),
+    now("requests_active", "Requests in progress."),
+    now("tunnels_active", "Open upgraded connections (WebSocket)."),
     count(
         "downstream_received_bytes",
         "Bytes from clients.",
@@ -161,40 +164,44 @@ _CELLS = (
         "upstream_connect_failures",
     ),
     now("upstream_connections_active", "Connections to backends open now."),
-    count("upstream_reuses", "Tries on a connection that was open already.", "upstream_reuses"),
+    count(
+        "upstream_reuses", "Requests to backends on an already open connection.", "upstream_reuses"
+    ),
     count(
         "upstream_protocol_errors",
-        "Answers of backends that were no valid HTTP.",
+        "Answers of backends that were not valid HTTP.",
         "upstream_protocol_errors",
     ),
     count(
         "pending_refused",
-        "Requests refused because too many wait for the backend, or a circuitBreaker lets no more through.",
+        "Requests refused because too many wait for the backend, or a circuitBreaker limit is "
+        "reached.",
         "pending_refused",
     ),
     count(
         "pending_gave_way",
-        "Of these, those that had waited already: their address had most in the queue when another one came.",
+        "Of these, waiting requests that were dropped because their client address had most "
+        "requests in the queue.",
         "pending_gave_way",
     ),
-    count("retries", "Tries after the first.", "retries"),
+    count("retries", "Retries.", "retries"),
     count(
         "retries_over_budget",
-        "Tries that were not made, because too many requests were being tried again.",
+        "Retries that were not made because the retry limit was reached.",
         "retries_over_budget",
     ),
     count(
         "endpoint_ejections",
-        "Endpoints taken out of use for a while, because they failed.",
+        "Ejected endpoints.",
         "endpoint_ejections",
     ),
     *MIRRORS,
     *AUTHORISATION,
     count("no_listener", "Requests for a host that no listener of the port has.", "no_listener"),
-    count("no_route", "Requests that no rule takes (404).", "no_route"),
+    count("no_route", "Requests that match no rule (404).", "no_route"),
     count(
         "misdirected",
-        "Requests whose host and TLS name belong to different listeners (421).",
+        "Requests with a host and a TLS server name of different listeners (421).",
         "misdirected",
     ),
     count(
@@ -203,61 +210,67 @@ _CELLS = (
         "parser_disagreements",
     ),
     count("body_too_large", "Requests with too large a body (413).", "body_too_large"),
-    count("body_malformed", "Requests whose chunked body is malformed.", "body_malformed"),
+    count("body_malformed", "Requests with a malformed chunked body.", "body_malformed"),
     count("path_refused", "Requests with a path that is refused (400).", "path_refused"),
     count(
         "proxy_protocol_refused",
         "Connections without a valid PROXY protocol header.",
         "proxy_protocol_refused",
     ),
-    count("head_timeouts", "Requests whose head did not come in time (408).", "head_timeouts"),
+    count(
+        "head_timeouts", "Requests with a head that did not arrive in time (408).", "head_timeouts"
+    ),
     Family(
         f"{PREFIX}heads_refused_total",
         "counter",
-        "Request heads refused, by what is wrong with them.",
+        "Refused request heads, by error.",
         ("reason",),
         cell=HEAD_REFUSED,
     ),
-    count("http2_connections", "Client connections that speak HTTP/2.", "http2_connections"),
-    count("http2_streams_reset", "Requests that HTTP/2 clients took back.", "http2_streams_reset"),
+    count("http2_connections", "Client connections with HTTP/2.", "http2_connections"),
+    count("http2_streams_reset", "Requests that HTTP/2 clients cancelled.", "http2_streams_reset"),
     count(
         "http2_streams_malformed",
-        "HTTP/2 requests refused because they are none (RFC 9113 8.1.1), or by their pseudo fields.",
+        "HTTP/2 requests refused because they are malformed (RFC 9113 8.1.1) or have invalid "
+        "pseudo-header fields.",
         "http2_streams_malformed",
     ),
     count(
         "http2_streams_refused",
-        "HTTP/2 requests refused because there were too many, or too much was held for slow clients.",
+        "HTTP/2 requests refused because of too many requests, or too much buffered data for "
+        "slow clients.",
         "http2_streams_refused",
     ),
     Family(
         f"{PREFIX}http2_breaches_total",
         "counter",
-        "HTTP/2 clients that cost more than their requests are worth, by what they did: the connection ended, or the answer.",
+        "Connections or answers ended because of abuse by HTTP/2 clients, by type.",
         ("reason",),
         cell=HTTP2_BREACH,
     ),
     count(
         "upstream_http2_connections",
-        "Connections to backends that speak HTTP/2.",
+        "Connections to backends with HTTP/2.",
         "upstream_http2_connections",
     ),
     count(
         "upstream_http2_unprocessed",
-        "Requests that HTTP/2 backends sent back unlooked at (REFUSED_STREAM, GOAWAY), or never got.",
+        "Requests that HTTP/2 backends did not process (REFUSED_STREAM, GOAWAY) or did not "
+        "receive.",
         "upstream_http2_unprocessed",
     ),
     count(
         "upstream_http2_breaches",
-        "HTTP/2 connections ended because the backend cost more than its answers are worth.",
+        "HTTP/2 connections ended because of abuse by the backend.",
         "upstream_http2_breaches",
     ),
     count(
         "upstream_http2_retired",
-        "HTTP/2 connections to backends that take no more requests, because so many were cancelled on them.",
+        "HTTP/2 connections to backends without new requests because too many requests were "
+        "cancelled on them.",
         "upstream_http2_retired",
     ),
-    count("grpc_retries", "Calls of gRPC tried again for their status.", "grpc_retries"),
+    count("grpc_retries", "Calls of gRPC retried because of their status.", "grpc_retries"),
     count("grpc_web_requests", "Calls of gRPC-Web that were translated.", "grpc_web_requests"),
     count("access_log_lines", "Lines of the access log.", "access_log_lines"),
     count(
@@ -266,15 +279,16 @@ _CELLS = (
         "access_log_dropped",
     ),
     count("spans_recorded", "Requests and connections that were traced.", "spans_recorded"),
-    count("spans_dropped", "Of these, lost because the agent takes no more.", "spans_dropped"),
+    count("spans_dropped", "Of these, lost because the agent's queue is full.", "spans_dropped"),
     count(
         "bodies_gave_way",
-        "Requests ended because their bodies came too slowly while others waited (408).",
+        "Requests ended because their bodies arrived too slowly while others waited (408).",
         "bodies_gave_way",
     ),
     count(
         "bodies_not_gathered",
-        "Request bodies that were not gathered whole, or not shown to an authorisation service, because all memory for that was in use.",
+        "Request bodies that were not buffered completely, or not sent to an authorization "
+        "service, because the memory for them was in use.",
         "bodies_not_gathered",
     ),
     count(
@@ -292,28 +306,31 @@ _CELLS = (
         "Long-lived streams ended to make room for other clients.",
         "streams_gave_way",
     ),
-    count("worker_turns", "Turns of workers in which connections had something to do.", "turns"),
-    count("worker_events", "What connections had to do in these.", "turn_events"),
+    count("worker_turns", "Event loop iterations of workers with events.", "turns"),
+    count("worker_events", "Events in these iterations.", "turn_events"),
     count(
         "worker_faults",
-        "Connections that were ended because of a mistake of the proxy's own: the log has its traceback.",
+        "Connections ended because of a bug of edgefast; the log has the traceback.",
         "faults",
     ),
-    count("worker_busy_seconds", "Time that workers spent in these.", "turns_us", "seconds"),
+    count(
+        "worker_busy_seconds", "Time that workers spent in these iterations.", "turns_us", "seconds"
+    ),
     Family(
         f"{PREFIX}worker_longest_turn_seconds",
         "gauge",
-        "The longest of these in the last 15 to 30 seconds: all other connections of that worker waited for its end.",
+        "Longest iteration in the last 15 to 30 seconds; all other connections of the worker "
+        "waited for it.",
         unit="seconds",
         cell="turn_longest_us",
     ),
-    count("applies", "Changes of the table that workers took in.", "applies"),
+    count("applies", "Changes of the table that workers applied.", "applies"),
     count(
         "resources_refused", "Resources that workers refused, by all workers.", "resources_refused"
     ),
     now(
         "ratelimit_stores_down",
-        "Workers that do not ask a place of counters, since it does not count.",
+        "Workers that do not use a counter store because it does not count.",
         "limit_stores_down_active",
     ),
     count("ratelimit_batches", "Batches of counters sent to the store.", "limit_batches"),
@@ -330,12 +347,12 @@ _CELLS = (
     ),
     count(
         "ratelimit_store_timeouts",
-        "Batches, or parts of them, given up for want of an answer.",
+        "Batches, or parts of them, without an answer in time.",
         "limit_timeouts",
     ),
     count(
         "ratelimit_store_full",
-        "Requests whose counter found no room in shared memory.",
+        "Requests without room for their counter in shared memory.",
         "limit_store_full",
     ),
     *LAYER4,
@@ -345,20 +362,20 @@ _ROWS = (
     _row(
         "counter",
         "requests_total",
-        "Requests by route, rule and class of the status; of gRPC, what its status amounts to in HTTP.",
+        "Requests by route, rule and status class; for gRPC the matching HTTP status.",
         (*_ROUTE, "code_class"),
     ),
     _row(
         "counter",
         "grpc_requests_total",
-        "Requests of gRPC by route, rule and the status that they ended with; routes that had some.",
+        "Calls of gRPC by route, rule and status; only routes with gRPC calls.",
         (*_ROUTE, "grpc_status"),
     ),
     _row("counter", "requests_aborted_total", "Requests that ended without an answer.", _ROUTE),
     _row("counter", "request_bytes_total", "Bytes of bodies of requests.", _ROUTE, "bytes"),
     _row("counter", "response_bytes_total", "Bytes of bodies of answers.", _ROUTE, "bytes"),
-    _row("counter", "request_timeouts_total", "Requests that ran into a timeout.", _ROUTE),
-    _row("counter", "request_retries_total", "Tries after the first.", _ROUTE),
+    _row("counter", "request_timeouts_total", "Requests that timed out.", _ROUTE),
+    _row("counter", "request_retries_total", "Retries.", _ROUTE),
     _row(
         "counter",
         "upstream_seconds_total",
@@ -376,19 +393,20 @@ _ROWS = (
     _row(
         "counter",
         "ratelimit_requests_total",
-        "Requests that a limit counted, by what came of it; error: the store failed.",
+        "Requests that a limit counted, by result. error: the store failed.",
         (*_LIMIT, "result"),
     ),
     _row(
         "counter",
         "ratelimit_local_total",
-        "Of those that were over: told without asking the store.",
+        "Denied requests that were decided without the store.",
         _LIMIT,
     ),
     _row(
         "counter",
         "ratelimit_no_room_total",
-        "Of those whose store failed: values beyond what the limit has room for in shared memory.",
+        "Requests with result error because the limit has no room for their value in shared "
+        "memory.",
         _LIMIT,
     ),
     _row(

@@ -21,7 +21,7 @@ _GUIDE = f"""\
 <!-- {_MADE} -->
 # Monitoring
 
-Proxies and controllers have their [metrics](../reference/metrics.md) on port 19001. Here is what to do with them:
+Proxies and controllers have their [metrics](../reference/metrics.md) on port 19001. These files use them:
 
 | file | for | shows |
 |---|---|---|
@@ -31,7 +31,7 @@ Proxies and controllers have their [metrics](../reference/metrics.md) on port 19
 | [rules.yaml](rules.yaml) | Prometheus | the alerts below, and the series they record |
 
 **Prometheus.** Pods of proxies have the `prometheus.io` annotations, controllers the Service `edge-gateway-metrics-service`.
-On a machine of its own, beside `rule_files: [rules.yaml]`:
+On a separate machine, with `rule_files: [rules.yaml]`:
 
 ```yaml
 scrape_configs:
@@ -40,7 +40,7 @@ scrape_configs:
       - targets: ["localhost:19001"]
 ```
 
-The pages are there, and Prometheus takes the rules, if these say so (the first for `make run`):
+These commands check the metrics (for `make run`) and the rules:
 
 ```sh quickstart
 curl -s http://localhost:19001/metrics | grep '^edgefast_ready '
@@ -65,7 +65,7 @@ Prometheus, of jobs and of instances.
 
 **In a cluster** the [chart](../kubernetes-reference.md#values) has all of it, of the same version as the controller: ConfigMaps with
 the label by which the sidecar of Grafana's chart finds dashboards, and, where the Prometheus operator is, a PrometheusRule with the
-groups of rules.yaml, a ServiceMonitor for controllers and a PodMonitor for proxies. All are off until they are wanted:
+groups of rules.yaml, a ServiceMonitor for controllers and a PodMonitor for proxies. All are off by default:
 
 ```yaml
 monitoring:
@@ -75,11 +75,11 @@ monitoring:
   podMonitor: {{enabled: true, labels: {{release: prometheus}}}}
 ```
 
-Of several releases in a cluster one brings dashboards and rules, which are about all of them; so it is with the PodMonitor in
+With several releases in a cluster, only one needs dashboards and rules, which include all releases. The same is true for the PodMonitor in
 Gateway Namespace mode.
 
 Every name in these files is checked against the catalogue of metrics, and the rules by `promtool`, when edgefast is tested.
-Thresholds are for a start; change them in a copy.
+The thresholds are only a start; change them in a copy.
 """
 
 
@@ -125,7 +125,7 @@ def _sections() -> Iterator[str]:
         yield from (f"## {title}", "")
         for one in ALERTS:
             if one.group == group:
-                when = "at once" if one.lasts == "0m" else f"after {one.lasts}"
+                when = "immediately" if one.lasts == "0m" else f"after {one.lasts}"
                 yield from (f"### {one.name}", "")
                 yield from (f"*{one.severity}*, {when}:", "", "```promql", one.expr, "```", "")
                 yield from (one.todo, "")

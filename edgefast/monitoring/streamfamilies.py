@@ -17,37 +17,38 @@ STREAM_REFUSED = "stream_refused_"
 LAYER4 = (
     count(
         "stream_connections",
-        "Connections accepted to be passed on: of TCP listeners, and of TLS listeners once their name is known.",
+        "Forwarded connections of TCP listeners, and of TLS listeners after the ClientHello.",
         "stream_connections",
     ),
-    now("stream_connections_active", "Of these, those open now."),
+    now("stream_connections_active", "Of these, open connections."),
     count(
         "stream_received_bytes",
-        "Bytes from clients of layer 4, over TCP and UDP.",
+        "Bytes from clients of TCP, TLS and UDP listeners.",
         "stream_received_bytes",
         "bytes",
     ),
     count(
         "stream_sent_bytes",
-        "Bytes for clients of layer 4, over TCP and UDP.",
+        "Bytes to clients of TCP, TLS and UDP listeners.",
         "stream_sent_bytes",
         "bytes",
     ),
     Family(
         f"{PREFIX}stream_refused_total",
         "counter",
-        "Connections, and datagrams without a session, that were not served, by why: a limit of the listener or of the client's "
-        "address, no PROXY protocol header, no route or share, no backend that took it.",
+        "Refused connections, and datagrams without a session, by cause: a limit of the "
+        "listener or of the client address, no PROXY protocol header, no route or backend "
+        "weight, or no reachable backend.",
         ("reason",),
         cell=STREAM_REFUSED,
     ),
-    count("stream_sessions", "Sessions of UDP begun.", "stream_sessions"),
-    now("stream_sessions_active", "Of these, those that are not over."),
+    count("stream_sessions", "Started UDP sessions.", "stream_sessions"),
+    now("stream_sessions_active", "Of these, open sessions."),
     count("stream_datagrams_received", "Datagrams from clients.", "stream_datagrams_received"),
     count("stream_datagrams_sent", "Datagrams to clients.", "stream_datagrams_sent"),
     count(
         "stream_datagrams_dropped",
-        "Datagrams that were not passed on: no session for them, or a socket's queue was full.",
+        "Dropped datagrams: no session for them, or the queue of a socket was full.",
         "stream_datagrams_dropped",
     ),
 )

@@ -97,7 +97,8 @@ TRAFFIC = (
                 "Requests by route",
                 ((f"topk(10, sum by (route) ({_REQUESTS}))", "{{route}}"),),
                 "reqps",
-                text="The ten busiest. `-` are requests that no rule took, `overflow` what found no row of its own.",
+                text="The ten busiest. `-` are requests that match no rule, `overflow` are "
+                "requests without a row of their own.",
             ),
             Panel(
                 "Share of 5xx by route",
@@ -135,7 +136,7 @@ TRAFFIC = (
                     ),
                 ),
                 "reqps",
-                text="error: the unit is broken, or its service failed.",
+                text="error: the unit is invalid, or its service failed.",
             ),
             Panel(
                 "Bytes by route",
@@ -152,7 +153,7 @@ TRAFFIC = (
                 "Bps",
             ),
             Panel(
-                "Share of the time that is the backend's",
+                "Share of the time spent in backends",
                 (
                     (
                         f"sum by (route) (rate(edgefast_upstream_seconds_total{{$$}}{_RATE})) / "
@@ -188,12 +189,12 @@ TRAFFIC = (
                 "percentunit",
             ),
             Panel(
-                "Longest turn of a worker",
+                "Longest event loop iteration of a worker",
                 (("max(edgefast_worker_longest_turn_seconds{$$})", "longest"),),
                 "s",
             ),
             Panel(
-                "Events in a turn of a worker",
+                "Events in an event loop iteration of a worker",
                 (
                     (
                         _sum("edgefast_worker_events_total")
@@ -202,7 +203,7 @@ TRAFFIC = (
                         "events",
                     ),
                 ),
-                text="One when there is little to do; a turn takes 256 at most.",
+                text="About one with low load; an iteration handles at most 256.",
             ),
             Panel(
                 "New connections of clients",
@@ -218,13 +219,13 @@ TRAFFIC = (
                 "cps",
             ),
             Panel(
-                "Handshakes and HTTP/2 that went wrong",
+                "Failed handshakes and HTTP/2 errors",
                 (
                     (_by_reason("edgefast_handshake_failures_total"), "handshake: {{reason}}"),
                     (_by_reason("edgefast_http2_breaches_total"), "HTTP/2 ended: {{reason}}"),
                     (_sum("edgefast_http2_streams_malformed_total"), "HTTP/2 malformed"),
                     (_sum("edgefast_http2_streams_refused_total"), "HTTP/2 refused"),
-                    (_sum("edgefast_http2_streams_reset_total"), "HTTP/2 taken back"),
+                    (_sum("edgefast_http2_streams_reset_total"), "HTTP/2 cancelled"),
                 ),
                 "cps",
             ),
@@ -257,7 +258,7 @@ TRAFFIC = (
                 (
                     ("sum(edgefast_upstream_connections_active{$$})", "open"),
                     (_sum("edgefast_upstream_connects_total"), "opened /s"),
-                    (_sum("edgefast_upstream_reuses_total"), "used again /s"),
+                    (_sum("edgefast_upstream_reuses_total"), "reused /s"),
                     (
                         _sum("edgefast_upstream_http2_connections_total"),
                         "of the new with HTTP/2 /s",
@@ -265,16 +266,16 @@ TRAFFIC = (
                 ),
             ),
             Panel(
-                "Faults of backends",
+                "Errors of backends",
                 (
                     (_sum("edgefast_upstream_connect_failures_total"), "connecting failed"),
-                    (_sum("edgefast_upstream_http2_unprocessed_total"), "HTTP/2: sent back"),
-                    (_sum("edgefast_upstream_http2_breaches_total"), "HTTP/2: too dear"),
-                    (_sum("edgefast_upstream_http2_retired_total"), "HTTP/2: cancelled on"),
+                    (_sum("edgefast_upstream_http2_unprocessed_total"), "HTTP/2: not processed"),
+                    (_sum("edgefast_upstream_http2_breaches_total"), "HTTP/2: abuse"),
+                    (_sum("edgefast_upstream_http2_retired_total"), "HTTP/2: too many cancelled"),
                     (_sum("edgefast_upstream_protocol_errors_total"), "invalid answers"),
-                    (_sum("edgefast_endpoint_ejections_total"), "endpoints taken out"),
-                    (_sum("edgefast_health_checks_ill_total"), "taken out by checks"),
-                    (_sum("edgefast_health_checks_failed_total"), "checks without a good answer"),
+                    (_sum("edgefast_endpoint_ejections_total"), "endpoints ejected"),
+                    (_sum("edgefast_health_checks_ill_total"), "unhealthy by checks"),
+                    (_sum("edgefast_health_checks_failed_total"), "failed checks"),
                     (_sum("edgefast_pending_refused_total"), "too many wait"),
                 ),
                 "ops",
@@ -296,7 +297,7 @@ TRAFFIC = (
         "Layer 4",
         (
             Panel(
-                "Connections and sessions that are passed on",
+                "Forwarded connections and sessions",
                 (
                     ("sum(edgefast_stream_connections_active{$$})", "connections"),
                     ("sum(edgefast_stream_sessions_active{$$})", "sessions of UDP"),
@@ -310,7 +311,7 @@ TRAFFIC = (
                 "cps",
             ),
             Panel(
-                "Bytes that are passed on",
+                "Forwarded bytes",
                 (
                     (_sum("edgefast_stream_received_bytes_total"), "from clients"),
                     (_sum("edgefast_stream_sent_bytes_total"), "to clients"),
@@ -332,15 +333,16 @@ TRAFFIC = (
         "Copies, log lines, traces",
         (
             Panel(
-                "Authorisation services",
+                "Authorization services",
                 (
-                    (_sum("edgefast_auth_calls_total"), "asked"),
-                    (_sum("edgefast_auth_cached_total"), "known"),
+                    (_sum("edgefast_auth_calls_total"), "called"),
+                    (_sum("edgefast_auth_cached_total"), "cached"),
                     (_sum("edgefast_auth_denied_total"), "denied"),
                     (_sum("edgefast_auth_errors_total"), "failed"),
                 ),
                 "reqps",
-                text="known: judged by what a service said before. failed: refused, or passed where the policy says so.",
+                text="cached: decided by a cached answer. failed: denied, or passed if failOpen "
+                "is set.",
             ),
             Panel(
                 "Encoded answers",
@@ -356,7 +358,7 @@ TRAFFIC = (
                 "reqps",
             ),
             Panel(
-                "Faults on purpose",
+                "Injected faults",
                 (
                     (_sum("edgefast_faults_delayed_total"), "waited"),
                     (_sum("edgefast_faults_aborted_total"), "refused"),
@@ -384,13 +386,14 @@ TRAFFIC = (
                 "Traced requests",
                 (
                     (_sum("edgefast_spans_recorded_total"), "traced"),
-                    (_sum("edgefast_spans_exported_total"), "taken by collectors"),
+                    (_sum("edgefast_spans_exported_total"), "accepted by collectors"),
                     (_sum("edgefast_spans_dropped_total"), "lost in workers"),
-                    (_sum("edgefast_spans_lost_total"), "taken by no collector"),
+                    (_sum("edgefast_spans_lost_total"), "accepted by no collector"),
                 ),
                 "reqps",
-                text="Traced requests have a span each, and one for each try (16 at most). "
-                "Lost in workers: the agent is behind. Taken by no collector: it is away, or slow; the log has its error.",
+                text="A traced request has one span, and one for each attempt (at most 16). "
+                "Lost in workers: the agent is too slow. Accepted by no collector: the "
+                "collector is down or slow; the log has its error.",
             ),
         ),
     ),

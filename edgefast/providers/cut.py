@@ -55,7 +55,7 @@ def find_cut(data: bytes, decoded: Decoded) -> Cut | None:
     if wrong <= sound or wrong[0] < last.line:
         return None
     if not data.endswith(b"\n"):
-        return Cut("the last document has a mistake, and the last line has no end", True)
+        return Cut("the last document has an error, and the last line has no newline", True)
     ref = max(decoded.refused, key=lambda one: _place(one.marks)).ref
     lacks = [one.path for one in decoded.problems if (one.object, one.reason) == (ref, "Required")]
     if not any(path in _OUTLINE for path in lacks):

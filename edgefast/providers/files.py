@@ -52,13 +52,16 @@ STANDARD_INPUT = "<stdin>"
 MAX_FILES = 100_000
 #: Reads of a source with moving links, before the next look tries again.
 _TRIES = 5
-_MOVED = "links or folders on the way moved during every read"
+_MOVED = "links or folders of the path changed during every read"
 #: Seconds until the next look when links moved in each of the tries.
 _MOVED_AGAIN = 0.1
 
 
 class FileSource:
-    """See the module's text. `read` blocks and is not reentrant: call it in a thread."""
+    """Reads Kubernetes objects from files, folders and standard input.
+
+    `read` blocks and is not reentrant: call it in a thread.
+    """
 
     def __init__(
         self,
@@ -257,7 +260,9 @@ class FileSource:
             return known._replace(stamp=stamp)
         if not data and known is not None and known.objects:
             # A full disk, or a writer that has just begun, leaves exactly this.
-            problem = _problem(name, "Invalid", "the file is empty; its last good content stays")
+            problem = _problem(
+                name, "Invalid", "the file is empty; its last good content stays in use"
+            )
             hint = "remove the file to take its objects out of service"
             problem = msgspec.structs.replace(problem, hint=hint)
             return known._replace(stamp=stamp, digest=digest, problems=(problem,))
@@ -304,14 +309,16 @@ class FileSource:
                 problems += (_problem(name, "Invalid", f"the file is cut off: {cut.why}"),)
         broken = cut is not None or any(breaks_file(one) for one in problems)
         if broken and known is not None and (known.read or known.objects):
-            stays = _problem(name, "Invalid", "the file is incomplete; its last good content stays")
+            stays = _problem(
+                name, "Invalid", "the file is incomplete; its last good content stays in use"
+            )
             return known._replace(problems=(*problems, stays))
         # At the start all valid objects are served, except those of a file that is cut off.
         careful = not self._first or (
             self._settling is not None and (cut is not None or lacks_end(data, problems))
         )
         if broken and careful:
-            none = _problem(name, "Invalid", "the file is incomplete; no object of it is used")
+            none = _problem(name, "Invalid", "the file is incomplete; its objects are not used")
             policies += close_policies(decoded)
             refused = decoded.refused if self._first else ()
             return SourceFile(None, b"", (), (*problems, none), False, Kept(), refused, policies)

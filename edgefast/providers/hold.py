@@ -67,15 +67,15 @@ class Hold:
         problems = []
         for one in written:
             since = self._since[one.name] = before.get(one.name, now)
-            stays = "its last good content stays" if one.known else "it is not read yet"
+            stays = "its last good content stays in use" if one.known else "it is not read yet"
             if now - since < HOLD:
                 held = True
             elif not one.whole and is_other_content(read_start(one.path, _START)):
                 left_out.add(one.name)
-                stays = "it has no Kubernetes object so far, and is left out"
+                stays = "it contains no Kubernetes object yet and is ignored"
             elif not one.whole:
                 held = overdue = True
-                stays += "; changes of all files wait for it"
+                stays += "; changes of all files wait until it is complete"
             problems.append(_problem(one, stays))
         return Decision(held, overdue, frozenset(left_out), tuple(problems))
 

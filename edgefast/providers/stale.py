@@ -95,8 +95,8 @@ def _misspells(one: Problem, key: Key) -> bool:
 
 
 def _hidden(culprit: Problem) -> str:
-    where = f"the mistake in line {culprit.source.line}" if culprit.source else "another mistake"
-    return f"in the file any more (perhaps {where} hides it)"
+    where = f"the error in line {culprit.source.line}" if culprit.source else "another mistake"
+    return f"in the file any more ({where} possibly hides it)"
 
 
 def _note(item: Loaded, reason: Word, message: str, source: Source | None) -> Problem:

@@ -68,7 +68,8 @@ class Watch:
             asyncio.get_running_loop().add_reader(self._fd, self._on_readable)
         else:
             log.warning(
-                "inotify cannot be had (%s): looking at files", os.strerror(ctypes.get_errno())
+                "files: inotify is not available (%s); polling files",
+                os.strerror(ctypes.get_errno()),
             )
 
     def follow(self, folders: Folders) -> bool:
@@ -88,7 +89,9 @@ class Watch:
                 complete = False
                 log.debug("%s cannot be watched: %s", folder, os.strerror(ctypes.get_errno()))
         if self._complete and not complete:
-            log.warning("not every folder can be watched (fs.inotify limits?): looking at files")
+            log.warning(
+                "files: some folders cannot be watched (check the fs.inotify limits); polling files"
+            )
         self._complete = complete
         new = watched.keys() - self._watched.keys()
         for number in self._watched.keys() - watched.keys():

@@ -84,7 +84,7 @@ def drain_proxy(
                 return False
             time.sleep(max(0.0, min(poll, end - now)))
     except _Gone:
-        say(f"the proxy is gone after {time.monotonic() - start:.1f} s")
+        say(f"the proxy ended after {time.monotonic() - start:.1f} s")
         return True
 
 
@@ -202,5 +202,5 @@ class Holder:
                 self._answered.set()
         if self._path.exists():
             return Reply(200, b"ready\n")
-        log.warning("a hook is let go before the proxy was said to be drained")
+        log.warning("shutdown-manager: the hook timed out before the proxy was drained")
         return Reply(503, b"not drained\n")

@@ -128,4 +128,4 @@ def _load(config: ir.RateLimitStore) -> tuple[_Connect, ssl.SSLContext | None]:
     return connect, make_context(config) if config.tls else None
 
 
-_NONSENSE = Refusal("error", "it does not answer as Redis does")
+_NONSENSE = Refusal("error", "its answer is not an answer of Redis")

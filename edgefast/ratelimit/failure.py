@@ -25,7 +25,7 @@ def explain_failure(error: BaseException) -> Refusal:
             return found
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, OSError) or _redis_names(error):
-        return Refusal("connect", "it closed the connection while it was set up")
+        return Refusal("connect", "it closed the connection during setup")
     where = traceback.extract_tb(error.__traceback__)[-1:]
     place = "".join(f" at {os.path.basename(frame.filename)}:{frame.lineno}" for frame in where)
     return Refusal("error", f"unexpected {type(error).__name__}{place}")

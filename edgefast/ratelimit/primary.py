@@ -23,8 +23,8 @@ __all__ = ["CLOSED", "Callbacks", "Primary"]
 
 _LOST = Refusal("lost", "the connection was lost")
 _TIMEOUT = Refusal("timeout", "it does not answer in time")
-CLOSED = Refusal("closed", "the store is not used any more")
-_NONSENSE = Refusal("error", "the store does not answer as the script does")
+CLOSED = Refusal("closed", "the store is no longer used")
+_NONSENSE = Refusal("error", "the answer of the store is not an answer of the script")
 
 _ASKING = b"*1\r\n$6\r\nASKING\r\n"
 

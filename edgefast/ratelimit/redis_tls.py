@@ -25,7 +25,7 @@ def make_context(config: ir.RateLimitStore) -> ssl.SSLContext:
         try:
             context.load_verify_locations(cadata=config.ca.decode("ascii"))
         except (ssl.SSLError, ValueError):
-            raise Refused(Refusal("tls", "TLS: the CA is no list of PEM certificates")) from None
+            raise Refused(Refusal("tls", "TLS: the CA is not a list of PEM certificates")) from None
     else:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     if config.certificate:

@@ -36,19 +36,19 @@ class Refused(Exception):
 
 
 _TABLE: tuple[tuple[str, str, Then], ...] = (
-    ("NOSCRIPT", "the store has forgotten the script", "load"),
+    ("NOSCRIPT", "the store no longer has the script", "load"),
     ("READONLY", "the server is a replica", "reconnect"),
     ("LOADING", "the store is loading its data", "reconnect"),
     ("MASTERDOWN", "the server is a replica without its primary", "reconnect"),
     ("CLUSTERDOWN", "the cluster is down", "reconnect"),
-    ("NOAUTH", "the store wants a password", "reconnect"),
+    ("NOAUTH", "the store requires a password", "reconnect"),
     ("WRONGPASS", "the store refuses the user or the password", "reconnect"),
     ("TRYAGAIN", "the slot is being moved", "split"),
     ("CROSSSLOT", "the store is a cluster, but is configured as one server", "fail"),
     ("NOPERM", "the user may not run the script or write the keys", "fail"),
     ("OOM", "the store is out of memory", "fail"),
-    ("MISCONF", "the store cannot save and takes no writes", "fail"),
-    ("NOREPLICAS", "the store has too few replicas to take writes", "fail"),
+    ("MISCONF", "the store cannot save and refuses writes", "fail"),
+    ("NOREPLICAS", "the store has too few replicas and refuses writes", "fail"),
     ("BUSY", "the store is busy with another script", "fail"),
     ("DENIED", "the store is in protected mode", "fail"),
 )

@@ -14,7 +14,7 @@ MOST = 25
 
 #: What became of a place that did not serve.
 SERVES = "serves again"
-FORGOTTEN = "holds no counters any more; others serve them"
+FORGOTTEN = "has no counters any more; other servers have them"
 
 
 class Standing(msgspec.Struct, frozen=True, array_like=True):

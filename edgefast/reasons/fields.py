@@ -10,11 +10,7 @@ from edgefast.reasons.word import Page
 
 __all__ = ["FIELDS"]
 
-_KEPT = (
-    "From files the last good version of the object stays in service; where there is none, the object is left out, "
-    "and the place of a route answers 500. "
-    "An API server does not take the object."
-)
+_KEPT = "In files, the last good version of the object stays in use. Without one the object is ignored, and requests to a route get 500. An API server refuses the object."
 _LIMITS = """\
 apiVersion: gateway.edge.io/v1alpha1
 kind: RateLimitFilter
@@ -26,9 +22,9 @@ spec:
 FIELDS = (
     Page(
         word="Duplicate",
-        means="Something stands twice that may stand once: an object of one kind and name, an entry of a list, a key. "
-        + _KEPT,
-        fix=("Remove one of both. The message names the first one.",),
+        means="A value that must be unique occurs twice: an object of the same kind and name, an "
+        "entry of a list, or a key. " + _KEPT,
+        fix=("Remove one of the two. The message names the first one.",),
         example=route(
             "rules:\n"
             "- backendRefs: [{name: shop, port: 80}]\n"
@@ -39,8 +35,9 @@ FIELDS = (
     ),
     Page(
         word="Forbidden",
-        means="A field has no place where it stands: another field excludes it, or it is not for this kind of object. "
-        "As an error it counts as Invalid does; as a warning the field is passed over.",
+        means="A field is not allowed here: another field excludes it, or the kind of object "
+        "does not support it. An error has the same effect as Invalid; with a warning the "
+        "field is ignored.",
         fix=("Remove the field, or the one that excludes it; the message names both.",),
         example=route(
             "rules:\n"
@@ -50,18 +47,20 @@ FIELDS = (
     ),
     Page(
         word="Ignored",
-        means="A kind of Kubernetes that no gateway reads (Deployment, Secret of another use, ...). It is passed over: files "
-        "may hold whole applications.",
-        fix=("Nothing, unless you expected something of it.",),
+        means="An object of a kind that gateways do not read (Deployment, a Secret for another "
+        "use, ...). edgefast ignores it, because files can contain whole applications.",
+        fix=("Nothing, unless you expected an effect of the object.",),
         example="apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: shop}\nspec: {}\n",
     ),
     Page(
         word="Invalid",
-        means="A value is not what the field takes: of another type, out of range, against a rule, or a file that cannot be "
-        "read. " + _KEPT,
+        means="A value is not allowed in the field: it has another type, is out of range or "
+        "breaks a rule. Or a file cannot be read. " + _KEPT,
         fix=(
-            "Write a value as the message expects it; [reference](../reference/README.md) has all fields.",
-            "As a warning the value is served, perhaps not as meant: the message says how.",
+            "Write a value that the message allows; the [reference](../reference/README.md) "
+            "lists all fields.",
+            "With a warning the value is used, possibly not as intended; the message gives the "
+            "effect.",
         ),
         example=route(
             "rules:\n- matches: [{path: {value: shop}}]\n  backendRefs: [{name: shop, port: 80}]\n"
@@ -69,11 +68,12 @@ FIELDS = (
     ),
     Page(
         word="NotFound",
-        means="An object that is named is not there: a RateLimitFilter, or a Secret or ConfigMap of the configuration. Rules that "
-        "need it answer 500.",
+        means="A referenced object does not exist: a RateLimitFilter, or a Secret or ConfigMap "
+        "of the configuration. Rules that need it answer 500.",
         fix=(
-            "Write the object, or correct the name; both are of the same namespace unless the field has one.",
-            "In files it must be in the files given with `-f`.",
+            "Create the object, or correct the name. The object must be in the same namespace "
+            "unless the field has a namespace.",
+            "For files: the object must be in the files that are passed with `-f`.",
         ),
         example=route(
             "rules:\n"
@@ -84,11 +84,12 @@ FIELDS = (
     ),
     Page(
         word="NotSupported",
-        means="A field has a word that is none of those it takes, or asks for something that edgefast does not do. "
-        + _KEPT,
+        means="A field has an unknown value, or a setting that edgefast does not support. " + _KEPT,
         fix=(
-            "Choose one of the words that the message lists; it says which one is meant if it can guess.",
-            "What is not available at all is refused, never half done: look for another way, or remove it.",
+            "Choose one of the values that the message lists. It suggests one if a similar "
+            "value exists.",
+            "edgefast refuses unsupported settings completely and never applies a part: use "
+            "another setting, or remove it.",
         ),
         example=route(
             "rules:\n"
@@ -98,16 +99,16 @@ FIELDS = (
     ),
     Page(
         word="Required",
-        means="A field is missing, or empty, that is needed; or a file has nothing in it. " + _KEPT,
-        fix=("Write it. The message says what belongs there.",),
+        means="A required field is missing or empty, or a file is empty. " + _KEPT,
+        fix=("Write the field. The message gives the expected content.",),
         example=gateway("listeners: [{name: http, protocol: HTTP}]"),
     ),
     Page(
         word="TooLong",
-        means="A text, a file or a table has more bytes than there is room for. " + _KEPT,
+        means="A text, a file or a table has more bytes than the limit. " + _KEPT,
         fix=(
-            "Make it shorter; the message has both numbers.",
-            "A file that is too long is cut into several.",
+            "Make it shorter; the message has the size and the limit.",
+            "Split a file that is too long into several files.",
         ),
         example=_LIMITS + "  global:\n"
         "    rules:\n"
@@ -124,9 +125,10 @@ FIELDS = (
     ),
     Page(
         word="TooMany",
-        means="A list has more entries than the field takes, or a folder more files. Also the last line of a file with very many "
-        "problems, of which the others are not shown. " + _KEPT,
-        fix=("Spread it over several objects; routes of one host may be as many as you like.",),
+        means="A list has more entries than the field allows, or a folder has too many files. "
+        "Also the last line for a file with very many problems, of which only the first "
+        "are shown. " + _KEPT,
+        fix=("Split it into several objects; the number of routes of a host is not limited.",),
         example=route(
             "rules:\n"
             "- backendRefs: [{name: shop, port: 80}]\n"
@@ -135,13 +137,17 @@ FIELDS = (
     ),
     Page(
         word="UnsupportedValue",
-        means="A value is allowed by the API and not served: by the Gateway API's reason for that. A rule of a route with such a "
-        "value answers 500, a listener is not served, and other rules and listeners are. A field that this release does not have "
-        "does the same: it may decide who gets in ([which](../configuration.md#fields-that-are-not-served)).",
+        means="The API allows the value, but edgefast does not support it (the reason is of the "
+        "Gateway API). A rule of a route with such a value answers 500, and a listener "
+        "with it is not served; other rules and listeners are. An unknown field has the "
+        "same effect, because it can decide access "
+        "([which](../configuration.md#fields-that-are-not-served)).",
         fix=(
-            "Change the value, or remove the field; the message says what is supported.",
-            "If the field is not known to this release: the CRDs in the cluster are newer; install a release that has it.",
-            "As the reason of a condition the message has the problems behind it, which may have other words: see their pages.",
+            "Change the value, or remove the field; the message lists supported values.",
+            "If the field is unknown to this release, the CRDs in the cluster are newer: "
+            "install a release that supports it.",
+            "In a condition, the message contains the underlying problems, which can have "
+            "other reasons: see their pages.",
         ),
         example=gateway(
             "listeners:\n"

@@ -27,11 +27,12 @@ FLEETS = (
     ),
     Page(
         word="AddressNotAssigned",
-        means="The fleet has no address yet. A load balancer takes seconds to minutes; without one in the cluster there is never "
-        "an address of a Service of type LoadBalancer.",
+        means="The fleet has no address yet. A load balancer needs seconds to minutes. In a "
+        "cluster without one, a Service of type LoadBalancer never gets an address.",
         fix=(
-            "Wait; then look at the Service of the fleet (`kubectl describe service`).",
-            "Without load balancers choose `spec.service.type: NodePort` or ClusterIP in an EdgeProxy.",
+            "Wait; then check the Service of the fleet (`kubectl describe service`).",
+            "In a cluster without load balancers, set `spec.service.type` to NodePort or "
+            "ClusterIP in an EdgeProxy.",
         ),
         example=gateway("listeners: [{name: http, port: 80, protocol: HTTP}]"),
         place="cluster",
@@ -41,7 +42,8 @@ FLEETS = (
         means="A certificate of a listener expires within 14 days, or in the last quarter of a life shorter than 56 days. The listener "
         "serves it. A warning.",
         fix=(
-            "Renew the certificate; with cert-manager look at the Certificate object (`kubectl describe certificate`).",
+            "Renew the certificate; with cert-manager check the Certificate object (`kubectl "
+            "describe certificate`).",
         ),
         seen="Gateway default/edge listener https: CertificateExpiring the certificate expires at 2027-01-01T00:00:00+00:00; renew it",
     ),
@@ -64,45 +66,52 @@ FLEETS = (
             "answer is not a key set.",
             "Correct the uri, or allow the proxies' network to reach it (NetworkPolicy, egress proxy). They repeat the request until it succeeds.",
         ),
-        seen="SecurityPolicy default/api spec.jwt: KeysNotFetched the keys at https://idp.example/keys cannot be fetched: answered 404; its "
-        "tokens are answered with 503",
+        seen="SecurityPolicy default/api spec.jwt: KeysNotFetched the keys at "
+        "https://idp.example/keys cannot be fetched: answered 404; requests with its "
+        "tokens get 503",
         where="In `edgefast status` and the console of a proxy and of a cluster, the proxy's log, and an Event of the SecurityPolicy.",
     ),
     Page(
         word="NoResources",
-        means="The fleet has an address and no proxy that is available.",
+        means="The fleet has an address, but no available proxy.",
         fix=(
-            "Look at its Deployment and pods: images, quotas, nodes, probes. `edgefast status` shows how far it got.",
+            "Check its Deployment and pods: images, quotas, nodes, probes. `edgefast status` "
+            "shows the progress.",
         ),
         seen="Gateway default/edge: Programmed=False NoResources: 0/2 proxies available",
     ),
     Page(
         word="NotCounted",
-        means="Requests that a limit should count are not counted: the store of counters does not serve, or a limit has seen more "
-        "values (of a header, of addresses) in one window than it has room for in shared memory. Such requests pass, or get 500 "
-        "where `rateLimit.failClosed` is set.",
+        means="Rate-limited requests are not counted: the counter store does not answer, or one "
+        "window has more values (of a header, or addresses) than a limit has room for in "
+        "shared memory. Such requests pass, or get 500 if `rateLimit.failClosed` is set.",
         fix=(
-            "A store: its message is the store's own word, or why it cannot be reached. Limits are back within a second of it.",
-            "A limit without room: use Redis, limit by fewer values (a `sourceCIDR` or a header that clients cannot make up), or "
-            "put a limit without `Distinct` beside it, which counts whatever happens.",
+            "For a store: the message is the store's error, or the reason why it cannot be "
+            "reached. Limits work again within a second after the store does.",
+            "For a limit without room: use Redis, limit by fewer values (a `sourceCIDR`, or a "
+            "header that clients cannot invent), or add a limit without `Distinct`, which "
+            "always counts.",
         ),
         seen="EdgeGateway: rateLimit.backend: NotCounted: the store redis.stores.svc:6379 does not count: Connection refused",
-        where="In `edgefast status`, the console and `edgefast explain`, of a proxy and of a cluster, as long as it lasts.",
+        where="In `edgefast status`, the console and `edgefast explain`, of a proxy and of a "
+        "cluster, while it lasts.",
     ),
     Page(
         word="EvictingStore",
-        means="The Redis of rate limits has `maxmemory` and a `maxmemory-policy` that throws keys away when its memory is full. "
-        "Counters are such keys (they carry an expiry, so `volatile-*` takes them as well): a counter that goes begins anew, and its "
-        "limit lets more pass than it says. Nothing else tells when that happens.",
+        means="The Redis server of rate limits has `maxmemory` and a `maxmemory-policy` that "
+        "deletes keys when its memory is full. It can delete counters (they have an "
+        "expiry, so `volatile-*` includes them). A deleted counter starts at zero, and its "
+        "limit then admits more requests. Redis does not report the deletion.",
         fix=(
-            "Set `maxmemory-policy noeviction`; a full Redis then refuses to count, which is told (NotCounted) and answered by "
-            "`rateLimit.failClosed`.",
+            "Set `maxmemory-policy noeviction`. A full Redis server then refuses to count; "
+            "edgefast reports NotCounted, and `rateLimit.failClosed` decides the requests.",
             "Use a separate Redis for limits, with memory for all counters of a window (`edgefast docs rate-limits` lists the sizes).",
         ),
-        seen="EdgeGateway: rateLimit.backend: EvictingStore: the store redis.stores.svc:6379 has maxmemory-policy allkeys-lru: it may "
-        "forget counters when its memory is full, and limits let more pass then",
-        where="In `edgefast status`, the console and `edgefast explain`, of a proxy and of a cluster, as a warning. It is looked at "
-        "every half a minute.",
+        seen="EdgeGateway: rateLimit.backend: EvictingStore: the store redis.stores.svc:6379 "
+        "has maxmemory-policy allkeys-lru: it can delete counters when its memory is full, "
+        "and limits then admit more requests",
+        where="In `edgefast status`, the console and `edgefast explain`, of a proxy and of a "
+        "cluster, as a warning. edgefast checks the setting every 30 seconds.",
     ),
     Page(
         word="Pending",
@@ -111,8 +120,10 @@ FLEETS = (
         "has seen it yet, or its controller no longer handles it, and the message gives the reason. In files: edgefast waits for a file that is being written, and keeps its last good content.",
         fix=(
             "For a file: write another file and rename it, or let its writer close it (`edgefast docs configuration`, How to write files).",
-            "If it stays: `edgefast status` names the proxies that do not follow, and their logs say why.",
-            "If it is `Unknown`: a GatewayClass with the `controllerName` of a controller that runs and watches the namespace.",
+            "If the reason stays: `edgefast status` names the proxies that do not follow, and "
+            "their logs give the cause.",
+            "If the status is `Unknown`: use a GatewayClass with the `controllerName` of a "
+            "running controller that watches the namespace.",
         ),
         seen="Gateway default/edge: Programmed=False Pending: 1/2 proxies at version 3",
         where="In conditions that a controller writes (`Programmed` of Gateways and listeners, and those of routes), until the "
@@ -120,39 +131,47 @@ FLEETS = (
     ),
     Page(
         word="RefusedByProxies",
-        means="Proxies could not take in a part of their table: a fault of ours, or a want of memory. They keep the version they "
-        "had.",
+        means="Proxies could not apply a part of their table because of a bug of edgefast or a "
+        "lack of memory. They keep their previous version.",
         fix=(
-            "Raise the memory limit of the pods if the log speaks of memory; else tell us, with the message.",
+            "Raise the memory limit of the pods if the log mentions memory. Otherwise report "
+            "the bug, with the message.",
         ),
         seen="HTTPRoute default/shop: Programmed=False RefusedByProxies: virtual_host default/edge/http/* refused",
         where="In conditions that a controller writes, and in Events.",
     ),
     Page(
         word="FleetFailed",
-        means="The reason of an Event: the API server refused an object of a fleet (rights, quotas, a webhook), or its pods do not "
-        "come up: the Deployment says that none can be made, or a proxy reads none of the controller's table formats.",
+        means="The reason of an Event: the API server refused an object of a fleet (rights, "
+        "quotas, a webhook), or its pods do not start: the Deployment cannot create pods, "
+        "or a proxy does not support a table format of the controller.",
         fix=(
-            "The message is the answer of the API server, of the Deployment or of the controller. It is tried again, with growing "
-            "pauses. What served before goes on.",
+            "The message is the answer of the API server, of the Deployment or of the "
+            "controller. The controller retries, with growing pauses. Running proxies continue "
+            "to serve.",
         ),
         seen='Warning FleetFailed Gateway default/edge: Deployment edge-default-edge: admission webhook "policy" denied the request',
         where="In Events of a Gateway (`kubectl describe gateway`).",
     ),
     Page(
         word="FleetKept",
-        means="The reason of an Event: this controller has made a fleet that it answers for no more, and nobody else does. Its class "
-        "has another controllerName than the configuration, or is not there, or its namespace is not watched. It goes on with "
-        "its last table at its addresses and follows no change, for a slip of the pen must not be an outage. When the message "
-        "says that pods made now get no table, the controller was started since it had one: a new pod does not become ready.",
+        means="The reason of an Event: this controller created a fleet that no controller "
+        "handles any more. Its class has a different controllerName from the configuration "
+        "or does not exist, or its namespace is not watched. The fleet serves its last "
+        "table at its addresses and does not follow changes, so that a wrong setting is "
+        "not an outage. If the message says that new pods get no table, the controller "
+        "restarted after the table was made, and a new pod does not become ready.",
         fix=(
-            "Put right what the message names: `gateway.controllerName`, the GatewayClass, the namespace's label. The fleet is taken "
-            "back as it is.",
-            "Until then neither restart nor scale a fleet whose new pods get no table.",
-            "Or delete the Gateway: its fleet goes with it.",
+            "Correct what the message names: `gateway.controllerName`, the GatewayClass, or "
+            "the namespace's label. The controller then handles the fleet again without an "
+            "interruption.",
+            "Until then, do not restart or scale a fleet if its new pods get no table.",
+            "Or delete the Gateway, which deletes its fleet.",
         ),
-        seen="Warning FleetKept Gateway default/edge: fleet edge-gateway-system/edge-default-edge goes on with its last table, for "
-        "nobody answers for it: GatewayClass edge is of controller example.com/a, and this one is example.com/b",
+        seen="Warning FleetKept Gateway default/edge: fleet "
+        "edge-gateway-system/edge-default-edge serves its last table because no controller "
+        "handles it: GatewayClass edge belongs to controller example.com/a, and this "
+        "controller is example.com/b",
         where="In Events of a Gateway, in the controller's log, and as `Unknown` in the status of the Gateway.",
     ),
     Page(
@@ -169,37 +188,47 @@ FLEETS = (
     ),
     Page(
         word="ZoneNotKnown",
-        means="Backends whose zones count (`loadBalancer.zoneAware` of a BackendTrafficPolicy, `trafficDistribution` of a Service) are "
-        "served by proxies of which nobody knows the zone they are in. To these endpoints of all zones are alike; nothing fails.",
+        means="Backends with zone-aware load balancing (`loadBalancer.zoneAware` of a "
+        "BackendTrafficPolicy, `trafficDistribution` of a Service) are served by proxies "
+        "with an unknown zone. These proxies send requests to endpoints of all zones; no "
+        "request fails.",
         fix=(
-            "In a cluster label the nodes with `topology.kubernetes.io/zone`, and see that EndpointSlices of the fleet's Service have "
-            "zones. Pods that run keep what their EndpointSlice says.",
-            "A proxy of files: `edgefast run --zone NAME`, or EDGEFAST_ZONE in its environment.",
+            "In a cluster: label the nodes with `topology.kubernetes.io/zone`, and check that "
+            "EndpointSlices of the fleet's Service have zones. Running pods keep the zone of "
+            "their EndpointSlice.",
+            "For files: pass `edgefast run --zone NAME`, or set the environment variable "
+            "EDGEFAST_ZONE.",
         ),
-        seen="Gateway default/edge: ZoneNotKnown: 1 of 3 proxies of edge-gateway-system/edge-default-edge are in no zone: to them "
-        "endpoints of all zones are alike",
+        seen="Gateway default/edge: ZoneNotKnown: 1 of 3 proxies of "
+        "edge-gateway-system/edge-default-edge have no known zone; they send requests to "
+        "endpoints of all zones",
         where="In `edgefast status`, the console and the log, as a warning.",
     ),
     Page(
         word="TicketKeysNotKept",
         means="The reason of an Event: the Secret from which fleets' keys of TLS session tickets are derived cannot be read or "
-        "written, or is not the controller's. Nothing fails: proxies go on with the keys they have, for a day, and then with keys of "
-        "their own, so that a client resumes a session only at the replica that it began at.",
+        "written, or is not the controller's. No request fails: proxies keep their present "
+        "keys for a day and then use their own keys, so that a client can resume a session "
+        "only at the replica where it started.",
         fix=(
-            "Give the controller's Role the right that the message names (`get`, `update` and `create` of Secrets in its own "
+            "Grant the controller's Role the right that the message names (`get`, `update` and "
+            "`create` of Secrets in its own "
             "namespace are in the chart).",
-            "Delete a Secret of that name that somebody else made.",
+            "Delete a Secret of this name that another program created.",
         ),
         seen="Warning TicketKeysNotKept Secret edge-gateway-system/edge-gateway-tickets: 403 Forbidden",
         where="In Events of the controller's ConfigMap, and in its log.",
     ),
     Page(
         word="ConfigurationRefused",
-        means="The reason of an Event: an edit of the controller's configuration has problems. The one before stays in force.",
+        means="The reason of an Event: an edit of the controller's configuration has problems. "
+        "The previous one stays in force.",
         fix=(
-            "Put `edge-gateway.yaml` of the ConfigMap `edge-gateway-config` right; the message has the problems.",
+            "Correct `edge-gateway.yaml` in the ConfigMap `edge-gateway-config`; the message "
+            "lists the problems.",
         ),
-        seen="Warning ConfigurationRefused the one before stays: EdgeGateway logging.level: NotSupported "
+        seen="Warning ConfigurationRefused the previous configuration stays in use: EdgeGateway "
+        "logging.level: NotSupported "
         '"loud" (supported: debug, info, warn, error)',
         where="In Events of the controller's ConfigMap, and in its log.",
     ),

@@ -12,26 +12,30 @@ __all__ = ["GATEWAYS"]
 
 _HTTP = "listeners: [{name: http, port: 8080, protocol: HTTP}]\n"
 _HTTPS = "{name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: shop-tls}]}}"
-_NOT_SERVED = "The listener is not served; others of the Gateway are."
+_NOT_SERVED = "The listener is not served; other listeners of the Gateway are."
 
 GATEWAYS = (
     Page(
         word="AddressNotUsable",
-        means="An address that the Gateway asks for is not one, or nobody can give it: no `--bind` has it (files), or the "
-        "load balancer gave another (cluster). What is bound serves all the same.",
+        means="An address that the Gateway requests is invalid or not available: no `--bind` has "
+        "it (files), or the load balancer assigned another one (cluster). Bound addresses "
+        "are served.",
         fix=(
-            "Files: add `--bind ADDRESS`. Cluster: ask for an address that the load balancer has, or for none.",
+            "Files: add `--bind ADDRESS`. Cluster: request an address that the load balancer "
+            "has, or no address.",
         ),
         example=gateway("addresses: [{value: 192.0.2.1}]\n" + _HTTP),
         place="bound",
     ),
     Page(
         word="Adopted",
-        means="With `--adopt` every GatewayClass is taken for ours, also one that is in no file, and references to parameters of "
-        "other projects are left aside: files that were written for another controller can be tried as they are.",
+        means="With `--adopt` edgefast accepts every GatewayClass, also one that is in no file, "
+        "and ignores references to parameters of other projects. You can try files for "
+        "another controller unchanged.",
         fix=(
-            "Nothing to try it. To stay, write `spec.controllerName: gateway.edge.io/gatewayclass-controller` into the "
-            "GatewayClass, and an EdgeProxy for the parameters that you need.",
+            "Nothing, for a trial. To move to edgefast, set `spec.controllerName: "
+            "gateway.edge.io/gatewayclass-controller` in the GatewayClass, and write an "
+            "EdgeProxy with the parameters that you need.",
         ),
         example="apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: edge}\nspec:\n"
         "  controllerName: gateway.envoyproxy.io/gatewayclass-controller\n"
@@ -41,8 +45,9 @@ GATEWAYS = (
     ),
     Page(
         word="ConfigurationChanged",
-        means="The condition InsecureFrontendValidationMode: with `AllowInsecureFallback` clients come in whose certificate is "
-        "missing or invalid. It is told because it is easily forgotten, and is no mistake.",
+        means="The condition InsecureFrontendValidationMode: with `AllowInsecureFallback` the "
+        "listener accepts clients with a missing or invalid certificate. This is not an "
+        "error; the condition is a reminder.",
         fix=("Remove `mode: AllowInsecureFallback` when all clients have certificates.",),
         example=gateway(
             "tls:\n"
@@ -56,9 +61,9 @@ GATEWAYS = (
     ),
     Page(
         word="HostnameConflict",
-        means="Another listener has the same port, protocol and hostname. Of one Gateway neither is served; between several "
-        "objects the oldest keeps it.",
-        fix=("Give each a hostname or a port of its own.",),
+        means="Another listener has the same port, protocol and hostname. In one Gateway neither "
+        "is served; between several objects the oldest one is.",
+        fix=("Use a different hostname or port for each listener.",),
         example=gateway("listeners: [{name: http, port: 8080, protocol: HTTP}]\n", "second"),
     ),
     Page(
@@ -72,9 +77,10 @@ GATEWAYS = (
     ),
     Page(
         word="InvalidCACertificateRef",
-        means="A CA certificate is missing, or its `ca.crt` is no PEM certificate. Others of the list are used; without any, see "
+        means="A CA certificate is missing, or its `ca.crt` is not a PEM certificate. Other "
+        "certificates of the list are used; without any, see "
         "[NoValidCACertificate](NoValidCACertificate.md).",
-        fix=("Write the ConfigMap or Secret with the key `ca.crt`.",),
+        fix=("Create the ConfigMap or Secret with the key `ca.crt`.",),
         example=gateway(
             'tls: {frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: clients}]}}}}\n'
             f"listeners: [{_HTTPS}]\n"
@@ -82,24 +88,28 @@ GATEWAYS = (
     ),
     Page(
         word="InvalidCertificateRef",
-        means=f"No certificate of the listener can be served: its Secret is missing, broken, or no Secret. {_NOT_SERVED}",
+        means="No certificate of the listener can be served: its Secret is missing or invalid, "
+        f"or the reference is not to a Secret. {_NOT_SERVED}",
         fix=(
-            "Write a Secret of type kubernetes.io/tls with `tls.crt` and `tls.key` beside the Gateway.",
-            "The message says what is wrong with one that is there: PEM, the key of another certificate, expired.",
+            "Create a Secret of type kubernetes.io/tls with `tls.crt` and `tls.key` in the "
+            "namespace of the Gateway.",
+            "For an existing Secret, the message gives the error: not PEM, the key of another "
+            "certificate, expired.",
         ),
         example=gateway(f"listeners: [{_HTTPS}]"),
     ),
     Page(
         word="InvalidClientCertificateRef",
-        means="The certificate that the proxy shows to backends is missing or broken. The Gateway is served; backends that want "
-        "the certificate will refuse.",
-        fix=("Write the Secret with `tls.crt` and `tls.key`.",),
+        means="The client certificate for backends is missing or invalid. The Gateway is served; "
+        "backends that require the certificate refuse connections.",
+        fix=("Create the Secret with `tls.crt` and `tls.key`.",),
         example=gateway("tls: {backend: {clientCertificateRef: {name: proxy-tls}}}\n" + _HTTP),
     ),
     Page(
         word="InvalidListenerFilter",
-        means="A filter of the listener has a mistake: a header that belongs to the proxy, a path that is none, a body that is too "
-        "large. All requests of the listener are answered 500: who was to judge them cannot.",
+        means="A filter of the listener has an error: a header that belongs to the proxy, an "
+        "invalid path, or a body size that is too large. All requests of the listener get "
+        "500, because the filter cannot authorize them.",
         fix=("Correct the field that the message names, or remove the filter.",),
         example=gateway(
             "listeners:\n"
@@ -117,11 +127,13 @@ GATEWAYS = (
     ),
     Page(
         word="InvalidListenerFilterRef",
-        means="A filter of the listener refers to a backend that is not there, or that cannot be used. All requests of the listener "
-        "are answered 500, because edgefast cannot call the service that authorises them.",
+        means="A filter of the listener refers to a backend that does not exist or cannot be "
+        "used. All requests of the listener get 500, because edgefast cannot call the "
+        "authorization service.",
         fix=(
-            "Write the Service, or correct kind, name, namespace and port of `backendRef`.",
-            "In another namespace a ReferenceGrant has to allow it: that is RefNotPermitted.",
+            "Create the Service, or correct kind, name, namespace and port of `backendRef`.",
+            "For another namespace a ReferenceGrant is required; without one the reason is "
+            "RefNotPermitted.",
         ),
         example=gateway(
             "listeners:\n"
@@ -139,9 +151,11 @@ GATEWAYS = (
     ),
     Page(
         word="InvalidParameters",
-        means="`parametersRef` names no EdgeProxy. Gateways of a class without its parameters are not served.",
+        means="`parametersRef` does not name an existing EdgeProxy. Gateways of the class are "
+        "not served.",
         fix=(
-            "Write the EdgeProxy, or correct group (`gateway.edge.io`), kind, name and, for a class, namespace.",
+            "Create the EdgeProxy, or correct group (`gateway.edge.io`), kind, name and, for a "
+            "class, namespace.",
         ),
         example=gateway(
             "infrastructure: {parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: settings}}\n"
@@ -150,10 +164,11 @@ GATEWAYS = (
     ),
     Page(
         word="InvalidRouteKinds",
-        means="`allowedRoutes.kinds` of a listener has a kind that listeners of its protocol do not take. The listener is served "
-        "for those that it names too, else for none.",
+        means="`allowedRoutes.kinds` of a listener has a kind that listeners of its protocol do "
+        "not support. The listener serves only the supported kinds of the list.",
         fix=(
-            "Remove the kind: HTTP and HTTPS take HTTPRoute and GRPCRoute, TLS TLSRoute, TCP TCPRoute, UDP UDPRoute.",
+            "Remove the kind: HTTP and HTTPS support HTTPRoute and GRPCRoute, TLS supports "
+            "TLSRoute, TCP TCPRoute, UDP UDPRoute.",
         ),
         example=gateway(
             "listeners: [{name: http, port: 8080, protocol: HTTP, allowedRoutes: {kinds: [{kind: TLSRoute}]}}]\n"
@@ -161,15 +176,16 @@ GATEWAYS = (
     ),
     Page(
         word="ListenersNotResolved",
-        means="The condition of a Gateway of which a listener has a reference that leads nowhere; the listener's own condition "
-        "says which.",
-        fix=("Look at `status.listeners` and put the reference right.",),
+        means="The condition of a Gateway with a listener that has an unresolved reference; the "
+        "condition of the listener names it.",
+        fix=("Check `status.listeners` and correct the reference.",),
         example=gateway(f"listeners: [{_HTTPS}]"),
     ),
     Page(
         word="ListenersNotValid",
-        means="Listeners of the Gateway or ListenerSet are not served. With `Accepted` True some are, with False none.",
-        fix=("The conditions of the listeners that the message names say why.",),
+        means="Listeners of the Gateway or ListenerSet are not served. With `Accepted` True some "
+        "listeners are served, with False none.",
+        fix=("Check the conditions of the listeners that the message names.",),
         example=gateway(
             "listeners:\n"
             "- {name: http, port: 8080, protocol: HTTP}\n"
@@ -178,10 +194,12 @@ GATEWAYS = (
     ),
     Page(
         word="NoValidCACertificate",
-        means="Clients, or a backend, must be verified, and nothing is there to verify them with. The listener is not served, "
-        "or requests to the backend get 500: never unverified.",
+        means="Clients or a backend must be verified, but no valid CA certificate exists. The "
+        "listener is not served, or requests to the backend get 500. edgefast never "
+        "connects without the verification.",
         fix=(
-            "Write at least one CA certificate that is named; the other problems of the object say what is wrong with each.",
+            "Create at least one of the referenced CA certificates; the other problems of the "
+            "object give the error of each.",
         ),
         example=gateway(
             'tls: {frontend: {default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: clients}]}}}}\n'
@@ -190,26 +208,29 @@ GATEWAYS = (
     ),
     Page(
         word="NotAllowed",
-        means="The Gateway takes no listeners of a ListenerSet of this namespace: `allowedListeners` says of which. By default of "
-        "none.",
+        means="The Gateway does not allow ListenerSets of this namespace (`allowedListeners`). "
+        "By default it allows none.",
         fix=("Let the Gateway's owner set `allowedListeners.namespaces.from`.",),
         example=listener_set("listeners: [{name: more, port: 9090, protocol: HTTP}]"),
     ),
     Page(
         word="NotAssigned",
-        means="None of the addresses that a Gateway asks for is there. What is bound serves all the same.",
+        means="No address that a Gateway requests is assigned. Bound addresses are served.",
         fix=(
-            "Files: add `--bind ADDRESS`. Cluster: ask for an address that the load balancer has, or for none.",
+            "Files: add `--bind ADDRESS`. Cluster: request an address that the load balancer "
+            "has, or no address.",
         ),
         example=gateway("addresses: [{value: 192.0.2.1}]\n" + _HTTP),
     ),
     Page(
         word="OverlappingHostnames",
-        means="The condition OverlappingTLSConfig: hosts of an HTTPS listener are covered by another one of the port, so that a "
-        "client may reuse a connection whose certificate is the other listener's (RFC 9113 9.1.1). Requests that come on a "
-        "connection for another listener's name get 421.",
+        means="The condition OverlappingTLSConfig: another HTTPS listener of the port has a "
+        "certificate for hosts of this listener, so a client can reuse a connection of the "
+        "other listener (RFC 9113 9.1.1). Requests on a connection with the TLS server "
+        "name of another listener get 421.",
         fix=(
-            "Nothing, if that is meant. Else give the hosts one listener, or certificates that do not overlap.",
+            "Nothing, if this is intended. Otherwise use one listener for the hosts, or "
+            "certificates that do not overlap.",
         ),
         seen="Gateway default/edge listener shop: OverlappingTLSConfig=True OverlappingHostnames: hostname shop.example.com "
         "overlaps with listener any",
@@ -217,7 +238,7 @@ GATEWAYS = (
     Page(
         word="ParentNotAccepted",
         means="The Gateway of a ListenerSet is not accepted, so its listeners are not served.",
-        fix=("Put the Gateway right; its conditions say what is wrong.",),
+        fix=("Correct the Gateway; its conditions give the error.",),
         example=gateway(
             "allowedListeners: {namespaces: {from: All}}\n"
             "infrastructure: {parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: settings}}\n"
@@ -229,7 +250,7 @@ GATEWAYS = (
     Page(
         word="ParentNotProgrammed",
         means="The Gateway of a ListenerSet is not programmed: its fleet has no address or no proxy yet, or it is not accepted.",
-        fix=("Look at the Gateway's condition Programmed.",),
+        fix=("Check the Gateway's condition Programmed.",),
         example=gateway(
             "allowedListeners: {namespaces: {from: All}}\n"
             "infrastructure: {parametersRef: {group: gateway.edge.io, kind: EdgeProxy, name: settings}}\n"
@@ -240,28 +261,32 @@ GATEWAYS = (
     ),
     Page(
         word="PartiallyAssigned",
-        means="Some of the addresses that a Gateway asks for are there, others are not; the message names those that are not.",
+        means="Only some of the addresses that a Gateway requests are assigned; the message "
+        "names the missing ones.",
         fix=(
-            "Files: add `--bind ADDRESS`. Cluster: ask for addresses that the fleet has; a load balancer has one.",
+            "Files: add `--bind ADDRESS`. Cluster: request addresses that the fleet has; a "
+            "load balancer has one.",
         ),
         example=gateway("addresses: [{value: 192.0.2.1}, {value: 127.0.0.1}]\n" + _HTTP),
     ),
     Page(
         word="PartiallyInvalidCertificateRef",
-        means="Some certificates of a listener can be served and others not; those that can are. A listener serves one "
-        "certificate of each key type.",
+        means="Only some certificates of a listener are valid; edgefast serves these. A listener "
+        "serves one certificate of each key type.",
         fix=("Remove or repair the reference that the message names.",),
         seen="Gateway default/edge spec.listeners[0].tls.certificateRefs[1]: PartiallyInvalidCertificateRef "
         "Secret default/old-tls not found",
     ),
     Page(
         word="PortUnavailable",
-        means="The port of a listener cannot be had: another program has it, the process may not bind it, another Gateway has it "
-        "with other settings for verifying clients, or in a fleet two ports need the same container port (80 is 10080 "
-        f"in the pod). {_NOT_SERVED}",
+        means="The port of a listener is not available: another program uses it, the process has "
+        "no right to bind it, another Gateway uses it with other client verification, or "
+        "two ports of a fleet need the same container port (80 is 10080 in the pod). "
+        f"{_NOT_SERVED}",
         fix=(
-            "End the other program, choose another port, or grant `NET_BIND_SERVICE` for ports below 1024.",
-            "It is tried again whenever the configuration is looked at.",
+            "Stop the other program, choose another port, or grant `NET_BIND_SERVICE` for "
+            "ports below 1024.",
+            "edgefast retries each time it reads the configuration.",
         ),
         example=gateway(
             "listeners: [{name: low, port: 80, protocol: HTTP}, {name: high, port: 10080, protocol: HTTP}]\n"
@@ -271,17 +296,19 @@ GATEWAYS = (
     Page(
         word="PolicyIgnored",
         means="A served object has a policy or an annotation of another project, and edgefast does not apply it. "
-        "In files, a policy or annotation that decides access closes its target: requests are "
-        "answered 500, unless `--ignore-foreign-policies` is given. All others have no effect: requests that they would change or limit "
+        "In files, a policy or annotation that decides access closes its target: requests get "
+        "500, unless `--ignore-foreign-policies` is passed. All others have no effect: "
+        "requests that they would change or limit "
         "pass. In files this is an error, except for annotations that do not decide access. In a cluster edgefast reports annotations only, "
         "as a warning, and no condition is False because of them.",
         fix=(
             "Use a SecurityPolicy, BackendTrafficPolicy or RateLimitFilter of gateway.edge.io, "
             "filters of the route, or an EdgeProxy. The message names the equivalent field of edgefast; "
             "`edgefast docs migrating` lists all fields.",
-            "Run access checks that edgefast does not support before or behind this gateway.",
+            "Run access checks that edgefast does not support in front of or behind this gateway.",
             "Pass `--ignore-foreign-policies` to `edgefast run` to serve everything without these policies, if something else decides access.",
-            "Remove the policy or the annotation when it is not needed; the message has its name, the line of a policy is that of its target.",
+            "Remove the policy or the annotation if it is not needed. The message has its "
+            "name; the line number of a policy is that of its target.",
         ),
         example="apiVersion: gateway.envoyproxy.io/v1alpha1\nkind: SecurityPolicy\nmetadata: {name: jwt}\nspec:\n"
         "  targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: edge}]\n"
@@ -290,24 +317,26 @@ GATEWAYS = (
     ),
     Page(
         word="ProtocolConflict",
-        means="Listeners with different protocols are on one port. Of one Gateway neither is served; between several objects the "
-        "oldest keeps it.",
-        fix=("Give each a port of its own.",),
+        means="Listeners with different protocols use one port. In one Gateway neither is "
+        "served; between several objects the oldest one is.",
+        fix=("Use a different port for each protocol.",),
         example=gateway(f"listeners:\n- {{name: http, port: 8443, protocol: HTTP}}\n- {_HTTPS}\n"),
     ),
     Page(
         word="UnsupportedAddress",
         means="`spec.addresses` has a type other than IPAddress and Hostname. The Gateway is not accepted.",
-        fix=("Ask for an IPAddress or a Hostname, or for nothing.",),
+        fix=("Request an IPAddress or a Hostname, or no address.",),
         example=gateway("addresses: [{type: example.com/pool, value: public}]\n" + _HTTP),
     ),
     Page(
         word="UnsupportedProtocol",
-        means="A listener has a protocol that is not served, or the port of a backend wants one that is not spoken to "
-        "backends (`appProtocol`). The listener is not served; requests to the backend get 500, connections are refused.",
+        means="A listener has an unsupported protocol, or the port of a backend has an "
+        "`appProtocol` that edgefast does not support. The listener is not served; "
+        "requests to the backend get 500, and TCP, TLS or UDP connections are refused.",
         fix=(
-            "Use a protocol that the message names; for backends leave `appProtocol` out, or `kubernetes.io/h2c`, or `kubernetes.io/ws` (not for GRPCRoutes).",
-            "Name backends of gRPC (`appProtocol: grpc`) in a GRPCRoute.",
+            "Use a protocol that the message names. For backends remove `appProtocol`, or set "
+            "`kubernetes.io/h2c` or `kubernetes.io/ws` (not for GRPCRoutes).",
+            "Use a GRPCRoute for gRPC backends (`appProtocol: grpc`).",
         ),
         example=gateway("listeners: [{name: raw, port: 9000, protocol: acme.io/rtmp}]"),
     ),
@@ -316,7 +345,7 @@ GATEWAYS = (
         means="The CRD of a kind was deleted while objects of that kind were in force, for example by a prune or by helm. The API "
         "server deleted the objects with it. The controller keeps them in force as it last saw them, so that no route opens.",
         fix=(
-            "Install the CRD and the objects again: each object that comes replaces the one that is kept.",
+            "Install the CRD and the objects again: each new object replaces the kept one.",
             "To drop the objects, list the kind in `provider.kubernetes.releaseKinds` of EdgeGateway. A restart of the controller "
             "while the CRD is missing drops them as well. Routes that a SecurityPolicy protected are then open.",
         ),
@@ -326,8 +355,8 @@ GATEWAYS = (
     ),
     Page(
         word="UnsupportedVersion",
-        means="The CRDs of the Gateway API in the cluster are of a release that this one does not know. Objects are served as far as "
-        "they are understood.",
+        means="The CRDs of the Gateway API in the cluster are of a release that this edgefast "
+        "does not know. edgefast serves the fields that it knows.",
         fix=("Install the CRDs of a release that the message names.",),
         example="apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: edge}\n"
         "spec: {controllerName: gateway.edge.io/gatewayclass-controller}\n",

@@ -19,11 +19,11 @@ _decode_rule = msgspec.msgpack.Decoder(ir.Rule).decode
 _RANK = {"exact": 0, "regex": 1, "prefix": 2}
 _ERRORS = {
     lib.EF_T_SHORT: "it is cut short",
-    lib.EF_T_MAGIC: "it is no table",
-    lib.EF_T_VERSION: "its format is of another version",
+    lib.EF_T_MAGIC: "it is not a table",
+    lib.EF_T_VERSION: "its format has another version",
     lib.EF_T_CHECKSUM: "its checksum is wrong",
-    lib.EF_T_BOUNDS: "a part lies outside or names one that is not there",
-    lib.EF_T_LIMIT: "it is beyond a limit",
+    lib.EF_T_BOUNDS: "a part is out of range or refers to a missing one",
+    lib.EF_T_LIMIT: "it exceeds a limit",
 }
 
 

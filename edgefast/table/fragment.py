@@ -257,8 +257,6 @@ def _refuse(host: ir.VirtualHost, why: str, builder: BlobBuilder) -> Compiled:
     data, _ = _build_blob(name, [ir.Match(kind="prefix", path=""), rule], builder)
     routes = sorted({each.route for each in host.rules})
     more = f" and {len(routes) - 3} more" if len(routes) > 3 else ""
-    message = (
-        f"{reason}; every request to it is answered with 500 (routes {', '.join(routes[:3])}{more})"
-    )
+    message = f"{reason}; all requests to it get 500 (routes {', '.join(routes[:3])}{more})"
     problem = Problem(_route_of(first), "spec.rules", "TooMany", message)
     return Compiled((make_resource("virtual_host", name, data),), (problem,))

@@ -159,7 +159,7 @@ def check_config(loaded: LoadedConfig) -> Iterator[Problem]:
     """Warn of every field given that standalone does not use; the rest of the file counts."""
     for path in _CLUSTER_ONLY:
         if _given(loaded, path) is not None:
-            said = "is read by a controller only, `edgefast run` does without"
+            said = "applies only to a controller; `edgefast run` ignores it"
             yield loaded.problem(path, "NotSupported", said, "warning")
     for name, kind in (("enableBackend", "Backend"), ("enableXBackend", "XBackend")):
         path = ("extensionApis", name)

@@ -33,7 +33,9 @@ class Decision(msgspec.Struct, frozen=True):
     allow: bool
     rule: int | None = None  # of the rules, from 0; None: none of them holds
     name: str = ""  # of that rule
-    why: str = ""  # in words: "rules[1] (internal) allows", "no rule holds, defaultAction is Deny"
+    why: str = (
+        ""  # in words: "rules[1] (internal) allows", "no rule matches, defaultAction is Deny"
+    )
     failed: tuple[str, ...] = ()  # of each rule before it: "rules[0]: method GET is not POST"
 
 
@@ -50,7 +52,7 @@ def judge_access(
             said = f"{named} {'allows' if rule.allow else 'denies'}"
             return Decision(rule.allow, number, rule.name, said, tuple(failed))
         failed.append(f"{named}: {wrong}")
-    said = f"no rule holds, defaultAction is {'Allow' if of.allow else 'Deny'}"
+    said = f"no rule matches, defaultAction is {'Allow' if of.allow else 'Deny'}"
     return Decision(of.allow, why=said, failed=tuple(failed))
 
 
@@ -83,11 +85,11 @@ def _why_not_header(allow: bool, name: str, values: Sequence[str], request: Requ
     came = [value for _, value in read]
     spelled = [each for each, _ in read if each.lower() != name]
     if not came or (allow and len(came) == len(spelled) == 1):
-        return f"header {name} is not there"
+        return f"header {name} is missing"
     if allow and spelled:
-        return f"header {name} is there as {cut(spelled[0])}, which holds for no rule that allows"
+        return f"header {name} is spelled {cut(spelled[0])}, which no Allow rule matches"
     if allow and len(came) > 1:
-        return f"header {name} is there {len(came)} times, which holds for no rule that allows"
+        return f"header {name} occurs {len(came)} times, which no Allow rule matches"
     if any(one in values for one in (came if allow else _readings(came))):
         return ""
     shown = cut(came[0]) or _EMPTY

@@ -41,7 +41,7 @@ _FIXES = {
     "head": "send a request that HTTP allows (edgefast docs http1)",
     "path": "send a path without it",
     "path_parameters": "send a path without it, or set pathParameters of EdgeProxy spec.http",
-    "escaped_slashes": "escape nothing in the path, or set escapedSlashes of EdgeProxy spec.http",
+    "escaped_slashes": "send a path without escaped slashes, or set escapedSlashes of EdgeProxy spec.http",
 }
 
 
@@ -66,7 +66,7 @@ def answer_closed_port(
     address: str = "",
 ) -> Answer:
     """Nothing listens there; `dark` is the listener that would."""
-    why = f"nothing listens on {'UDP ' if transport == 'UDP' else ''}port {port}"
+    why = f"no listener on {'UDP ' if transport == 'UDP' else ''}port {port}"
     there = served.addresses(port)
     if address and there:
         why += f" of {address}"
@@ -89,7 +89,7 @@ def answer_closed_port(
         kind="closed",
         check="port",
         why=why,
-        fix=f"ask port {listed}" if ports else "no Gateway has a listener that is served",
+        fix=f"use port {listed}" if ports else "no Gateway has a served listener",
     )
 
 
@@ -98,8 +98,8 @@ def answer_protocol(scheme: str, port: int, protocol: str) -> Answer:
     return Answer(
         kind="closed",
         check="protocol",
-        why=f"port {port} speaks {protocol}, not {scheme.upper()}",
-        fix=f"ask with {protocol.lower()}://",
+        why=f"port {port} serves {protocol}, not {scheme.upper()}",
+        fix=f"use {protocol.lower()}://",
     )
 
 
@@ -113,9 +113,9 @@ def answer_passed(there: Sequence[ir.Listener], ask: Ask) -> Answer | None:
         return None
     if owner.protocol == "TLS" and ask.scheme != "https":
         return answer_protocol(ask.scheme, ask.port, "TLS")
-    what = f"listener {owner.name} passes on what comes, whatever it is"
+    what = f"listener {owner.name} forwards all connections without parsing HTTP"
     word = owner.protocol.lower()
-    return Answer(kind="closed", check="protocol", why=what, fix=f"ask with {word}://")
+    return Answer(kind="closed", check="protocol", why=what, fix=f"use {word}://")
 
 
 def answer_misdirected(sni: str, named: ir.Listener, host: str, owner: ir.Listener) -> Answer:
@@ -124,8 +124,9 @@ def answer_misdirected(sni: str, named: ir.Listener, host: str, owner: ir.Listen
         kind="status",
         check="sni",
         status=421,
-        why=f"the TLS name {sni} is of listener {named.name}, host {host} of {owner.name}",
-        fix="use a connection whose TLS name is the host",
+        why=f"the TLS server name {sni} belongs to listener {named.name}, and host {host} to "
+        f"{owner.name}",
+        fix="use a connection with the host as TLS server name",
     )
 
 
@@ -135,7 +136,7 @@ def answer_no_listener(
     """No listener of the port has the host; `dark` is the one that would."""
     names = ", ".join(dict.fromkeys(one.hostname for one in listeners))
     why = f"no listener of port {listeners[0].port} has {host} (they have {names})"
-    fix = "add a listener with the hostname, or ask for one of theirs"
+    fix = "add a listener with the hostname, or use one of theirs"
     if dark is not None:
         why += f": listener {dark.name} is not served, {dark.said}"
         fix = dark.fix
@@ -181,7 +182,7 @@ def answer_no_rule(nearest: str, reasons: tuple[str, ...] = ()) -> Answer:
         kind="status",
         check="rule",
         status=404,
-        why="no rule takes the request",
+        why="no rule matches the request",
         fix=f"the nearest is {nearest}" if nearest else "attach a route with the hostname and path",
         reasons=reasons,
     )
@@ -228,7 +229,7 @@ def answer_rule(
         of = "bodySize of EdgeProxy spec.http"
         if (whose := settings.get("body_size")) and whose.cut_by != LISTENER:
             of = f"requestBuffer.limit of {whose.cut_by or whose.unit}"
-        fix = f"send less, or raise {of}"
+        fix = f"send a smaller body, or raise {of}"
         large = Answer(kind="status", check="body_size", status=413, why=why, fix=fix)
         return replace_answers((large,), units, grpc=head.grpc)
     total = sum(one.weight for one in rule.backends)
@@ -318,18 +319,18 @@ def _answer_share(
     by = rewrite.path if rewrite is not None else None
     if by is not None and by.kind == "regex" and head.path.startswith(b"/"):
         if rewrite_path(head.path, by) is None:
-            why = f"what an HTTPRouteFilter makes of {cut(head.path.decode())} is no path"
-            fix = "let it begin with /, without //, dot segments, space, ? and #, and be no longer than 8 KiB"
+            why = f"an HTTPRouteFilter rewrites {cut(head.path.decode())} to an invalid path"
+            fix = "change the filter: the path must begin with /, have at most 8 KiB, and have no //, dot segments, space, ? or #"
             return Answer(kind="status", check="rewrite", status=500, why=why, fix=fix)
     if shut is not None:
         what = f"{COUNTED[shut.field]} of {share.cluster}"
         why = f"{shut.cut_by or shut.unit} allows no {what}"
-        fix = "raise its circuitBreaker's number: 0 lets nothing through"
+        fix = "raise the number in circuitBreaker; 0 refuses everything"
         return Answer(kind="status", check="circuit_breaker", status=503, why=why, fix=fix)
     endpoints, _ = served.endpoints(share.cluster)
     if not endpoints:
         why = f"{share.cluster} has no endpoints"
-        fix = "let the backend have ready endpoints (EndpointSlices, or the Backend's endpoints)"
+        fix = "add ready endpoints to the backend (EndpointSlices, or the endpoints of a Backend)"
         return Answer(
             kind="status",
             check="endpoints",
@@ -341,7 +342,7 @@ def _answer_share(
     why = fix = ""
     if all(one.failing for one in endpoints):
         why = "the last request to each of its endpoints failed; expect 503 or 504"
-        fix = "see that it listens and answers there; `flags` of the access log say how it failed"
+        fix = "check that the backend listens on these addresses; `flags` of the access log give the cause"
     return Answer(kind="backend", check="forwarded", backend=share.cluster, why=why, fix=fix)
 
 
@@ -351,16 +352,16 @@ def _answer_limits(served: Served, limits: Iterable[LimitPart]) -> Answer | None
     full = next((one for one in counting if one.remaining == 0 and not one.shadow), None)
     if full is not None:
         until = f", for {full.reset} s more" if full.reset is not None else ""
-        why = f"limit {full.name} is at its end ({full.requests} in {full.unit} s{until})"
+        why = f"limit {full.name} is exhausted ({full.requests} in {full.unit} s{until})"
         fix = (
             "wait, or raise limit.requests"
             if full.requests
-            else "its limit.requests is 0: nothing passes"
+            else "its limit.requests is 0, which refuses all requests"
         )
         return Answer(kind="status", check="limit", status=429, why=why, fix=fix)
     if counting and served.live is not None and served.live.refusing:
-        why = "the store of counters does not answer, and rateLimit.failClosed is set"
-        fix = "bring the store back; `edgefast dump` has its state"
+        why = "the counter store does not answer, and rateLimit.failClosed is set"
+        fix = "restore the counter store; `edgefast dump` shows its state"
         return Answer(kind="status", check="limit_store", status=500, why=why, fix=fix)
     return None
 

@@ -83,7 +83,7 @@ def read_ask(
         method, scheme = "POST", _CALLS[scheme]
     authority = _AUTHORITY.fullmatch(found[2])
     if authority is None:
-        raise AskError(f'"{url}" is no URL such as http://www.example.com/shop')
+        raise AskError(f'"{url}" is not a URL such as http://www.example.com/shop')
     given = authority[2] or _DEFAULT_PORTS.get(scheme)
     if given is None:
         raise AskError(f'"{url}": a port is needed, such as {scheme}://{authority[1]}:5432')
@@ -104,7 +104,7 @@ def read_ask(
     if len(named) > 1:
         raise AskError("Host is given twice")
     if read_address(source) is None:
-        raise AskError(f'"{source}" is no IP address')
+        raise AskError(f'"{source}" is not an IP address')
     if sni is None:
         sni = name if scheme == "https" and not _is_address(name) else ""
     target = "*" if method == "OPTIONS" and found[3] == "*" else found[3] or "/"
@@ -134,11 +134,11 @@ def _read_stream(
 ) -> Ask:
     """Read what is no request; TLS asks for the URL's name unless that is an address."""
     if rest not in ("", "/") or headers:
-        raise AskError(f'"{url}": what is passed on unread has no path and no headers')
+        raise AskError(f'"{url}": TCP, TLS and UDP have no path and no headers')
     if read_address(source) is None:
-        raise AskError(f'"{source}" is no IP address')
+        raise AskError(f'"{source}" is not an IP address')
     if sni and scheme != "tls":
-        raise AskError(f"{scheme}:// has no TLS name")
+        raise AskError(f"{scheme}:// has no TLS server name")
     if sni is None:
         sni = name if scheme == "tls" and not _is_address(name) else ""
     host = name if port == _DEFAULT_PORTS.get(scheme) else f"{name}:{port}"
@@ -163,7 +163,7 @@ def _read_address(text: str, *, given: bool) -> str:
 def _read_header(line: str) -> tuple[str, str]:
     name, colon, value = line.partition(":")
     if not colon or not name.strip():
-        raise AskError(f'"{line}" is no header such as "x-user: one"')
+        raise AskError(f'"{line}" is not a header such as "x-user: one"')
     return name.strip(), value.strip()
 
 
@@ -171,7 +171,7 @@ def _read_name(sni: str) -> str:
     """Return a TLS name as a server reads it (csrc/hello.c): in lower case, without the dot at its end. Raises AskError."""
     name = sni.lower().removesuffix(".")
     if sni and "" in name.split("."):
-        raise AskError(f'"{sni}" is no TLS name: it has an empty label')
+        raise AskError(f'"{sni}" is not a TLS server name: it has an empty label')
     return name
 
 

@@ -61,7 +61,7 @@ def _name_shown(asked: ir.ExtAuth, head: Head) -> Iterator[str]:
     if there:
         yield f"with {', '.join(there)}"
     if asked.body:
-        yield f"and the body, {asked.body} bytes at most"
+        yield f"and at most {asked.body} bytes of the body"
 
 
 def _is_shown(asked: ir.ExtAuth, name: str) -> bool:
@@ -80,15 +80,15 @@ def _is_shown(asked: ir.ExtAuth, name: str) -> bool:
 def _say_outcomes(asked: ir.ExtAuth) -> Iterator[str]:
     failed = "the request passes" if asked.fail_open else f"{asked.status_on_error}"
     if asked.grpc:
-        yield "lets pass with status OK, else its answer is the client's"
-        yield "may set and remove headers of the request; what it does not set is the client's word"
-        yield f"no answer in {write_time(asked.timeout)}, or none of gRPC's with grpc-status 0: {failed}"
+        yield "lets the request pass with status OK; any other answer goes to the client"
+        yield "may set and remove headers of the request; other headers stay as the client sent them"
+        yield f"no answer in {write_time(asked.timeout)}, or no gRPC answer with grpc-status 0: {failed}"
         yield from _say_cache(asked)
         return
-    yield f"lets pass with {', '.join(map(str, asked.statuses))}, else its answer is the client's"
+    yield f"lets the request pass with {', '.join(map(str, asked.statuses))}; any other answer goes to the client"
     if asked.to_backend:
-        yield f"of its answer the backend gets {', '.join(asked.to_backend)}, and none that clients send"
-    yield f"no answer in {write_time(asked.timeout)}, or one of 5xx: {failed}"
+        yield f"the backend gets {', '.join(asked.to_backend)} of its answer, and never from the client"
+    yield f"no answer in {write_time(asked.timeout)}, or a 5xx answer: {failed}"
     yield from _say_cache(asked)
 
 
@@ -96,10 +96,10 @@ def _say_cache(asked: ir.ExtAuth) -> Iterator[str]:
     if asked.cache is not None:
         keys = asked.cache.key_headers
         named = dict.fromkeys((*_OF_ALL, "authorization", *(keys or ())))
-        equal = "all that it gets is" if keys is None else ", ".join(named) + " are"
-        yield f"its answers are believed for {write_time(asked.cache.ttl)} while {equal} the same"
+        equal = "everything that it gets is" if keys is None else ", ".join(named) + " are"
+        yield f"its answers are cached for {write_time(asked.cache.ttl)} while {equal} the same"
         if asked.body:
-            yield "but those to requests with a body, each of which asks"
+            yield "except answers to requests with a body"
 
 
 def _text(data: bytes) -> str:

@@ -96,23 +96,23 @@ def tell_losers(units: Sequence[ir.PolicyUnit], field: str, *holders: str) -> st
         and one.traffic is not None
         and getattr(one.traffic, field) is not None
     ]
-    return f", not as {' and '.join(lost)} says" if lost else ""
+    return f", which overrides {' and '.join(lost)}" if lost else ""
 
 
 def _describe_panic(percent: int) -> str:
     if not percent:
-        return "endpoints that are out are used when all of them are"
-    return f"all endpoints are used when less than {percent} percent of them are not out"
+        return "ejected endpoints are used when all are ejected"
+    return f"all endpoints are used when less than {percent} percent of them are healthy"
 
 
 def _describe_constraint(one: ir.RetryConstraint) -> str:
     least = f"{one.count} in {write_time(one.count_interval)} at least"
-    return f"{one.percent} percent of what a backend gets in {write_time(one.interval)} may be repeats, {least}; past it 503"
+    return f"at most {one.percent} percent of the requests to a backend in {write_time(one.interval)} may be retries, {least}; above that 503"
 
 
 def _describe_budget(one: ir.RetryBudget) -> str:
     share = f"{one.numerator * 100 / one.denominator:g} percent"
-    return f"{share} of a backend's requests may be repeats, {one.least} at least"
+    return f"at most {share} of a backend's requests may be retries, but always {one.least}"
 
 
 def _describe_outlier(one: ir.OutlierDetection) -> str:
@@ -132,18 +132,18 @@ def _describe_outlier(one: ir.OutlierDetection) -> str:
             f"{one.failures} percent of the answers in {write_time(one.interval or 3000)}{also and f', {also[4:]} included,'} that fail"
         )
     if not said:
-        return "no endpoint is left out"
+        return "no endpoint is ejected"
     most = f"at most {one.percent} percent of them at once"
     if one.always_one:
         most += ", or one"
-    return f"{', or '.join(said)} leave an endpoint out for {write_time(one.base)}, {most}"
+    return f"{', or '.join(said)} eject an endpoint for {write_time(one.base)}, {most}"
 
 
 def _describe_check(one: ir.HealthCheck) -> str:
     what = {
         "http": f"{one.method} {show_query(one.path)}",
         "tcp": "a connection",
-        "grpc": f"a call of grpc.health.v1.Health/Check for {one.service or 'all of it'}",
+        "grpc": f"a call of grpc.health.v1.Health/Check for {one.service or 'the whole server'}",
     }[one.kind]
     where = f" at port {one.port}" if one.port else ""
     if one.host:
@@ -154,15 +154,10 @@ def _describe_check(one: ir.HealthCheck) -> str:
     if one.sends:
         how = "says" if one.kind == "tcp" else "with a body of"
         said.append(f"{how} {len(one.sends)} bytes")
-    said += (
-        [f"an answer with the given {len(one.expects)} bytes has to come"] if one.expects else []
-    )
+    said += [f"the answer must contain the given {len(one.expects)} bytes"] if one.expects else []
     good = f" ({', '.join(said)})" if said else ""
     first = f", the first time within {write_time(one.jitter)}" if one.jitter else ""
-    return (
-        f"each endpoint is asked every {write_time(one.interval)}{first}{where}, and has {write_time(one.timeout)}: {what}{good}; out after {one.unhealthy} "
-        f"in a row that are not good, in again after {one.healthy} that are"
-    )
+    return f"each endpoint is checked every {write_time(one.interval)}{first}{where}, with a timeout of {write_time(one.timeout)}: {what}{good}; unhealthy after {one.unhealthy} failures in a row, healthy again after {one.healthy} successes"
 
 
 #: In the order in which they are told; the numbers are in BACKEND_FIELDS.
@@ -170,7 +165,7 @@ LEAVES = (
     Leaf("check", "health", _describe_check),
     Leaf("outlier", "failing endpoints", _describe_outlier),
     Leaf("retry_budget", "repeats", _describe_budget),
-    Leaf("retry_constraint", "repeats in an interval", _describe_constraint),
+    Leaf("retry_constraint", "retries in an interval", _describe_constraint),
     Leaf("panic", "panic", _describe_panic, plain=0),
     Leaf("load_balancer", "endpoints", describe_balancer, plain=ir.LoadBalancer()),
 )

@@ -29,7 +29,9 @@ _THOROUGH = 500  # entries of a host up to which paths are compared letter by le
 _ALIKE = 0.6  # which part of a hostname must agree
 
 #: virtualhost/turn.py
-_REFUSED = "a part of its match is refused: it comes before its equals of the namespace"
+_REFUSED = (
+    "a part of its match is refused, so it takes precedence over equal matches of the namespace"
+)
 
 #: A candidate that is written only if it is among the nearest: virtual host, match, rule, code, reason.
 _Draft = tuple[str, ir.Match, ir.Rule, str, str]
@@ -100,7 +102,7 @@ def _why_later(origin: Origin, winner: Hit, loser: Hit) -> str:
     first, other = winner.match, loser.match
     if winner.virtual_host != loser.virtual_host:
         name = winner.virtual_host.rpartition("/")[2]
-        return f"hostname {name} is nearer than {loser.virtual_host.rpartition('/')[2]}"
+        return f"hostname {name} is more specific than {loser.virtual_host.rpartition('/')[2]}"
     if first.kind != other.kind:
         return f"{first.kind} path before {other.kind}"
     if len(first.path) != len(other.path):
@@ -188,7 +190,7 @@ def _rank_listeners(
         if other.port != listener.port:
             said = f"listener {other.name} has port {other.port}"
         elif other.hostname == listener.hostname:
-            said = f"listener {listener.name} was there before {other.name}"
+            said = f"listener {listener.name} is older than {other.name}"
         else:
             said = f"listener {listener.name} ({listener.hostname}) has the host, not {other.name} ({other.hostname})"
         rank = 3.3 if other.port == listener.port else 6.0
@@ -209,7 +211,7 @@ def _rank_hosts(
             continue
         wild = name.startswith("*.")
         if wild and host == other:
-            said = f"hostname {host} is not under {name}: a wildcard stands for one label at least"
+            said = f"hostname {host} is not under {name}: a wildcard matches at least one label"
         else:
             said = f"hostname {host} is not {'under ' if wild else ''}{name}"
         rank = 3.4 if distance <= 1 - _ALIKE else 7.0

@@ -69,7 +69,7 @@ def compare_requests(pair: Pair) -> Iterator[Change]:
             groups.ask(plan, ask)
         for match, side in plan.expressions():
             if not any(groups.ask(plan, ask) for ask in plan.asks_for(pair, match)):
-                said = f"{plan.name}: {describe_match(match)} is there {side} only"
+                said = f"{plan.name}: {describe_match(match)} exists {side} only"
                 said += "; no example shows a difference"
                 unknown.append(Change(kind="unknown", text=said))
     yield from groups.changes()
@@ -337,15 +337,17 @@ def _write(pair: Pair, group: _Group) -> Change:
     why = next((one.why for one in after.answers if one.why), "")
     match group.kind:
         case "opened" if before.refused:
-            said = f"open to whom a policy kept out, by {new}: {after.text()} instead of {before.text()}"
+            said = f"access granted: a request that a policy denied is now allowed by {new}: {after.text()} instead of {before.text()}"
         case "opened":
-            said = f"a service is not asked any more, by {new}: {after.text()} instead of {before.text()}"
+            said = f"authorization service no longer called, by {new}: {after.text()} instead of {before.text()}"
         case "refused":
-            said = f"a policy keeps out who got in, from {old}: {after.text()}, {why}"
+            said = f"access denied: a policy now denies a request to {old}: {after.text()}, {why}"
         case "lost":
-            said = f"no backend any more, from {old}: {after.text()}" + (f", {why}" if why else "")
+            said = f"no backend answers any more, from {old}: {after.text()}" + (
+                f", {why}" if why else ""
+            )
         case "gained":
-            said = f"a backend now, by {new}: {after.text()} instead of {before.text()}"
+            said = f"a backend answers now, by {new}: {after.text()} instead of {before.text()}"
         case "owner":
             said = f"{new} instead of {old}"
         case "answer":

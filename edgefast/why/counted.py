@@ -72,7 +72,7 @@ def _why_not(limit: ir.RateLimit, call: Call, client: Client, values: dict[str, 
     for one in limit.headers:
         value = call.header(one.name)
         if value is None:
-            return f"header {one.name} is not there"
+            return f"header {one.name} is missing"
         shown, wanted = cut(value.decode("utf-8", "replace")), cut(show(one.name, one.value))
         if one.regex:
             if compile_bytes_regex(one.value).fullmatch(value) is None:
@@ -82,14 +82,14 @@ def _why_not(limit: ir.RateLimit, call: Call, client: Client, values: dict[str, 
     if limit.sources or limit.distinct_source:
         address = read_address(client.address)
         if address is None:
-            return f"the client's address {client.address} is none"
+            return f"the client address {client.address} is not valid"
         for source in limit.sources:
             if not is_in(address, parse_network(source)):
                 return f"client {address} is not in {source}"
     for name in limit.distinct_headers:
         value = call.header(name)
         if value is None:
-            return f"header {name} is not there"
+            return f"header {name} is missing"
         values[name] = value.decode("utf-8", "backslashreplace")
     if limit.distinct_source:
         values[_SOURCE] = str(address)

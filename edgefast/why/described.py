@@ -65,7 +65,7 @@ def list_filters(rule: ir.Rule) -> tuple[str, ...]:
         size = len(rule.direct.body)
         found.append(f"answer {rule.direct.status} with {size} bytes{kind}")
     if rule.ext_auth is not None:
-        found.append(f"ask {_describe_asked(rule.ext_auth)} who may enter")
+        found.append(f"ask {_describe_asked(rule.ext_auth)} for authorization")
     if rule.cors is not None:
         found.append(f"CORS for {', '.join(rule.cors.allow_origins) or 'no origin'}")
     return tuple(found)
@@ -118,7 +118,7 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
         " ".join(write_setting(one.field, one.value)) for one in settle_traffic([unit], 0).values()
     ]
     if unit.traffic is not None and unit.traffic.fault is not None:
-        said.append(f"{describe_fault(unit.traffic.fault)} on purpose")
+        said.append(f"injected fault: {describe_fault(unit.traffic.fault)}")
     if unit.traffic is not None and unit.traffic.override is not None:
         said.append(describe_overrides(unit.traffic.override))
     if unit.traffic is not None and unit.traffic.compression is not None:
@@ -126,7 +126,7 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
     said += [one.text() for one in find_backend([unit])]
     if unit.traffic is not None and unit.traffic.session is not None:
         said.append(describe_session(unit.traffic.session))
-    return ", ".join(said) or "says nothing"
+    return ", ".join(said) or "has no settings"
 
 
 def write_setting(field: str, value: int) -> tuple[str, str]:
@@ -145,7 +145,8 @@ def list_dark(listener: ir.Listener, dark: Unserved | None) -> tuple[str, ...]:
     if dark is None or narrower(dark.hostname, listener.hostname) == listener.hostname:
         return ()
     return (
-        f"listener {dark.name} ({dark.hostname}) would have the request and is not served: {dark.said}",
+        f"listener {dark.name} ({dark.hostname}) would receive the request but is not served: "
+        f"{dark.said}",
     )
 
 
@@ -154,7 +155,7 @@ def list_known(served: Served) -> tuple[str, ...]:
     if served.live is None or served.origin.translation is not None:
         return ()
     told = served.live.problems
-    notes = [f"the proxy knows: {one}" for one in told[:_KNOWN]]
+    notes = [f"reported by the proxy: {one}" for one in told[:_KNOWN]]
     if len(told) > _KNOWN:
         notes.append(f"and {len(told) - _KNOWN} more problems: edgefast status lists them")
     return tuple(notes)
@@ -177,14 +178,14 @@ def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> t
     notes = []
     if listener.tls is not None and listener.tls.client_ca:
         less = "should" if listener.tls.client_insecure_fallback else "must"
-        notes.append(f"clients {less} show a certificate of {listener.tls.client_ca}")
+        notes.append(f"clients {less} present a certificate of {listener.tls.client_ca}")
     if listener.http.client_address.proxy_protocol == "required":
         notes.append("connections must begin with a PROXY protocol header")
     if rule is not None and rule.rate_limits:
         if served.live is None:
-            notes.append("counters of limits are known to a running proxy only (--admin)")
+            notes.append("only a running proxy has rate-limit counters (--admin)")
         elif served.live.rows is None:
-            notes.append(f"counters are not known: {served.live.why_no_rows}")
+            notes.append(f"counters are unknown: {served.live.why_no_rows}")
         elif served.live.more_rows:
             notes.append("the proxy has more counters than it listed")
         if served.live is not None:
@@ -192,10 +193,10 @@ def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> t
             notes += list_uncounted(served.live.uncounted, names)
     live = served.live
     if live is not None and live.silent == live.workers > 0:
-        notes.append("no worker answered: endpoints are those of the table")
+        notes.append("no worker answered, so endpoints are those of the table")
     elif live is not None and live.silent:
         who = f"{live.silent} of {live.workers} workers"
-        notes.append(f"{who} did not answer: endpoints are as the others know them")
+        notes.append(f"{who} did not answer, so endpoints are as the other workers report them")
     left_out = [one for one in served.shards.problems if rule is None or rule.route in one.text()]
     notes += [one.text() for one in left_out[:3]]
     return tuple(notes)

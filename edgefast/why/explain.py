@@ -211,7 +211,7 @@ def _explain_rule(
         notes=(
             *list_notes(served, listener, rule),
             *(f"{one.name}: {one.reason}" for one in units if one.reason and not one.status),
-            *((f"{fault.unit}: {describe_fault(fault.fault)} on purpose",) if fault else ()),
+            *((f"{fault.unit}: injected fault: {describe_fault(fault.fault)}",) if fault else ()),
             *((f"{whose}: {describe_overrides(overrides)}",) if overrides else ()),
             *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
             *describe_units(of_backends),

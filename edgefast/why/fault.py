@@ -21,7 +21,7 @@ _MILLION = 1_000_000
 
 
 class FaultInForce(msgspec.Struct, frozen=True):
-    """See the module's text."""
+    """The fault injection that applies to a rule, and its effect on a request."""
 
     fault: ir.Fault
     unit: str
@@ -40,8 +40,8 @@ class FaultInForce(msgspec.Struct, frozen=True):
             check="fault",
             status=status,
             grpc_status=_name(self.fault.grpc_status or 0) if named else "",
-            why=f"{self.unit} refuses requests on purpose",
-            fix="take faultInjection out of the policy",
+            why=f"{self.unit} refuses requests because of faultInjection",
+            fix="remove faultInjection from the policy",
         )
 
 

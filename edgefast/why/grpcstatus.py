@@ -47,6 +47,6 @@ def note_call(grpc: ir.GrpcSettings, *, web: bool) -> tuple[str, ...]:
     if grpc.retry_codes and grpc.retry_attempts:
         codes = ", ".join(GRPC_CODES[one - 1] for one in grpc.retry_codes)
         notes.append(
-            f"tried again for {codes}, {grpc.retry_attempts} times at most (EdgeProxy spec.grpc.retry)"
+            f"retried for {codes}, at most {grpc.retry_attempts} times (EdgeProxy spec.grpc.retry)"
         )
     return tuple(notes)

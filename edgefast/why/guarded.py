@@ -36,7 +36,7 @@ _RULES = 8  # of an authorization that are told
 
 
 class Guarded(msgspec.Struct, frozen=True):
-    """See the module's text."""
+    """The decision of each access policy of a rule for one request."""
 
     parts: tuple[UnitPart, ...] = ()
     answer: Answer | None = None  # None: nobody refuses, as far as can be known without asking
@@ -85,7 +85,7 @@ def judge_units(
         if unit is not None and unit.reason and not unit.status:  # of the version before
             said = msgspec.structs.replace(said, about=(unit.reason, *said.about))
         if answer is not None:
-            said = Said("not_asked", "an answer is there before it", said.about)
+            said = Said("not_asked", "an earlier check has answered", said.about)
         parts.append(
             UnitPart(name=name, verdict=said.verdict, why=said.why, about=said.about, place=place)
         )
@@ -94,7 +94,7 @@ def judge_units(
             answer = msgspec.structs.replace(said.answer, asks=asks)
     for name, whom in rule.lost:
         place = place_of(served.origin, name)
-        parts.append(UnitPart(name=name, verdict="lost", why=f"lost to {whom}", place=place))
+        parts.append(UnitPart(name=name, verdict="lost", why=f"overridden by {whom}", place=place))
     return Guarded(tuple(parts), answer, asks)
 
 
@@ -136,7 +136,7 @@ def _judge(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) -> 
     more = len(unit.authorization.rules) - _RULES
     about += (f"and {more} more",) if more > 0 else ()
     if not shown.known and _asks_token(unit):
-        said = "asks what the token says, which only a proxy with its keys can tell"
+        said = "depends on token claims, which only a proxy with the keys can verify"
         return Said("asks", said, about, asks=(unit.name,))
     if decision.allow:
         return Said("passes", decision.why, about)
@@ -153,7 +153,7 @@ def _judge(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) -> 
 def _prove(unit: ir.PolicyUnit, found: Proof | None) -> Said:
     about = (describe_proof(unit),)
     if found is None:
-        said = "asks who it is; what it compares with is not known here"
+        said = "depends on credentials that are not available here"
         return Said("asks", said, about, asks=(unit.name,))
     if found.passes:
         return Said("passes", found.why, about)
@@ -162,7 +162,7 @@ def _prove(unit: ir.PolicyUnit, found: Proof | None) -> Said:
         check="credentials",
         status=found.status,
         why=f"{unit.name}: {found.why}",
-        fix="send one that is known",
+        fix="send a valid credential",
     )
     return Said("refuses", found.why, about, refused)
 
@@ -176,8 +176,10 @@ def ask_service(
     about += tuple(_say_health(served, names))
     most = min((one.body for one in services if one.body), default=0)
     if most and not head.web_text and head.content_length > most:  # none of them is asked
-        said = f"{head.content_length} bytes of body, an authorisation service gets at most {most}"
-        fix = "send less, or raise what it gets (bodyToExtAuth, forwardBody)"
+        said = (
+            f"{head.content_length} bytes of body, but an authorization service gets at most {most}"
+        )
+        fix = "send a smaller body, or raise the limit (bodyToExtAuth, forwardBody)"
         refused = Answer(kind="status", check="body_size", status=413, why=said, fix=fix)
         return Said("refuses", said, about, refused)
     gone = [one for one in names if not served.endpoints(one)[0]]
@@ -191,7 +193,7 @@ def ask_service(
         check="auth_service",
         status=asked.status_on_error,
         why=why,
-        fix="let the service have ready endpoints",
+        fix="add ready endpoints to the service",
         reasons=("EndpointsNotFound",),
     )
     return Said("refuses", why, about, refused)
@@ -203,10 +205,10 @@ def _say_health(served: Served, names: Sequence[str]) -> Iterator[str]:
         endpoints, fallback = served.endpoints(name)
         if not endpoints:
             if len(names) > 1:
-                yield f"{name} has no endpoints: its share of the questions has no answer"
+                yield f"{name} has no endpoints, so its share of the calls fails"
             continue
         if fallback:
-            yield f"of {name} terminating endpoints alone are left"
+            yield f"{name} has only terminating endpoints"
         for one in endpoints:
             if one.healthy is False:
                 yield f"{name} endpoint {one.address} ejected: {one.workers}"
@@ -279,14 +281,15 @@ def drop_names(head: Head, gone: set[str]) -> Head:
 
 def answer_broken(unit: ir.PolicyUnit) -> Answer:
     """Return the answer to requests that meet a unit with a mistake, or one that is not there."""
-    why = unit.reason or "it says nothing"
+    why = unit.reason or "it has no settings for this request"
     if is_foreign_unit(unit.name):
         return Answer(
             kind="status",
             check="policy_invalid",
             status=unit.status or 500,
             why=why,
-            fix="write a SecurityPolicy, or serve it open with --ignore-foreign-policies",
+            fix="write a SecurityPolicy, or serve it without the policy "
+            "(--ignore-foreign-policies)",
             reasons=("PolicyIgnored",),
         )
     what = "filter" if unit.name.startswith("listener/") else "policy"
@@ -294,8 +297,8 @@ def answer_broken(unit: ir.PolicyUnit) -> Answer:
         kind="status",
         check="policy_invalid",
         status=unit.status or 500,
-        why=f"{unit.name} is broken: {why}",
-        fix=f"correct the {what}; what it is attached to stays closed until then",
+        why=f"{unit.name} is not valid: {why}",
+        fix=f"correct the {what}; its targets stay closed until then",
         reasons=name_reasons(why),
     )
 

@@ -20,9 +20,9 @@ from edgefast.why.zones import describe_zones
 __all__ = ["HIDDEN", "choose_endpoint", "describe_balancer", "find_balancer", "read_cookies"]
 
 _WORDS = {
-    "least_request": "endpoints by what they have in flight",
+    "least_request": "endpoint with the fewest requests in flight",
     "round_robin": "endpoints in turn",
-    "random": "endpoints by chance",
+    "random": "random endpoint",
 }
 #: Flags of lines that go no further.
 HIDDEN = lib.EF_SPAN_HOP | lib.EF_SPAN_NOMINATED
@@ -52,7 +52,7 @@ def _describe_key(one: ir.HashPolicy) -> str:
         return "the client's address"
     if one.cookie is not None:
         given = one.cookie.ttl is not None
-        return f"cookie {one.cookie.name}" + (", which clients are given" if given else "")
+        return f"cookie {one.cookie.name}" + (", which edgefast sets" if given else "")
     if one.headers:
         return f"header{'s' if len(one.headers) > 1 else ''} {', '.join(one.headers)}"
     return f"parameter{'s' if len(one.params) > 1 else ''} {', '.join(one.params)}"

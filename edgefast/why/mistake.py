@@ -53,7 +53,7 @@ def correct(origin: Origin, place: Place, said: str) -> str:
     absent = find_absent(said)
     if absent is not None and (left_out := origin.refusal_of(absent)) is not None:
         at = f" ({left_out.source})" if left_out.source else ""
-        return f"correct {absent} {left_out.path}{at}: for that it is left out"
+        return f"correct {absent} {left_out.path}{at}; it is ignored because of this error"
     inner = _find_inner(said)
     if inner is not None:
         place = origin.place(*inner)

@@ -29,7 +29,7 @@ from edgefast.why.explanation import Place
 
 
 class Origin:
-    """See the module's text."""
+    """Finds the file and line, or the object, that a listener, rule, match or backend comes from."""
 
     def __init__(
         self, translation: Translation | None = None, problems: Iterable[Problem] = ()

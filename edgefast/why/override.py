@@ -39,7 +39,7 @@ def _replace(one: Answer, overrides: Sequence[ir.ResponseOverride], whose: str) 
         return one
     for override in overrides:
         if any(first <= one.status <= last for first, last in override.statuses):
-            why = f"{one.why}; {whose} has another answer in place of {one.status}"
+            why = f"{one.why}; {whose} replaces the answer {one.status}"
             status = override.status or one.status
             if override.location:
                 return msgspec.structs.replace(

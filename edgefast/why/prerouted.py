@@ -21,7 +21,7 @@ __all__ = ["Prerouted", "judge_filters", "list_filter_units"]
 
 
 class Prerouted(msgspec.Struct, frozen=True):
-    """See the module's text."""
+    """The decisions of a listener's filters for one request, before it is routed."""
 
     head: Head
     parts: tuple[UnitPart, ...] = ()
@@ -39,8 +39,8 @@ class Prerouted(msgspec.Struct, frozen=True):
         """Say what rules may see that nobody knows before it was asked."""
         if self.says:
             yield (
-                f"of {', '.join(self.says)} rules see what filters of the listener say, never the client's; "
-                "which rule takes the request may depend on it"
+                f"rules match {', '.join(self.says)} as filters of the listener set them, not "
+                "as the client sent them; this can change the matching rule"
             )
 
 
@@ -67,7 +67,7 @@ def judge_filters(served: Served, listener: ir.Listener, head: Head) -> Preroute
             parts.append(UnitPart(name=unit.name, verdict="broken", why=unit.reason, place=place))
             continue
         if answer is not None or unit.ext_auth is None:
-            said = "an answer is there before it"
+            said = "an earlier filter has answered"
             parts.append(UnitPart(name=unit.name, verdict="not_asked", why=said, place=place))
             continue
         asked = ask_service(served, unit.ext_auth, seen, services)

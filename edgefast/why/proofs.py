@@ -23,7 +23,7 @@ from edgefast.why.tokens import Proof, describe_places, describe_tokens, prove_t
 __all__ = ["describe_proof", "is_proof", "leave_for_next", "pass_on", "prove", "sets_of"]
 
 _BASIC = ir.CredentialPlaces(headers=(("authorization", "Basic "),))
-_UNKNOWN = "<whoever it is>"
+_UNKNOWN = "<the authenticated client>"
 _PAIR = 1024  # bytes of a name and a password (core/consts.pxi)
 
 
@@ -124,8 +124,8 @@ def _prove_key(keys: ir.ApiKeyAuth, head: Head) -> Proof | None:
         return None
     client = dict(keys.clients).get(sha256(found[0]).digest())
     if client is None:
-        return Proof(why="its key is nobody's")
-    return Proof(True, client, f"the key is that of {client}")
+        return Proof(why="its key belongs to no client")
+    return Proof(True, client, f"the key belongs to {client}")
 
 
 def _prove_user(users: ir.BasicAuth, head: Head) -> Proof | None:
@@ -138,20 +138,20 @@ def _prove_user(users: ir.BasicAuth, head: Head) -> Proof | None:
         pair = b""
     name, colon, password = pair.partition(b":")
     if not colon:
-        return Proof(why="what stands in header authorization is no name and password")
+        return Proof(why="header authorization does not contain a name and password")
     if not all(kept for _, kept in users.users):
         return None
     user = name.decode("utf-8", "replace")
     kept = dict(users.users).get(user)
     if kept is None or not verify(kept.encode(), password):
-        return Proof(why="name and password are nobody's")
-    return Proof(True, user, f"name and password are those of {user}")
+        return Proof(why="name and password belong to no user")
+    return Proof(True, user, f"name and password belong to {user}")
 
 
 def _tell_count(found: list[bytes], what: str, where: str) -> str:
     if not found:
         return f"it has no {what}: {where}"
-    return f"it has two that differ: {where}" if len(set(found)) > 1 else ""
+    return f"it has two different ones: {where}" if len(set(found)) > 1 else ""
 
 
 def _find(places: ir.CredentialPlaces, head: Head) -> Iterator[bytes]:
@@ -195,14 +195,14 @@ def describe_proof(unit: ir.PolicyUnit) -> str:
 
 def _describe_keys(keys: ir.ApiKeyAuth) -> str:
     count = len({client for _, client in keys.clients})
-    said = f"wants a key of {count} client{'' if count == 1 else 's'} in {describe_places(keys.places)}"
-    said += f", told to the backend in {keys.forward_header}" if keys.forward_header else ""
-    return f"{said}, taken out" if keys.sanitize else said
+    said = f"requires a key of {count} client{'' if count == 1 else 's'} in {describe_places(keys.places)}"
+    said += f", sent to the backend in {keys.forward_header}" if keys.forward_header else ""
+    return f"{said}, removed from the request" if keys.sanitize else said
 
 
 def _describe_users(users: ir.BasicAuth) -> str:
     count = len(users.users)
-    said = f"wants name and password of {count} user{'' if count == 1 else 's'}"
+    said = f"requires name and password of {count} user{'' if count == 1 else 's'}"
     return said + (
-        f", told to the backend in {users.forward_header}" if users.forward_header else ""
+        f", sent to the backend in {users.forward_header}" if users.forward_header else ""
     )

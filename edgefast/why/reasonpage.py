@@ -91,7 +91,7 @@ def render_reason(page: Page, *, links: bool = True) -> str:
     lines = [_MADE] if links else []
     lines += [f"# {page.word}", "", _plain(page.means, links), "", "## What to do", ""]
     lines += [f"- {_plain(one, links)}" for one in page.fix]
-    lines += ["", "## Where it is seen", "", *_places(page, links), ""]
+    lines += ["", "## Where it appears", "", *_places(page, links), ""]
     if page.example:
         said = bring_about(page)
         beside = _BESIDE[page.place]
@@ -115,11 +115,14 @@ def render_index() -> str:
         _MADE,
         "# Problems",
         "",
-        "Every problem is said in one text everywhere: place, object, field path, a reason, what is wrong, what is allowed, and",
-        "what was meant if that can be guessed. Here is a page for each reason; `edgefast problem REASON` prints it, without files and",
-        "without a network. `edgefast check`, `run`, `explain` and `status` end with that command for what they tell, and so do the",
-        "messages of conditions and Events in a cluster. The console shows the page in short, `edgefast check -o json` has it as `page`.",
-        "Which condition has which reason: [statuses](../status.md).",
+        "edgefast reports a problem with the same text everywhere: place, object, field path, "
+        "reason, what is wrong, what is allowed,",
+        "and a suggestion if there is one. Each reason has a page here; `edgefast problem "
+        "REASON` prints it without files or",
+        "network. `edgefast check`, `run`, `explain` and `status` end with this command, and the",
+        "messages of conditions and Events in a cluster do, too. The console shows a summary, "
+        "and `edgefast check -o json` has the field `page`.",
+        "[Statuses](../status.md) lists the reasons of each condition.",
         "",
         "| reason | meaning |",
         "|---|---|",
@@ -143,7 +146,7 @@ def _places(page: Page, links: bool) -> Iterator[str]:
         yield from found
         yield "- and in the messages of problems" if links else "- in the messages of problems"
     else:
-        yield "In problems: of `edgefast check`, in the log, in messages of conditions and of Events."
+        yield "In problems of `edgefast check`, in the log, and in messages of conditions and Events."
 
 
 def _conditions(ref: ObjectRef, status: dict[str, Any], word: str) -> Iterator[str]:

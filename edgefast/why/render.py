@@ -137,10 +137,10 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
     for endpoint in one.endpoints:
         used = " in use" if endpoint.failures else " healthy"
         if endpoint.ill:
-            used = " failing a health check, which rules with it heed"
+            used = " failing a health check, which affects rules with this check"
         state = {None: "", True: used, False: f" ejected: {endpoint.workers}"}[endpoint.healthy]
         if endpoint.draining:
-            state = f"{state} draining, for its sessions alone"
+            state = f"{state} draining, used only for its sessions"
         zone = f" in {endpoint.zone}" if endpoint.zone else ""
         active = f", {endpoint.active} active" if endpoint.active else ""
         count = endpoint.failures
@@ -152,7 +152,7 @@ def _backend(one: BackendPart, *, again: bool) -> Iterator[str]:
         yield _row("", f"{kind} {', '.join(endpoints) or 'none'}")
     if one.chosen:
         whose = "session names" if one.by_session else "key finds"
-        yield _row("", f"its {whose} {one.chosen}, while all are well")
+        yield _row("", f"its {whose} {one.chosen}, while all are healthy")
     yield from _rows("  treated", one.treated)
     if one.tls:
         yield _row("", f"TLS, for {one.tls}")
@@ -164,7 +164,7 @@ def _asked(one: Answer) -> str:
 
 
 def _unit(label: str, one: UnitPart) -> Iterator[str]:
-    said = {"not_asked": "not asked", "lost": "does not hold"}.get(one.verdict, one.verdict)
+    said = {"not_asked": "not asked", "lost": "has no effect"}.get(one.verdict, one.verdict)
     why = one.why.removeprefix("asks ") if one.verdict == "asks" else one.why
     joint = " " if one.verdict == "asks" else ": "
     yield _row(label, f"{one.name} {said}{joint if why else ''}{why}")
@@ -195,7 +195,7 @@ def _limit(one: LimitPart) -> str:
         reset = "" if one.reset is None else f" for {one.reset} s"
         said += f", {one.used} used{left}{reset}"
     elif one.remaining == 0:
-        said += ", nothing passes"
+        said += ", refuses all requests"
     return said
 
 

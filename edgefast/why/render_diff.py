@@ -48,7 +48,7 @@ def summarise_difference(one: Difference) -> str:
     said = _count(len(one.changes), "change")
     opens = sum(change.opens for change in one.changes)
     if opens:
-        said += f", {opens} of them {'lets' if opens == 1 else 'let'} in who was kept out"
+        said += f", {opens} of them {'grants' if opens == 1 else 'grant'} access that was denied"
     breaks = sum(change.breaks for change in one.changes)
     if breaks:
         said += f", {breaks} of them {'breaks' if breaks == 1 else 'break'} requests"

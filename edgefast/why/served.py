@@ -18,7 +18,7 @@ from edgefast.translate.translation import Translation
 from edgefast.why.explanation import EndpointPart
 from edgefast.why.origin import Origin
 
-_MISSING = "the table does not have it"
+_MISSING = "it is missing in the table"
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ def first_of(listener: ir.Listener) -> str:
 
 
 class Served:
-    """See the module's text."""
+    """One fleet with its compiled table and the live state that an explanation reads."""
 
     def __init__(
         self,

@@ -74,7 +74,7 @@ def describe_session(one: ir.SessionPersistence) -> str:
     what = "header" if one.header else "cookie"
     named = f"{what} {one.name}" if one.name else f"a {what} of the rule's own"
     times = [write_time(one.absolute)] if one.absolute else []
-    times += [f"while none rests {write_time(one.idle)}"] if one.idle else []
+    times += [f"until a client is idle for {write_time(one.idle)}"] if one.idle else []
     lasting = f", for {', '.join(times)}" if one.absolute else f", {times[0]}" if times else ""
     return f"clients stay with their endpoint by {named}{lasting}"
 

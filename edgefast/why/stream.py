@@ -123,7 +123,7 @@ def _answer_share(served: Served, ask: Ask, share: ir.StreamBackend) -> Answer:
     endpoints, _ = served.endpoints(share.cluster)
     if not endpoints:
         found = _refuse(ask, "endpoints", f"{share.cluster} has no endpoints")
-        fix = "let the backend have ready endpoints (EndpointSlices, or the Backend's endpoints)"
+        fix = "add ready endpoints to the backend (EndpointSlices, or the endpoints of a Backend)"
         return msgspec.structs.replace(found, fix=fix, reasons=("EndpointsNotFound",))
     why = ""
     if all(one.failing for one in endpoints):
@@ -155,15 +155,17 @@ def _shares(served: Served, route: ir.StreamRoute) -> tuple[BackendPart, ...]:
 def _notes(listener: ir.Listener, route: ir.StreamRoute) -> list[str]:
     stream, notes = listener.stream, []
     if listener.protocol == "TLS":
-        how = "passed on as it is" if listener.tls is None else "terminated"
+        how = "forwarded unchanged" if listener.tls is None else "terminated"
         notes.append(f"TLS is {how}")
     for version in dict.fromkeys(one.proxy_protocol for one in route.backends):
         if version:
-            notes.append(f"backends are told the client in a PROXY protocol header ({version})")
+            notes.append(f"backends get the client address in a PROXY protocol header ({version})")
     if stream.address_connections:
-        notes.append(f"a client address may have {stream.address_connections} connections")
+        notes.append(f"at most {stream.address_connections} connections for each client address")
     if stream.address_rate:
-        notes.append(f"a client address may open {stream.address_rate} a second")
+        notes.append(
+            f"at most {stream.address_rate} new connections a second for each client address"
+        )
     return notes
 
 
@@ -178,10 +180,10 @@ def _other_protocol(ask: Ask, listener: ir.Listener) -> Answer:
     """The listener that has the port, or the server name, does not pass on what is asked for."""
     words = {"HTTP": "http", "HTTPS": "https"}
     asked = words.get(listener.protocol, listener.protocol.lower())
-    said = f"port {ask.port} speaks {listener.protocol}, not {ask.scheme.upper()}"
+    said = f"port {ask.port} serves {listener.protocol}, not {ask.scheme.upper()}"
     if ask.sni and listener.hostname != "*":
-        said = f"{ask.sni} is of listener {listener.name}, which speaks {listener.protocol}"
-    return Answer(kind="closed", check="protocol", why=said, fix=f"ask with {asked}://")
+        said = f"{ask.sni} belongs to listener {listener.name}, which serves {listener.protocol}"
+    return Answer(kind="closed", check="protocol", why=said, fix=f"use {asked}://")
 
 
 def _shown(ask: Ask) -> str:

@@ -75,15 +75,15 @@ def _places(side: Served) -> Iterator[_Place]:
 def _classify(before: Explanation, after: Explanation) -> tuple[Kind, str] | None:
     had, has = (any(one.backend for one in side.answers) for side in (before, after))
     if has and _is_refused(before):
-        return "opened", "goes to a backend, and a policy kept it out"
+        return "opened", "access granted: it goes to a backend, and a policy denied it before"
     if had and _is_refused(after):
-        return "refused", "a policy keeps it out"
+        return "refused", "access denied: a policy refuses it now"
     if had != has:
         return ("lost", "goes to no backend any more") if had else ("gained", "goes to a backend")
     if _gist(before) != _gist(after):
-        return "answer", "goes elsewhere, or by other weights"
+        return "answer", "goes to other backends, or with other weights"
     if _route(before) != _route(after):
-        return "owner", "is of another route"
+        return "owner", "matches another route"
     return None
 
 
@@ -93,7 +93,7 @@ def _is_refused(one: Explanation) -> bool:
 
 def _gist(one: Explanation) -> tuple[object, ...]:
     shares = tuple((part.name, part.share, part.tls) for part in one.backends)
-    told = tuple(note for note in one.notes if note.startswith(("backends are told", "TLS is")))
+    told = tuple(note for note in one.notes if note.startswith(("PROXY protocol", "TLS is")))
     return shares, tuple((answer.kind, answer.check, answer.share) for answer in one.answers), told
 
 

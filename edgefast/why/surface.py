@@ -92,10 +92,10 @@ def _compare_listeners(pair: Pair) -> Iterator[Change]:
         said = f"listener {after.name} has other {', '.join(fields)}"
         opens = _asks_certificate(old) and not _asks_certificate(after)
         if opens:
-            said += ": clients need no certificate any more"
+            said += ": clients no longer need a certificate"
         elif len(after.filters) < len(old.filters):
             opens = True
-            said += ": a service is not asked any more"
+            said += ": an authorization service is no longer called"
         kind: Kind = "opened" if opens else "listener"
         yield Change(kind=kind, opens=opens, text=said, example=_example(pair, after))
 

@@ -30,16 +30,16 @@ __all__ = [
 
 _SHOWN = 3  # values of a list that are told
 _WORDS = {
-    "malformed": "its token is none",
-    "algorithm": "its token has an algorithm that its key is not for",
-    "issuer": "its token is of nobody whose tokens are believed",
+    "malformed": "its token is not a valid token",
+    "algorithm": "its token has an algorithm that its key does not support",
+    "issuer": "its token has an issuer that is not trusted",
     "expired": "its token has expired",
     "no_expiration": "its token has no exp, which its provider requires",
     "early": "its token is not valid yet",
     "kid": "its token names a key that its issuer does not have",
-    "signature": "its token has a signature that is none of its issuer's",
-    "audience": "its token is for somebody else (aud)",
-    "keys": "there are no keys to verify its token with",
+    "signature": "its token has an invalid signature",
+    "audience": "its token is for another audience (aud)",
+    "keys": "no keys are available to verify its token",
 }
 
 
@@ -89,7 +89,7 @@ def prove_token(
             return Proof(
                 passes=True,
                 user=str(outcome.claims.get("sub") or ""),
-                why=f"its token is good, of {outcome.provider}",
+                why=f"its token is valid, of {outcome.provider}",
                 provider=outcome.provider,
                 claims=outcome.claims,
                 lines=outcome.lines,
@@ -151,12 +151,12 @@ def why_not_token(rule: ir.AccessRule, shown: Shown) -> str:
         if proof.provider == asked.provider:
             if has_access(asked, proof.provider, proof.claims):
                 return ""
-            return f"the token does not say {describe_token(asked)}"
+            return f"the token does not have {describe_token(asked)}"
     if rule.allow:
-        return f"there is no token of {asked.provider}"
+        return f"no token of {asked.provider}"
     looked = (names for unit, names in shown.providers.items() if asked.unit in ("", unit))
     if any(asked.provider in names for names in looked):
-        return f"there is no token of {asked.provider}"
+        return f"no token of {asked.provider}"
     return ""  # nobody has looked for one
 
 
@@ -178,13 +178,11 @@ def describe_tokens(spec: ir.Jwt) -> str:
         keys = (
             f"keys from {one.remote.uri.partition('?')[0]}"
             if one.remote is not None
-            else "keys written down"
+            else "keys in the policy"
         )
         found.append(f"{one.name}{of}{to} ({keys}; {describe_places(one.places)})")
-    more = (
-        ", optional" if spec.optional else ", passes without a good one" if spec.fail_open else ""
-    )
-    return f"wants a token: {', or '.join(found)}{more}"
+    more = ", optional" if spec.optional else ", optional" if spec.fail_open else ""
+    return f"requires a token: {', or '.join(found)}{more}"
 
 
 def describe_places(places: ir.CredentialPlaces) -> str:

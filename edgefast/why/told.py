@@ -61,7 +61,7 @@ def _compare_conditions(before: _Told, after: _Told) -> Iterator[Change]:
         if key not in after and key[0] in objects and _is_bad(was):
             named, where, type_ = key
             at = f" at {where}" if where else ""
-            said = f"{named}{at}: {type_} was {was.status} ({was.reason}), it is not there any more"
+            said = f"{named}{at}: {type_} was {was.status} ({was.reason}), it was removed"
             yield Change(kind="condition", text=said)
 
 

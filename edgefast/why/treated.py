@@ -92,7 +92,7 @@ def list_treated(units: Sequence[ir.PolicyUnit], said: ir.Treatment) -> Iterator
             lost = tell_losers(units[said.ceilings :], one.field, one.unit, one.cut_by)
             yield f"{one.unit}: {_write(one)}{cut}{lost}"
         yield from describe_units(units)
-    yield from (f"{name} does not hold: lost to {by}" for name, by in said.lost)
+    yield from (f"{name} has no effect: overridden by {by}" for name, by in said.lost)
 
 
 def _write(one: Setting) -> str:
@@ -101,9 +101,9 @@ def _write(one: Setting) -> str:
     if one.field in COUNTED:
         return f"{COUNTED[one.field]} {one.value} at most"
     return (
-        f"what waits for it is taken within {write_time(one.value)}"
+        f"the peer must read data within {write_time(one.value)}"
         if one.value
-        else "it may take nothing for ever"
+        else "no time limit for reading data"
     )
 
 

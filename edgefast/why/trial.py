@@ -68,7 +68,7 @@ def _try_cookie(want: ir.ValueMatch, values: list[bytes]) -> str:
     """Any of the cookies of a name may hold; else the first one says why not. Their values are never shown."""
     name = want.name.removeprefix(COOKIE)
     if not values:
-        return f"cookie {name} is not there"
+        return f"cookie {name} is missing"
     if want.regex:
         compiled = compile_regex(want.value)
         holds = any(compiled.fullmatch(one) is not None for one in values)
@@ -80,7 +80,7 @@ def _try_cookie(want: ir.ValueMatch, values: list[bytes]) -> str:
 
 def _try_value(what: str, want: ir.ValueMatch, value: bytes | None) -> str:
     if value is None:
-        return f"{what} {want.name} is not there"
+        return f"{what} {want.name} is missing"
     shown = cut(value.decode("utf-8", "replace")) or _EMPTY
     wanted = cut(show(want.name, want.value))
     if want.regex:

@@ -63,7 +63,7 @@ def find_refused(origin: Origin) -> Iterator[Candidate]:
         said = " ".join((problem.path, problem.reason, problem.message))
         yield Candidate(
             route=name_of(route_key(ref.kind, ref.namespace, ref.name)),
-            reason=f"route left out for a mistake: {said}",
+            reason=f"route ignored because of an error: {said}",
             code="refused",
             place=Place(
                 object=str(ref),

@@ -23,8 +23,8 @@ def list_unmade(served: Served, rule: ir.Rule) -> Iterator[str]:
         if cluster is None or unit is None or _check_of(unit) in _list_made(served, cluster):
             continue
         yield (
-            f"{share.cluster}: the health check of {unit.name} is not made, since {ir.CHECKS_MOST} others are: "
-            "endpoints that fail it get requests"
+            f"{share.cluster}: the health check of {unit.name} is not used because the backend "
+            f"has {ir.CHECKS_MOST} others; endpoints that fail it still get requests"
         )
 
 

@@ -24,7 +24,7 @@ def compare_zones(pair: Pair) -> Iterator[Change]:
         said = ""
         if before.zones != after.zones:
             words = describe_zones(after.zones) if after.zones else "as it comes"
-            said = f"its Service wants endpoints {words}"
+            said = f"its Service selects endpoints {words}"
         elif (counts or after.zones or before.zones) and _moved(before, after):
             said = "endpoints are in other zones"
         if said:

@@ -17,16 +17,16 @@ __all__ = ["describe_zones", "list_zones"]
 def describe_zones(one: ir.ZoneAware) -> str:
     """Return whose endpoints come first."""
     if not one.percent:
-        return "of all zones alike"
+        return "of all zones equally"
     if one.weights:
         return f"by zone: {', '.join(f'{zone} {weight}' for zone, weight in one.weights)}, others 1"
     said = "of the proxy's own zone first"
     if one.force:
-        said += f", all while {one.force} {'is' if one.force == 1 else 'are'} well there"
+        said += f", all while {one.force} {'is' if one.force == 1 else 'are'} healthy there"
     else:
-        said += ", as far as all zones are equally busy"
+        said += ", while all zones are equally busy"
     if one.min_endpoints > 1:
-        said += f", from {one.min_endpoints} well endpoints on"
+        said += f", with at least {one.min_endpoints} healthy endpoints"
     return said + (f", for {one.percent} % of requests" if one.percent < 100 else "")
 
 
@@ -41,7 +41,7 @@ def list_zones(
     asks = balancer is not None and balancer.zones is not None and not balancer.zones.weights
     if live is None or not (said or (asks and not rule.status)):
         return said
-    where = f"in zone {live.zone}" if live.zone else "in no zone that is known"
+    where = f"in zone {live.zone}" if live.zone else "in an unknown zone"
     return (*said, f"this proxy is {where}")
 
 
@@ -55,6 +55,6 @@ def _list_wishes(
         return ()
     found = {one.name: one.zones for one in clusters if one is not None and one.zones is not None}
     return tuple(
-        f"{name}: endpoints {describe_zones(zones)}, as its Service says"
+        f"{name}: endpoints {describe_zones(zones)}, as its Service sets"
         for name, zones in found.items()
     )

@@ -67,7 +67,7 @@ class Batch:
         """Take in one response that is no commit alone; returns the bytes of its resources. Raises ProtocolError."""
         type_ = response.type
         if type_ not in TYPES or not (response.puts or response.removed):
-            raise ProtocolError(f"a response of {type_} brings nothing")
+            raise ProtocolError(f"a response of {type_} is empty")
         size = sum(len(one.data) for one in response.puts)
         self._bytes += size
         self._names += len(response.puts) + len(response.removed)

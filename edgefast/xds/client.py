@@ -82,7 +82,7 @@ class _StreamEnded(Exception):
 
 
 class XdsClient:
-    """See the module's text."""
+    """Keeps a stream to the controller open and applies the tables that it sends."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class XdsClient:
             await self._talk()
         except Exception as error:
             return "; ".join(dict.fromkeys(map(_explain, _leaves(error))))
-        return "the server ended it"
+        return "the server closed it"
 
     def _note_end(self, why: str) -> None:
         facts = self.facts
@@ -168,7 +168,9 @@ class XdsClient:
         now = time.monotonic()
         if not said or now - at > (_TELL_AGAIN if why == said else _TELL_OTHER):
             self._told = (why, now)
-            log.warning("no stream from %s: %s; the table stays", self._target, why)
+            log.warning(
+                "controller %s: the stream ended: %s; the table stays in use", self._target, why
+            )
 
     # --- one stream -----------------------------------------------------------------------------
 
@@ -257,7 +259,7 @@ class XdsClient:
             raise _StreamEnded(_describe(code, details))
         if not self.facts.connected:
             self.facts.connected, self.facts.failed = True, ""
-            log.info("tables come from %s", self._target)
+            log.info("controller %s: connected", self._target)
         return decode_response(data)
 
     async def _take(self, made: Mirror) -> None:
@@ -291,7 +293,7 @@ class XdsClient:
                 await call.done_writing()
                 await call.code()
         raise _StreamEnded(
-            f"the table's digest is not {response.version}: all of it is asked for again"
+            f"the digest of the table is not {response.version}; requesting the whole table again"
         )
 
     async def _restate(self, call: _Call) -> None:
@@ -356,10 +358,10 @@ def _explain(error: Exception) -> str:
     if isinstance(error, (_StreamEnded, CredentialsError, ProtocolError, OSError)):
         return str(error)
     log.error("the stream failed", exc_info=error)
-    return f"an error of this program ({type(error).__name__})"
+    return f"an internal error ({type(error).__name__})"
 
 
 def _describe(code: grpc.StatusCode, details: str | None) -> str:
     if code is grpc.StatusCode.OK:
-        return "the server ended it"
+        return "the server closed it"
     return f"{code.name}: {details}" if details else str(code.name)

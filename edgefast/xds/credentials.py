@@ -49,7 +49,9 @@ class CredentialFiles(msgspec.Struct, frozen=True):
         targets: dict[Path, Path] = {}
         token = _read(self.token, _TOKEN_LIMIT, targets).strip()
         if not token.isascii() or any(byte <= 0x20 for byte in token):
-            raise CredentialsError(f"{self.token} is not a token: it has spaces or no ASCII")
+            raise CredentialsError(
+                f"{self.token} is not a token: it contains spaces or non-ASCII characters"
+            )
         return Credentials(
             ca=_read(self.ca, _PEM_LIMIT, targets),
             certificate=_read(self.certificate, _PEM_LIMIT, targets),

@@ -224,7 +224,7 @@ def decode_response(data: bytes) -> Response:
     for one in told.resources:
         held = _type_of(one.resource.type_url)
         if end is not None or held not in (type_, COMMIT):
-            raise ProtocolError(f"a response of {type_} holds a resource of another type")
+            raise ProtocolError(f"a response of {type_} contains a resource of another type")
         _bound(one.name, one.version)
         found = Resource(held, one.name, one.version, one.resource.value)
         if held == COMMIT:
@@ -238,7 +238,7 @@ def decode_response(data: bytes) -> Response:
     if end is None and type_ == COMMIT:
         raise ProtocolError(f"a commit without a {TABLE}")
     if end is not None and (end.name != TABLE or end.data or (type_ == COMMIT and removed)):
-        raise ProtocolError(f"a commit holds something else than one {TABLE}")
+        raise ProtocolError(f"a commit does not contain exactly one {TABLE}")
     return Response(
         type=type_,
         puts=tuple(puts),
@@ -377,7 +377,7 @@ def _encode_node(node: Node, troubles: Sequence[Trouble]) -> Any:
 
 def _decode_node(told: Any) -> Node:
     if not told.id or len(told.id) > IDENTITY_LIMIT:
-        raise ProtocolError(f"a node's id has 1 to {IDENTITY_LIMIT} characters")
+        raise ProtocolError(f"a node's id must have 1 to {IDENTITY_LIMIT} characters")
     features = tuple(told.client_features)[:_FEATURES]
     workers = told.metadata.fields["workers"].number_value
     return Node(

@@ -62,7 +62,7 @@ def encode_refusals(refused: Iterable[Refused]) -> str:
     ordered = sorted(refused, key=lambda one: (one.type != COMMIT, one.type, one.name))
     lines = [_line(one) for one in ordered[:REFUSALS_LIMIT]]
     if left := len(ordered) - len(lines):
-        lines.append(_line(Refused(COMMIT, MORE, f"{left} more are refused")))
+        lines.append(_line(Refused(COMMIT, MORE, f"{left} more refused")))
     return "\n".join(lines)
 
 

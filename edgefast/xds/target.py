@@ -15,7 +15,7 @@ def make_target(text: str) -> str:
     """Return `dns:///HOST:PORT`, `ipv4:...` or `ipv6:...`; ValueError says what is allowed."""
     host, separator, port = text.rpartition(":")
     if not separator or not host or not port.isascii() or not port.isdigit():
-        raise ValueError(f'"{text}" is no HOST:PORT')
+        raise ValueError(f'"{text}" is not an address (allowed: HOST:PORT)')
     if not 0 < int(port) <= 65535:
         raise ValueError(f'"{text}": port must be 1-65535')
     if ":" in host and not (host.startswith("[") and host.endswith("]")):

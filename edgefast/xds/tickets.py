@@ -37,8 +37,8 @@ def decode_given(response: Response) -> GivenSecrets:
         (one,) = response.puts
         given = _DECODER.decode(one.data)
     except (ValueError, msgspec.DecodeError):
-        raise ProtocolError("keys of session tickets that cannot be read") from None
+        raise ProtocolError("keys of session tickets cannot be read") from None
     sound = len(given.current) == len(given.next) == SECRET and len(given.previous) in (0, SECRET)
     if not sound or len({given.previous, given.current, given.next}) != 3:
-        raise ProtocolError("keys of session tickets are of another kind")
+        raise ProtocolError("keys of session tickets have another type")
     return given

@@ -91,7 +91,7 @@ def encode_troubles(troubles: Sequence[Trouble]) -> str:
     ordered = sorted(troubles, key=lambda one: one.severity != "error")
     told = ordered[:TROUBLES_LIMIT]
     if left := len(ordered) - len(told):
-        more = f"; and {left} troubles more, which the proxy's own status names"
+        more = f"; and {left} more problems, which the status of the proxy lists"
         last = _cut(told[-1].message, REASON_LIMIT - len(more)) + more
         told[-1] = msgspec.structs.replace(told[-1], message=last)
     return msgspec.json.encode(told).decode()

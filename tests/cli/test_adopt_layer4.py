@@ -78,7 +78,7 @@ def path(tmp_path: Path) -> str:
 def test_they_are_checked_as_ours(path: str) -> None:
     assert call("check", "-f", path).status == 1
     outcome = call("check", "-f", path, "--adopt")
-    assert (outcome.status, outcome.out.count("taken for ours")) == (0, 1), outcome.out
+    assert (outcome.status, outcome.out.count("accepted")) == (0, 1), outcome.out
     assert "UnsupportedProtocol" not in outcome.out
 
 
@@ -86,7 +86,7 @@ def test_they_are_checked_as_ours(path: str) -> None:
 def test_they_are_explained_as_ours(path: str, url: str, route: str) -> None:
     assert call("explain", "-f", path, url).status == 1
     outcome = call("explain", "-f", path, url, "--adopt")
-    assert (outcome.status, outcome.err.count("taken for ours")) == (0, 1)
+    assert (outcome.status, outcome.err.count("accepted")) == (0, 1)
     assert route in outcome.out and "goes to service/shop/names/" in outcome.out
 
 

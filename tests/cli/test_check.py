@@ -289,8 +289,8 @@ def test_all_mistakes_of_an_object_at_once(shop: Callable[[str], Path]) -> None:
         "backendRefs[0].name:",
     ]
     assert lines[-1].endswith("Service default/wab not found, did you mean web?")
-    assert "500 is answered for any path with header x-a, header x-b, query" in lines[5]
-    assert lines[1].endswith("the first counts (warning)")
+    assert "requests to any path with header x-a, header x-b, query" in lines[5]
+    assert lines[1].endswith("is a duplicate and ignored (warning)")
 
 
 def test_a_bad_expression_alone_costs_its_rule_only(shop: Callable[[str], Path]) -> None:

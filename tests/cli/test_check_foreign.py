@@ -85,7 +85,7 @@ def test_fields_that_are_set_are_told_one_by_one(tmp_path: Path) -> None:
     )
     assert f"answers 500: SecurityPolicy default/who of gateway.envoyproxy.io {why}" in line
     assert "authorization: use SecurityPolicy spec.authorization" in line
-    assert "oidc: no equivalent yet" in line and "whatever: no equivalent" in line
+    assert "oidc: no equivalent" in line and "whatever: no equivalent" in line
     assert "csrf" not in line and "targetRefs" not in line
 
 
@@ -96,7 +96,7 @@ def test_fields_below_one_that_is_here_are_told_where_they_are_not(tmp_path: Pat
         one for one in check(tmp_path, POLICY.replace("FIELDS", fields)) if "PolicyIgnored" in one
     ]
     assert "authorization: use SecurityPolicy spec.authorization" in line
-    assert "; authorization.rules[].cel: no equivalent: rules are of addresses" in line
+    assert "; authorization.rules[].cel: no equivalent: rules support addresses" in line
     assert "; authorization.rules[].principal.clientIPGeoLocations: no equivalent" in line
     assert "; jwt.providers[].recomputeRoute: no equivalent" in line
     assert "backendSettings" not in line and "its.expression" not in line and "FR" not in line
@@ -104,13 +104,13 @@ def test_fields_below_one_that_is_here_are_told_where_they_are_not(tmp_path: Pat
 
 def test_a_filter_that_a_route_names_is_told_with_its_options(tmp_path: Path) -> None:
     lines = check(tmp_path, MIDDLEWARE.replace("NAMED", "inside"))
-    (line,) = [one for one in lines if "names it and answers 500" in one]
+    (line,) = [one for one in lines if "refers to it and answers 500" in one]
     assert (
         "Middleware default/inside: NotSupported HTTPRoute default/inner spec.rules[0].filters[0]"
         in line
     )
     assert "ipAllowList: use SecurityPolicy spec.authorization" in line
-    assert "passTLSClientCert: no equivalent yet" in line
+    assert "passTLSClientCert: no equivalent" in line
     assert any("HTTPRoute default/inner" in one and "extensionRef" in one for one in lines)
 
 
@@ -148,12 +148,11 @@ def test_annotations_of_a_route_are_told_at_their_lines(tmp_path: Path) -> None:
     told = [one for one in lines if "PolicyIgnored" in one and "HTTPRoute default/inner" in one]
     root, allowed = sorted(told, key=lambda one: "whitelist" in one)
     assert (
-        "metadata.annotations[nginx.ingress.kubernetes.io/app-root]: PolicyIgnored it changes"
-        in root
+        "metadata.annotations[nginx.ingress.kubernetes.io/app-root]: PolicyIgnored it has" in root
     )
     assert "app-root: use a rule of the path /" in root and root.endswith("(warning)")
-    assert "PolicyIgnored decides access and is not applied; requests are answered 500" in allowed
-    assert "--ignore-foreign-policies; annotations of ingress-nginx are not applied" in allowed
+    assert "PolicyIgnored decides access and is not applied; requests get 500" in allowed
+    assert "(--ignore-foreign-policies); annotations of ingress-nginx are not applied" in allowed
     assert "whitelist-source-range: use SecurityPolicy spec.authorization" in allowed
     assert not allowed.endswith("(warning)") and "192.0.2" not in allowed and "its" not in root
     places = [int(one.split(" ")[0].rpartition(":")[2]) for one in (root, allowed)]

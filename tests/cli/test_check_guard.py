@@ -63,9 +63,9 @@ def test_what_is_sound_is_nothing_to_tell(tmp_path: Path) -> None:
         ),
         (
             POLICY.replace("authorization:", "extAuth: {http: {backendRef: {name: auth, namespace: far, port: 80}}}\n  authorization:"),
-            "spec.extAuth.http.backendRef: RefNotPermitted no ReferenceGrant in namespace far lets SecurityPolicies of namespace default",
+            "spec.extAuth.http.backendRef: RefNotPermitted no ReferenceGrant in namespace far allows SecurityPolicies of namespace default",
         ),
-        (POLICY.replace("kind: Gateway,", "kind: TLSRoute,"), "is not available yet"),
+        (POLICY.replace("kind: Gateway,", "kind: TLSRoute,"), "are not supported"),
     ],
 )  # fmt: skip
 def test_what_leads_nowhere_fails_the_check(tmp_path: Path, wrong: str, told: str) -> None:
@@ -90,7 +90,7 @@ def test_one_with_a_mistake_closes_its_targets(tmp_path: Path, broken: str, clos
     assert rule.policies == (closed,)
     assert not made.statuses.security_policies
     (told,) = made.problems
-    assert told.severity == "warning" and "500 is answered for" in told.text()
+    assert told.severity == "warning" and "requests get 500 for" in told.text()
     status, out = _check(tmp_path, broken)
     assert status == 1 and "WITHOUT" not in out
 
@@ -102,7 +102,7 @@ def test_what_is_not_available_yet_closes_the_targets(tmp_path: Path) -> None:
     (told,) = made.problems
     assert (
         told.severity == "error"
-        and "spec.oidc: NotSupported no equivalent yet (meanwhile: an authorisation service"
+        and "spec.oidc: NotSupported no equivalent (meanwhile: an authorization service"
         in told.text()
     )
 

@@ -69,7 +69,7 @@ def test_nothing_is_sent_in_plain_text(tmp_path: Path, policy: str) -> None:
     assert "goes to service/default/web/80" in _explain(tmp_path, POLICY)
     said = _explain(tmp_path, policy)
     assert "goes to" not in said
-    assert "500" in said.splitlines()[2] and "BackendTLSPolicy default/web has a mistake" in said
+    assert "500" in said.splitlines()[2] and "BackendTLSPolicy default/web has an error" in said
     # The mistake itself is told once, and what follows from it is no further problem.
     outcome = call("check", "-f", str(tmp_path / "shop.yaml"))
     assert outcome.status == 1

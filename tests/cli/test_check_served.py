@@ -89,16 +89,16 @@ def test_what_is_served_whole_is_no_problem(check: Check) -> None:
         (
             (FOREIGN_CLASS, GATEWAY, ROUTE, BACKEND),
             "is served by another controller (this one is gateway.edge.io/gatewayclass-controller), "
-            "try it all the same with --adopt",
+            "pass --adopt to try it",
         ),
         (
             (GATEWAY, ROUTE, BACKEND),
-            "GatewayClass edge not found, write one, or try it without with --adopt",
+            "GatewayClass edge not found, write one, or pass --adopt to try the file without it",
         ),
         ((CLASS, ROUTE, BACKEND), "Gateway shop/edge not found"),
         (
             (CLASS, GATEWAY, ROUTE.replace("parentRefs: [{name: edge}]", "parentRefs: []")),
-            "a Gateway to serve the route; there is none",
+            "a Gateway to serve the route",
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("{name: edge}", '{group: "", kind: Service, name: a}')),
@@ -112,9 +112,9 @@ def test_what_is_served_whole_is_no_problem(check: Check) -> None:
             (CLASS, GATEWAY, ROUTE.replace("backendRefs: [{name: api, port: 80}]", "name: none")),
             "so it answers 500",
         ),
-        ((), "nothing is served without them"),
-        (("# nothing\n",), "nothing is served without them"),
-        ((BACKEND,), "a Gateway, and a GatewayClass for it; nothing is served without them"),
+        ((), "without them no traffic is served"),
+        (("# nothing\n",), "without them no traffic is served"),
+        ((BACKEND,), "a Gateway and its GatewayClass; without them no traffic is served"),
     ],
 )
 def test_what_is_not_served_makes_it_fail(
@@ -231,8 +231,8 @@ def test_files_of_another_controller_are_adopted(check: Check) -> None:
     outcome = check(*documents, options=("--adopt",))
     assert (outcome.status, outcome.out) == (
         0,
-        "Adopted GatewayClass edge of gateway.envoyproxy.io/gatewayclass-controller taken for ours; "
-        "parametersRef to EnvoyProxy proxy left aside (--adopt) (warning)\n",
+        "Adopted GatewayClass edge of gateway.envoyproxy.io/gatewayclass-controller accepted; "
+        "parametersRef to EnvoyProxy proxy ignored (--adopt) (warning)\n",
     )
     assert check(*documents, options=("--adopt", "--strict")).status == 0
 
@@ -245,8 +245,8 @@ def test_a_class_that_is_in_no_file_is_adopted(check: Check) -> None:
     outcome = check(own, ROUTE, BACKEND, options=("--adopt",))
     assert outcome.status == 0
     assert outcome.out == (
-        "Adopted GatewayClass edge, which is in no file taken for ours; "
-        "parametersRef to NginxProxy proxy left aside (--adopt) (warning)\n"
+        "Adopted GatewayClass edge, which is in no file accepted; "
+        "parametersRef to NginxProxy proxy ignored (--adopt) (warning)\n"
     )
 
 
@@ -269,7 +269,7 @@ def test_an_explanation_of_adopted_files(tmp_path: Path) -> None:
     asked = ("explain", "-f", str(path), "GET", "http://a.example:8080/")
     assert call(*asked).status == 1
     outcome = call(*asked, "--adopt")
-    assert (outcome.status, outcome.err.count("taken for ours")) == (0, 1)
+    assert (outcome.status, outcome.err.count("accepted")) == (0, 1)
 
 
 def test_adoption_is_for_files(tmp_path: Path) -> None:

@@ -8,16 +8,19 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+import controller.main
 from cli.calling import call
 from edgefast import __version__
 from edgefast.cli import output
-from edgefast.cli.main import BUILT_IN
+from edgefast.cli.main import BUILT_IN, main
 from edgefast.core.engine import tls_library
 
 ROOT = Path(__file__).parents[2]
@@ -44,14 +47,46 @@ def test_help_names_every_command() -> None:
     assert "..." not in outcome.out.partition("Commands:")[2], "a line is cut"
 
 
+def _examples(text: str) -> list[list[str]]:
+    """Return the example commands of a help text; each has a comment above it."""
+    lines = text.partition("Examples:\n")[2].partition("\n\n")[0].splitlines()
+    assert all(line.startswith("    # ") for line in lines[::2]), lines
+    return [shlex.split(line) for line in lines[1::2]]
+
+
 @pytest.mark.pure
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_each_command_has_help(name: str) -> None:
+@pytest.mark.parametrize("name", [*BUILT_IN, "install", "uninstall"])
+def test_each_command_has_help(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line of purpose, three examples that are valid commands, then the options with a description each."""
     outcome = call(name, "--help")
     assert outcome.status == 0
     assert outcome.out.startswith("Usage:")
-    if name == "check":
-        assert BUILT_IN[name][2] in outcome.out  # both say the same of exit statuses
+    command = main.get_command(click.Context(main), name)
+    assert command is not None and all(
+        isinstance(one, click.Argument) or one.help for one in command.params
+    )
+    monkeypatch.chdir(ROOT)
+    examples = _examples(outcome.out)
+    assert len(examples) == 3
+    for program, first, *words in examples:
+        assert (program, first) == ("edgefast", name)
+        command.make_context(name, words)  # a flag or a file that does not exist is wrong usage
+    if name in ("check", "translate", "explain", "diff"):
+        assert call(*examples[0][1:]).status in (0, 1), "the first one works on files"
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize("name", ["run", "certgen"])
+def test_each_command_of_the_controller_has_help(name: str) -> None:
+    command = controller.main.main.commands[name]
+    with click.Context(command, info_name=name) as context:
+        text = command.get_help(context)
+    examples = _examples(text)
+    assert len(examples) == 3
+    for program, first, *words in examples:
+        assert (program, first) == ("edgefast-controller", name)
+        command.make_context(name, words)
+    assert all(one.help for one in command.params if isinstance(one, click.Option))
 
 
 @pytest.mark.pure

@@ -25,11 +25,11 @@ def check(tmp_path: Path, config: str) -> Outcome:
     [
         (
             "provider: {kubernetes: {deploy: {type: GatewayNamespace}}}",
-            "config.yaml:3 EdgeGateway provider.kubernetes.deploy.type: NotSupported is read by a controller only",
+            "config.yaml:3 EdgeGateway provider.kubernetes.deploy.type: NotSupported applies only to a controller",
         ),
         (
             "provider: {orchestrator: {deploy: {type: ControllerNamespace}}}",
-            "config.yaml:3 EdgeGateway provider.orchestrator.deploy.type: NotSupported is read by",
+            "config.yaml:3 EdgeGateway provider.orchestrator.deploy.type: NotSupported applies only",
         ),
         (
             "extensionApis: {enableBackend: false}",
@@ -41,11 +41,11 @@ def check(tmp_path: Path, config: str) -> Outcome:
         ),
         (
             "leaderElection:\n  disable: true",
-            "config.yaml:4 EdgeGateway leaderElection.disable: NotSupported is read by",
+            "config.yaml:4 EdgeGateway leaderElection.disable: NotSupported applies only",
         ),
         (
             "leaderElection: {retryPeriod: 1s}",
-            "config.yaml:3 EdgeGateway leaderElection.retryPeriod: NotSupported is read by",
+            "config.yaml:3 EdgeGateway leaderElection.retryPeriod: NotSupported applies only",
         ),
     ],
 )

@@ -63,19 +63,25 @@ def diff(tmp_path: Path) -> Diff:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ((ROUTE,), (OTHER,), "neither OLD nor NEW serves anything"),
-        ((LIMITS,), (LIMITS.replace("5", "9"),), "neither OLD nor NEW serves anything"),
+        ((ROUTE,), (OTHER,), "neither OLD nor NEW has a listener"),
+        ((LIMITS,), (LIMITS.replace("5", "9"),), "neither OLD nor NEW has a listener"),
         (
             (CLASS, GATEWAY, ROUTE),
             (CLASS, GATEWAY, OTHER),
-            "HTTPRoute default/web differs, and names Service default/other, which neither OLD nor NEW has",
+            "HTTPRoute default/web differs and refers to Service default/other, which neither "
+            "OLD nor NEW has",
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("{name: edge}", "{name: main}")),
             (CLASS, GATEWAY, OTHER.replace("{name: edge}", "{name: main}")),
-            "HTTPRoute default/web differs, and names Gateway default/main, which neither OLD nor NEW has",
+            "HTTPRoute default/web differs and refers to Gateway default/main, which neither "
+            "OLD nor NEW has",
         ),
-        ((FOREIGN, GATEWAY, ROUTE), (FOREIGN, GATEWAY, OTHER), "neither OLD nor NEW serves"),
+        (
+            (FOREIGN, GATEWAY, ROUTE),
+            (FOREIGN, GATEWAY, OTHER),
+            "neither OLD nor NEW has a listener",
+        ),
     ],
 )
 def test_what_is_missing_is_said(
@@ -85,7 +91,7 @@ def test_what_is_missing_is_said(
     assert (outcome.status, outcome.out) == (2, "")
     assert said in outcome.err
     assert "no request changes" not in outcome.err
-    assert "give files or folders that hold what requests depend on" in outcome.err
+    assert "pass files or folders with Gateways and routes" in outcome.err
 
 
 def test_what_is_the_same_needs_nothing_else(diff: Diff) -> None:
@@ -110,7 +116,7 @@ def test_files_of_another_controller_are_compared(diff: Diff) -> None:
     kind = kind.replace(", port: 80", "")
     old = (FOREIGN, GATEWAY, kind, BACKEND)
     outcome = diff(old, old[:2], "--adopt")
-    assert (outcome.status, outcome.err.count("taken for ours")) == (3, 1)
+    assert (outcome.status, outcome.err.count("accepted")) == (3, 1)
     assert diff(old, old, "--adopt").status == 0
 
 

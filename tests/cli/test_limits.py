@@ -69,9 +69,9 @@ def test_values_for_programs(output: str, load: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "note"),
     [
-        ({"limits": 0}, "no rule of the table in force has rate limits"),
-        ({"complete": False}, "there are more counters than these"),
-        ({"others": 4}, "4 counters are of no limit of this table"),
+        ({"limits": 0}, "no rule of the applied table has rate limits"),
+        ({"complete": False}, "more counters exist than are shown"),
+        ({"others": 4}, "4 counters belong to no limit of this table"),
     ],
 )
 def test_notes_stand_beside_the_table(change: dict[str, Any], note: str) -> None:
@@ -92,10 +92,10 @@ def test_notes_stand_beside_the_table(change: dict[str, Any], note: str) -> None
         ),
         ((421, b"refused: not a name\x1b\n"), "answered 421 to /limits: refused: not a name\\x1b"),
         (
-            (404, b"not here; this server knows:\nGET /dump\n"),
-            "answered 404 to /limits: is this an edgefast admin server?",
+            (404, b"not found; this server has these paths:\nGET /dump\n"),
+            "answered 404 to /limits: check that --admin names an edgefast admin server",
         ),
-        ((200, b"<html>"), "answered /limits with something else than JSON"),
+        ((200, b"<html>"), "did not answer /limits with JSON"),
     ],
 )
 @pytest.mark.parametrize("options", [(), ("--limited",)])

@@ -100,7 +100,7 @@ def test_listeners_that_are_not_served_are_named(cluster: FakeCluster, tmp_path:
 def test_nobody_guesses(cluster: FakeCluster) -> None:
     done = call("explain", "--live", "GET", "http://nobody.test/")
     assert done.status == 2
-    assert "several Gateways have a listener for it, say which with --gateway" in done.err
+    assert "several Gateways have a listener for it; choose one with --gateway" in done.err
     assert "blog/front" in done.err and "shop/back" not in done.err
     done = call("explain", "--live", "--gateway", "none", "GET", "http://nobody.test/")
     assert done.status == 2 and "no Gateway none is served (" in done.err
@@ -119,20 +119,20 @@ def test_what_is_live_is_said(cluster: FakeCluster) -> None:
     said = notes()
     assert "live: objects and endpoints of https://cluster.test, settings of ConfigMap a/b" in said
     assert "live: 1 of 3 proxies serve this table" in said
-    assert "another table is served by e/two: they may answer otherwise" in said
-    assert "not known: the table of e/three (its pod is Pending)" in said
-    assert "not live: endpoints that proxies have ejected" in said
+    assert "e/two serve another table and can answer differently" in said
+    assert "the table of e/three is unknown (its pod is Pending)" in said
+    assert "not included: ejected endpoints" in said
 
 
 def test_that_proxies_are_not_known_is_said(cluster: FakeCluster) -> None:
-    assert "the fleet has no proxy now" in notes()
+    assert "the fleet has no running proxy" in notes()
     cluster.proxies = LiveError("pods cannot be listed")
-    assert "not known: which table its proxies serve (pods cannot be listed)" in notes()
-    unread = ("Secret shop/cert cannot be read (Forbidden): it is taken for sound",)
+    assert "the table that the proxies serve is unknown (pods cannot be listed)" in notes()
+    unread = ("Secret shop/cert cannot be read (Forbidden); it is assumed to be valid",)
     cluster.objects = msgspec.structs.replace(cluster.objects, unread=unread)
     cluster.proxies = (Proxy(name="e/one", table="feed"),)
     said = notes()
-    assert unread[0] in said and "not known: whether its proxies serve this very table" in said
+    assert unread[0] in said and "unknown whether the proxies serve this table" in said
 
 
 def test_a_store_that_does_not_count_is_said_where_limits_ask_it(
@@ -156,9 +156,7 @@ def test_a_store_that_does_not_count_is_said_where_limits_ask_it(
     cluster.objects = msgspec.structs.replace(made.objects, settings=settings)
     down = {("redis:6379", "down"): 2}
     cluster.proxies = (Proxy(name="e/one", table=cluster.version, stores=down),)
-    said = (
-        "its limits: EdgeGateway rateLimit.backend: NotCounted the store redis:6379 does not count"
-    )
+    said = "its limits: EdgeGateway rateLimit.backend: NotCounted 1 of 1 proxies"
     assert said in "\n".join(ask("GET", "http://few.shop.test/")[1]["notes"])
     assert said not in notes()
 
@@ -185,7 +183,7 @@ def test_health_is_of_a_proxy_with_the_same_table(cluster: FakeCluster) -> None:
         (endpoint,) = told["backends"][0]["endpoints"]
         assert ("healthy" in endpoint) == used
         said = "\n".join(told["notes"])
-        assert ("not live: endpoints" in said) != used
+        assert ("not included: ejected endpoints" in said) != used
         assert ("serves another table (feedbeef)" in said) != used
 
 
@@ -236,7 +234,7 @@ def test_a_service_that_is_new_gets_endpoints(cluster: FakeCluster, tmp_path: Pa
     moved = route("shop", "web", "front", "www.shop.test", service="next")
     status, changes, said = change(tmp_path, moved, service("shop", "next"))
     assert status == 1, changes
-    assert "Service shop/next is new: it is taken to get endpoints" in said
+    assert "Service shop/next is new; the comparison assumes that it gets endpoints" in said
     for more in (service("shop", "next", selector={}), service("shop", "other")):
         # Nobody gives endpoints to one without a selector; and one that is not there has none.
         assert change(tmp_path, moved, more)[0] == 3
@@ -256,7 +254,7 @@ def test_mistakes_are_left_out_and_counted(cluster: FakeCluster, tmp_path: Path)
     wrong["spec"]["rules"][0]["matches"][0]["path"]["type"] = "Nonsense"
     status, changes, said = change(tmp_path, wrong)
     assert (status, changes) == (0, []), "a server refuses it: the one before stays"
-    assert "1 mistake, and what has one is left out" in said
+    assert "1 mistake; objects with an error are not used" in said
     assert 'NotSupported "Nonsense" (supported: Exact' in said
     assert "more about it: edgefast problem NotSupported" in said
 
@@ -283,7 +281,7 @@ def test_wrong_usage(words: tuple[str, ...]) -> None:
 
 def test_without_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "GROUP", "edgefast.nobody")
-    with pytest.raises(LiveError, match="nothing here can ask a cluster"):
+    with pytest.raises(LiveError, match="the package for clusters is not installed"):
         open_cluster(Where())
 
 
@@ -296,7 +294,7 @@ def test_status_of_a_machine_with_neither_proxy_nor_cluster(
     done = call("status", "--interval", "0")
     assert done.status == 2 and not done.out
     assert "no proxy answers at 127.0.0.1:1 (`edgefast run` starts one" in done.err
-    assert f"no cluster can be asked: there is no kubeconfig {tmp_path / 'none'}" in done.err
+    assert f"no cluster can be read: kubeconfig {tmp_path / 'none'} not found" in done.err
     assert done.err.count("\n") == 1, done.err
 
 

@@ -167,7 +167,7 @@ def test_who_is_asked() -> None:
         assert done.status == 2 and "not the metrics of an edgefast proxy" in done.err
     with AdminServer({**ANSWERS, "/dump": {"agent": {}}}) as server:
         done = call("status", "--admin", server.address, "--interval", "0")
-        assert done.status == 2 and "another release" in done.err
+        assert done.status == 2 and "incompatible release" in done.err
 
 
 @pytest.mark.pure
@@ -373,7 +373,7 @@ def test_watch_goes_on_when_the_proxy_is_away(served: tuple[Process, int]) -> No
     try:
         assert orjson.loads(process.stdout.readline())["source"].startswith("proxy ")
         run.stop()
-        while "cannot be asked" not in (line := process.stdout.readline()):
+        while "cannot be read" not in (line := process.stdout.readline()):
             assert line
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 0

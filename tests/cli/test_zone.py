@@ -40,4 +40,4 @@ def test_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_no_zone_is_refused(zone: str, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("")
     outcome = call("run", "-f", str(tmp_path), "--zone", zone)
-    assert outcome.status == 2 and "is no zone" in outcome.err
+    assert outcome.status == 2 and "is not a zone" in outcome.err

@@ -32,7 +32,7 @@ __all__ = ["GATEWAY_API", "Bench", "Process", "wait_for"]
 
 
 class Bench:
-    """See the module's text; a context manager."""
+    """Runs a controller and proxies against a real API server; a context manager."""
 
     def __init__(self, apiserver: ApiServer, **config: Any) -> None:
         self.api = apiserver.admin

@@ -31,7 +31,10 @@ class Identity:
 
 
 class GrpcSite(Gateway):
-    """See the module's text. `requests`: after so many a connection ends."""
+    """A proxy between gRPC clients and servers of another implementation.
+
+    `requests`: after so many a connection ends.
+    """
 
     def __init__(
         self, identity: Identity, plain: int, tls: int, requests: int = 0, workers: int = 1

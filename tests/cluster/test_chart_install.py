@@ -132,7 +132,7 @@ def test_edgefast_installs_upgrades_changes_mode_and_uninstalls(
         assert not told["kept"].get("addresses")
         assert "removed: " in said
         assert (
-            f"1 fleets serve on with their last table, and nobody will remove them: {served}"
+            f"1 fleets still serve their last table, and no controller removes them: {served}"
             in said
         )
         services = f"/api/v1/namespaces/{SYSTEM}/services"
@@ -196,7 +196,10 @@ def test_monitoring_is_installed_where_its_kinds_are(installer: Installer) -> No
         }
         assert dashboards <= installer.release_objects("edge-gateway", SYSTEM)
         said = installer.edgefast("install", "--set", "monitoring.rules.enabled=true", wrong=True)
-        assert "PrometheusRule edge-gateway: the Prometheus operator is not in this cluster" in said
+        assert (
+            "PrometheusRule edge-gateway: the Prometheus operator is not installed in this cluster"
+            in said
+        )
         with operator_kinds(installer.apiserver):
             every = [f"monitoring.{one}.enabled=true" for one in ("rules", "podMonitor")]
             installer.edgefast("install", "--set", ",".join(every))

@@ -57,7 +57,7 @@ def test_edits_are_followed(bench: Bench) -> None:
 
 
 def attached(bench: Bench, gateway: str) -> int:
-    """Return the routes that the first listener says it has, -1 while it says nothing."""
+    """Return the routes that the first listener says it has, -1 while it has no settings for this request."""
     listeners = (bench.get("Gateway", gateway).get("status") or {}).get("listeners")
     return listeners[0]["attachedRoutes"] if listeners else -1
 

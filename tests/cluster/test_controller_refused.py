@@ -86,7 +86,7 @@ def test_a_proxy_of_another_table_format_keeps_its_table_and_is_told(bench: Benc
         assert condition["status"] == "True"  # it is only behind
         return str(condition["message"])
 
-    reason = f"proxy {fleet}-0 reads none of the table formats that this controller writes"
+    reason = f"proxy {fleet}-0 does not support a table format of this controller"
     wait_for("the log of the controller", lambda: told() and reason in bench.controller.text())
     proxy = next(one for one in bench.processes if one.name == f"{fleet}-0")
     wait_for("the log of the proxy", lambda: told() and reason in proxy.text())
@@ -98,7 +98,7 @@ def test_a_proxy_of_another_table_format_keeps_its_table_and_is_told(bench: Benc
     late = f"{fleet}-1"
     second = bench.start_proxy(fleet, "1", bind="127.0.0.2")
     bench.set_pods(fleet, f"{fleet}-0", late, unready=late)
-    why = f"{late} is not ready: proxy {late} reads none of the table formats"
+    why = f"{late} is not ready: proxy {late} does not support a table format"
     wait_for("the status names it", lambda: why in told())
     events = f"/apis/events.k8s.io/v1/namespaces/{bench.namespace}/events"
     wait_for(
@@ -121,5 +121,5 @@ def test_the_port_for_tokens_is_closed_in_this_mode(bench: Bench) -> None:
     bench.expect_condition("Gateway", "closed", "Programmed", "True")
     where = bench.controller.find(r"serving xds=.*\bxds-token=(\S+)")
     proxy = bench.start_proxy(fleet, "1", server=where)
-    proxy.find(r"(PERMISSION_DENIED: no tokens are taken in Controller Namespace mode)")
+    proxy.find(r"(PERMISSION_DENIED: tokens are not accepted in Controller Namespace mode)")
     wait_for("a line in the log", lambda: "(closed)" in bench.controller.text())

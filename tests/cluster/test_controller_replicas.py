@@ -131,7 +131,7 @@ def test_a_configuration_is_followed_and_a_bad_one_refused(bench: Bench) -> None
     assert bench.metric("config_problems") > 0
     name = f"{bench.controller_name}-new"
     bench.write_config(gateway={"controllerName": name})
-    bench.controller.find(r"(all rooms begin anew)")
+    bench.controller.find(r"(restarting all components)")
     other = bench.gateway_class
     # The class is another controller's now; under its new name ours is served again.
     bench.api.delete(bench.path("GatewayClass", other))

@@ -170,7 +170,7 @@ def _is_nobodys(release: Installed, app: str, address: str, former: str) -> None
     release.admin.wait(
         f"{root}/gatewayclasses/{release.namespace}", lambda one: is_unknown(one, "Accepted")
     )
-    wait_until(lambda: f"fleet {fleet} goes on with its last table" in release.controller_log())
+    wait_until(lambda: f"fleet {fleet} serves its last table" in release.controller_log())
     events = f"/apis/events.k8s.io/v1/namespaces/{app}/events"
     wait_until(
         lambda: any(

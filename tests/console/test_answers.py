@@ -90,18 +90,18 @@ def test_every_answer_has_the_headers() -> None:
 @pytest.mark.parametrize(
     ("path", "query", "status", "part"),
     [
-        ("tree", "node=h:gone", 404, "not in the table"),
-        ("tree", "offset=-1", 400, "no number"),
-        ("tree", "limit=x", 400, "no number"),
-        ("tree", "offset=99999999999", 400, "no number"),
+        ("tree", "node=h:gone", 404, "was removed from the table"),
+        ("tree", "offset=-1", 400, "not a number"),
+        ("tree", "limit=x", 400, "not a number"),
+        ("tree", "offset=99999999999", 400, "not a number"),
         ("tree", "sort=random", 400, "Invalid enum value"),
-        ("node", "", 400, "give the id"),
+        ("node", "", 400, "missing id"),
         ("overview", "fleet=other", 404, "no fleet other"),
-        ("explain", "url=", 400, "is no URL"),
-        ("explain", "url=http://a.test/&source=somewhere", 400, "no IP address"),
+        ("explain", "url=", 400, "is not a URL"),
+        ("explain", "url=http://a.test/&source=somewhere", 400, "not an IP address"),
         ("explain", f"url=http://a.test/{'x' * 9000}", 400, "longer than"),
-        ("explain", "url=http://a.test/&headers=nonsense", 400, "no header"),
-        ("changes", "step=x", 400, "no number"),
+        ("explain", "url=http://a.test/&headers=nonsense", 400, "not a header"),
+        ("changes", "step=x", 400, "not a number"),
     ],
 )
 def test_what_is_refused(path: str, query: str, status: int, part: str) -> None:
@@ -130,7 +130,7 @@ def test_answers_are_bounded() -> None:
 def test_reasons_are_explained_by_the_catalogue() -> None:
     source = Told(make_fleet([make_host("a.test", [make_rule(1)])]))
     told = ask(source, "reason", "q=Invalid")
-    assert told["word"] == "Invalid" and told["means"].startswith("A value is not what")
+    assert told["word"] == "Invalid" and told["means"].startswith("A value is not allowed")
     assert "reference (edgefast docs reference)" in told["fix"][0]
     (reply,) = ask_all(source, ("api/reason", "q=Invalide"))
     assert reply.status == 400

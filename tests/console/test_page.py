@@ -198,7 +198,7 @@ def test_the_explain_box(page: Page, site: Site) -> None:
     page.write("#ask-url", "http://")
     page.press("Enter")
     page.until("document.querySelector('.view-explain [role=alert]')")
-    assert "is no URL" in page.text(".view-explain [role=alert]")
+    assert "is not a URL" in page.text(".view-explain [role=alert]")
 
 
 def test_problems_and_workers(page: Page) -> None:
@@ -208,7 +208,9 @@ def test_problems_and_workers(page: Page) -> None:
     assert "BackendNotFound Service default/missing" in page.text(".grid-problems")
     page.click(".grid-problems summary")
     page.until("document.querySelector('.grid-problems .reason p')")
-    assert "names a Service or Backend that is not there" in page.text(".grid-problems .reason")
+    assert "refers to a Service or Backend that does not exist" in page.text(
+        ".grid-problems .reason"
+    )
     assert "edgefast problem BackendNotFound" in page.text(".grid-problems .reason")
     page.click(".grid-problems .link")
     page.until(
@@ -312,7 +314,7 @@ def test_a_change_is_told(page: Page, site: Site) -> None:
     site.apply([one for one in site.objects if one["metadata"]["name"] != "r005"])
     page.until("document.querySelector('.moves')")
     said = page.text(".view-changes .result")
-    assert "no backend any more, from default/r005 rule 0" in said
+    assert "no backend answers any more, from default/r005 rule 0" in said
     assert "break" in said and "rule default/r005 rule 0 removed" in said
     page.click(".moves .link")
     page.until("document.querySelector('.verdict')?.textContent.includes('404')")

@@ -61,11 +61,11 @@ def test_what_backends_say_is_told_of_each() -> None:
         ("service/default/web/80", "traffic/default/web: parallel requests 5 at most"),
         (
             "service/default/web/80",
-            "traffic/default/new does not hold: lost to traffic/default/web",
+            "traffic/default/new has no effect: overridden by traffic/default/web",
         ),
         (
             "backend/default/far",
-            "traffic/default/none#closed: answers 500: it is not in the table",
+            "traffic/default/none#closed: answers 500: it was not found in the table",
         ),
     )
     assert "Settings of backends" not in {
@@ -82,8 +82,8 @@ def test_units_are_told_at_their_rule() -> None:
     assert found["Settings of policies"].lines == (
         ("request body", "10 bytes, traffic/default/size (EdgeProxy: of any size)"),
     )
-    assert found["Policies that do not hold"].lines == (
-        ("security/default/old#extAuth", "lost to security/default/who#extAuth"),
+    assert found["Policies without effect"].lines == (
+        ("security/default/old#extAuth", "overridden by security/default/who#extAuth"),
     )
     assert "k-17" not in repr(found)
 
@@ -121,10 +121,10 @@ def test_filters_of_a_listener_are_told_at_it() -> None:
     (rule,) = state.index.routes["default/r0"]
     node = rule.parent.parent
     found = {one.title: one for one in describe_node(state, node).sections}
-    (first, told), (_, missing) = found["Asked before routing"].lines
+    (first, told), (_, missing) = found["Filters before routing"].lines
     assert first == "filters.requests[0]" and "service/default/auth/80" in told
     assert "5/s let in" in told and "2/s refused" in told
-    assert missing == "is not in the table: answers 500"
+    assert missing == "not found in the table: answers 500"
 
 
 def test_what_was_counted() -> None:
@@ -144,8 +144,10 @@ def test_a_unit_that_is_broken_or_missing() -> None:
         (NAME, "answers 500: no such Service"),
     )
     fleet = make(policies=(NAME,), traffic=(SIZE.name,))
-    assert sections(fleet)["Policies"].lines == ((NAME, "is not in the table: answers 500"),)
-    assert sections(fleet)["Settings of policies"].lines[0][1] == "is not in the table: answers 500"
+    assert sections(fleet)["Policies"].lines == ((NAME, "not found in the table: answers 500"),)
+    assert (
+        sections(fleet)["Settings of policies"].lines[0][1] == "not found in the table: answers 500"
+    )
 
 
 def test_a_rule_is_tagged_and_found_by_its_policies() -> None:

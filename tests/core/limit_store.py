@@ -12,7 +12,10 @@ from ratelimit.answers import pack_answer
 
 
 class HeldStore:
-    """See the module's text. `answers`: (admitted, remaining, reset_ms, window) for a check."""
+    """A counter store that answers when the test decides.
+
+    `answers`: (admitted, remaining, reset_ms, window) for a check.
+    """
 
     def __init__(self, limiter: Any) -> None:
         self.available = True

@@ -68,7 +68,10 @@ class Closes(Protocol):
 
 
 class World:
-    """See the module's text. Coroutines run on `loop`."""
+    """One worker's Engine with its loop, arena, counters, clients and backends.
+
+    Coroutines run on `loop`.
+    """
 
     def __init__(
         self,

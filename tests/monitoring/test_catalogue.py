@@ -37,7 +37,7 @@ def test_a_name_stands_once() -> None:
     assert all(
         name.startswith(CONTROLLER_PREFIX) for name in (one.name for one in ALL[len(PROXY) :])
     )
-    with pytest.raises(ValueError, match="stands twice"):
+    with pytest.raises(ValueError, match="is defined twice"):
         by_name([ALL[0], ALL[0]])
 
 

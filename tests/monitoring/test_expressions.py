@@ -142,7 +142,7 @@ def test_every_alert_says_what_to_do() -> None:
             "edgefast_request_duration_seconds",
             ["edgefast_request_duration_seconds is not exposed"],
         ),
-        ("up == 0", ["no metric of ours: up == 0"]),
+        ("up == 0", ["not a metric of edgefast: up == 0"]),
         ("edgefast_ready_bucket", ["edgefast_ready_bucket is not exposed"]),
         ('sum by (le, route) (edgefast_request_duration_seconds_bucket{job="x"})', []),
     ],

@@ -271,7 +271,7 @@ def test_a_file_that_became_empty_keeps_its_last_good_content(tmp_path: Path) ->
         write(file, "")
         reading = source.read()
         assert names(reading) == {"a"}
-        assert "the file is empty; its last good content stays" in texts(reading)
+        assert "the file is empty; its last good content stays in use" in texts(reading)
     write(file, "# nothing, and meant so\n")
     reading = source.read()
     assert (names(reading), reading.problems) == (set(), ())

@@ -119,7 +119,7 @@ def test_a_set_is_never_mixed_of_two_versions(
         assert source.due is not None
         fresh = FileSource(paths, settle=0.0).read()
         assert (fresh.objects, fresh.usable) == (0, False)
-        assert "moved during every read" in texts(fresh)
+        assert "changed during every read" in texts(fresh)
     reading = source.read()
     assert len({path_of(reading, kind) for kind in kinds} - {"/4"}) == 1
     assert source.due is None
@@ -281,7 +281,7 @@ def test_changes_wait_for_each_new_file_until_it_is_complete(
             reading = source.read()
             assert (names(reading), reading.changed, reading.usable) == ({"a"}, not written, True)
         assert "policies.yaml:1 Pending a process has the file open" in texts(reading)
-        assert "changes of all files wait for it" in texts(reading)
+        assert "changes of all files wait until it is complete" in texts(reading)
         writer.write("  basicAuth: {users: {name: u}}\n")
         writer.close()
         age(tmp_path / "policies.yaml", 1.1)
@@ -289,7 +289,7 @@ def test_changes_wait_for_each_new_file_until_it_is_complete(
         assert (names(reading), reading.changed, reading.usable) == ({"a", "b"}, True, True)
         assert len(reading.snapshot.security_policies) == 1
         assert "log.json:1 Pending" in texts(reading)
-        assert "it has no Kubernetes object so far, and is left out" in texts(reading)
+        assert "it contains no Kubernetes object yet and is ignored" in texts(reading)
         assert "policies.yaml" not in texts(reading)
         # The log does not end the hold for what comes later.
         write(tmp_path / "c.yaml", route("c"))
@@ -362,7 +362,7 @@ POLICY = (
     [
         (POLICY + "  basicAuth:\n", '"basicAuth:" has no value'),
         ("apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\n", "is missing"),
-        (route("b").replace("80}]", "808080}]").rstrip("\n"), "has no end"),
+        (route("b").replace("80}]", "808080}]").rstrip("\n"), "has no newline"),
         (route("b")[:-2].rstrip("\n"), ""),  # no YAML
     ],
 )
@@ -423,7 +423,7 @@ def test_a_new_file_that_is_cut_off_gives_no_objects(tmp_path: Path, last: str) 
     for reading in (source.read(), source.read()):
         assert (names(reading), reading.usable) == ({"a"}, False)
         assert not reading.snapshot.security_policies
-        assert "c.yaml:1 Invalid the file is incomplete; no object of it is used" in texts(reading)
+        assert "c.yaml:1 Invalid the file is incomplete; its objects are not used" in texts(reading)
         # The targets of its policies may be in another file.
         closed = {one.ref.name: one.targets for one in reading.snapshot.foreign_policies}
         assert [target.name for target, _ in closed["sound"]] == ["a"]

@@ -22,7 +22,7 @@ class MemoryStore:
         self._map = mmap.mmap(fd, 0)
         self._view = ffi.from_buffer(self._map, require_writable=True)
         if lib.ef_rooms_check(self._view, len(self._map)) != 0:
-            raise ValueError("not a store of counters")
+            raise ValueError("not a counter store")
         self._store = ffi.cast("ef_rooms *", self._view)
         self._result = ffi.new("ef_limit_result *")
 

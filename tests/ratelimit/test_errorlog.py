@@ -36,6 +36,9 @@ def test_a_primary_that_was_replaced_is_said_to_be_gone() -> None:
     log.on_refusal("a:1", Refusal("connect", "Connection refused"), True, 0.0)
     log.forget("a:1")
     log.forget("b:1")
-    assert (log.down, log.over) == ({}, {"a:1": "holds no counters any more; others serve them"})
+    assert (log.down, log.over) == (
+        {},
+        {"a:1": "has no counters any more; other servers have them"},
+    )
     log.on_refusal("a:1", Refusal("connect", "Connection refused"), True, 1.0)
     assert log.over == {}, "it is down again before anybody was told"

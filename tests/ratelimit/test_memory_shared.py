@@ -102,7 +102,7 @@ def test_only_segments_are_taken() -> None:
     fd = os.memfd_create("nothing", os.MFD_CLOEXEC)
     try:
         os.ftruncate(fd, 65536)
-        with pytest.raises(ValueError, match="not a store of counters"):
+        with pytest.raises(ValueError, match="not a counter store"):
             MemoryStore(fd)
     finally:
         os.close(fd)

@@ -38,7 +38,7 @@ def test_passwords(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
                 await caller.until_settled(CHECK)
             async with calling(config_of(server.address)) as caller:
                 outcomes = await caller.until_unavailable(CHECK)
-                assert set(outcomes) == {"the store wants a password"}
+                assert set(outcomes) == {"the store requires a password"}
 
     with caplog.at_level(logging.DEBUG):
         uvloop.run(talk())

@@ -283,7 +283,7 @@ def test_closing_fails_what_is_under_way(own: RedisServer) -> None:
                 batch = asyncio.create_task(caller.one(CHECK))
                 await asyncio.sleep(0)
                 caller.store.close()
-                assert await batch == "the store is not used any more"
+                assert await batch == "the store is no longer used"
                 assert await caller.one(CHECK) is not None, "answered, not waited for"
             finally:
                 own.resume()
@@ -302,6 +302,6 @@ def test_a_store_that_never_was_reached_can_be_closed() -> None:
                 batch = asyncio.create_task(caller.one(CHECK))
                 await asyncio.sleep(0)
                 caller.store.close()
-                assert await batch == "the store is not used any more"
+                assert await batch == "the store is no longer used"
 
     uvloop.run(talk())

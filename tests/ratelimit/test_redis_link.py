@@ -64,7 +64,9 @@ def test_an_answer_of_another_shape_fails_the_batch(answer: bytes) -> None:
     async def talk() -> None:
         told = Told(answer, _COUNTED)
         async with serving(told.serve) as address, calling(config_of(address)) as caller:
-            assert await caller.one(CHECK) == "the store does not answer as the script does"
+            assert (
+                await caller.one(CHECK) == "the answer of the store is not an answer of the script"
+            )
             assert await caller.one(CHECK) == (1, 9, 1000, 0)
 
     uvloop.run(talk())

@@ -120,7 +120,7 @@ def test_pem_that_cannot_be_used_is_said(server: RedisServer) -> None:
     address = server.address
     assert (
         _refused(config_of(address, tls=True, ca=b"nonsense"))
-        == "TLS: the CA is no list of PEM certificates"
+        == "TLS: the CA is not a list of PEM certificates"
     )
     other = STRANGER.issue("edgefast")
     for pair in (

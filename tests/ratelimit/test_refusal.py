@@ -84,7 +84,7 @@ def _caused(outer: Exception, cause: BaseException) -> Exception:
         ),
         (ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] hunter2"), Refusal("tls", "TLS: the handshake failed")),
         (Refused(Refusal("x", "y")), Refusal("x", "y")),
-        (exceptions.ConnectionError("hunter2"), Refusal("connect", "it closed the connection while it was set up")),
+        (exceptions.ConnectionError("hunter2"), Refusal("connect", "it closed the connection during setup")),
         (exceptions.ResponseError("unknown command `AUTH`, with args: `hunter2`"), Refusal("error", "it refuses AUTH or SELECT")),
         (ValueError("hunter2"), Refusal("error", "unexpected ValueError")),
     ],

@@ -119,7 +119,7 @@ def test_a_hint_speaks_of_the_fields_that_are_set() -> None:
         "gateway.envoyproxy.io", "SecurityPolicy", ("authorization", "oidc", "targetRefs")
     )
     assert "authorization: use SecurityPolicy spec.authorization" in said
-    assert "oidc: no equivalent yet" in said
+    assert "oidc: no equivalent" in said
     assert "targetRefs" not in said and said.endswith("see edgefast docs migrating")
     assert "nobody: no equivalent" in hint_at("traefik.io", "Middleware", ("nobody",))
     assert hint_at("example.com", "SecurityPolicy", ("jwt",)) == ""

@@ -154,11 +154,11 @@ def test_billion_laughs() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     (only,) = _texts("\n".join(lines))
-    assert "aliases stand for more than 200000 values" in only
+    assert "aliases expand to more than 200000 values" in only
 
 
 def test_alias_inside_of_itself() -> None:
-    assert _texts("a: &a [*a]") == ["a.yaml:1 Invalid YAML: nothing is named &a"]
+    assert _texts("a: &a [*a]") == ["a.yaml:1 Invalid YAML: the anchor &a is not defined"]
 
 
 def test_merge_keys() -> None:

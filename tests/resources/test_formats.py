@@ -70,7 +70,7 @@ def test_no_size(value: str) -> None:
 
 def test_size_out_of_range() -> None:
     for wrong in (-1, 2**63, "999999999999999Ti"):
-        with pytest.raises(ValueError, match="outside"):
+        with pytest.raises(ValueError, match="out of range"):
             parse_size(wrong)
 
 

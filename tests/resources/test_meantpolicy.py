@@ -265,7 +265,7 @@ def test_check_fails_and_explain_says_500(
     file = tmp_path / "a.yaml"
     file.write_text(WEB + json.dumps(policy | {"metadata": {"name": "p"}}))
     done = call("check", "-f", str(file))
-    assert done.status == 1 and "500 is answered for" in done.out + done.err
+    assert done.status == 1 and "get 500" in done.out + done.err
     for name in (*shut, *open_):
         said = call("explain", "-f", str(file), "GET", f"http://{name}.example/").out
         assert ("500 Internal Server Error" in said) is (name in shut), said

@@ -87,8 +87,9 @@ def test_in_a_cluster_one_warning_says_it() -> None:
     (one,) = ignored(translate(snapshot(annotate(world.route(0), *names)), CLUSTER))
     assert (one.severity, one.path) == ("warning", "metadata.annotations")
     assert one.text() == (
-        "HTTPRoute default/r0 metadata.annotations: PolicyIgnored requests pass WITHOUT auth-url, limit-rps, whatever; app-root: nothing is "
-        "changed by that, annotations of ingress-nginx are not applied, see edgefast docs migrating"
+        "HTTPRoute default/r0 metadata.annotations: PolicyIgnored requests pass WITHOUT "
+        "auth-url, limit-rps, whatever; app-root have no effect, annotations of ingress-nginx "
+        "are not applied, see edgefast docs migrating"
     )
 
 

@@ -61,7 +61,7 @@ def test_the_matches_of_a_second_route_of_a_name_are_closed(tmp_path: Path) -> N
         "wide",
     ]
     (said,) = [one for one in served.problems if "another object has its name" in one.message]
-    assert "500 is answered for /admin and paths below it" in said.message
+    assert "requests to /admin and paths below it get 500" in said.message
     assert said.source == error.source
     # The served one is as it would be alone.
     alone, _ = _serve(_read(tmp_path, objects[:2]))

@@ -164,7 +164,7 @@ def test_a_filter_that_is_for_httproutes_alone_is_refused() -> None:
     (one,) = hosts(served)["*"].rules
     assert one.status == 500
     assert (
-        "HTTPRouteFilter in a route that is no HTTPRoute (supported: RateLimitFilter)" in one.reason
+        "HTTPRouteFilter in a route other than HTTPRoute (supported: RateLimitFilter)" in one.reason
     )
 
 

@@ -256,7 +256,7 @@ UNTOLD = {
 def test_a_place_that_cannot_be_told_is_told_so(tmp_path: Path, one: Object, change: Any) -> None:
     served, table = _serve(_read(tmp_path, [WIDE, change(one)]))
     assert _ask(table, "http", "a.test") == "wide"
-    assert [found for found in served.problems if "a place cannot be told" in found.message]
+    assert [found for found in served.problems if "its hostnames are unknown" in found.message]
 
 
 def test_statuses_say_so(tmp_path: Path) -> None:
@@ -266,11 +266,11 @@ def test_statuses_say_so(tmp_path: Path) -> None:
     (accepted,) = [one for one in status.conditions if one.type == "Accepted"]
     assert (accepted.status, accepted.reason) == ("False", "Invalid")
     assert (
-        "the Gateway has a mistake: spec.listner: Invalid" in accepted.message
+        "the Gateway has an error: spec.listner: Invalid" in accepted.message
         or "listner" in accepted.message
     )
     parent = served.statuses.http_routes["default", "near"].parents[0]
-    assert "Gateway default/other has a mistake" in parent.conditions[0].message
+    assert "Gateway default/other has an error" in parent.conditions[0].message
     found = explain(table, Ask(scheme="http", host="a.test", port=80, target="/"))
     assert "listener default/other/plain is closed" in found.answers[0].why
 

@@ -118,7 +118,7 @@ def _warning(served: Translation, name: str) -> str:
     (said,) = [
         one.message
         for one in served.problems
-        if "none of its listeners is served" in one.message and one.object.name == name  # type: ignore[union-attr]
+        if "its listeners are not served" in one.message and one.object.name == name  # type: ignore[union-attr]
     ]
     return said
 
@@ -130,7 +130,7 @@ def test_words_of_a_set_that_its_gateway_does_not_allow(tmp_path: Path) -> None:
     served, table = _serve(_read(tmp_path, [edge, broken]))
     assert _ask(table, "http", "a.test") == "wide"
     said = _warning(served, "more")
-    assert "its Gateway does not allow it" in said and "other listeners may take" in said
+    assert "its Gateway does not allow it" in said and "other listeners can get" in said
     assert "404" not in said
 
 
@@ -143,7 +143,7 @@ def test_words_name_who_answers(tmp_path: Path) -> None:
     said = _warning(served, "more")
     assert "; a.test:80 answers 404 or ends the TLS handshake; " in said
     assert "; another listener has b.test:80; " in said
-    assert said.endswith("; nothing listens for c.test:8080")
+    assert said.endswith("; no listener serves c.test:8080")
     assert _ask(table, "http", "a.test") == "404"
     assert _ask(table, "http", "b.test") == "wide"
 
@@ -166,4 +166,4 @@ def test_words_of_a_closed_gateway_that_nobody_listens_for(tmp_path: Path) -> No
     broken["spec"]["listner"] = 1
     reading = _read(tmp_path, [CLASS, broken])
     served = translate(reading.snapshot, Settings(standalone=False))
-    assert _warning(served, "other").endswith("; nothing listens for a.test:80")
+    assert _warning(served, "other").endswith("; no listener serves a.test:80")

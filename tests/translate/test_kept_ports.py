@@ -58,7 +58,9 @@ def test_a_younger_gateway_does_not_get_the_port(
     assert _served(made) == {"first/sound"}
     ((reason, message),) = _said(made, "second")
     if later == "HTTP":
-        wanted = "port 5432 is TCP of listener default/first/db, which is not served"
+        wanted = (
+            "port 5432 belongs to listener default/first/db with protocol TCP, which is not served"
+        )
         assert (reason, message) == ("ProtocolConflict", wanted)
     else:
         assert reason == "HostnameConflict"
@@ -104,7 +106,9 @@ def test_a_port_with_a_kept_hostname_does_not_become_one_of_tcp(tmp_path: Path) 
         _gateway("second", _port("TCP", "mine"), age=NEW),
     )  # fmt: skip
     assert _served(made) == {"first/sound"}
-    wanted = "port 5432 is HTTP of listener default/first/one, which is not served"
+    wanted = (
+        "port 5432 belongs to listener default/first/one with protocol HTTP, which is not served"
+    )
     assert _said(made, "second") == [("ProtocolConflict", wanted)]
 
 
@@ -134,7 +138,7 @@ def test_of_a_closed_gateway_the_port_is_kept_whatever_its_hostname(
     ((reason, message),) = _said(made, "second")
     assert reason == "HostnameConflict" and "default/first/db, which is not served" in message
     (warned,) = [one for one in made.problems if one.object.name == "first"]
-    assert warned.message.endswith(f"nothing listens for {spoken} port 5432")
+    assert warned.message.endswith(f"no listener serves {spoken} port 5432")
 
 
 def test_a_closed_gateway_keeps_no_port_that_an_older_one_serves(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_addresses(url: str, address: str, tls: bool, database: int) -> None:
 @pytest.mark.parametrize(
     ("values", "wrong"),
     [
-        ({"url": "redis://u:hunter2@redis:1"}, "an address with a user or a password in it"),
+        ({"url": "redis://u:hunter2@redis:1"}, "the address contains a user or a password"),
         ({"url": "hunter2"}, "expected <host>:<port>"),
         ({"other": "redis:1"}, "Secret default/redis lacks url"),
         ({"url": "\n"}, "expected <host>:<port>"),

@@ -156,7 +156,7 @@ _KEY = CA.issue("a.test").key
     [
         (lambda text: text.replace(b"-----END CERT", b"----END CERT"), "not a whole BEGIN or END"),
         (lambda text: text.replace(b"-----BEGIN CERT", b"BEGIN CERT"), "not a whole BEGIN or END"),
-        (lambda text: text.replace(b"BEGIN", b"BEGLN"), "ends a block that has not begun"),
+        (lambda text: text.replace(b"BEGIN", b"BEGLN"), "ends a block without a BEGIN line"),
         (lambda text: text.partition(b"-----END")[0], "ends before its END line"),
         (lambda text: text[:80] + b"!" + text[81:], "certificate 2 cannot be read"),
         (lambda text: text[:90] + text[160:], "certificate 2 cannot be read"),
@@ -173,7 +173,7 @@ def test_a_broken_second_certificate_is_named(damage: Callable[[bytes], bytes], 
     assert broken != _TWO
     for last in (b"", _ONE):
         found = check_bundle(_ONE + broken + last)
-        assert said in found or (last and "before the last one has ended" in found)
+        assert said in found or (last and "before the previous one ends" in found)
         assert "certificate 2" in found
         refused = parse_pair(pair.certificate + broken + last, pair.key)
         assert isinstance(refused, str)

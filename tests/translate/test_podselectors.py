@@ -203,9 +203,7 @@ def test_all_namespaces_together_have_a_bound() -> None:
     last = f"n{spaces - 1:02}"
     assert not any(namespace == last for namespace, _ in found.selections)
     said = why_not(found, f"b{MOST_OF_ALL:03}", last)
-    assert (
-        f"TooMany XBackends in use of all namespaces select Pods by more than {MOST_OF_ALL}" in said
-    )
+    assert f"TooMany the XBackends of all namespaces select Pods by more than {MOST_OF_ALL}" in said
     # When an older one is used no more, the oldest of the others gets its place.
     gone = snapshot.replace(removed=[ObjectRef("HTTPRoute", "n00", "r0")])
     after = translate(gone, CLUSTER, found)

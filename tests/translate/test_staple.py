@@ -139,7 +139,7 @@ def test_a_good_response_is_stapled_for_as_long_as_it_holds() -> None:
         (GOOD[:-1], NOW, "not the DER of an OCSP response"),
         (b"\0" * (MAX_STAPLE + 1), NOW, "larger than 16 KiB"),
         (GOOD, NOW + 86400 * 6, "the response expired at 2026-01-08"),
-        (GOOD, NOW - 86400 - 1, "does not hold before 2026-01-01"),
+        (GOOD, NOW - 86400 - 1, "is not valid before 2026-01-01"),
         (AUTHORITY.respond(AUTHORITY.issue(8)), NOW, "not for this certificate"),
         (AUTHORITY.respond(PAIR, next_update=None), NOW, "has no nextUpdate"),
         (

@@ -116,8 +116,8 @@ def test_where_nobody_can_send_spans_there_are_none_and_a_problem() -> None:
     check_tracing(tracing, report, available=False)
     (problem,) = report.problems
     assert problem.text() == (
-        "EdgeProxy default/own spec.tracing: NotSupported spans need the extra edgefast[tracing], "
-        "which is not installed here, pip install 'edgefast[tracing]'"
+        "EdgeProxy default/own spec.tracing: NotSupported tracing needs the package "
+        "edgefast[tracing], which is not installed, pip install 'edgefast[tracing]'"
     )
     report = Report(ObjectRef("EdgeProxy", "default", "own"))
     check_tracing(tracing, report, available=True)

@@ -114,7 +114,7 @@ def test_it_says_which_rule_and_why_the_others_do_not_hold() -> None:
     found = judge_access(access, Request(headers=(("x-plan", "iron"),)), "10.0.0.1")
     assert found.why == "rules[2] (inside) allows"
     assert found.failed == (
-        "rules[0]: header x-user is not there",
+        "rules[0]: header x-user is missing",
         "rules[1]: header x-plan: iron is not gold or silver",
     )
 

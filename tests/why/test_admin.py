@@ -223,10 +223,12 @@ def test_workers_that_do_not_answer_are_told() -> None:
     silent = {"worker": 1, "error": "no answer in time"}
     told, text = told_by(there, silent)
     assert told["backends"][0]["endpoints"][0]["active"] == 2
-    assert "1 of 2 workers did not answer: endpoints are as the others know them" in text
+    assert (
+        "1 of 2 workers did not answer, so endpoints are as the other workers report them" in text
+    )
     told, text = told_by(silent)
     assert "active" not in told["backends"][0]["endpoints"][0]
-    assert "no worker answered: endpoints are those of the table" in text
+    assert "no worker answered, so endpoints are those of the table" in text
     assert "answer" not in told_by(there)[0].get("notes", "")
 
 
@@ -300,21 +302,21 @@ def test_what_is_no_explanation_is_said(told: Any) -> None:
         outcome = call("explain", "--admin", server.address, "GET", "http://a.test/x")
     assert (outcome.status, outcome.out) == (2, "")
     assert server.address in outcome.err and "Traceback" not in outcome.err
-    assert "is a proxy of another release" in outcome.err
+    assert "runs an incompatible release" in outcome.err
 
 
 def test_an_address_that_is_none_is_wrong_usage() -> None:
     outcome = call("explain", "--admin", "bad", "GET", "http://a.test/x")
     assert outcome.status == 2
     assert "Usage:" in outcome.err and "--admin" in outcome.err
-    assert '"bad" is no ADDRESS:PORT' in outcome.err
+    assert '"bad" is not an address (allowed: ADDRESS:PORT)' in outcome.err
 
 
 def test_problems_that_the_proxy_knows_are_told_where_nothing_takes_the_request() -> None:
     lost = tuple(f"tls.yaml:{line} Gateway ns/gw spec.listeners[1]: Invalid" for line in range(5))
     _, text = told_by(problems=lost, url="https://a.test/x")
-    assert "nothing listens on port 443" in text
-    assert [line for line in lost if f"the proxy knows: {line}\n" in text] == [*lost[:3]]
+    assert "no listener on port 443" in text
+    assert [line for line in lost if f"reported by the proxy: {line}\n" in text] == [*lost[:3]]
     assert "and 2 more problems: edgefast status lists them" in text
     assert "the proxy knows" not in told_by(problems=lost)[1]
 
@@ -337,4 +339,4 @@ def test_a_worker_and_a_store_that_do_not_answer() -> None:
     assert "goes to service/ns/web/80" in text
     assert "endpoints 10.0.0.1:80" in text
     assert "generation 7 HTTPRoute ns/web spec.rules[0]" in text
-    assert "counters are not known: the store does not answer: refused" in text
+    assert "counters are unknown: the store does not answer: refused" in text

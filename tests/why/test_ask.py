@@ -32,5 +32,5 @@ def test_a_name_with_a_dot_at_its_end() -> None:
     assert (asked.host, asked.name(), asked.sni) == ("Shop.test.", "shop.test", "shop.test")
     assert read_ask("GET", "tls://shop.test.", sni=None).sni == "shop.test"
     for name in ("shop..test", ".shop.test", "shop.test..", "."):
-        with pytest.raises(AskError, match="TLS name"):
+        with pytest.raises(AskError, match="TLS server name"):
             read_ask("GET", "https://shop.test/", sni=name)

@@ -56,10 +56,10 @@ def test_yaml_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (["GET", "http://a/"], "one of -f"),
         (["-f", "shop.yaml", "--admin", "127.0.0.1:1", "GET", "http://a/"], "one of -f"),
-        (["-f", "shop.yaml", "GET", "ftp://a/"], "no URL"),
+        (["-f", "shop.yaml", "GET", "ftp://a/"], "not a URL"),
         (["-f", "shop.yaml", "GET", "http://a:99999/"], "99999"),
-        (["-f", "shop.yaml", "GET", "http://a/", "-H", "x"], "no header"),
-        (["-f", "shop.yaml", "GET", "http://a/", "--source", "here"], "no IP address"),
+        (["-f", "shop.yaml", "GET", "http://a/", "-H", "x"], "not a header"),
+        (["-f", "shop.yaml", "GET", "http://a/", "--source", "here"], "not an IP address"),
     ],
 )
 def test_wrong_usage(arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:

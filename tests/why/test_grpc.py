@@ -12,7 +12,7 @@ pytestmark = pytest.mark.pure
 
 FILE = Path(__file__).parents[2] / "examples" / "grpc.yaml"
 URL = "http://shop.example.com:8080/shop.v1.Cart/Add"
-RETRY = "tried again for UNAVAILABLE, 2 times at most (EdgeProxy spec.grpc.retry)"
+RETRY = "retried for UNAVAILABLE, at most 2 times (EdgeProxy spec.grpc.retry)"
 WEB = "gRPC-Web is translated (EdgeProxy spec.grpc.web)"
 
 

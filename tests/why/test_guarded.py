@@ -112,7 +112,7 @@ def test_what_a_service_of_grpc_is_shown() -> None:
     text = "\n".join(render_explanation(found))
     assert "is called: envoy.service.auth.v3.Authorization/Check of GET /x?y=1" in text
     assert "with cookie, x-a" in text and "gets GET" not in text
-    assert "lets pass with status OK" in text and "may set and remove headers" in text
+    assert "lets the request pass with status OK" in text and "may set and remove headers" in text
     named = msgspec.structs.replace(called, headers=("x-a",))
     found = ask(guard(msgspec.structs.replace(ASKED, ext_auth=named)), "cookie: a=b", "x-a: 1")
     assert "with x-a\n" in "\n".join(render_explanation(found))
@@ -122,7 +122,7 @@ def test_answers_to_requests_with_a_body_are_not_believed() -> None:
     cached = msgspec.structs.replace(ASKED.ext_auth, body=100, cache=ir.AuthCache(ttl=1000))
     found = ask(guard(msgspec.structs.replace(ASKED, ext_auth=cached)))
     about = found.policies[0].about
-    assert "but those to requests with a body, each of which asks" in about
+    assert "except answers to requests with a body" in about
     cached = msgspec.structs.replace(cached, body=0)
     found = ask(guard(msgspec.structs.replace(ASKED, ext_auth=cached)))
     assert not any("with a body" in one for one in found.policies[0].about)
@@ -132,7 +132,7 @@ def test_what_is_known_to_be_wrong_with_a_service_is_said() -> None:
     gone = ir.AuthBackend("service/ns/gone/80")
     asked = msgspec.structs.replace(ASKED.ext_auth, backends=(ir.AuthBackend(AUTH), gone))
     served = guard(msgspec.structs.replace(ASKED, ext_auth=asked))
-    assert "service/ns/gone/80 has no endpoints: its share of the questions has no answer" in (
+    assert "service/ns/gone/80 has no endpoints, so its share of the calls fails" in (
         ask(served).policies[0].about
     )
     parts = (
@@ -203,8 +203,8 @@ def test_settings_in_force_and_whose_they_are() -> None:
 def test_what_lost_is_told() -> None:
     found = ask(guard(INSIDE, lost=(("security/ns/old#authorization", "SecurityPolicy ns/who"),)))
     assert found.policies[-1].verdict == "lost"
-    assert found.policies[-1].why == "lost to SecurityPolicy ns/who"
-    assert "security/ns/old#authorization does not hold: lost to" in "\n".join(
+    assert found.policies[-1].why == "overridden by SecurityPolicy ns/who"
+    assert "security/ns/old#authorization has no effect: overridden by" in "\n".join(
         render_explanation(found)
     )
 
@@ -299,7 +299,7 @@ def test_a_service_that_is_asked_no_more_is_an_opening() -> None:
     assert [kind for kind, _ in changes(guard(ASKED), serve())] == ["opened"]
     assert [kind for kind, _ in changes(serve(), guard(ASKED))] == ["answer"]
     (text,) = [text for _, text in changes(guard(ASKED), serve())]
-    assert "a service is not asked any more" in text
+    assert "authorization service no longer called" in text
     gone = serve(ASKED, clusters=GONE, policies=(ASKED.name,))  # 403, for want of endpoints
     assert [kind for kind, _ in changes(gone, serve())] == ["opened"]
     assert [kind for kind, _ in changes(gone, guard(ASKED))] == ["gained"]
@@ -338,7 +338,7 @@ def test_no_policy_passes_the_bound_of_the_listener() -> None:
     found = ask(served, "content-length: 6", method="POST")
     assert told(found) == [("body_size", 413)]
     assert "6 bytes of body, at most 5" in found.answers[0].why
-    assert found.answers[0].fix == "send less, or raise bodySize of EdgeProxy spec.http"
+    assert found.answers[0].fix == "send a smaller body, or raise bodySize of EdgeProxy spec.http"
     assert [(one.value, one.cut_by) for one in found.traffic if one.name == "body_size"] == [
         (5, "EdgeProxy spec.http.bodySize")
     ]

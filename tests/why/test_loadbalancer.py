@@ -46,17 +46,17 @@ def test_words() -> None:
     assert said.notes == (f"{TRAFFIC}: endpoints by header x-user",)
     assert said.backends[0].chosen in {f"127.0.0.{at}:80" for at in range(2, 9)}
     text = "\n".join(render_explanation(said))
-    assert f"its key finds {said.backends[0].chosen}, while all are well" in text
+    assert f"its key finds {said.backends[0].chosen}, while all are healthy" in text
     assert told_of(fleet).backends[0].chosen == ""
     for one, words in (
-        (ir.LoadBalancer(), "endpoints by what they have in flight"),
+        (ir.LoadBalancer(), "endpoint with the fewest requests in flight"),
         (ir.LoadBalancer(type="round_robin"), "endpoints in turn"),
-        (ir.LoadBalancer(type="random"), "endpoints by chance"),
+        (ir.LoadBalancer(type="random"), "random endpoint"),
         (hashing(source=True), "endpoints by the client's address"),
         (hashing(cookie=ir.HashCookie("c")), "endpoints by cookie c"),
         (
             hashing(cookie=ir.HashCookie("c", 0)),
-            "endpoints by cookie c, which clients are given",
+            "endpoints by cookie c, which edgefast sets",
         ),
         (hashing(headers=("a", "b")), "endpoints by headers a, b"),
         (hashing(params=("q",)), "endpoints by parameter q"),

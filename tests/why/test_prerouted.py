@@ -29,7 +29,7 @@ NAME = "listener/ns/gw/http#filters.requests[0]"
 @pytest.mark.parametrize(
     ("old", "new", "said", "status"),
     [
-        (ASKED, "", "a service is not asked any more", 3),
+        (ASKED, "", "authorization service no longer called", 3),
         ("path: /check", "path: /other", "other policies", 1),
         ("{name: identity, port: 80}\n          http", "{name: nobody, port: 80}\n          http", "500", 3),
     ],

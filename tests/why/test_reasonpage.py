@@ -122,7 +122,7 @@ def test_links_of_pages_lead_somewhere() -> None:
 def test_a_terminal_gets_no_links() -> None:
     for page in PAGES.values():
         assert "](" not in render_reason(page, links=False)
-    assert "reference (edgefast docs reference) has all" in render_reason(
+    assert "reference (edgefast docs reference) lists all" in render_reason(
         PAGES["Invalid"], links=False
     )
     assert "(how (edgefast docs explain))" in render_reason(PAGES["Shadowed"], links=False)
@@ -160,7 +160,7 @@ def test_users_text_names_no_reason(value: str) -> None:
 
 
 def test_proxies_text_names_no_reason() -> None:
-    said = "waiting for the proxies to take the tables over"
+    said = "waiting for the proxies to apply the tables"
     assert name_reasons(f"{said}{BEHIND}ns/p (read failed: Invalid table)") == ()
     assert name_reasons(f"{said}; {BY_PROXIES}listener a: PortUnavailable 80") == ()
     assert name_reasons(f"Gateway a/b: TooMany 3; {BY_PROXIES}x: Invalid") == ("TooMany",)

@@ -100,14 +100,14 @@ def test_a_server_name_goes_by_weight_and_what_is_invalid_is_refused() -> None:
     [
         ("tls://c.test", "rule", "no route of listener default/gw/tls has the server name c.test"),
         ("tls://a.example", "listener", "no listener of port 443 has the server name a.example"),
-        ("tls://a.test:444", "port", "nothing listens on port 444"),
-        ("tls://a.test:80", "protocol", "port 80 speaks HTTP, not TLS"),
-        ("tcp://h:80", "protocol", "port 80 speaks HTTP, not TCP"),
+        ("tls://a.test:444", "port", "no listener on port 444"),
+        ("tls://a.test:80", "protocol", "port 80 serves HTTP, not TLS"),
+        ("tcp://h:80", "protocol", "port 80 serves HTTP, not TCP"),
         ("tcp://h:91", "rule", "no route has listener default/gw/bare: the connection is reset"),
-        ("udp://h:91", "port", "nothing listens on UDP port 91"),
+        ("udp://h:91", "port", "no listener on UDP port 91"),
         ("udp://h:90", "rule_invalid", "weights of all backendRefs are 0: datagrams are dropped"),
-        ("http://h:90/", "protocol", "listener default/gw/tcp passes on what comes"),
-        ("https://a.test/", "protocol", "listener default/gw/tls passes on what comes"),
+        ("http://h:90/", "protocol", "listener default/gw/tcp forwards all connections"),
+        ("https://a.test/", "protocol", "listener default/gw/tls forwards all connections"),
     ],
 )
 def test_what_is_refused_says_why(url: str, check: str, said: str) -> None:
@@ -151,7 +151,7 @@ def test_a_difference_names_what_is_lost_and_what_goes_elsewhere() -> None:
         (
             "answer",
             False,
-            "TLS port 443 for *.b.test: goes elsewhere, or by other weights",
+            "TLS port 443 for *.b.test: goes to other backends, or with other weights",
             "tls://any.b.test",
         ),
     }
@@ -176,7 +176,10 @@ def test_a_policy_that_goes_opens_what_it_kept_out() -> None:
     found, back = diff_translations(guarded, plain), diff_translations(plain, guarded)
     first = found.changes[0]
     assert (first.kind, first.opens, first.breaks) == ("opened", True, False)
-    assert first.text == "TCP port 90: goes to a backend, and a policy kept it out"
+    assert (
+        first.text
+        == "TCP port 90: access granted: it goes to a backend, and a policy denied it before"
+    )
     assert found.opens and not found.breaks and back.breaks and not back.opens
     assert back.changes[0].kind == "refused"
     (answer,) = explain(serve_translation(guarded), read_ask("GET", "tcp://h:90")).answers

@@ -1,4 +1,4 @@
-"""Reasons against the matcher: a match has a reason why it does not hold exactly when the matcher passes it over."""
+"""Reasons against the matcher: a match has a reason why it fails exactly when the matcher passes it over."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_urls() -> None:
 @pytest.mark.parametrize("url", ["", "GET /x", "http://a b/", "http://a\tb", "http://[::/x", "a@b"])
 def test_what_is_no_url(url: str) -> None:
     """A method and a path in one word are no host of that name."""
-    with pytest.raises(AskError, match="is no URL such as"):
+    with pytest.raises(AskError, match="is not a URL such as"):
         read_ask("GET", url)
 
 
@@ -119,7 +119,7 @@ def test_what_is_no_url(url: str) -> None:
     [
         (ir.ValueMatch("cookie:sid", "one"), "a=b; sid=one", ""),
         (ir.ValueMatch("cookie:sid", "one"), "sid=two; sid=one", ""),
-        (ir.ValueMatch("cookie:sid", "one"), "SID=one", "cookie sid is not there"),
+        (ir.ValueMatch("cookie:sid", "one"), "SID=one", "cookie sid is missing"),
         (
             ir.ValueMatch("cookie:sid", "one"),
             "sid=two",

@@ -22,6 +22,6 @@ def test_a_check_that_is_one_too_many_is_told(count: int) -> None:
         at
         for at in range(count)
         for note in explain(served, read_ask("GET", f"http://h{at}.example.com/")).notes
-        if "is not made" in note
+        if "is not used" in note
     }
     assert told == ({0} if count > CHECKS_MOST else set())  # the youngest

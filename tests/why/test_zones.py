@@ -44,15 +44,16 @@ def told_of(fleet: ir.Fleet) -> Explanation:
 @pytest.mark.parametrize(
     ("one", "words"),
     [
-        (ir.ZoneAware(percent=0), "of all zones alike"),
-        (WISH, "of the proxy's own zone first, all while 1 is well there"),
+        (ir.ZoneAware(percent=0), "of all zones equally"),
+        (WISH, "of the proxy's own zone first, all while 1 is healthy there"),
         (
             ir.ZoneAware(force=2, percent=30),
-            "of the proxy's own zone first, all while 2 are well there, from 6 well endpoints on, for 30 % of requests",
+            "of the proxy's own zone first, all while 2 are healthy there, with at least 6 "
+            "healthy endpoints, for 30 % of requests",
         ),
         (
             ir.ZoneAware(min_endpoints=0),
-            "of the proxy's own zone first, as far as all zones are equally busy",
+            "of the proxy's own zone first, while all zones are equally busy",
         ),
         (ir.ZoneAware(weights=(("a", 3), ("b", 0))), "by zone: a 3, b 0, others 1"),
     ],
@@ -60,11 +61,11 @@ def told_of(fleet: ir.Fleet) -> Explanation:
 def test_words(one: ir.ZoneAware, words: str) -> None:
     assert describe_zones(one) == words
     said = told_of(fleet_of(ir.LoadBalancer(type="random", zones=one)))
-    assert said.notes == (f"{TRAFFIC}: endpoints by chance, {words}",)
+    assert said.notes == (f"{TRAFFIC}: random endpoint, {words}",)
 
 
 def test_a_service_is_told_where_no_policy_speaks_of_zones() -> None:
-    wish = f"{CLUSTER}: endpoints {describe_zones(WISH)}, as its Service says"
+    wish = f"{CLUSTER}: endpoints {describe_zones(WISH)}, as its Service sets"
     assert told_of(fleet_of(None, WISH)).notes == (wish,)
     assert told_of(fleet_of(ir.LoadBalancer(type="random"), WISH)).notes[-1] == wish
     off = ir.LoadBalancer(zones=ir.ZoneAware(percent=0))
@@ -81,7 +82,7 @@ def test_a_proxy_that_is_asked_says_where_it_is() -> None:
         assert explain(served, Ask(port=PORT, host="a.test")).notes[-1] == "this proxy is in zone a"
         served = Served(fleet, live=Live({}))
         said = explain(served, Ask(port=PORT, host="a.test")).notes[-1]
-        assert said == "this proxy is in no zone that is known"
+        assert said == "this proxy is in an unknown zone"
     # Where nobody asks, and where zones have weights, it is all the same.
     weights = fleet_of(ir.LoadBalancer(zones=ir.ZoneAware(weights=(("a", 1),))))
     for fleet in (fleet_of(), weights):
@@ -104,9 +105,9 @@ def test_tables_are_compared() -> None:
 
     assert changes(fleet_of(None, WISH), fleet_of(None, WISH)) == []
     (wanted,) = changes(fleet_of(), fleet_of(None, WISH))
-    assert wanted == f"{CLUSTER}: its Service wants endpoints {describe_zones(WISH)}"
+    assert wanted == f"{CLUSTER}: its Service selects endpoints {describe_zones(WISH)}"
     (unwanted,) = changes(fleet_of(None, WISH), fleet_of())
-    assert unwanted == f"{CLUSTER}: its Service wants endpoints as it comes"
+    assert unwanted == f"{CLUSTER}: its Service selects endpoints as it comes"
     moved = (msgspec.structs.replace(ENDPOINTS[0], zone="b"), *ENDPOINTS[1:])
     (told,) = changes(fleet_of(None, WISH), fleet_of(None, WISH, endpoints=moved))
     assert told == f"{CLUSTER}: endpoints are in other zones"

@@ -212,7 +212,7 @@ def test_troubles_are_bounded_and_errors_come_first() -> None:
     assert {(len(one.namespace), len(one.name), len(one.path)) for one in told[1:]} == {(253,) * 3}
     left = 1001 - TROUBLES_LIMIT
     assert told[-1].message.endswith(
-        f"; and {left} troubles more, which the proxy's own status names"
+        f"; and {left} more problems, which the status of the proxy lists"
     )
 
 

@@ -83,7 +83,7 @@ cdef inline uint64_t read_half(const uint8_t *at) noexcept:
 cdef class AccessHeader:
     def __init__(self, str name, values):
         if name == "host" or name.startswith(":"):  # "a.example", "A.Example." and "a.example:80" are one
-            raise ValueError(f"{name} is no condition: hostnames of routes and listeners are")
+            raise ValueError(f"{name} is not a valid condition (allowed: hostnames of routes and listeners)")
         self.name = name.encode()
         self.spellings = HeaderNames((name,))
         self.values = frozenset(value.encode() for value in values)

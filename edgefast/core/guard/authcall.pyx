@@ -381,7 +381,7 @@ cdef class AuthCall(UpstreamUser):
                     else:
                         asker.ask_alone()
                 except Exception:  # the others wait for it, too
-                    _log.exception("a request could not go on after it was shown to a service")
+                    _log.exception("external authorization: request failed after the service answered")
                     give_up(ex)
         self.askers = {}
         self.told = None

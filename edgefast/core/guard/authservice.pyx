@@ -42,7 +42,7 @@ cdef class AuthService:
         self.path_override = spec.path_override.encode()
         for target in (self.path, self.path_override):
             if any([byte <= 32 or byte >= 127 for byte in target]):
-                raise ValueError("the path of an authorisation service is none of HTTP")
+                raise ValueError("the path of an authorization service is not a valid HTTP path")
         # What a body is has to come with it.
         shown = ("authorization", *spec.headers, *(("content-type", "content-encoding") if spec.body else ()))
         self.grpc = spec.grpc

@@ -41,7 +41,7 @@ cdef int deny_grpc(Exchange ex, AuthVerdict verdict, bytes lines, bytes body) ex
         if status == GRPC_PERMISSION_DENIED:
             meant = 403
     if message is None:
-        message = grpc_message(body.rstrip(b"\n") if is_short_text(verdict.lines, body) else b"an authorisation service does not let it in")
+        message = grpc_message(body.rstrip(b"\n") if is_short_text(verdict.lines, body) else b"an authorization service denied the call")
     ex.grpc_status = status
     own = b"content-type: application/grpc\r\ngrpc-status: %d\r\ngrpc-message: %b\r\n" % (status, message)
     if details is not None:

@@ -222,7 +222,8 @@ class Passwords:
         if native not in self._told:
             self._told.add(native)
             _log.error(
-                "passwords cannot be tried, and requests with one are answered 503: %s", problem
+                "basic auth: passwords cannot be verified; requests with a password get 503: %s",
+                problem,
             )
 
     def _on_hashed(self) -> None:

@@ -37,7 +37,7 @@ cdef class Policy:
             elif spec.jwt is not None:
                 proof = Tokens(engine, spec.jwt)
             elif spec.traffic is None:
-                raise ValueError(f"policy {self.name} says nothing")
+                raise ValueError(f"policy {self.name} has no settings")
         self.status = 500 if spec is None else spec.status
         if spec is not None:  # rules with a missing policy answer 500, and still log no credentials
             self.places = proof.all_places() if proof is not None else [Places(one) for one in spec.places] or None

@@ -13,7 +13,7 @@ cdef bytes forward_name(str name):
     """Of the header that says who the client is. Raises ValueError where it would be somebody else's to say."""
     low = name.lower()
     if low.replace("_", "-") in _NEVER_SET or low.startswith("x-edge-"):
-        raise ValueError(f"{name} says nothing of a client")
+        raise ValueError(f"{name} does not authenticate a client")
     return low.encode()
 
 

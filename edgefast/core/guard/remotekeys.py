@@ -84,7 +84,11 @@ class RemoteSets(Generic[Job]):
         try:
             self._take(one, read(data) if data else None)
         except KeySetError as error:
-            log.error("keys of %s cannot be used, those before are: %s", show_query(uri), error)
+            log.error(
+                "jwt: keys of %s cannot be used; the previous keys stay in use: %s",
+                show_query(uri),
+                error,
+            )
             self._answer(one)
 
     def forget(self, uri: str, cluster: str) -> None:

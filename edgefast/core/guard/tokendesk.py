@@ -86,7 +86,7 @@ class Question:
         try:
             callback(outcome)
         except Exception:
-            log.exception("a request could not go on with what came of its token")
+            log.exception("jwt: request failed after its token was verified")
 
 
 class TokenDesk:
@@ -190,7 +190,7 @@ class TokenDesk:
         try:
             self._judge(job)
         except Exception:
-            log.exception("a token could not be verified")
+            log.exception("jwt: a token could not be verified")
             self._settle(job, Outcome("malformed"))
         self._spent += self._steady() - began
         self._turn_soon()  # in which there is time again
@@ -253,7 +253,7 @@ class TokenDesk:
                 if job.questions:
                     outcome = plan.try_keys(self.is_signed_slow)
             except Exception:
-                log.exception("a token could not be verified")
+                log.exception("jwt: a token could not be verified")
                 outcome = Outcome("malformed")
             try:
                 self._loop.call_soon_threadsafe(self._landed, job, plan, outcome)

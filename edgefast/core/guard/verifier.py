@@ -23,7 +23,7 @@ __all__ = ["Verifier", "make_verifiers"]
 
 
 class Verifier:
-    """See the module's text."""
+    """Verifies the tokens that a policy requires, at one set of places in requests."""
 
     __slots__ = (
         "_clock",

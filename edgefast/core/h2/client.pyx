@@ -285,7 +285,7 @@ cdef class H2Client(H2Frames):
                 queue_free(&call.out.queue)
             except BaseException:
                 call.session = None
-                _log.exception("the end of a stream could not be handled")
+                _log.exception("http2: the end of a stream could not be processed")
         return self.turn_to(None)
 
     cdef int on_eof(self) except -1:

@@ -37,7 +37,7 @@ cdef class H2Requester(Outbound):
             return 0
         if not self.unsized and not self.tunnel:
             if total > self.owed or (end and total < self.owed):
-                _log.error("a request's body is not as long as its head says: its stream is reset")
+                _log.error("http2: request body length differs from content-length; stream reset")
                 return session.fail_later(<H2Call>self)
             self.owed -= total
         if total:
@@ -74,7 +74,7 @@ cdef class H2Requester(Outbound):
             self.out.ended = False
         n = ef_h2_lines_request(head.data, head.size, session.tls is not None, self.key is not None, pairs, H2_PAIRS - 1)
         if n < 0:
-            _log.error("a request has more fields than HTTP/2 is given, or one that is none")
+            _log.error("http2: request has an invalid header field or too many header fields")
             (<H2Call>self).why = LOST_PROTOCOL
             return 1
         if self.takes_trailers:

@@ -32,7 +32,7 @@ cdef class H2Responder(Inbound):
             return 0
         n = ef_h2_lines_response(out.data, out.size, self.tunnel, engine.h2_pairs, H2_PAIRS)
         if n < 0:
-            _log.error("an answer has more fields than HTTP/2 is given, or one that is none")
+            _log.error("http2: response has an invalid header field or too many header fields")
             return self.reset(NGHTTP2_INTERNAL_ERROR)
         self.answered = True
         self.wait_for_window()

@@ -25,7 +25,7 @@ cdef class PathPattern:
                 at += 1
                 pieces.append(b"\\" + parts[at])
             else:
-                _log.error("a rewrite cannot be used: %r is no substitution for %r", substitution, pattern)
+                _log.error("a rewrite cannot be used: %r is not a valid substitution for %r", substitution, pattern)
                 return
             at += 1
         self.pieces = [piece for piece in pieces if isinstance(piece, int) or piece]

@@ -14,7 +14,7 @@ cdef class Limiter(Dispatcher):
         size = view.len
         PyBuffer_Release(&view)  # the memoryview keeps the mapping
         if ef_rooms_check(self.memory, size) < 0:
-            raise ValueError("limits is not a store of counters")
+            raise ValueError("limits is not a counter store")
         self.turn = {}
         self.queue = []
         self.in_flight = []
@@ -106,7 +106,7 @@ cdef class Limiter(Dispatcher):
         cdef list landed = []
         cdef const char *at = PyBytes_AS_STRING(answers)
         if PyBytes_GET_SIZE(answers) != ANSWER_SIZE * PyList_GET_SIZE(checks):
-            raise ValueError("not one answer for each check")
+            raise ValueError("the counter store did not return one answer for each check")
         self.engine.wheel.refresh()
         for i in range(PyList_GET_SIZE(checks)):
             check = checks[i]
@@ -168,7 +168,7 @@ cdef class Limiter(Dispatcher):
             try:
                 ex.on_verdict()
             except Exception:  # the others of the batch wait for their answers
-                _log.exception("a request could not go on after its limits were asked")
+                _log.exception("rate limits: request failed after its limits were checked")
                 ex.down.abort(CUT_INTERNAL)
         return 0
 

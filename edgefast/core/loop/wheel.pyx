@@ -92,7 +92,7 @@ cdef class Wheel:
                     try:
                         timer.on_deadline(now)
                     except BaseException:  # one fault must not stop the clock of all others
-                        _log.exception("a deadline could not be handled")
+                        _log.exception("loop: a deadline could not be processed")
                 elif timer.deadline // TICK_MS + 1 < self._tick + WHEEL_SLOTS:
                     self._unlink(timer)
                     self._link(timer, timer.deadline)

@@ -93,7 +93,7 @@ cdef class Acceptor(Opener):
             # No socket any more, or a policy of the system forbids it: asked again at once it would say the same.
             if not self.told:
                 self.told = True
-                _log.error("connections cannot be accepted: %s", strerror(error).decode())
+                _log.error("listener: connections cannot be accepted: %s", strerror(error).decode())
             return TAKEN_REST
         self.told = False
         self.accepted += 1
@@ -111,7 +111,7 @@ cdef class Acceptor(Opener):
         except BaseException:
             close(fd)
             ef_stat_add(self.reactor.cells.faults, 1)
-            _log.exception("a connection could not be admitted")
+            _log.exception("listener: a connection could not be admitted")
             return TAKEN_ONE
         made.peer = peer
         made.open_by = self.reactor.wheel.now + self.handshake_ms

@@ -31,7 +31,7 @@ cdef class Connection(Outgoing):
         except OSError as error:  # the kernel watches no more of them
             return self.cut(end_of(error.errno), error.errno)
         except BaseException:
-            reactor.fail(self, "a new connection could not be taken")
+            reactor.fail(self, "connection: a new connection could not be set up")
         return 0
 
     cdef int on_opening(self) except -1:

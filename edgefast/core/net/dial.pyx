@@ -27,7 +27,7 @@ cdef class Dial(Opener):
         except OSError as error:
             return self.end(end_of(error.errno), error.errno)
         except BaseException:
-            reactor.fail(self, "a connect could not be begun")
+            reactor.fail(self, "connection: a connect could not be started")
         return 0
 
     cdef int connect_now(self, bytes host, int port) except -1:

@@ -36,7 +36,7 @@ cdef class Watched(Timer):
         try:
             return self.on_due(now)
         except BaseException:  # without a deadline and an event it would stay for ever
-            self.reactor.fail(self, "a deadline could not be handled")
+            self.reactor.fail(self, "loop: a deadline could not be processed")
         return 0
 
     cdef int on_due(self, int64_t now) except -1:
@@ -261,7 +261,7 @@ cdef class Reactor:
         try:
             item.on_events(events)
         except BaseException:  # whatever it is, it is this descriptor's
-            self.fail(item, "an event could not be handled")
+            self.fail(item, "loop: an event could not be processed")
         self.moment = -1
 
     cdef int again(self, Watched item) except -1:
@@ -310,7 +310,7 @@ cdef class Reactor:
             try:
                 item.on_later()
             except BaseException:
-                self.fail(item, "what was put off could not be handled")
+                self.fail(item, "loop: deferred work could not be processed")
             self.moment = -1
             if monotonic_ns() - began > LATER_NS:
                 break
@@ -334,7 +334,7 @@ cdef class Reactor:
         try:
             item.let_go(what is not None)
         except BaseException:
-            _log.exception("the end of a descriptor could not be handled")
+            _log.exception("loop: the end of a file descriptor could not be processed")
             if item.fd >= 0:
                 self.unwatch(item, True)
                 close(item.fd)
@@ -393,7 +393,7 @@ cdef class Reactor:
                 try:
                     item.on_turn_end()
                 except BaseException:
-                    self.fail(item, "the end of a turn could not be handled")
+                    self.fail(item, "loop: the end of an iteration could not be processed")
                 Py_DECREF(item)
         if self.first_marked != NULL or self.later_ones:
             self.call_flush()

@@ -207,7 +207,7 @@ cdef class Tables:
             else:
                 self.roots.pop(name, None)
         elif any(staged.values()):
-            raise ValueError("the fragment's virtual host is not here")
+            raise ValueError("the virtual host of the fragment is missing")
         for item, at in staged.items():
             if at:
                 if ef_map_put(&self.fragment_places, hash_name(item.encode()), at, &old) < 0:

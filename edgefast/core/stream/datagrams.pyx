@@ -120,7 +120,7 @@ cdef class DatagramPort(Watched):
                     self.serve(self.port.only, key, first, i - first)
                 except BaseException:  # the others of the batch are not to miss theirs
                     ef_stat_add(self.reactor.cells.faults, 1)
-                    _log.exception("a datagram could not be passed on")
+                    _log.exception("udp: a datagram could not be forwarded")
                     session = self.sessions.get(key)
                     if session is not None:
                         session.end(PE_FAULT)

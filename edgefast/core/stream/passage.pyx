@@ -319,7 +319,7 @@ cdef class Passage(Timer):
         try:
             return self.on_due(now)
         except BaseException:  # without a deadline it would stay for ever
-            _log.exception("the deadline of a connection could not be handled")
+            _log.exception("tcp: the deadline of a connection could not be processed")
             return self.end(PE_FAULT)
 
     cdef int on_due(self, int64_t now) except -1:

@@ -19,7 +19,7 @@ def use_tickets(memory):
     PyObject_GetBuffer(memory, &TICKETS_VIEW, PyBUF_SIMPLE)
     if ef_ticket_check(TICKETS_VIEW.buf, TICKETS_VIEW.len) != 0:
         PyBuffer_Release(&TICKETS_VIEW)
-        raise ValueError("no ring of ticket keys")
+        raise ValueError("no session ticket keys")
     TICKETS = <const ef_ticket_ring *>TICKETS_VIEW.buf
 
 
@@ -94,7 +94,7 @@ cdef class TlsContext:
         """The same with sessions of a scope of their own, of 32 bytes at most; those of a scope of 32 resume at all workers and replicas."""
         cdef TlsContext made = TlsContext.__new__(TlsContext)
         if not 0 < len(scope) <= EF_TLS_SCOPE:
-            raise ValueError("a scope has 1 to 32 bytes")
+            raise ValueError("a scope must have 1 to 32 bytes")
         made.whole = self if self.whole is None else self.whole
         made.shares = True
         made.context = self.context

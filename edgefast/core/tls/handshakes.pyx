@@ -81,7 +81,7 @@ cdef class Handshakes:
         cdef int64_t now = self.engine.wheel.now
         if self.told_at == 0 or now - self.told_at >= TOLD_MS:
             self.told_at = now
-            _log.error("a certificate could not be chosen: %s", error)
+            _log.error("tls: a certificate could not be chosen: %s", error)
         return 0
 
     cdef int enter(self, TlsWire wire, Connection connection) except -1:

@@ -225,7 +225,7 @@ cdef class Cluster(Pool):
         if self.refused.get(hostname) != refused:  # logged once, not at each change of the table
             self.refused[hostname] = refused
             said = ", ".join(f"{address} ({why})" for address, why in refused.items())
-            _log.warning("cluster %s: %s resolves to addresses that are never backends: %s", self.name, hostname, said)
+            _log.warning("cluster %s: %s resolves to addresses that are not allowed as backends: %s", self.name, hostname, said)
         return tuple([one for one in addresses if one not in refused])
 
     cdef bint resolving(self):

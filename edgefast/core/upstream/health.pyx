@@ -22,9 +22,9 @@ cdef class Health:
             raise ValueError("health is not a segment of records")
         self.seats = ef_health_seats(self.segment)
         if worker >= self.seats:
-            raise ValueError(f"health has {self.seats} seats, and none for worker {worker}")
+            raise ValueError(f"the health memory has {self.seats} seats, which do not include worker {worker}")
         if ef_health_forget(self.segment, worker) < 0:  # of a predecessor, if the agent could not
-            raise ValueError("the lock of the segment is not to be had")
+            raise ValueError("the lock of the segment cannot be acquired")
         Py_INCREF(self.view)  # mapped as long as the process lives: a record may outlive its engine
 
     cdef ef_health_record *find(self, uint64_t key) noexcept:
@@ -38,7 +38,7 @@ cdef class Health:
             self.pause_until = time.monotonic_ns() // 1000000 + HEALTH_PAUSE_MS
             if not self.told:
                 self.told = True
-                _log.warning("no room for what workers count together of a cluster or endpoint: each counts some for itself")
+                _log.warning("health: shared memory is full; workers count some clusters and endpoints separately")
         return found
 
     cdef bint claim(self) noexcept:

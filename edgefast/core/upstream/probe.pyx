@@ -34,7 +34,7 @@ cdef class Probe(UpstreamUser):
         if not self.asking:
             return self.engine.prober.enter(self)
         self.let_go()
-        what = "what is expected did not come" if self.watch.check.spec.expects else "no answer"
+        what = "the expected answer did not arrive" if self.watch.check.spec.expects else "no answer"
         return self.fail(f"{what} within {self.watch.check.spec.timeout} ms")
 
     # --- the question ------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ cdef class Probe(UpstreamUser):
         self.ticket += 1
         self.settings = self.watch.settings if self.engine.prober.probes <= PROBES_KEPT else self.watch.brief
         if self.target is None or not self.target.is_regular():
-            return self.fail("its address is gone")
+            return self.fail("its address was removed")
         if self.watch.check.spec.kind == "tcp":
             self.dial = ProbeDial.__new__(ProbeDial)
             return self.dial.ask(self)
@@ -87,7 +87,7 @@ cdef class Probe(UpstreamUser):
             if up.protocol is not HTTP_2:
                 self.watch.asked.done(self.target)
                 up.stop(True)
-                return self.fail("it speaks HTTP/1.1, and a call of gRPC needs HTTP/2: appProtocol of its port, or TLS", True)
+                return self.fail("it uses HTTP/1.1, but a gRPC health check needs HTTP/2 (set appProtocol of its port, or TLS)", True)
             service = spec.service.encode()
             if service:  # field 1, a string
                 message = b"\x0a%b%b" % (pb_length(len(service)), service)
@@ -190,7 +190,7 @@ cdef class Probe(UpstreamUser):
     cdef str tell_answer(self):
         """Of one that is not well."""
         if self.watch.check.spec.kind != "grpc":
-            return "what it answered is not as expected" if self.good else f"it answered {self.status}"
+            return "its answer does not match the expected one" if self.good else f"it answered {self.status}"
         if self.grpc_status < 0:
             return f"it answered {self.status} without a grpc-status"
         return f"it answered {self.status} and grpc-status {self.grpc_status}, not SERVING"
@@ -234,8 +234,8 @@ cdef class Probe(UpstreamUser):
         if state == ILL:
             self.engine.count(G_HEALTH_CHECKS_ILL)
             why = self.why or self.tell_answer()
-            return self.engine.prober.tell(f"{address} of {name} fails its health check ({why}): it gets no requests of rules with it")
-        return self.engine.prober.tell(f"{address} of {name} is well by its health check again") if known else 0
+            return self.engine.prober.tell(f"{address} of {name} fails its health check ({why}); rules with this check send it no requests")
+        return self.engine.prober.tell(f"{address} of {name} passes its health check again") if known else 0
 
     cdef int rest(self) except -1:
         """Until it is asked again: a tenth sooner or later, so that not all are at once."""

@@ -82,7 +82,7 @@ cdef class ProbeSession(Session):
         self.leave()
         if probe is None or not probe.asking:
             return 0
-        return probe.conclude(True, False) if good else probe.fail("what it says is not as expected")
+        return probe.conclude(True, False) if good else probe.fail("its answer does not match the expected one")
 
     cdef int on_lost(self) except -1:
         return self.finish(False)

@@ -22,7 +22,7 @@ cdef class Prober(Timer):
         try:
             next_look = self.look()
         except Exception:
-            _log.exception("a look at what is to be checked")
+            _log.exception("reading the health checks of the table")
         if next_look:
             return self.engine.wheel.arm(self, self.engine.wheel.now + next_look)
         self.engine.wheel.disarm(self)
@@ -69,7 +69,7 @@ cdef class Prober(Timer):
                     many.append(name)
         if many:
             _log.warning(
-                "%s has more health checks than the %d that are made of a backend (and %d others): rules with those do without", many[0],
+                "%s has more than %d health checks (%d more); rules with the additional checks work without them", many[0],
                 CHECKS_MOST, len(many) - 1,
             )
         names = [name for name in self.wanted if name not in wanted]

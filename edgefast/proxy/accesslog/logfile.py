@@ -69,7 +69,9 @@ class LogFile(LogTarget):
             if not self._failed:
                 said = error.strerror or error
                 log.warning(
-                    "%s cannot be opened anew: %s; lines go on to the old file", self._path, said
+                    "access log: %s cannot be reopened: %s; lines are written to the old file",
+                    self._path,
+                    said,
                 )
             self._failed = True
             return self._fd
@@ -96,5 +98,5 @@ def _open(path: Path) -> tuple[int, tuple[int, int]]:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         os.close(fd)
-        raise OSError(f"{path} is no regular file")
+        raise OSError(f"{path} is not a regular file")
     return fd, (found.st_dev, found.st_ino)

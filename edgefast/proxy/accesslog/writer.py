@@ -76,7 +76,7 @@ class AccessLogWriter:
         while (batch := self._queue.get()) is not None:
             lost, error = self._write_batch(batch)
             if error is not None and not failing:
-                log.warning("access log cannot be written: %s", error.strerror or error)
+                log.warning("access log: cannot be written: %s", error.strerror or error)
             failing = error is not None
             with self._lock:
                 self._waiting -= len(batch)

@@ -70,7 +70,7 @@ Routes = Mapping[tuple[str, str], Handler]
 
 
 class Admin:
-    """See the module's text."""
+    """Routes of the admin, metrics and readiness servers."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent

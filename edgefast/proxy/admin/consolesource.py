@@ -41,7 +41,7 @@ _RESULTS = tuple(LIMIT.index(name) for name in ("ok", "over", "shadow_over", "er
 
 
 class ConsoleSource:
-    """See the module's text."""
+    """Supplies the console of a proxy with the agent's state, table and counters."""
 
     kind: Literal["proxy", "controller"] = "proxy"
     bounds: tuple[float, ...] = BUCKET_BOUNDS_MS
@@ -102,7 +102,7 @@ class ConsoleSource:
             "started": agent.started_at,
             "rows": [
                 ("python", platform.python_version()),
-                ("TLS library", agent.tls or "no worker has said yet"),
+                ("TLS library", agent.tls or "no worker has reported yet"),
                 *([("TLS handshakes", shaken)] if shaken else []),
                 ("process", str(os.getpid())),
                 *(
@@ -110,7 +110,7 @@ class ConsoleSource:
                     if agent.own_zone.zone or agent.own_zone.asked
                     else []
                 ),
-                ("tables taken in", str(agent.tables)),
+                ("tables applied", str(agent.tables)),
                 ("table memory", f"{agent.arena.used / 2**20:.1f} MiB"),
                 ("listens on", ", ".join(map(show_place, agent.bound())) or "nothing"),
                 ("log level", agent.log_level),
@@ -130,7 +130,7 @@ class ConsoleSource:
         version = held.version if held else ""
         name = f"worker {slot.number}"
         if not slot.connected or held is None:
-            said = "serves no table yet" if slot.connected else "is not there"
+            said = "serves no table yet" if slot.connected else "does not run"
             return Member(name=name, version=version, state="bad", said=said, facts=facts)
         if held.epoch != ledger.current.epoch:
             return Member(

@@ -29,7 +29,7 @@ _DEFAULT = "10"
 
 
 class Explained:
-    """See the module's text."""
+    """Answers GET /explain of the admin server."""
 
     def __init__(self, agent: Agent, limits: LimitList) -> None:
         self._agent = agent

@@ -57,7 +57,7 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class LimitList:
-    """See the module's text."""
+    """Answers GET /limits of the admin server with the rate-limit counters."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
@@ -90,7 +90,7 @@ class LimitList:
             async with asyncio.timeout(_PATIENCE):
                 await self._turn.acquire()
         except TimeoutError:
-            raise Unread("other listings are under way; try again") from None
+            raise Unread("another listing runs; try again") from None
         try:
             return await self._list(limited=limited)
         except Refused as error:

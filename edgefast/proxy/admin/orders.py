@@ -29,12 +29,12 @@ class Orders:
         return {("POST", path): one for path, one in zip(ORDERS, handlers, strict=True)}
 
     async def _on_drain(self, _: Request) -> Reply:
-        began = self._agent.drain.order("an order of the operator")
+        began = self._agent.drain.order("order of the operator")
         return Reply(202 if began else 200, b"draining\n")
 
     async def _on_healthcheck_fail(self, _: Request) -> Reply:
         """The order of a preStop hook: a SIGTERM follows, which does not count as a second one."""
-        began = self._agent.drain.order("the order of a preStop hook", expected=True)
+        began = self._agent.drain.order("order of a preStop hook", expected=True)
         return Reply(202 if began else 200, b"draining\n")
 
     async def _on_set_log_level(self, request: Request) -> Reply:

@@ -26,7 +26,7 @@ _PATIENCE = 2.0
 
 
 class Acknowledgement:
-    """See the module's text."""
+    """Waits until each live worker has the newest table."""
 
     def __init__(
         self, shared: SharedState, slots: Sequence[WorkerSlot], is_poisoned: Callable[[], bool]
@@ -80,4 +80,4 @@ class Acknowledgement:
             if pid in alive and not self._has(alive[pid], epoch)
         }
         if not self._late:
-            log.info("every worker has table %s now", self._shared.ledger.current.version[:8])
+            log.info("all workers have table %s now", self._shared.ledger.current.version[:8])

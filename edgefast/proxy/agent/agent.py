@@ -81,7 +81,10 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Agent:
-    """See the module's text. Construct and `run` inside one event loop."""
+    """The parent process: owns the arena, the sockets, the counters and the workers.
+
+    Construct and `run` inside one event loop.
+    """
 
     def __init__(
         self,
@@ -278,7 +281,7 @@ class Agent:
         found = [*self.listeners.problems.values()]
         found += [describe_refusal(one) for one in self.ledger.current.refused.values()]
         if self._poisoned:
-            said = f"workers died over table {self._poisoned}; the one before is back"
+            said = f"workers ended while they applied table {self._poisoned}; the previous table is in use"
             found.append(Problem(None, "", "Invalid", said))
         more = (*self._unresolved.problems, *self.uncounted.problems(), *self.keys.problems)
         return (*found, *more, *self.own_zone.problems, *self.order_problems())
@@ -294,7 +297,9 @@ class Agent:
 
     def _on_poison(self) -> None:
         self._poisoned = self.ledger.current.version or "(first)"
-        log.error("two workers died while they took in the newest table: the one before is back")
+        log.error(
+            "two workers ended while they applied the newest table; the previous table is in use"
+        )
         self._rebind()
         self._tell_problems()
 
@@ -340,7 +345,7 @@ class Agent:
         while True:
             await asyncio.sleep(_LOOK_FOR_ROWS)
             if old.filling and (labels := await asyncio.to_thread(old.look)):
-                log.debug("%d counters of old routes are forgotten", len(labels))
+                log.debug("metrics: %d counters of removed routes were deleted", len(labels))
                 for slot in self.slots:
                     slot.forget_rows(labels)
 

@@ -36,7 +36,7 @@ LAST_REQUESTS = 5.0
 
 
 class Drain:
-    """See the module's text."""
+    """Drains the proxy and ends it: the phases, their times and the exit status."""
 
     def __init__(
         self,
@@ -78,19 +78,21 @@ class Drain:
                 loop.remove_signal_handler(number)
 
     def _on_hangup_signal(self) -> None:
-        log.info("SIGHUP: looking at the files now (they are watched: no signal is needed)")
+        log.info(
+            "SIGHUP: reading the files now (edgefast also reads changed files without a signal)"
+        )
         self.on_hangup()
 
     def _on_signal(self, number: int) -> None:
         if self._expected:
             self._expected = False
-            log.info("%s while draining, as expected: going on", signal.Signals(number).name)
+            log.info("%s ignored: the drain continues", signal.Signals(number).name)
         elif self.phase != "serving":
             self._forced_by = number
             self._progress.set()
         elif number == signal.SIGINT:
             # No load balancer watches a gateway that somebody stops by hand.
-            self.order("SIGINT (again: stop at once)", min_drain=0.0)
+            self.order("SIGINT (send it again to stop immediately)", min_drain=0.0)
         else:
             self.order(signal.Signals(number).name)
 
@@ -106,10 +108,15 @@ class Drain:
             self._min_drain = min_drain
         most = max(self._min_drain, self._settings.drain_timeout)
         if self.relieved:
-            log.info("draining, %s: accepting no more, ending after at most %g s", why, most)
+            log.info(
+                "draining: %s; new connections are refused; the process ends after at most %g s",
+                why,
+                most,
+            )
         else:
             log.info(
-                "draining on %s: accepting for at least %g s more, ending after at most %g s",
+                "draining: %s; new connections are accepted for at least %g s; the process "
+                "ends after at most %g s",
                 why,
                 self._min_drain,
                 most,
@@ -155,9 +162,11 @@ class Drain:
         if late:
             left = sum(slot.connections for slot in late)
             if left:
-                log.warning("drain timeout: aborting the remaining connections (about %d)", left)
+                log.warning(
+                    "drain timeout reached: aborting the remaining connections (about %d)", left
+                )
             else:
-                log.info("drain timeout: ending workers without connections")
+                log.info("drain timeout reached: ending workers without connections")
         for slot in self._slots:
             slot.order_exit()
         gone = loop.time() + EXIT_GRACE
@@ -184,7 +193,7 @@ class Drain:
     def _force(self) -> int:
         """End at once; the slots kill their workers when the agent's tasks are cancelled."""
         self._shared.phase = "stopping"
-        log.warning("stopping at once: requests in flight are aborted")
+        log.warning("stopping immediately; requests in flight are aborted")
         return 128 + self._forced_by
 
     def _wake(self) -> None:
@@ -194,4 +203,4 @@ class Drain:
 
 def _on_rotation_signal() -> None:
     """What other servers want after a rotation; without a handler it would end this one."""
-    log.info("SIGUSR1: a file of the access log is followed by its name: no signal is needed")
+    log.info("SIGUSR1 ignored: edgefast reopens a renamed access log without a signal")

@@ -24,7 +24,7 @@ _PROXIES: msgspec.msgpack.Decoder[ir.Proxies] = msgspec.msgpack.Decoder(ir.Proxi
 
 
 class OwnZone:
-    """See the module's text."""
+    """Finds the zone of this proxy, and warns if it is unknown and needed."""
 
     def __init__(self, arena: Arena, zone: str, node: str) -> None:
         self.zone = zone  # "": it is not known
@@ -54,10 +54,10 @@ class OwnZone:
         """That nobody knows it, where that matters."""
         if self.zone or not self.asked:
             return ()
-        said = "the zone of this proxy is not known: endpoints of all zones are alike to it"
+        said = "the zone of this proxy is unknown; it sends requests to endpoints of all zones"
         hint = (
             "label its node with topology.kubernetes.io/zone"
             if self.node
-            else "give --zone, or EDGEFAST_ZONE in its environment"
+            else "set --zone or the environment variable EDGEFAST_ZONE"
         )
         return (Problem(None, "", "ZoneNotKnown", said, hint=hint, severity="warning"),)

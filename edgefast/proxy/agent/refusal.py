@@ -24,4 +24,4 @@ def describe_refusal(one: Refusal) -> Problem:
         case "secret", ["secret", namespace, name]:
             reference = ObjectRef("Secret", namespace, name)
     message = f"{one.type} {one.name} was refused by a worker: {one.error}"
-    return Problem(reference, path, "Invalid", message, hint="the version before it stays in use")
+    return Problem(reference, path, "Invalid", message, hint="the previous version stays in use")

@@ -29,7 +29,7 @@ _STORE = "rateLimit.backend"
 
 
 class Uncounted:
-    """See the module's text."""
+    """Reports rate limits that are not counted, from what the workers observe of their stores."""
 
     def __init__(
         self, slots: Callable[[], Iterable[WorkerSlot]], changed: Callable[[], None]
@@ -69,12 +69,10 @@ class Uncounted:
         self._over |= over
         for place in self._down.keys() - down.keys():
             # A worker that found it well at its start has no word for that.
-            log.warning(
-                "rate limits: %s %s", place, self._over.get(place, "is no trouble any more")
-            )
+            log.warning("rate limits: %s %s", place, self._over.get(place, "works again"))
         self._over = {place: how for place, how in self._over.items() if place in down}
         for place in self._evicting.keys() - evicting.keys():
-            log.warning("rate limits: %s evicts no counters any more", place)
+            log.warning("rate limits: %s does not evict counters any more", place)
         if (down, evicting) != (self._down, self._evicting):
             self._down, self._evicting = down, evicting
             self._changed()
@@ -115,6 +113,6 @@ class Uncounted:
             yield Problem(ObjectRef("RateLimitFilter", namespace, name), path, "NotCounted", said)
 
 
-_NO_ROOM = "more values than it has room for in one window: further new values are not counted until it ends"
-_FORGETS = "it may forget counters when its memory is full, and limits let more pass then"
+_NO_ROOM = "one window has more values than the limit has room for; new values are not counted until the window ends"
+_FORGETS = "it can delete counters when its memory is full, and limits then admit more requests"
 _NO_EVICTION = "set noeviction, and use a separate Redis for limits"

@@ -24,7 +24,7 @@ _KINDS = {"service": "Service", "backend": "Backend", "xbackend": "XBackend"}
 
 
 class Unresolved:
-    """See the module's text."""
+    """Reports names of backends that do not resolve as problems of their objects."""
 
     def __init__(self, ledger: Ledger, arena: Arena, slots: Sequence[WorkerSlot]) -> None:
         self.problems: tuple[Problem, ...] = ()
@@ -83,7 +83,7 @@ def _problem(owner: ObjectRef, hostname: str) -> Problem:
         owner,
         "",
         "EndpointsNotFound",
-        f"the name {hostname} does not resolve: it gets no requests",
-        hint="correct the name, or look at the resolver of the proxy's machine; it is asked again and again",
+        f"the name {hostname} does not resolve; it gets no requests",
+        hint="correct the name, or check the DNS resolver of the proxy's machine; edgefast retries",
         severity="warning",
     )

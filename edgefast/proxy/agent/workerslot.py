@@ -71,7 +71,7 @@ class _WorkerHung(_WorkerLost):
 
 
 class WorkerSlot:
-    """See the module's text."""
+    """Starts one worker, and a new one each time it ends."""
 
     def __init__(self, number: int, shared: SharedState, stat_rows: int) -> None:
         self.number = number
@@ -148,15 +148,13 @@ class WorkerSlot:
         except OSError as error:  # out of descriptors, or no Python to run: the next try waits
             said = str(explain_failure(error) or error)
             if said != self._unstarted:  # once for as long as it lasts
-                log.error(
-                    "worker %d cannot be started: %s (tried again and again)", self.number, said
-                )
+                log.error("worker %d cannot be started: %s; retrying", self.number, said)
             self._unstarted = said
             self._shared.on_progress()
             return
         if self._unstarted:
             self._unstarted = ""
-            log.info("worker %d is started again", self.number)
+            log.info("worker %d: restarting", self.number)
         channel: _AgentChannel = Channel(ours, msgspec.msgpack.Decoder(messages.WorkerMessage))
         why = ""
         grace = 0.0
@@ -187,7 +185,7 @@ class WorkerSlot:
                 self._shared.on_poison()
             self._shared.on_progress()
         if not self._shared.stopping:
-            log.error("worker %d (pid %d) is gone, status %s: %s", self.number, pid, status, why)
+            log.error("worker %d (pid %d) ended, status %s: %s", self.number, pid, status, why)
 
     def _start(self) -> tuple[WorkerProcess, socket.socket]:
         """Start a process; raises OSError, with nothing left."""
@@ -208,7 +206,7 @@ class WorkerSlot:
         async with asyncio.timeout(STARTED_DEADLINE):
             first, _ = await channel.receive()
             if not isinstance(first, messages.Started):
-                raise ChannelError("worker did not begin with Started")
+                raise ChannelError("the first message of the worker was not Started")
             self.tls = first.tls
             await self._update.greet(channel, self.segment.fd)
         self._heard = loop.time()
@@ -304,9 +302,9 @@ class WorkerSlot:
             await asyncio.sleep(PING_EVERY)
             RESERVE.fill()
             if self._update.ack_due is not None and loop.time() > self._update.ack_due:
-                raise _WorkerHung(f"did not take in a table within {ACK_DEADLINE:g} s")
+                raise _WorkerHung(f"did not apply a table within {ACK_DEADLINE:g} s")
             if loop.time() - self._heard > PING_DEADLINE:
-                raise _WorkerHung(f"silent for {PING_DEADLINE:g} s")
+                raise _WorkerHung(f"did not answer for {PING_DEADLINE:g} s")
             has_work = self._update.ack_due is not None or bool(self._update.dumps)
             if why := watchdog.look(read_process(self.pid), self._heard, has_work=has_work):
                 raise _WorkerHung(f"frozen, {why}")

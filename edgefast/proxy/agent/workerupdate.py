@@ -28,7 +28,7 @@ _AgentChannel = Channel[messages.WorkerMessage]
 
 
 class WorkerUpdate:
-    """See the module's text; one per life of a worker."""
+    """Computes the messages that bring one worker up to date; one per life of a worker."""
 
     def __init__(self, number: int, shared: SharedState) -> None:
         self._number = number

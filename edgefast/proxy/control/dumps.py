@@ -56,7 +56,7 @@ class Dumps:
             answer.set_result(msgspec.msgpack.decode(gathered))
 
     def fail(self) -> None:
-        """End all questions: the worker is gone."""
+        """End all questions: the worker ended."""
         for _, answer in self._open.values():
             if not answer.done():
-                answer.set_exception(ChannelClosed("the worker is gone"))
+                answer.set_exception(ChannelClosed("the worker ended"))

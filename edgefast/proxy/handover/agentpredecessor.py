@@ -35,11 +35,11 @@ class AgentPredecessor:
     def refuse(self, ask: Ask) -> str:
         """Return why nothing is given."""
         if not ask.take_over:
-            return "it serves; --take-over replaces it"
+            return "it serves; pass --take-over to replace it"
         if (manager := os.environ.get("NOTIFY_SOCKET", "")) and manager != ask.manager:
-            return "it is a service of a service manager: restart it there (systemctl restart)"
+            return "a service manager runs it; restart it there (systemctl restart)"
         if not self._agent.serving or self._agent.drain.phase == "stopping":
-            return "it does not serve (yet, or any more): try again when it is ready or gone"
+            return "it does not serve yet or any more; try again when it is ready or has ended"
         return ""
 
     def items(self) -> Sequence[tuple[Item, int]]:

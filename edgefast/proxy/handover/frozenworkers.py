@@ -47,7 +47,7 @@ def end_frozen(bound: Path, answered: Collection[int]) -> list[int]:
             with contextlib.suppress(ProcessLookupError):  # gone meanwhile
                 signal.pidfd_send_signal(holders[pid], signal.SIGKILL)
                 frozen.append(pid)
-                log.warning("worker (process %d) without agent does not answer: killed", pid)
+                log.warning("worker (process %d) without an agent does not answer; killed", pid)
         return frozen
     finally:
         for pidfd in holders.values():

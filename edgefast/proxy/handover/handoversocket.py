@@ -166,7 +166,7 @@ def connect(path: Path) -> socket.socket | None:
         return None
     if not is_own(sock):
         sock.close()
-        log.warning("%s belongs to another user: not asked for sockets", path)
+        log.warning("%s belongs to another user; its sockets are not taken over", path)
         return None
     return sock
 
@@ -182,4 +182,4 @@ def _check_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = os.stat(folder) if "RUNTIME_DIRECTORY" in os.environ else os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-        raise PermissionError(errno.EPERM, "the folder is not this user's alone", str(folder))
+        raise PermissionError(errno.EPERM, "other users have access to the folder", str(folder))

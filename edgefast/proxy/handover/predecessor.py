@@ -60,18 +60,24 @@ async def attend(listener: socket.socket, predecessor: Predecessor) -> None:
         try:
             sock, _ = await loop.sock_accept(listener)
         except OSError as error:
-            log.warning("successors cannot be heard: %s", error.strerror)
+            log.warning("handover: requests of successors cannot be received: %s", error.strerror)
             await asyncio.sleep(1.0)
             continue
         with sock:
             if not is_own(sock):
-                log.warning("a process of another user asked for the listening sockets: refused")
+                log.warning(
+                    "handover: refused a process of another user that asked for the listening "
+                    "sockets"
+                )
                 continue
             try:
                 if await give(sock, predecessor):
                     return
             except (ChannelClosed, ChannelError, TimeoutError) as error:
-                log.warning("a successor did not come to serve (%s): going on", error or "too slow")
+                log.warning(
+                    "handover: the successor did not start to serve (%s); this process continues",
+                    error or "too slow",
+                )
 
 
 async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
@@ -83,7 +89,7 @@ async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
     async with asyncio.timeout(_ASK_DEADLINE):
         ask = await _receive(channel)
     if not isinstance(ask, Ask):
-        raise ChannelError("a successor did not begin with Ask")
+        raise ChannelError("the first message of a successor was not Ask")
     if why := _understood(ask) or predecessor.refuse(ask):
         async with asyncio.timeout(_SEND_DEADLINE):
             await channel.send(Refuse(pid=os.getpid(), why=why))
@@ -98,23 +104,20 @@ async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
             places += keep.places
             if not keep.more:
                 break
-    log.info("process %d (edgefast %s) serves now and takes over", ask.pid, ask.release)
+    log.info("process %d (edgefast %s) serves now and has taken over", ask.pid, ask.release)
     await predecessor.leave(frozenset(places), ask.pid)
     try:
         async with asyncio.timeout(_SEND_DEADLINE):
             await channel.send(Kept())
     except (ChannelClosed, TimeoutError) as error:
-        log.warning("the successor was not told that it is alone: %s", error)
+        log.warning("handover: the final message to the successor failed: %s", error)
     return True
 
 
 def _understood(ask: Ask) -> str:
     if ask.protocol == PROTOCOL:
         return ""
-    return (
-        f"edgefast {ask.release} hands over by protocol {ask.protocol}, the running {__version__} by "
-        f"{PROTOCOL}: stop it first"
-    )
+    return f"edgefast {ask.release} needs handover protocol {ask.protocol}, but the running edgefast {__version__} has protocol {PROTOCOL}; stop the running process first"
 
 
 async def _receive(channel: Channel[Ask | Keep]) -> Ask | Keep:

@@ -70,7 +70,9 @@ class _Predecessor:
                 if not isinstance(answer, Give) or len(answer.items) != len(descriptors):
                     for descriptor in descriptors:
                         os.close(descriptor)
-                    raise ChannelError("the process that serves did not give what it announced")
+                    raise ChannelError(
+                        "the serving process did not hand over the sockets that it announced"
+                    )
                 for item, descriptor in zip(answer.items, descriptors, strict=True):
                     inherited.add(item.name, descriptor)
                 self.given, more = answer, answer.more
@@ -86,14 +88,19 @@ class _Predecessor:
                 await self._channel.receive()
         except (ChannelClosed, ChannelError, TimeoutError) as error:
             # Its sockets are served here, so it takes nothing from anybody but time.
-            log.warning("the process before did not say that it lets go: %s", error or "too slow")
+            log.warning(
+                "take-over: the previous process did not confirm the end: %s", error or "too slow"
+            )
 
     def close(self) -> None:
         self._sock.close()
 
 
 class TakeOver:
-    """See the module's text: `begin`, then `complete` once this process serves, `close` at the end."""
+    """Takes the sockets over from a running process and ends that process.
+
+    `begin`, then `complete` once this process serves, `close` at the end.
+    """
 
     def __init__(self, settings: ProxySettings, *, take_over: bool) -> None:
         self._path: Path | None = path_of(settings)
@@ -112,13 +119,13 @@ class TakeOver:
         if not self._predecessors:
             self.completed.set()
             if self._take_over:
-                log.info("nobody to take over from: starting")
+                log.info("take-over: no running process found; starting normally")
         if self._path is None:
             return
         try:
             self.handover_socket = HandoverSocket(self._path)
         except OSError as error:
-            log.warning("no other process will be able to take over from this one: %s", error)
+            log.warning("take-over: another process cannot take over from this one: %s", error)
 
     async def _collect(self, inherited: Inherited) -> None:
         loop = asyncio.get_running_loop()
@@ -141,7 +148,7 @@ class TakeOver:
                     return
                 if not self._predecessors and self._take_over:
                     raise TakeOverRefused(
-                        f"the process that serves does not answer ({error or 'too slow'})"
+                        f"the serving process does not answer ({error or 'too slow'})"
                     ) from None
                 return
             if refused is not None:
@@ -149,7 +156,7 @@ class TakeOver:
                 one.close()
                 if self._take_over:
                     raise TakeOverRefused(
-                        f"process {refused.pid} does not hand over: {refused.why}"
+                        f"process {refused.pid} refused to hand over: {refused.why}"
                     )
                 return
             given = one.given
@@ -157,7 +164,7 @@ class TakeOver:
             who = (
                 "edgefast"
                 if given.worker < 0
-                else f"worker {given.worker} without agent of edgefast"
+                else f"worker {given.worker} without an agent of edgefast"
             )
             log.info("taking over from process %d (%s %s)", given.pid, who, given.release)
             if given.worker < 0 or len(self._predecessors) >= given.workers:
@@ -181,7 +188,7 @@ class TakeOver:
             try:
                 self.handover_socket.publish()
             except OSError as error:
-                log.warning("no other process will be able to take over from this one: %s", error)
+                log.warning("take-over: another process cannot take over from this one: %s", error)
         self.completed.set()
 
     def close(self) -> None:

@@ -48,7 +48,9 @@ class HealthMemory:
     def forget(self, worker: int) -> None:
         """A worker is gone: nothing of what it had counts any more."""
         if lib.ef_health_forget(self._segment, worker) != 0:
-            log.error("what worker %d counted of backends could not be taken back", worker)
+            log.error(
+                "health: the backend counters of ended worker %d could not be removed", worker
+            )
 
     def close(self) -> None:
         """Let go of the memory."""

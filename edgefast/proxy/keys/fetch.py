@@ -50,16 +50,16 @@ async def fetch(
     except TimeoutError:
         raise FetchError(f"no answer within {deadline:g} s") from None
     except h11.RemoteProtocolError as error:
-        raise FetchError(f"what came is not HTTP: {error}") from None
+        raise FetchError(f"the answer is not HTTP: {error}") from None
     except h11.LocalProtocolError:
-        raise FetchError("the uri cannot be asked for") from None
+        raise FetchError("the uri cannot be requested") from None
     except _ERRORS as error:
         raise FetchError(_say(error)) from None
 
 
 async def _connect(target: Target, names: Names, own_ports: tuple[int, ...]) -> _Streams:
     """Connect to the first place that takes it."""
-    last: Exception = FetchError("there is nobody to ask")
+    last: Exception = FetchError("the source has no address")
     for place in target.places:
         try:
             streams = await _dial(target, place, names, own_ports)
@@ -70,7 +70,7 @@ async def _connect(target: Target, names: Names, own_ports: tuple[int, ...]) -> 
             shown = streams[1].get_extra_info("peercert") or {}
             if not shows(shown.get("subjectAltName", ()), target.sans):
                 streams[1].transport.abort()
-                last = FetchError("its certificate has none of the names that are asked for")
+                last = FetchError("its certificate does not contain a required name")
                 continue
         return streams
     raise last
@@ -85,7 +85,9 @@ async def _dial(target: Target, place: Place, names: Names, own_ports: tuple[int
     is_name = read_address(host) is None  # addresses were checked when the objects were translated
     for address in await names.resolve(host):
         if is_name and (what := why_reserved(address, target.allowed)):
-            last = OSError(f"{host} resolves to {address}, which is never a backend ({what})")
+            last = OSError(
+                f"{host} resolves to {address}, which is not allowed as a backend ({what})"
+            )
             continue
         if leads_to(address, port, own_ports):
             last = OSError(f"{address}:{port} is a server of this proxy, which is never a backend")
@@ -124,7 +126,7 @@ async def _exchange(
         elif isinstance(event, h11.InformationalResponse):
             interim += 1
             if interim > _INTERIM:
-                raise FetchError("there is no end of answers before the answer")
+                raise FetchError("too many informational answers came before the answer")
         elif isinstance(event, h11.Response):
             _check(event)
         elif isinstance(event, h11.Data):
@@ -145,16 +147,16 @@ def _check(response: h11.Response) -> None:
         raise FetchError(f"the answer has status {status}")
     for name, value in response.headers:
         if name == b"content-encoding" and value.lower() != b"identity":
-            raise FetchError("the answer is compressed, which was not asked for")
+            raise FetchError("the answer is compressed, which edgefast does not accept")
 
 
 def _say(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not believed: {error.verify_message}"
+        return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed: {error.reason or 'the connection was closed'}"
     if isinstance(error, socket.gaierror):
-        return f"the name cannot be looked up: {error.strerror}"
+        return f"the name cannot be resolved: {error.strerror}"
     if isinstance(error, OSError):  # asyncio says who it was in place of what it was
         return os.strerror(error.errno).lower() if error.errno else str(error)
-    return "the name cannot be looked up"
+    return "the name cannot be resolved"

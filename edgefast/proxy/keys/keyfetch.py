@@ -48,7 +48,7 @@ class ToldKeys(NamedTuple):
 
 
 class KeyFetch:
-    """See the module's text."""
+    """Fetches the key sets that the table needs, and passes them to the workers."""
 
     def __init__(
         self,
@@ -204,18 +204,26 @@ class KeyFetch:
                 if one is not None and one.trouble:
                     found.append(_problem(unit, source, one.trouble, old=bool(one.data)))
                 elif source in self._left:
-                    found.append(_problem(unit, source, f"{SOURCES} others are", old=False))
+                    found.append(
+                        _problem(
+                            unit, source, f"the limit of {SOURCES} key sets is reached", old=False
+                        )
+                    )
         return tuple(found)
 
 
 def _problem(unit: str, source: _Source, trouble: str, *, old: bool) -> Problem:
     _, namespace, rest = unit.split("/", 2)
-    what = "those of before are believed for a while" if old else "its tokens are answered with 503"
+    what = (
+        "the previous keys stay valid for a limited time"
+        if old
+        else "requests with its tokens get 503"
+    )
     return Problem(
         ObjectRef("SecurityPolicy", namespace, rest.partition("#")[0]),
         "spec.jwt",
         "KeysNotFetched",
         f"the keys at {show_query(source[0])} cannot be fetched: {trouble}; {what}",
-        hint="correct the uri, or look at who answers there; it is asked again and again",
+        hint="correct the uri, or check the server at this address; edgefast retries",
         severity="warning",
     )

@@ -67,7 +67,7 @@ class KeyFiles:
         payload = data[start:]
         if data[:start] != _MAGIC + _digest(payload):
             log.warning(
-                "the file of keys of %s is not whole: it is not used", show_query(source[0])
+                "jwt: the file with keys of %s is incomplete and is not used", show_query(source[0])
             )
             return None
         try:
@@ -100,7 +100,9 @@ class KeyFiles:
         except OSError as error:
             if self._trouble != (trouble := str(error.strerror)):
                 self._trouble = trouble
-                log.warning("keys of issuers cannot be kept in %s: %s", self._folder, trouble)
+                log.warning(
+                    "jwt: keys of issuers cannot be stored in %s: %s", self._folder, trouble
+                )
             return False
         self._trouble = ""
         return True

@@ -87,7 +87,7 @@ class Means:
 
 
 class KeySource:
-    """See the module's text."""
+    """Fetches one key set again before it expires."""
 
     def __init__(
         self,
@@ -200,8 +200,8 @@ class KeySource:
     def _log(self) -> None:
         shown = show_query(self.spec.uri)
         if self.trouble:
-            log.warning("keys of %s cannot be fetched: %s", shown, self.trouble)
+            log.warning("jwt: keys of %s cannot be fetched: %s", shown, self.trouble)
             return
-        log.info("keys of %s are fetched", shown)
+        log.info("jwt: keys of %s were fetched", shown)
         for one in self.skipped:
-            log.warning("a key of %s is not used: %s", shown, one)
+            log.warning("jwt: a key of %s is not used: %s", shown, one)

@@ -47,30 +47,30 @@ def find_target(
 ) -> Target:
     """Return where to ask. `cluster`: the one that `spec` names, if the table has it. Raises TargetError."""
     if len(spec.uri) > _URI_LIMIT or not spec.uri.isascii() or not spec.uri.isprintable():
-        raise TargetError("the uri is no URL")
+        raise TargetError("the uri is not a URL")
     try:
         parts = urlsplit(spec.uri)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise TargetError("the uri is no URL") from None
+        raise TargetError("the uri is not a URL") from None
     if parts.scheme not in ("https", "http") or not host or " " in spec.uri:
-        raise TargetError("the uri is no URL of https")
+        raise TargetError("the uri is not a valid https URL")
     if parts.username is not None or parts.password is not None:
-        raise TargetError("the uri has a user in it")
+        raise TargetError("the uri contains a user")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     secure = parts.scheme == "https"
     if not spec.cluster:
         if not secure:
-            raise TargetError("keys are fetched with https, where no backend is named")
+            raise TargetError("keys must be fetched with https if no backend is set")
         place = (host, port or 443)
         return Target(parts.netloc, path, (place,), _context(), host, allowed=spec.allowed)
     if cluster is None:
-        raise TargetError(f"{spec.cluster} is not there")
+        raise TargetError(f"{spec.cluster} not found")
     places = tuple(map(_place, (*cluster.endpoints, *cluster.fallback)[:PLACES]))
     if not places:
         raise TargetError(f"{spec.cluster} has no endpoints")
     if cluster.protocol == "h2":
-        raise TargetError(f"{spec.cluster} speaks HTTP/2 alone; keys are fetched with HTTP/1.1")
+        raise TargetError(f"{spec.cluster} supports only HTTP/2; keys are fetched with HTTP/1.1")
     if cluster.tls is None:
         plain = _context() if secure else None
         return Target(parts.netloc, path, places, plain, host, allowed=cluster.allowed)
@@ -105,7 +105,7 @@ def _place(endpoint: ir.Endpoint) -> Place:
 def _found(secret: Callable[[str], ir.Secret | None], name: str) -> ir.Secret:
     found = secret(name)
     if found is None:
-        raise TargetError(f"{name} is not there")
+        raise TargetError(f"{name} not found")
     return found
 
 
@@ -113,7 +113,7 @@ def _trust(context: ssl.SSLContext, bundle: bytes, name: str) -> None:
     try:
         context.load_verify_locations(cadata=bundle.decode())
     except (ValueError, ssl.SSLError):
-        raise TargetError(f"{name} has no certificates that can be read") from None
+        raise TargetError(f"{name} has no readable certificates") from None
 
 
 def _show(context: ssl.SSLContext, pair: ir.Secret, name: str) -> None:

@@ -29,7 +29,7 @@ _STORE_KEY = ("limit_store", "store")
 
 
 class LimitCount:
-    """See the module's text."""
+    """Counts the limits of a table that have distinct values, to divide shared memory between them."""
 
     def __init__(self, arena: Arena, memory: LimitMemory) -> None:
         self._arena = arena
@@ -65,7 +65,7 @@ class LimitCount:
         try:
             return one is not None and _STORE.decode(self._arena.read(one.block)).kind == "memory"
         except ValueError as error:
-            log.debug("the store of limits cannot be read: %s", error)
+            log.debug("rate limits: the store cannot be read: %s", error)
             return self._wanted
 
     async def run(self) -> None:
@@ -92,7 +92,7 @@ def _names(key: Key, data: bytes) -> frozenset[str]:
     try:
         rules = decode_rules(data)
     except ValueError as error:
-        log.debug("the limits of %s %s are not counted: %s", *key, error)
+        log.debug("rate limits: the limits of %s %s are not counted: %s", *key, error)
         return frozenset()
     return frozenset(
         limit.counter

@@ -70,9 +70,13 @@ class LimitMemory:
         try:
             found = cls(inherited=inherited)
         except ValueError as error:
-            log.warning("rate limits begin anew: the store of the process before: %s", error)
+            log.warning(
+                "rate limits: the counters start at zero; the store of the previous process "
+                "cannot be used: %s",
+                error,
+            )
             return cls()
-        log.info("rate limits go on with the counters of the process before")
+        log.info("rate limits: the counters of the previous process stay in use")
         return found
 
     def renounce(self) -> None:
@@ -124,16 +128,16 @@ class LimitMemory:
 def _check(fd: int, values: int, names: int) -> None:
     """Raise ValueError or OSError when this is no store that this release would make with so much room."""
     if fcntl.fcntl(fd, fcntl.F_GET_SEALS) & _SEALS != _SEALS:
-        raise ValueError("its size could change")
+        raise ValueError("its size can change")
     with mmap.mmap(fd, 0) as memory:
         view = ffi.from_buffer(memory)
         layout = lib.ef_rooms_check(view, len(view))
         same = layout == 0 and lib.ef_rooms_holds(ffi.cast("ef_rooms *", view), names, values)
         ffi.release(view)
     if layout != 0:
-        raise ValueError("its layout is not this release's")
+        raise ValueError("its layout is of another release")
     if not same:
-        raise ValueError("its room is not this release's")
+        raise ValueError("its capacity is of another release")
 
 
 def _milliseconds(clock: int) -> int:

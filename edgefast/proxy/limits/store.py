@@ -31,7 +31,7 @@ _DOWN = "limit_stores_down_active"
 
 
 class StoreInUse:
-    """See the module's text."""
+    """Gives a worker's Limiter the counter store that the table configures."""
 
     def __init__(self, limiter: Limiter, count: Callable[[str, int], None]) -> None:
         """`count` adds to a global cell."""

@@ -17,7 +17,10 @@ __all__ = ["OldRows"]
 
 
 class OldRows:
-    """See the module's text. `look` may be called in a thread, by one at a time."""
+    """Finds unused rows of counters that can be reused.
+
+    `look` may be called in a thread, by one at a time.
+    """
 
     def __init__(self, segments: Sequence[Segment]) -> None:
         self._segments = segments

@@ -20,7 +20,7 @@ from edgefast.translate.match.hostname import ANY
 
 __all__ = ["Banner"]
 
-_LAST_GOOD = "NOT ALL FILES CAN BE HAD: this is the last good table from disk, until they can"
+_LAST_GOOD = "NOT ALL FILES CAN BE READ: serving the last good table from disk until they can"
 _SHOWN_LISTENERS = 20
 _SHOWN_PROBLEMS = 50
 #: What a listener of layer 4 gives to its route, when that has no hostname.
@@ -110,7 +110,7 @@ class Banner:
             self._say(f"table {published.version[:8]} is served ({outcome.took:.0f} ms)")
         elif published.served:
             self._say(
-                f"table {published.version[:8]} was taken back: {published.served[:8]} is served"
+                f"table {published.version[:8]} was rolled back; {published.served[:8]} is served"
             )
         elif published.refused:
             what = _count(published.refused, "resource")
@@ -118,7 +118,7 @@ class Banner:
                 f"table {published.version[:8]} is served without {what} that workers refused"
             )
         else:
-            self._say(f"table {published.version[:8]}: not every worker has it yet")
+            self._say(f"table {published.version[:8]}: some workers do not have it yet")
 
 
 def _listener_lines(

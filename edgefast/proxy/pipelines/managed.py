@@ -49,7 +49,10 @@ class StreamSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Managed:
-    """See the module's text; `run` is a part of the agent's life."""
+    """Serves the tables of a controller: receives, publishes and acknowledges them.
+
+    `run` is a part of the agent's life.
+    """
 
     def __init__(self, agent: Agent, stream: StreamSettings) -> None:
         self._agent = agent
@@ -137,7 +140,8 @@ class Managed:
                 return
             saved_at = self._agent.last_good.saved_at if self._agent.last_good else None
             log.error(
-                "NO TABLE FROM %s YET: serving the last good one, written %.0f s ago, until one comes",
+                "NO TABLE FROM %s YET: serving the last good one, written %.0f s ago, until a "
+                "new one arrives",
                 self._stream.server,
                 time.time() - (saved_at or time.time()),
             )
@@ -145,7 +149,9 @@ class Managed:
             try:
                 await self._publish(kept)
             except Exception:
-                log.exception("the last good table cannot be served; the controller is still tried")
+                log.exception(
+                    "the last good table cannot be served; still connecting to the controller"
+                )
 
     async def _load_last_good(self) -> Shards | None:
         kept = self._agent.last_good
@@ -154,7 +160,7 @@ class Managed:
         try:
             return await asyncio.to_thread(kept.load)
         except LastGoodError as error:
-            log.info("there is no last good table: %s", error)
+            log.info("no last good table exists: %s", error)
             return None
 
     # --- what is not in force -------------------------------------------------------------------
@@ -165,7 +171,7 @@ class Managed:
         if not self._is_current(shards):
             problems = dict.fromkeys((*self._published, *agent.problems))
             texts = [one.message for one in problems if one.object is None]
-            yield Refused(COMMIT, TABLE, "; ".join(texts) or "it was taken back")
+            yield Refused(COMMIT, TABLE, "; ".join(texts) or "it was rolled back")
             return
         if late := self._count_late(shards.version):
             yield Refused(COMMIT, TABLE, late)

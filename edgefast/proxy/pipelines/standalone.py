@@ -74,7 +74,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Standalone:
-    """See the module's text; `run` is a part of the agent's life."""
+    """Serves files: reads, translates, compiles and publishes them.
+
+    `run` is a part of the agent's life.
+    """
 
     def __init__(
         self,
@@ -113,7 +116,7 @@ class Standalone:
                     self._report(await self._take(await watch_files(self._source, watch)))
                     pause = _PAUSE
                 except Exception:
-                    log.exception("the files could not be taken in; the table before stays")
+                    log.exception("the files could not be applied; the previous table stays in use")
                     self._source.tell_again()
                     watch.look_now()
                     await asyncio.sleep(pause)
@@ -203,12 +206,12 @@ class Standalone:
         try:
             shards = await asyncio.to_thread(kept.load)
         except LastGoodError as error:
-            log.warning("not all files can be had and there is no last good table: %s", error)
+            log.warning("not all files can be read and no last good table exists: %s", error)
             return None
         age = time.time() - (kept.saved_at or time.time())
         log.error(
-            "NOT ALL FILES CAN BE HAD: serving the last good table from %s, written %.0f s ago, "
-            "until they can; no change of any file is taken in before that",
+            "NOT ALL FILES CAN BE READ: serving the last good table from %s, written %.0f s "
+            "ago, until they can; changes of files are not applied before that",
             kept.path,
             age,
         )
@@ -239,6 +242,6 @@ def _explain_hold(held: Iterable[Written]) -> str:
     for one in held:
         writers = ", ".join(find_writers(one.path)) or "not known"
         found.append(f"{one.name}: {one.why}; writer: {writers}")
-    which = " | ".join(found[:_SHOWN]) or "links or folders move during every read"
+    which = " | ".join(found[:_SHOWN]) or "links or folders change during every read"
     more = f" | and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     return f"files are not complete after {START_AT_MOST:g} s: {which}{more}"

@@ -163,7 +163,7 @@ def _write(listener: ir.Listener, ask: Ask, address: str) -> str:
         words.append("-k")
         if listener.tls.client_ca and not listener.tls.client_insecure_fallback:
             words += ["--cert", "CLIENT.pem"]
-            more = "  # with a certificate that the listener believes"
+            more = "  # with a client certificate that the listener trusts"
     if listener.http.client_address.proxy_protocol == "required":
         words.append("--haproxy-protocol")
     for name, value in ask.headers:

@@ -103,10 +103,7 @@ def explain_start(limit: int, workers: int, servers: int) -> str:
     need = _count_open() + _BEGIN + workers * _BEGIN_WORKER + servers * _BEGIN_SERVER
     if need <= limit:
         return ""
-    return (
-        f"file descriptor limit {limit} is below the {need} that it takes to begin (workers: {workers}, small servers: "
-        f"{servers}): raise ulimit -Hn or LimitNOFILE= in the unit"
-    )
+    return f"file descriptor limit {limit} is below the {need} that a start needs (workers: {workers}, admin servers: {servers}); raise ulimit -Hn or LimitNOFILE= in the unit"
 
 
 def _count_open() -> int:

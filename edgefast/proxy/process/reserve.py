@@ -35,7 +35,7 @@ def is_shortage(error: BaseException) -> bool:
 
 
 class Reserve:
-    """See the module's text; empty until `hold`."""
+    """File descriptors that are kept free for control work; empty until `hold`."""
 
     def __init__(self) -> None:
         self._size = 0

@@ -32,4 +32,4 @@ def notify(state: str) -> None:
         try:
             sock.sendto(state.encode(), address)
         except OSError as error:
-            log.debug("the service manager cannot be told %s: %s", state, error)
+            log.debug("service manager: %s cannot be sent: %s", state, error)

@@ -76,7 +76,7 @@ class Watchdog:
             self._looks.clear()  # its loop turns, or a thread of it has the interpreter
         self._looks.append(now)
         if now.computed - self._looks[0].computed >= _COMPUTING and not has_work:
-            return f"computing for {_COMPUTING:g} s without a pause"
+            return f"busy for {_COMPUTING:g} s without a pause"
         alike = list(
             takewhile(
                 lambda one: (one.state, one.computed) == (now.state, now.computed),

@@ -29,7 +29,10 @@ _AGAIN = 0.2
 
 
 class FdStore:
-    """See the module's text; without a manager it does nothing."""
+    """Stores listening sockets in the service manager across a restart.
+
+    Without a manager it does nothing.
+    """
 
     def __init__(self, address: str, room: int, names: Iterable[str] = ()) -> None:
         """`names`: what is in the store from the process before."""
@@ -81,8 +84,8 @@ class FdStore:
             if need != self._told_full:
                 self._told_full = need
                 log.warning(
-                    "the service manager keeps %d descriptors, %d are needed: a restart will refuse "
-                    "connections; raise FileDescriptorStoreMax= in the unit",
+                    "service manager: it keeps %d descriptors but %d are needed; a restart "
+                    "will refuse connections; raise FileDescriptorStoreMax= in the unit",
                     self._room,
                     need,
                 )
@@ -94,7 +97,7 @@ class FdStore:
         try:
             self._bring(wanted)
         except OSError as error:
-            log.debug("the service manager does not take descriptors now: %s", error)
+            log.debug("service manager: it does not accept descriptors now: %s", error)
             return
         self._due.clear()
 

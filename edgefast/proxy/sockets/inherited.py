@@ -35,7 +35,10 @@ _MOST = 65_536
 
 
 class Inherited:
-    """See the module's text. Who takes a socket owns it; `close` ends the rest."""
+    """Listening sockets that existed before this process started.
+
+    Who takes a socket owns it; `close` ends the rest.
+    """
 
     def __init__(self) -> None:
         self._groups: dict[Place, list[socket.socket]] = {}
@@ -133,12 +136,12 @@ def receive_sockets(environment: MutableMapping[str, str]) -> Inherited:
         try:
             if not inherited.add(name, descriptor):
                 log.warning(
-                    "descriptor %d (%s) is no socket that listens: not used", descriptor, name
+                    "descriptor %d (%s) is not a listening socket and is not used", descriptor, name
                 )
         except OSError as error:
             log.warning("descriptor %d (%s) cannot be used: %s", descriptor, name, error.strerror)
     if len(inherited):
-        log.info("%d listening sockets are passed on by the service manager", len(inherited))
+        log.info("service manager: it passed %d listening sockets", len(inherited))
     return inherited
 
 

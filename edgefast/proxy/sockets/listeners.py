@@ -40,7 +40,7 @@ _UNPRIVILEGED = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 
 
 class Listeners:
-    """See the module's text."""
+    """The agent's listening sockets: one per worker, address and port."""
 
     def __init__(
         self,
@@ -283,14 +283,12 @@ def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> 
     others = f" (and {len(names) - 1} more on this port)" if len(names) > 1 else ""
     match error.errno:
         case errno.EADDRINUSE if ours:
-            why = f"{address} is still being closed by the workers that served it before"
-            fix = "it is tried again in a moment"
+            why = f"the previous workers are still closing {address}"
+            fix = "edgefast retries"
         case errno.EADDRINUSE:
             why = f"{address} is in use by another process"
             what = "-lunp" if transport_at(place) == "UDP" else "-ltnp"
-            fix = (
-                f"stop it or choose another port or --bind; see who: ss {what} sport = :{place[1]}"
-            )
+            fix = f"stop it, or choose another port or --bind; find it with: ss {what} sport = :{place[1]}"
         case errno.EACCES | errno.EPERM:
             why = f"{address} is not permitted for user {os.geteuid()}"
             fix = (

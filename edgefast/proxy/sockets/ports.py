@@ -27,7 +27,7 @@ _RETRY_MAX = 3.0
 
 
 class Ports:
-    """See the module's text."""
+    """Binds the sockets of the newest table, and retries the ones that failed."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ def drop_new_connections(sock: socket.socket) -> None:
     try:
         sock.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, bytes(program))
     except OSError as error:
-        log.debug("no filter on a closing socket: %s", error)
+        log.debug("listener: no filter on a closing socket: %s", error)
 
 
 def take_new_connections(sock: socket.socket) -> None:

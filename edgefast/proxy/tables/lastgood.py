@@ -94,16 +94,15 @@ class LastGood:
             if self._trouble != (trouble := str(error.strerror)):
                 self._trouble = trouble
                 log.warning(
-                    "the table cannot be kept in %s: %s; serving goes on, a restart without "
-                    "readable sources would start from an older table; it is tried again until it "
-                    "can",
+                    "the table cannot be stored in %s: %s; traffic is not affected; a restart "
+                    "without readable sources would use an older table; retrying",
                     self.path,
                     trouble,
                 )
             return False
         if self._trouble:
             self._trouble = ""
-            log.warning("the table is kept in %s again", self.path)
+            log.warning("the table is stored in %s again", self.path)
         self.saved_at = time.time()
         return True
 
@@ -152,7 +151,7 @@ class LastGood:
                 shards = self._load(self.path.with_name(_BEFORE))
             except LastGoodError:
                 raise error from None
-            log.warning("%s; the one before it is", error)
+            log.warning("%s; the previous one is used", error)
             return shards
 
     def _load(self, path: Path) -> Shards:
@@ -165,12 +164,12 @@ class LastGood:
         if not data.startswith(head):
             if data.startswith(_MAGIC[:-2]):
                 raise LastGoodError(f"{path} was written by another release, in another format")
-            raise LastGoodError(f"{path} is not a whole table file")
+            raise LastGoodError(f"{path} is an incomplete table file")
         start = len(head) + _DIGEST
         payload = data[start:]
         digest = hashlib.blake2b(payload, digest_size=_DIGEST).digest()
         if data[len(head) : start] != digest:
-            raise LastGoodError(f"{path} is not a whole table file")
+            raise LastGoodError(f"{path} is an incomplete table file")
         try:
             kept = msgspec.msgpack.decode(payload, type=_Kept)
             for type_, name, _, content in kept.resources:

@@ -30,7 +30,10 @@ _LAST = 3.0
 
 
 class LastGoodKeeper:
-    """See the module's text. `look` whenever workers may have come to hold another table."""
+    """Decides when the last good table is written to disk.
+
+    `look` whenever workers may have come to hold another table.
+    """
 
     def __init__(self, kept: LastGood | None, settled: Callable[[], Shards | None]) -> None:
         self._kept = kept

@@ -50,7 +50,7 @@ _NOTHING = Table(0, "", None, EMPTY, (), {})
 
 
 class Ledger:
-    """See the module's text."""
+    """Records which table each worker uses, and computes the next changes for it."""
 
     def __init__(self, arena: Arena) -> None:
         self.arena = arena

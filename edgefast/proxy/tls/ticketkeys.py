@@ -32,7 +32,10 @@ def _boot_ms() -> int:
 
 
 class TicketKeys:
-    """See the module's text; `run` is a part of the agent's life."""
+    """Selects and rotates the secrets of TLS session tickets.
+
+    `run` is a part of the agent's life.
+    """
 
     def __init__(
         self,
@@ -59,7 +62,9 @@ class TicketKeys:
         if given is None:
             if self._given is not None:
                 self._given = None
-                log.info("session tickets: keys of this process, other replicas cannot read them")
+                log.info(
+                    "session tickets: using keys of this process, which other replicas do not have"
+                )
                 # Nobody renews the controller's: they end, and the own ones begin.
                 now = self._clock()
                 held = [one for one in self.ring.read() if one.begins <= now]
@@ -67,7 +72,7 @@ class TicketKeys:
                 self.ring.write(plan_own(held, now, self._make))
             return
         if self._given is None:
-            log.info("session tickets: keys of the controller, which all replicas have")
+            log.info("session tickets: using keys of the controller, which all replicas share")
         self._given = given
         self._moved.set()
         self.ring.write(plan_given(self.ring.read(), self._clock(), given, self._own))

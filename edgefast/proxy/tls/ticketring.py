@@ -30,7 +30,7 @@ _SEAL_FUTURE_WRITE = 0x0010
 
 
 class TicketRing:
-    """See the module's text."""
+    """Shared memory with the secrets of TLS session tickets: the agent writes, workers read."""
 
     def __init__(self) -> None:
         self.fd = os.memfd_create("edgefast-tickets", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -56,7 +56,11 @@ class TicketRing:
         try:
             ring.write(_copy(inherited))
         except (ValueError, OSError) as error:
-            log.warning("clients of the process before begin sessions anew: its keys: %s", error)
+            log.warning(
+                "session tickets: keys of the previous process cannot be used, so its clients "
+                "start new TLS sessions: %s",
+                error,
+            )
         finally:
             os.close(inherited)
         return ring
@@ -97,7 +101,7 @@ def map_ring(fd: int) -> mmap.mmap:
         sound = lib.ef_ticket_check(view, len(view)) == 0
         ffi.release(view)
         if not sound:
-            raise ValueError("their layout is not this release's")
+            raise ValueError("their layout is of another release")
     except BaseException:
         memory.close()
         raise
@@ -106,7 +110,7 @@ def map_ring(fd: int) -> mmap.mmap:
 
 def _copy(fd: int) -> tuple[TicketSecret, ...]:
     if fcntl.fcntl(fd, fcntl.F_GET_SEALS) & _SEALS != _SEALS:
-        raise ValueError("their size could change")
+        raise ValueError("their size can change")
     with map_ring(fd) as memory:
         view = ffi.from_buffer(memory)
         try:
@@ -120,7 +124,7 @@ def _read(ring: Any) -> tuple[TicketSecret, ...]:
     try:
         count = lib.ef_ticket_read(ring, found)
         if count < 0:
-            raise ValueError("they change while they are read")
+            raise ValueError("they changed while they were read")
         return tuple(
             TicketSecret(bytes(ffi.buffer(one.secret)), one.begins, one.ends, one.forgotten)
             for one in found[0:count]

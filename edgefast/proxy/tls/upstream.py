@@ -98,4 +98,4 @@ def _secret(secrets: Mapping[str, ir.Secret], name: str) -> ir.Secret:
     try:
         return secrets[name]
     except KeyError:
-        raise UpstreamTlsError(f"{name} is not there") from None
+        raise UpstreamTlsError(f"{name} not found") from None

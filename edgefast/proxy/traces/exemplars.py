@@ -35,7 +35,10 @@ Marks = Mapping[bytes, Mapping[int, Exemplar]]
 
 
 class Exemplars:
-    """See the module's text. Any thread may call it."""
+    """Keeps the newest traced request of each bucket of the duration histogram.
+
+    Any thread may call it.
+    """
 
     def __init__(self, most_rows: int) -> None:
         self._most_rows = most_rows

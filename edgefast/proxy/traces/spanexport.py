@@ -62,7 +62,7 @@ def _make_exporter(tracing: ir.Tracing) -> Exporter:
 
 
 class SpanExport:
-    """See the module's text."""
+    """Exports the workers' spans to collectors, in its own thread."""
 
     def __init__(
         self,
@@ -93,7 +93,11 @@ class SpanExport:
             self.exemplars.clear()  # which ones are of a listener that has none now, rows do not tell
         if self._tracings and not self._told and not has_tracing():
             self._told = True
-            log.error("spec.tracing asks for what is not installed, spans are dropped: %s", EXTRA)
+            log.error(
+                "tracing: a package that spec.tracing needs is not installed; spans are "
+                "dropped: %s",
+                EXTRA,
+            )
 
     @property
     def marking(self) -> bool:
@@ -139,7 +143,7 @@ class SpanExport:
             try:
                 records = decode_spans(batch)
             except msgspec.MsgspecError as error:
-                log.error("spans of a worker cannot be read: %s", error)
+                log.error("tracing: spans of a worker cannot be read: %s", error)
                 lost += count_spans(batch)
                 continue
             for one in records:
@@ -179,9 +183,11 @@ class SpanExport:
         except Exception as error:  # whatever a library raises: serving and tracing go on
             taken = False
             if tracing not in self._failing:
-                log.warning("spans for %s: %s", tracing.endpoint, error)
+                log.warning("tracing: spans for %s: %s", tracing.endpoint, error)
         if not taken and tracing not in self._failing:
-            log.warning("%s takes no spans: they are dropped and counted", tracing.endpoint)
+            log.warning(
+                "tracing: %s does not accept spans; they are dropped and counted", tracing.endpoint
+            )
         if taken:
             self._failing.pop(tracing, None)
         else:
@@ -200,4 +206,4 @@ def _end(exporter: Exporter) -> None:
     try:
         exporter.shutdown()
     except Exception as error:  # whatever a library raises: the others' spans go on
-        log.warning("an exporter of spans cannot be ended: %s", error)
+        log.warning("tracing: an exporter cannot be closed: %s", error)

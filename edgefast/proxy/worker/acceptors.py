@@ -70,7 +70,7 @@ class _Running(NamedTuple):
 
 
 class Acceptors:
-    """See the module's text."""
+    """Accepts connections on the sockets that the agent bound."""
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ async def load_libraries(
             for name in sorted(wanted):
                 load(name)
         except Exception as error:
-            log.error("a library for policies cannot be loaded: %s", error)
+            log.error("policies: a library cannot be loaded: %s", error)
         try:
             loop.call_soon_threadsafe(done.set)
         except RuntimeError:  # the loop is closed

@@ -59,21 +59,21 @@ class OrphanedWorker:
     async def run(self, handover_socket: socket.socket, drain_timeout: float) -> None:
         """Serve, hand over, and return when all is over."""
         log.error(
-            "the agent is gone: this worker (process %d) serves its last table for at most %g s more, until "
-            "another edgefast takes over; SIGTERM ends it",
+            "the agent ended; this worker (process %d) serves its last table for at most %g s, "
+            "until another edgefast takes over; SIGTERM ends it",
             os.getpid(),
             ORPHAN_LIFE,
         )
         relieved = await self._serve(handover_socket)
         handover_socket.close()
         if not relieved:
-            log.error("no other edgefast took over: accepting no more")
+            log.error("no other edgefast took over; new connections are refused")
             self._drain()
             await self._acceptors.close_all()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(drain_timeout):
                 await self._ended()
-        log.warning("worker %d without agent: the end", self.worker)
+        log.warning("worker %d: agent ended and no replacement took over; exiting", self.worker)
 
     async def _serve(self, handover_socket: socket.socket) -> bool:
         """Return whether a successor has taken over."""

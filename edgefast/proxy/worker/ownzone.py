@@ -14,7 +14,7 @@ __all__ = ["OwnZone"]
 
 
 class OwnZone:
-    """See the module's text."""
+    """Gives the engine the zone of this proxy and the zones of the fleet's other proxies."""
 
     def __init__(self, engine: Engine, zone: str, node: str) -> None:
         """zone: "" if it is to be found in the record by `node`."""

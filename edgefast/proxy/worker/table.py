@@ -63,7 +63,7 @@ async def _next_turn() -> None:
 
 
 class WorkerTable:
-    """See the module's text."""
+    """Applies a list of changes to a worker's engine, TLS contexts and ports."""
 
     def __init__(self, arena: memoryview) -> None:
         self._arena = arena

@@ -23,7 +23,10 @@ _Source = tuple[str, str]
 
 
 class TokenKeys:
-    """See the module's text. `send` has a deadline of its own."""
+    """Passes issuers' keys from the agent to the worker's token verifier.
+
+    `send` has a deadline of its own.
+    """
 
     def __init__(self, send: Callable[[KeysWanted], Awaitable[None]]) -> None:
         self._wishes: Wishes[_Source] = Wishes(lambda source: send(KeysWanted(*source)))

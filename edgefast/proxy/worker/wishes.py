@@ -16,7 +16,7 @@ _Thing = TypeVar("_Thing", bound=Hashable)
 
 
 class Wishes(Generic[_Thing]):
-    """See the module's text. `send` has a deadline of its own."""
+    """Queues a worker's requests to the agent, each one once. `send` has a deadline of its own."""
 
     def __init__(self, send: Callable[[_Thing], Awaitable[None]]) -> None:
         self._send = send

@@ -157,7 +157,7 @@ class Worker:
                 raise _Done
         except* (_Done, ChannelClosed) as group:
             if group.subgroup(ChannelClosed):
-                log.error("the agent is gone: exiting")
+                log.error("the agent ended; exiting")
         finally:
             self._limit_store.close()
             self._token_keys.close()
@@ -228,7 +228,7 @@ class Worker:
                 await self._spans.finish(_LOG_FLUSH)
                 return False
             case messages.Hello():
-                log.error("second hello ignored")
+                log.error("second Hello ignored")
         return True
 
     async def _commit(self, epoch: int, version: str) -> None:
@@ -347,7 +347,7 @@ async def _serve(sock: socket.socket) -> None:
         await channel.send(messages.Started(os.getpid(), tls_library()))
         hello, descriptors = await channel.receive()
     if not isinstance(hello, messages.Hello) or len(descriptors) != 5:
-        log.error("the agent did not say hello")
+        log.error("the first message of the agent was not Hello")
         raise SystemExit(1)
     set_level(hello.log_level)
     RESERVE.hold(_RESERVE)
@@ -379,7 +379,7 @@ def main() -> None:
     try:
         uvloop.run(_serve(sock))
     except (ChannelClosed, TimeoutError) as error:
-        log.error("no agent: %s", error or "no word in time")
+        log.error("no agent: %s", error or "no message in time")
         sys.exit(1)
     except Exception as error:
         if not is_shortage(error):

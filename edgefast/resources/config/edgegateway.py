@@ -56,7 +56,8 @@ class FleetRevocation(Element, frozen=True, kw_only=True):
     """A fleet with revoked certificates."""
 
     fleet: Annotated[
-        DNSLabel, Meta(description="Name of the fleet: of its Deployment or DaemonSet.")
+        DNSLabel,
+        Meta(description="Name of the fleet, which is the name of its Deployment or DaemonSet."),
     ]
     issued_before: Annotated[
         str,
@@ -94,11 +95,11 @@ class ProviderDeploy(Element, frozen=True, kw_only=True):
 
     type: Annotated[
         Literal["ControllerNamespace", "GatewayNamespace"],
-        Meta(description="The controller's namespace, or that of each Gateway."),
+        Meta(description="Namespace of proxies: the controller's, or that of each Gateway."),
     ] = "ControllerNamespace"
     certificates: Annotated[
         FleetCertificates,
-        Meta(description="Client certificates of fleets; with type ControllerNamespace."),
+        Meta(description="Client certificates of fleets. Only with type ControllerNamespace."),
     ] = FleetCertificates()
     code_namespaces: Annotated[
         tuple[DNSLabel, ...],
@@ -127,13 +128,14 @@ class ProviderWatch(Element, frozen=True, kw_only=True):
 
     type: Annotated[
         Literal["Namespaces", "NamespaceSelector"],
-        Meta(description="By name or by label."),
+        Meta(description="Selects namespaces by name or by label."),
     ]
     namespaces: Annotated[
-        tuple[DNSLabel, ...], Meta(description="Names; with type Namespaces.")
+        tuple[DNSLabel, ...], Meta(description="Names of namespaces. Only with type Namespaces.")
     ] = ()
     namespace_selector: Annotated[
-        LabelSelector | None, Meta(description="Labels; with type NamespaceSelector.")
+        LabelSelector | None,
+        Meta(description="Labels of namespaces. Only with type NamespaceSelector."),
     ] = None
 
 
@@ -145,7 +147,7 @@ class ClusterProvider(Element, frozen=True, kw_only=True):
     )
     watch: Annotated[
         ProviderWatch | None,
-        Meta(description="Which namespaces are watched. Absent: all."),
+        Meta(description="Namespaces that the controller watches. Absent: all."),
     ] = None
     release_kinds: Annotated[
         tuple[Kind, ...],
@@ -159,18 +161,18 @@ class ClusterProvider(Element, frozen=True, kw_only=True):
 
 
 class GatewayProvider(Element, frozen=True, kw_only=True):
-    """Where objects come from; read the settings with `cluster`."""
+    """Source of objects; read the settings with `cluster`."""
 
     type: Annotated[
         Literal["Kubernetes", "Orchestrator"],
-        Meta(description="The cluster's API; both words mean the same."),
+        Meta(description="The provider of objects. Both values mean Kubernetes."),
     ] = "Kubernetes"
     kubernetes: Annotated[
         ClusterProvider | None, Meta(description="Settings of the cluster provider.")
     ] = None
     orchestrator: Annotated[
         ClusterProvider | None,
-        Meta(description="The same settings under their other name; not both."),
+        Meta(description="Other name of `kubernetes`. Set only one of the two."),
     ] = None
 
     @property
@@ -216,25 +218,28 @@ class GatewayLogging(Element, frozen=True, kw_only=True):
 
     level: Annotated[
         Literal["debug", "info", "warn", "error"],
-        Meta(description="Least severity logged."),
+        Meta(description="Lowest severity that is logged."),
     ] = "info"
 
 
 class LeaderElection(Element, frozen=True, kw_only=True):
-    """How one replica becomes the writer of statuses and infrastructure."""
+    """Election of the replica that writes statuses and fleets."""
 
-    disable: Annotated[bool, Meta(description="Runs as leader at once; one replica only.")] = False
-    lease_duration: Annotated[Duration, Meta(description="Time a silent leader is waited for.")] = (
-        "15s"
-    )
+    disable: Annotated[
+        bool, Meta(description="Disables leader election. Allowed only with one replica.")
+    ] = False
+    lease_duration: Annotated[
+        Duration,
+        Meta(description="Time after which another replica replaces a leader that does not renew."),
+    ] = "15s"
     renew_deadline: Annotated[
-        Duration, Meta(description="Time a leader tries to renew before it gives up.")
+        Duration, Meta(description="Time a leader tries to renew before it stops leading.")
     ] = "10s"
-    retry_period: Annotated[Duration, Meta(description="Time between tries.")] = "2s"
+    retry_period: Annotated[Duration, Meta(description="Time between attempts.")] = "2s"
 
 
 class AdminAddress(Element, frozen=True, kw_only=True):
-    """Where the admin server listens."""
+    """Address of the admin server."""
 
     host: Annotated[str, Meta(min_length=1, max_length=253, description="Address.")] = "127.0.0.1"
     port: Annotated[PortNumber, Meta(description="TCP port.")] = 19000
@@ -243,8 +248,10 @@ class AdminAddress(Element, frozen=True, kw_only=True):
 class GatewayAdmin(Element, frozen=True, kw_only=True):
     """The controller's admin server."""
 
-    address: Annotated[AdminAddress, Meta(description="Where it listens.")] = AdminAddress()
-    console: Annotated[bool, Meta(description="Whether it has the web page at `/console/`.")] = True
+    address: Annotated[AdminAddress, Meta(description="Address of the admin server.")] = (
+        AdminAddress()
+    )
+    console: Annotated[bool, Meta(description="Serves the web console at `/console/`.")] = True
 
 
 class EdgeGateway(Element, frozen=True, kw_only=True):
@@ -255,19 +262,17 @@ class EdgeGateway(Element, frozen=True, kw_only=True):
         Meta(description="Version of this format."),
     ] = "config.gateway.edge.io/v1alpha1"
     kind: Annotated[Literal["EdgeGateway"], Meta(description="Always EdgeGateway.")] = "EdgeGateway"
-    gateway: Annotated[GatewayIdentity, Meta(description="Which GatewayClasses are served.")] = (
-        GatewayIdentity()
-    )
-    provider: Annotated[GatewayProvider, Meta(description="Where objects come from.")] = (
-        GatewayProvider()
-    )
+    gateway: Annotated[
+        GatewayIdentity, Meta(description="Selects the GatewayClasses that the controller serves.")
+    ] = GatewayIdentity()
+    provider: Annotated[GatewayProvider, Meta(description="Source of objects.")] = GatewayProvider()
     rate_limit: Annotated[
         GatewayRateLimit | None,
-        Meta(description="Store of rate-limit counters. Absent: as if it were empty."),
+        Meta(description="Store of rate-limit counters. Absent: same as an empty object."),
     ] = None
-    extension_apis: Annotated[ExtensionApis, Meta(description="Kinds that must be allowed.")] = (
-        ExtensionApis()
-    )
+    extension_apis: Annotated[
+        ExtensionApis, Meta(description="Optional kinds that routes can refer to.")
+    ] = ExtensionApis()
     backends: Annotated[
         BackendAddresses | None,
         Meta(
@@ -278,6 +283,6 @@ class EdgeGateway(Element, frozen=True, kw_only=True):
         GatewayLogging()
     )
     leader_election: Annotated[
-        LeaderElection, Meta(description="How the writing replica is chosen.")
+        LeaderElection, Meta(description="Leader election between replicas.")
     ] = LeaderElection()
     admin: Annotated[GatewayAdmin, Meta(description="The admin server.")] = GatewayAdmin()

@@ -36,7 +36,7 @@ class SecretKeyReference(Element, frozen=True, kw_only=True):
     ] = None
     key: Annotated[
         Annotated[str, Meta(min_length=1, max_length=253)] | None,
-        Meta(description="Key in the Secret. Absent: the usual one for the purpose."),
+        Meta(description="Key in the Secret. Absent: the default key that the field names."),
     ] = None
 
 
@@ -45,11 +45,14 @@ class RedisTLS(Element, frozen=True, kw_only=True):
 
     ca_certificate_ref: Annotated[
         SecretKeyReference | None,
-        Meta(description="Authority to trust, key ca.crt. Absent: the system's."),
+        Meta(
+            description="Secret with the CA certificates to trust, key ca.crt. Absent: the system's CA "
+            "certificates."
+        ),
     ] = None
     client_certificate_ref: Annotated[
         SecretReference | None,
-        Meta(description="Certificate to show, keys tls.crt and tls.key."),
+        Meta(description="Secret with the client certificate, keys tls.crt and tls.key."),
     ] = None
 
 
@@ -78,25 +81,26 @@ class RedisBackend(Element, frozen=True, kw_only=True):
         _Address | None,
         Meta(
             description="Address: host:port, redis://host:port/database, or rediss://host:port "
-            "with TLS. No user and no password in it."
+            "with TLS. It must not contain a user or password."
         ),
     ] = None
     url_ref: Annotated[
         SecretKeyReference | None,
-        Meta(description="Secret that holds the address (key url), instead of `url`."),
+        Meta(description="Secret with the address (key url), instead of `url`."),
     ] = None
     password_ref: Annotated[
         SecretKeyReference | None,
         Meta(
-            description="Secret that holds the password (key password) and, if there is one, the "
-            "user (key username)."
+            description="Secret with the password (key password) and an optional user (key username)."
         ),
     ] = None
     tls: Annotated[
-        RedisTLS | None, Meta(description="TLS. Absent: plain, unless the address is rediss://.")
+        RedisTLS | None,
+        Meta(description="TLS settings. Absent: no TLS, unless the address is rediss://."),
     ] = None
     sentinel: Annotated[
-        RedisSentinel | None, Meta(description="Finds the primary, instead of `url`.")
+        RedisSentinel | None,
+        Meta(description="Redis Sentinel, which finds the primary. Instead of `url`."),
     ] = None
     cluster: Annotated[bool, Meta(description="`url` is a node of a Redis Cluster.")] = False
 
@@ -105,7 +109,9 @@ class RateLimitBackend(Element, frozen=True, kw_only=True):
     """The counter store."""
 
     type: Annotated[Literal["Redis"], Meta(description="Type of the store.")]
-    redis: Annotated[RedisBackend | None, Meta(description="With type Redis.")] = None
+    redis: Annotated[
+        RedisBackend | None, Meta(description="Settings of Redis. Required with type Redis.")
+    ] = None
 
 
 class GatewayRateLimit(Element, frozen=True, kw_only=True):
@@ -120,9 +126,12 @@ class GatewayRateLimit(Element, frozen=True, kw_only=True):
     ] = None
     timeout: Annotated[
         Duration,
-        Meta(description="Time the store may take before `failClosed` decides, 1ms to 10s."),
+        Meta(
+            description="Time limit for an answer of the store, 1ms to 10s. After it `failClosed` "
+            "decides."
+        ),
     ] = "20ms"
     fail_closed: Annotated[
         bool,
-        Meta(description="Answers 500 when the store fails, instead of letting through."),
+        Meta(description="true: requests get 500 when the store fails. false: they pass."),
     ] = False

@@ -33,11 +33,9 @@ class StoreURL(msgspec.Struct, frozen=True):
 def check_store_url(text: str) -> str:
     """Return what is wrong with the address of a store, "" when it is one; never shows the text."""
     if "@" in text:
-        return "an address with a user or a password in it (use passwordRef)"
+        return "the address contains a user or a password (use passwordRef)"
     if not _URL.fullmatch(text):
-        return (
-            "no address (expected <host>:<port>, redis://<host>:<port>/<database> or rediss://...)"
-        )
+        return "not an address (expected <host>:<port>, redis://<host>:<port>/<database> or rediss://...)"
     return ""
 
 
@@ -55,4 +53,4 @@ def parse_store_url(text: str) -> StoreURL:
 
 def check_address(text: str) -> str:
     """Return what is wrong with a plain `host:port`, "" when it is one; never shows the text."""
-    return "" if _ADDRESS.fullmatch(text) else "no address (expected <host>:<port>)"
+    return "" if _ADDRESS.fullmatch(text) else "not an address (expected <host>:<port>)"

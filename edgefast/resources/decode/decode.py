@@ -123,7 +123,7 @@ def decode_documents(
         results[piece.text] = result
         count += len(result.found)
         if count > MAX_DOCUMENTS:
-            message = f"more than {MAX_DOCUMENTS} documents (the rest is not read)"
+            message = f"more than {MAX_DOCUMENTS} documents (further documents are ignored)"
             source = Source(file, piece.line + 1)
             problems.append(Problem(None, "", "TooMany", message, source=source))
             break

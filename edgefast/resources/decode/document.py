@@ -188,7 +188,7 @@ def _find_buried(
         kind = one.get("kind")
         if policy := meant_policy(one, one.get("apiVersion"), kind):
             ref = _ref(one, kind if isinstance(kind, str) and kind else policy, "", True)
-            said = Violation((), "Forbidden", "it is in what is no document, and is not read")
+            said = Violation((), "Forbidden", "it is in a broken document and is not read")
             yield _meant(one, policy, prefix, ref, (said,), namespace)
 
 
@@ -299,7 +299,7 @@ def _take_namespace(metadata: object, kind: str) -> tuple[Violation, ...]:
     if not isinstance(metadata, dict) or not metadata.get("namespace"):
         return ()
     del metadata["namespace"]
-    said = f"{kind} is cluster-scoped; the field is passed over"
+    said = f"{kind} is cluster-scoped; the field is ignored"
     return (Violation(("metadata", "namespace"), "Forbidden", said, severity="warning"),)
 
 

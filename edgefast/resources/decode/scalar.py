@@ -65,7 +65,7 @@ def resolve_tagged(text: str, tag: str) -> Scalar:
             value = _number(text)
             if isinstance(value, int | float):
                 return float(value)
-    raise ValueError(f"tag {tag} is not supported here")
+    raise ValueError(f"tag {tag} is not supported")
 
 
 def _number(text: str) -> Scalar:

@@ -171,7 +171,7 @@ class Walk:
             return field.default
         for other, hint in IN_PLACE.get(field.name, {}).items():
             if raw.get(other) is not None and named_field(self._kind, (*path, other)):
-                said = f"is not served in place of {field.name}"
+                said = f"is not supported; use {field.name}"
                 return self._report((*path, other), "NotSupported", said, hint)
         return self._report(below, "Required", "field is missing")
 

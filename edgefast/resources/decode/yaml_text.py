@@ -65,7 +65,7 @@ def read_yaml(text: bytes) -> Iterator[ParsedDocument]:
             last = text.rstrip().count(b"\n")
             line = min(line_counter(text)(mark), last) if mark else 0
             if _is_tabbed(text, line):
-                said = "a tab indents the line, YAML takes spaces only"
+                said = "a tab indents the line (YAML allows only spaces)"
                 raise SyntaxProblem(f"YAML: {said}", line) from None
             if error.problem == _TOO_DEEP:
                 raise SyntaxProblem(f"nested deeper than {MAX_DEPTH} levels", line) from None
@@ -124,7 +124,7 @@ class _Reader:
         if len(self._path) >= MAX_DEPTH:
             raise self._wrong(event, f"nested deeper than {MAX_DEPTH} levels")
         if event.tag not in _PLAIN_TAGS:
-            raise self._wrong(event, f"YAML: tag {event.tag} is not supported here")
+            raise self._wrong(event, f"YAML: tag {event.tag} is not supported")
         before = self._values
         value = self._mapping() if kind is MappingStartEvent else self._sequence()
         if event.anchor is not None:
@@ -144,11 +144,11 @@ class _Reader:
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
-            raise self._wrong(event, f"YAML: nothing is named &{event.anchor}")
+            raise self._wrong(event, f"YAML: the anchor &{event.anchor} is not defined")
         value, size = self._anchors[event.anchor]
         self._values += size
         if self._values > MAX_ALIAS_VALUES:
-            raise self._wrong(event, f"aliases stand for more than {MAX_ALIAS_VALUES} values")
+            raise self._wrong(event, f"aliases expand to more than {MAX_ALIAS_VALUES} values")
         return value
 
     def _sequence(self) -> list[Any]:

@@ -21,9 +21,10 @@ class ActiveHealthCheckPayload(Element, frozen=True, kw_only=True):
     """Bytes, as text or in Base64."""
 
     hides_values: ClassVar[bool] = True
-    type: Annotated[Literal["Text", "Binary"], Meta(description="Which of the two it is.")]
+    type: Annotated[Literal["Text", "Binary"], Meta(description="Selects `text` or `binary`.")]
     text: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=4096)] | None, Meta(description="As they are.")
+        Annotated[str, Meta(min_length=1, max_length=4096)] | None,
+        Meta(description="The bytes as text."),
     ] = None
     binary: Annotated[
         Annotated[str, Meta(min_length=1, max_length=5464)] | None, Meta(description="In Base64.")
@@ -31,7 +32,7 @@ class ActiveHealthCheckPayload(Element, frozen=True, kw_only=True):
 
 
 class HTTPActiveHealthChecker(Element, frozen=True, kw_only=True):
-    """A request, and what answers are good."""
+    """An HTTP request and its expected answer."""
 
     path: Annotated[
         Annotated[
@@ -43,41 +44,45 @@ class HTTPActiveHealthChecker(Element, frozen=True, kw_only=True):
                 extra=expects("a path that begins with /"),
             ),
         ],
-        Meta(description="Its path, with a query if it has one."),
+        Meta(description="Path of the request, with an optional query."),
     ]
     hostname: Annotated[
         PreciseHostname | None,
-        Meta(description="Its Host; the endpoint's own name or address without it."),
+        Meta(description="Host of the request. Absent: the endpoint's name or address."),
     ] = None
     method: Annotated[
         Literal["GET", "HEAD", "OPTIONS", "POST", "PUT"], Meta(description="Its method.")
     ] = "GET"
     request_body: Annotated[
-        ActiveHealthCheckPayload | None, Meta(description="Its body, with POST or PUT.")
+        ActiveHealthCheckPayload | None,
+        Meta(description="Body of the request. Only with POST or PUT."),
     ] = None
     expected_statuses: Annotated[
-        _Statuses, Meta(description="Statuses that are good; 200 without any.")
+        _Statuses, Meta(description="Statuses that mean healthy. Absent: 200.")
     ] = ()
     retriable_statuses: Annotated[
         _Statuses,
         Meta(
-            description="Statuses that count towards `unhealthyThreshold`; any other that is not good is enough at once."
+            description="Statuses that count towards `unhealthyThreshold`. Any other unexpected status "
+            "makes the endpoint unhealthy immediately."
         ),
     ] = ()
     expected_response: Annotated[
         ActiveHealthCheckPayload | None,
-        Meta(description="What the first 64 KiB of a good answer's body have in them."),
+        Meta(description="Bytes that the first 64 KiB of the answer's body must contain."),
     ] = None
 
 
 class TCPActiveHealthChecker(Element, frozen=True, kw_only=True):
-    """A connection; what is said on it, and what has to come."""
+    """A TCP connection, with bytes to send and bytes to expect."""
 
     send: Annotated[
-        ActiveHealthCheckPayload | None, Meta(description="What is sent once it is there.")
+        ActiveHealthCheckPayload | None,
+        Meta(description="Bytes to send after the connection is open."),
     ] = None
     receive: Annotated[
-        ActiveHealthCheckPayload | None, Meta(description="What has to come, somewhere in 64 KiB.")
+        ActiveHealthCheckPayload | None,
+        Meta(description="Bytes that the first 64 KiB of the answer must contain."),
     ] = None
 
 
@@ -86,41 +91,54 @@ class GRPCActiveHealthChecker(Element, frozen=True, kw_only=True):
 
     service: Annotated[
         Annotated[str, Meta(max_length=253)] | None,
-        Meta(description="Which service of the server; all of it without."),
+        Meta(description="Name of the gRPC service to check. Absent: the whole server."),
     ] = None
 
 
 class HealthCheckOverrides(Element, frozen=True, kw_only=True):
-    """What is different for checks."""
+    """Settings that differ for checks."""
 
-    port: Annotated[PortNumber, Meta(description="Where endpoints are asked.")]
+    port: Annotated[PortNumber, Meta(description="Changes the address of checks.")]
 
 
 class ActiveHealthCheck(Element, frozen=True, kw_only=True):
-    """What endpoints are asked, once for each proxy and interval, however many routes and workers they have."""
+    """Active health check. Each proxy checks an endpoint once in an interval, independent of the number of routes and workers."""
 
-    type: Annotated[Literal["HTTP", "TCP", "GRPC"], Meta(description="Which of the three it is.")]
+    type: Annotated[Literal["HTTP", "TCP", "GRPC"], Meta(description="Protocol of the check.")]
     timeout: Annotated[
         Duration,
         Meta(
-            description="Until the answer is there; an endpoint is asked again when it has answered, or this is over."
+            description="Time limit for an answer. The next check starts after the answer or this "
+            "time."
         ),
     ] = "1s"
     interval: Annotated[
-        Duration, Meta(description="Between two questions; 100ms to 1h, spread by a tenth.")
+        Duration,
+        Meta(description="Time between two checks, 100ms to 1h, with a jitter of 10 percent."),
     ] = "3s"
     initial_jitter: Annotated[
-        Duration | None, Meta(description="The first one comes within this time, at most 1m.")
+        Duration | None, Meta(description="The first check starts within this time, at most 1m.")
     ] = None
     unhealthy_threshold: Annotated[
-        _Threshold, Meta(description="So many failures in a row, and it gets no requests.")
+        _Threshold,
+        Meta(
+            description="Failures in a row after which an endpoint is unhealthy and gets no requests."
+        ),
     ] = 3
     healthy_threshold: Annotated[
-        _Threshold, Meta(description="So many good answers in a row, and it gets requests again.")
+        _Threshold,
+        Meta(
+            description="Good answers in a row after which an endpoint is healthy and gets requests "
+            "again."
+        ),
     ] = 1
-    http: Annotated[HTTPActiveHealthChecker | None, Meta(description="Of type HTTP.")] = None
-    tcp: Annotated[TCPActiveHealthChecker | None, Meta(description="Of type TCP.")] = None
-    grpc: Annotated[GRPCActiveHealthChecker | None, Meta(description="Of type GRPC.")] = None
+    http: Annotated[HTTPActiveHealthChecker | None, Meta(description="Settings of type HTTP.")] = (
+        None
+    )
+    tcp: Annotated[TCPActiveHealthChecker | None, Meta(description="Settings of type TCP.")] = None
+    grpc: Annotated[GRPCActiveHealthChecker | None, Meta(description="Settings of type GRPC.")] = (
+        None
+    )
     overrides: Annotated[
-        HealthCheckOverrides | None, Meta(description="What is different for checks.")
+        HealthCheckOverrides | None, Meta(description="Settings that differ for checks.")
     ] = None

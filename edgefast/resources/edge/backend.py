@@ -29,7 +29,7 @@ class IPEndpoint(Element, frozen=True, kw_only=True):
 
 
 class FQDNEndpoint(Element, frozen=True, kw_only=True):
-    """A name that is resolved again as its records expire, and a port."""
+    """A DNS name, resolved again when its records expire, and a port."""
 
     hostname: Annotated[PreciseHostname, Meta(description="DNS name.")]
     port: Annotated[PortNumber, Meta(description="TCP port.")]
@@ -62,7 +62,7 @@ class BackendEndpoint(Element, frozen=True, kw_only=True):
     zone: Annotated[
         ZoneName | None,
         Meta(
-            description="The zone it is in, for BackendTrafficPolicy spec.loadBalancer.zoneAware."
+            description="Zone of the endpoint, for BackendTrafficPolicy spec.loadBalancer.zoneAware."
         ),
     ] = None
 
@@ -73,8 +73,8 @@ class BackendTLS(Element, frozen=True, kw_only=True):
     hostname: Annotated[
         PreciseHostname | None,
         Meta(
-            description="SNI, and the name that the certificate must carry. Absent: the name "
-            "of the fqdn endpoints, which must all have the same; required with others."
+            description="SNI, and the name that the certificate must contain. Absent: the name of the "
+            "fqdn endpoints, which must all have the same. Required with other endpoints."
         ),
     ] = None
     ca_certificate_refs: Annotated[
@@ -99,21 +99,21 @@ class BackendSpec(Element, frozen=True, kw_only=True):
         Meta(
             min_length=1,
             max_length=64,
-            description="Where requests go; all weigh the same.",
+            description="Endpoints that receive requests. All have the same weight.",
         ),
     ]
-    tls: Annotated[BackendTLS | None, Meta(description="TLS. Absent: plain HTTP.")] = None
+    tls: Annotated[BackendTLS | None, Meta(description="TLS settings. Absent: no TLS.")] = None
     proxy_protocol: Annotated[
         ProxyProtocol | None,
         Meta(
-            description="PROXY protocol written to the endpoints by TLSRoutes and TCPRoutes, whatever the EdgeProxy "
-            "says; routes of other kinds are refused then."
+            description="PROXY protocol version that TLSRoutes and TCPRoutes send to the endpoints. It "
+            "overrides the EdgeProxy. Routes of other kinds to this Backend are refused."
         ),
     ] = None
 
 
 class Backend(Resource, frozen=True, kw_only=True):
-    """A target for backendRefs outside of any Service."""
+    """Endpoints for backendRefs without a Service."""
 
     metadata: ObjectMeta
     spec: BackendSpec

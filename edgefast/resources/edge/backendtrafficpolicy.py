@@ -30,33 +30,39 @@ class RequestBuffer(Element, frozen=True, kw_only=True):
     limit: Annotated[
         Size,
         Meta(
-            description="Bytes; a larger body is answered 413. No more than EdgeProxy `http.bodySize` allows. Bodies are "
-            "counted as they pass and not gathered: a backend may have seen the beginning of one that is cut."
+            description="Largest request body in bytes; a larger one gets 413. EdgeProxy "
+            "`http.bodySize` is the upper limit. Bodies are counted while they pass and "
+            "are not buffered, so a backend can receive the beginning of a body that is "
+            "too large."
         ),
     ]
 
 
 class HTTPTrafficTimeout(Element, frozen=True, kw_only=True):
-    """Timeouts of exchanges; 0s is without end."""
+    """Timeouts of requests; 0s means no limit."""
 
     request_timeout: Annotated[
         Duration | None,
         Meta(
-            description="Until the whole answer is there; 504 past it. `timeouts.request` of a route's rule comes first."
+            description="Time limit for the whole answer; 504 after it. `timeouts.request` of a "
+            "route's rule takes precedence."
         ),
     ] = None
     stream_idle_timeout: Annotated[
-        Duration | None, Meta(description="While neither side sends anything.")
+        Duration | None, Meta(description="Time without data in either direction.")
     ] = None
     send_timeout: Annotated[
-        Duration | None, Meta(description="While the backend takes nothing of what waits for it.")
+        Duration | None,
+        Meta(description="Time in which the backend does not read data that waits for it."),
     ] = None
 
 
 class TrafficTimeout(Element, frozen=True, kw_only=True):
     """Timeouts, by protocol."""
 
-    http: Annotated[HTTPTrafficTimeout | None, Meta(description="Of HTTP and gRPC.")] = None
+    http: Annotated[HTTPTrafficTimeout | None, Meta(description="Timeouts of HTTP and gRPC.")] = (
+        None
+    )
 
 
 class BackendTrafficPolicySpec(Element, frozen=True, kw_only=True):
@@ -65,46 +71,47 @@ class BackendTrafficPolicySpec(Element, frozen=True, kw_only=True):
     target_refs: TargetReferences
     merge_type: MergeType = "Inherit"
     request_buffer: Annotated[
-        RequestBuffer | None, Meta(description="How large bodies of requests may be.")
+        RequestBuffer | None, Meta(description="Size limit of request bodies.")
     ] = None
     timeout: Annotated[TrafficTimeout | None, Meta(description="Timeouts.")] = None
     circuit_breaker: Annotated[
-        CircuitBreaker | None, Meta(description="How much of a backend there may be at once.")
+        CircuitBreaker | None, Meta(description="Limits of connections and requests to a backend.")
     ] = None
-    health_check: Annotated[
-        HealthCheck | None, Meta(description="Which endpoints are left out because they fail.")
-    ] = None
+    health_check: Annotated[HealthCheck | None, Meta(description="Ejects endpoints that fail.")] = (
+        None
+    )
     fault_injection: Annotated[
         FaultInjection | None,
-        Meta(description="Faults on purpose, to see what clients do about them."),
+        Meta(description="Injects faults, to test how clients handle them."),
     ] = None
     compressor: Annotated[
         Annotated[tuple[Compressor, ...], Meta(max_length=3)] | None,
         Meta(
-            description="Encodings for answers that have none, in order of preference where clients have none."
+            description="Encodings for answers that are not encoded, in the order of preference if the "
+            "client has none."
         ),
     ] = None
     compression: Annotated[
         Annotated[tuple[Compressor, ...], Meta(max_length=3)] | None,
-        Meta(description="The older name of `compressor`; one of both."),
+        Meta(description="The older name of `compressor`. Set only one of the two."),
     ] = None
     load_balancer: Annotated[
-        LoadBalancer | None, Meta(description="Which endpoint of a backend gets a request.")
+        LoadBalancer | None, Meta(description="Selects the endpoint of a backend for each request.")
     ] = None
     session_persistence: Annotated[
         TrafficSession | None,
-        Meta(description="Clients stay with the endpoint of a backend that served them first."),
+        Meta(description="Keeps a client at the endpoint that served its first request."),
     ] = None
     response_override: Annotated[
         Annotated[tuple[ResponseOverride, ...], Meta(max_length=64)] | None,
         Meta(
-            description="Answers in place of others, of the backend or the proxy; calls of gRPC have theirs.",
+            description="Replaces answers of the backend or the proxy. gRPC answers are not replaced.",
         ),
     ] = None
 
 
 class BackendTrafficPolicy(Resource, frozen=True, kw_only=True):
-    """How requests and backends are treated: for a Gateway, a listener, a route or one rule of it."""
+    """Settings for requests and backends of a Gateway, a listener, a route or one rule of it."""
 
     metadata: ObjectMeta
     spec: BackendTrafficPolicySpec

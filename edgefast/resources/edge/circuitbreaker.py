@@ -18,75 +18,74 @@ _Count = Annotated[int, Meta(ge=0, le=4294967295)]
 class RetryShare(Element, frozen=True, kw_only=True):
     """numerator / denominator, 1 at most."""
 
-    numerator: Annotated[
-        Annotated[int, Meta(ge=0, le=2147483647)], Meta(description="Of so many requests ...")
-    ]
+    numerator: Annotated[Annotated[int, Meta(ge=0, le=2147483647)], Meta(description="Numerator.")]
     denominator: Annotated[
         Annotated[int, Meta(ge=1, le=2147483647)],
-        Meta(description="... out of so many."),
+        Meta(description="Denominator."),
     ] = 100
 
 
 class RetryBudget(Element, frozen=True, kw_only=True):
-    """Requests that may be repeats, as a part of all that a backend has at the time."""
+    """Limit of retries, as a part of the requests in flight to a backend."""
 
     percent: Annotated[
         RetryShare,
-        Meta(description="Of the requests that are on their way, waiting ones included."),
+        Meta(description="Percentage of the requests in flight, including waiting requests."),
     ]
     min_retry_concurrency: Annotated[
         Annotated[int, Meta(ge=0, le=4294967295)],
-        Meta(description="So many there may be at least."),
+        Meta(description="Number of retries that is always allowed."),
     ] = 3
 
 
 class PerEndpointCircuitBreakers(Element, frozen=True, kw_only=True):
-    """Bounds of what one endpoint has of all workers of a proxy together."""
+    """Limits of one endpoint, for all workers of a proxy together."""
 
     max_connections: Annotated[
         _Count | None,
         Meta(
-            description="Connections to it; past them another one is chosen, and when all have so many requests wait for one."
+            description="Most connections to an endpoint. At this number another endpoint is chosen; "
+            "if all are at it, requests wait."
         ),
     ] = None
 
 
 class CircuitBreaker(Element, frozen=True, kw_only=True):
-    """Bounds of what a backend has of all workers of a proxy together, whichever routes it comes from. Each proxy counts for itself."""
+    """Limits of a backend, for all routes and workers of a proxy together. Each proxy counts separately."""
 
     max_connections: Annotated[
         _Count | None,
         Meta(
-            description="Connections; past them requests wait for one. A worker has 1024 at most without."
+            description="Most connections; at this number requests wait. Absent: 1024 for each worker."
         ),
     ] = None
     per_endpoint: Annotated[
-        PerEndpointCircuitBreakers | None, Meta(description="Bounds of each of its endpoints.")
+        PerEndpointCircuitBreakers | None, Meta(description="Limits of each endpoint.")
     ] = None
     max_requests_per_connection: Annotated[
         _Count | None,
         Meta(
-            description="Requests that a connection carries before it is retired; it ends when its requests have. 0: any number."
+            description="Requests on one connection; after them edgefast closes it when its requests "
+            "have ended. 0: no limit."
         ),
     ] = None
     max_pending_requests: Annotated[
         _Count | None,
-        Meta(
-            description="Requests that wait for a connection because there may be no more; past them 503."
-        ),
+        Meta(description="Most requests that wait for a connection; further requests get 503."),
     ] = None
     max_parallel_requests: Annotated[
         _Count | None,
-        Meta(description="Requests that have an endpoint, and no whole answer yet; past them 503."),
+        Meta(description="Most requests in flight; further requests get 503."),
     ] = None
     max_parallel_retries: Annotated[
         _Count | None,
-        Meta(description="Requests that have to be repeated; past them the failure is the answer."),
+        Meta(description="Most retries in flight; above it a failure is not retried."),
     ] = None
     retry_budget: Annotated[
         RetryBudget | None,
         Meta(
-            description="The same as a part of all requests. Where both are said, both hold; where neither is, repeats are 20 percent "
-            "of a worker's requests, and 3 at least."
+            description="Most retries as a part of all requests. If both fields are set, both apply. "
+            "If neither is set, retries are at most 20 percent of a worker's requests, and "
+            "3 are always allowed."
         ),
     ] = None

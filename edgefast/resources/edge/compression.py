@@ -14,21 +14,23 @@ from edgefast.resources.model.fields import Element, Size
 
 
 class Encoder(Element, frozen=True, kw_only=True):
-    """Settings of an encoding; there are none: it is level 1."""
+    """Settings of an encoding. It has none; the level is always 1."""
 
 
 class Compressor(Element, frozen=True, kw_only=True):
-    """One encoding that answers may get."""
+    """An encoding for answers."""
 
     type: Annotated[
-        Literal["Gzip", "Brotli", "Zstd"], Meta(description="Which: gzip, br or zstd at level 1.")
+        Literal["Gzip", "Brotli", "Zstd"],
+        Meta(description="Encoding: gzip, br or zstd at level 1."),
     ]
     min_content_length: Annotated[
         Size | None,
         Meta(
-            description="Bytes that an answer has at least, if it says its length: 30 to 1Gi. Absent: 1024."
+            description="Smallest answer in bytes that is encoded, if its length is known: 30 to 1Gi. "
+            "Absent: 1024."
         ),
     ] = None
-    gzip: Annotated[Encoder | None, Meta(description="Nothing to set.")] = None
-    brotli: Annotated[Encoder | None, Meta(description="Nothing to set.")] = None
-    zstd: Annotated[Encoder | None, Meta(description="Nothing to set.")] = None
+    gzip: Annotated[Encoder | None, Meta(description="No settings.")] = None
+    brotli: Annotated[Encoder | None, Meta(description="No settings.")] = None
+    zstd: Annotated[Encoder | None, Meta(description="No settings.")] = None

@@ -35,14 +35,14 @@ ParamName = Annotated[
 
 
 class ExtractFrom(Element, frozen=True, kw_only=True):
-    """Where a request may carry a key; whatever is named is looked at."""
+    """Places of the key in a request. All of them are read."""
 
     headers: Annotated[
         tuple[HTTPHeaderName, ...],
         Meta(
             max_length=16,
             extra=AS_SET,
-            description="Header names, without case. Of Authorization the key stands behind `Bearer `.",
+            description="Header names, not case-sensitive. In Authorization the key follows `Bearer `.",
         ),
     ] = ()
     cookies: Annotated[
@@ -55,43 +55,51 @@ class ExtractFrom(Element, frozen=True, kw_only=True):
 
 
 class APIKeyAuth(Element, frozen=True, kw_only=True):
-    """Keys of clients; who has none is answered 401."""
+    """API keys of clients. A request without a valid key gets 401."""
 
     credential_refs: Annotated[
         tuple[SecretObjectReference, ...],
         Meta(
             min_length=1,
             max_length=16,
-            description="Secrets with the keys: names are client ids, values their keys. One in another namespace needs a "
-            "ReferenceGrant.",
+            description="Secrets with the keys: each name is a client id, and its value is the key. A "
+            "Secret in another namespace needs a ReferenceGrant.",
         ),
     ]
     extract_from: Annotated[
         tuple[ExtractFrom, ...],
-        Meta(min_length=1, max_length=16, description="Where a request may carry a key."),
+        Meta(min_length=1, max_length=16, description="Places of the key in a request."),
     ]
     forward_client_id_header: Annotated[
         HTTPHeaderName | None,
         Meta(
-            description="A header with the client id, for the backend; from clients nobody hears it."
+            description="Request header to the backend with the client id. edgefast removes this "
+            "header from client requests."
         ),
     ] = field(default=None, name="forwardClientIDHeader")
     sanitize: Annotated[
-        bool, Meta(description="The backend, and services that are asked, do not get the key.")
+        bool,
+        Meta(
+            description="Removes the key from requests to the backend and to authorization services."
+        ),
     ] = False
 
 
 class BasicAuth(Element, frozen=True, kw_only=True):
-    """Names and passwords (RFC 7617); who has none is answered 401."""
+    """HTTP basic authentication (RFC 7617). A request without a valid name and password gets 401."""
 
     users: Annotated[
         SecretObjectReference,
         Meta(
-            description="A Secret whose key .htpasswd has a line for each user: name:hash, the hash as htpasswd -s ({SHA}), "
-            "-m ($apr1$) or -B (bcrypt, cost at most 12) writes it. One in another namespace needs a ReferenceGrant."
+            description="A Secret with the key .htpasswd, one line name:hash for each user. Hashes are "
+            "those of htpasswd -s ({SHA}), -m ($apr1$) or -B (bcrypt, cost at most 12). A "
+            "Secret in another namespace needs a ReferenceGrant."
         ),
     ]
     forward_username_header: Annotated[
         HTTPHeaderName | None,
-        Meta(description="A header with the name, for the backend; from clients nobody hears it."),
+        Meta(
+            description="Request header to the backend with the user name. edgefast removes this "
+            "header from client requests."
+        ),
     ] = None

@@ -41,7 +41,7 @@ MAX_HEADERS = 128
 
 
 class ProxyHTTP(Element, frozen=True, kw_only=True):
-    """Limits and timeouts of HTTP/1.1; what happens past a limit stands with it."""
+    """Limits and timeouts of HTTP/1.1, with the effect of each limit."""
 
     request_head: Annotated[
         Size | None,
@@ -61,31 +61,36 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     body_size: Annotated[
         Size | None,
         Meta(
-            description="Largest request body, whatever policies say; 413 past it. Absent: no limit."
+            description="Largest request body, also if a policy allows more; 413 above it. Absent: no "
+            "limit."
         ),
     ] = None
     buffer_bytes: Annotated[
         Size | None,
-        Meta(description="Bytes held per direction before the other side is read no further."),
+        Meta(
+            description="Bytes buffered in each direction before edgefast stops reading from the other "
+            "side."
+        ),
     ] = None
     body_start: Annotated[
         Size | None,
         Meta(
-            description="Bytes of a request body, or all of it, that must be here before a backend "
-            "is asked while many of its connections are held for bodies; at most 64KiB."
+            description="Bytes of a request body (or the whole body) that must arrive before edgefast "
+            "connects to a backend with many connections in use for bodies; at most 64KiB."
         ),
     ] = None
     body_start_timeout: Annotated[
         Duration | None,
         Meta(
-            description="Time after which a slower body is passed on as it comes, if there is room."
+            description="Time after which edgefast forwards a slower body as it arrives, if "
+            "connections are free."
         ),
     ] = None
     body_buffer: Annotated[
         Size | None,
         Meta(
-            description="Largest request body that is gathered whole while none of the connections "
-            "for bodies is free."
+            description="Largest request body that edgefast buffers completely while all connections "
+            "for bodies are in use."
         ),
     ] = None
     mirror_buffer: Annotated[
@@ -98,36 +103,35 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     body_share: Annotated[
         Annotated[int, Meta(ge=1, le=100)] | None,
         Meta(
-            description="Percent of a backend's connections that may be held for request bodies "
-            "that are still coming."
+            description="Percent of a backend's connections that incomplete request bodies can use."
         ),
     ] = None
     body_client_share: Annotated[
         Annotated[int, Meta(ge=1, le=100)] | None,
         Meta(
-            description="Percent of this share that bodies of one client address (IPv6: one /64) "
-            "keep when those of others wait."
+            description="Percent of this share that one client address (IPv6: one /64) keeps when "
+            "other clients wait."
         ),
     ] = None
     body_rate: Annotated[
         Size | None,
         Meta(
-            description="Bytes a second; a slower body gives way when others wait for the share; "
-            "408."
+            description="Bytes a second. When others wait for the share, edgefast ends a slower body "
+            "with 408."
         ),
     ] = None
     answer_share: Annotated[
         Annotated[int, Meta(ge=1, le=100)] | None,
         Meta(
-            description="Percent of a backend's connections (of those that request bodies leave) "
-            "that answers keep whose clients read slowly, when requests wait for one."
+            description="Percent of a backend's remaining connections that answers to slow readers "
+            "keep when requests wait for a connection."
         ),
     ] = None
     answer_rate: Annotated[
         Size | None,
         Meta(
-            description="Bytes a second; an answer that is read more slowly is cut when requests "
-            "wait for its connection. 0: none is cut."
+            description="Bytes a second. When requests wait for the connection, edgefast cuts an "
+            "answer that its client reads more slowly. 0: never."
         ),
     ] = None
     head_timeout: Annotated[
@@ -136,19 +140,22 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     ] = None
     idle_timeout: Annotated[
         Duration | None,
-        Meta(description="Time a client connection may wait between requests."),
+        Meta(description="Longest time between two requests of a client connection."),
     ] = None
     stream_idle_timeout: Annotated[
         Duration | None,
-        Meta(description="Time without a byte either way during an exchange; 504 or close."),
+        Meta(
+            description="Longest time without data in either direction during a request; 504 or close "
+            "after it."
+        ),
     ] = None
     connect_timeout: Annotated[
         Duration | None,
-        Meta(description="Time to connect to an endpoint, within the route's timeout."),
+        Meta(description="Time limit to connect to an endpoint, within the route's timeout."),
     ] = None
     upstream_idle: Annotated[
         Duration | None,
-        Meta(description="Time an unused connection to a backend is kept."),
+        Meta(description="Time after which an unused connection to a backend is closed."),
     ] = None
     tls_drain_timeout: Annotated[
         Duration | None,
@@ -188,13 +195,13 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     ] = None
     max_requests_per_connection: Annotated[
         Annotated[int, Meta(ge=1, le=2147483647)] | None,
-        Meta(description="Requests on one client connection before it is closed."),
+        Meta(description="Requests on one client connection; after them it is closed."),
     ] = None
     escaped_slashes: Annotated[
         Literal["UnescapeAndRedirect", "KeepUnchanged", "Reject"] | None,
         Meta(
-            description="What a path with %2F or %5C gets: a 307 to the unescaped path, "
-            "nothing, or 400."
+            description="How a path with %2F or %5C is handled: a 307 to the unescaped path, "
+            "unchanged, or 400."
         ),
     ] = None
     path_parameters: Annotated[
@@ -215,8 +222,8 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     underscores: Annotated[
         Literal["RejectRequest", "DropHeader", "Allow"] | None,
         Meta(
-            description="What a header name with an underscore gets: 400 for the request, the "
-            "header dropped, or nothing."
+            description="How a header name with an underscore is handled: 400 for the request, header "
+            "removed, or unchanged."
         ),
     ] = None
     via: Annotated[
@@ -235,7 +242,7 @@ LogField = Literal[
 
 
 class ProxyLogFilter(Element, frozen=True, kw_only=True):
-    """Which requests are logged: those that meet one of the bounds given."""
+    """Selects the requests that are logged: those that reach one of the limits."""
 
     min_status: Annotated[
         Annotated[int, Meta(ge=100, le=599)] | None,
@@ -251,7 +258,7 @@ class ProxyAccessLog(Element, frozen=True, kw_only=True):
 
     format: Annotated[
         Literal["json", "text"] | None,
-        Meta(description="Shape of a line. Absent: text with a template, else json."),
+        Meta(description="Format of a line. Absent: text if a template is set, otherwise json."),
     ] = None
     fields: Annotated[
         Annotated[tuple[LogField, ...], Meta(min_length=1, max_length=64, extra=AS_SET)] | None,
@@ -263,29 +270,30 @@ class ProxyAccessLog(Element, frozen=True, kw_only=True):
         ]
         | None,
         Meta(
-            description="A json line of your own: names of its members, and a template for each, "
+            description="Members of a JSON line, with a template for each, "
             'such as "%RESPONSE_CODE%".'
         ),
     ] = None
     template: Annotated[
         Annotated[str, Meta(min_length=1, max_length=4096)] | None,
         Meta(
-            description="A text line; operators such as %REQ(:METHOD)% are replaced by what they "
-            "name, %% is a percent sign."
+            description="Template of a text line. Operators such as %REQ(:METHOD)% are replaced by "
+            "their values; %% is a percent sign."
         ),
     ] = None
     filter: Annotated[
-        ProxyLogFilter | None, Meta(description="Which requests are logged. Absent: all.")
+        ProxyLogFilter | None,
+        Meta(description="Selects the requests that are logged. Absent: all."),
     ] = None
     sampling: Annotated[
         Percent | None,
-        Meta(description="Percentage of the requests that are logged, of those that pass."),
+        Meta(description="Percentage of the selected requests that are logged."),
     ] = None
     off: Annotated[
         bool | None,
         Meta(
-            description="Switches the access log off. Quote the name in YAML that other tools "
-            'read ("off": true): YAML 1.1 takes a bare off for a boolean.'
+            description="Disables the access log. Quote the name "
+            '("off": true) for YAML 1.1 tools, which read a bare off as a boolean.'
         ),
     ] = None
 
@@ -294,7 +302,8 @@ class ProxyRateLimit(Element, frozen=True, kw_only=True):
     """Response headers on requests that a rate limit applies to."""
 
     headers: Annotated[
-        bool | None, Meta(description="Adds ratelimit-limit, -remaining and -reset.")
+        bool | None,
+        Meta(description="Adds ratelimit-limit, ratelimit-remaining and ratelimit-reset."),
     ] = None
     retry_after: Annotated[bool | None, Meta(description="Adds retry-after to 429 answers.")] = None
 
@@ -317,31 +326,33 @@ class ProxyTracing(Element, frozen=True, kw_only=True):
     ]
     protocol: Annotated[
         Literal["grpc", "http"] | None,
-        Meta(description="OTLP over gRPC or HTTP. Absent: grpc with port 4317, else http."),
+        Meta(description="OTLP over gRPC or HTTP. Absent: grpc with port 4317, otherwise http."),
     ] = None
     sampling: Annotated[
         Percent | None,
         Meta(
-            description="Percentage of the requests that are traced, of those whose traceparent "
-            "does not decide, and of connections. Absent: 100."
+            description="Percentage of connections, and of requests without a sampling decision in "
+            "traceparent, that are traced. Absent: 100."
         ),
     ] = None
     attributes: Annotated[
         Annotated[dict[str, str], Meta(max_length=32)] | None,
-        Meta(description="Attributes added to every span; service.name is the service's."),
+        Meta(
+            description="Attributes added to every span; service.name is the name of the service."
+        ),
     ] = None
     exemplars: Annotated[
         bool | None,
         Meta(
-            description="The histogram of durations names the newest trace of each bucket, "
-            "for scrapers that take OpenMetrics. Absent: false."
+            description="Adds the newest trace of each bucket to the duration histogram, for scrapers "
+            "with OpenMetrics. Absent: false."
         ),
     ] = None
     connections: Annotated[
         bool | None,
         Meta(
-            description="A span for each connection of TCP and TLS listeners, when it is over. "
-            "Absent: false."
+            description="Exports a span for each ended connection of TCP and TLS listeners. Absent: "
+            "false."
         ),
     ] = None
 
@@ -352,15 +363,15 @@ class EdgeProxySpec(Element, frozen=True, kw_only=True):
     merge_gateways: Annotated[
         bool | None,
         Meta(
-            description="All Gateways of the class share one fleet, one Service, one address, and port, protocol and hostname "
-            "are unique among all their listeners. In Gateway Namespace mode a fleet cannot reach over namespaces: there "
-            "is one for each namespace, with an address of its own, and they are unique within it. "
-            "Read from the EdgeProxy of a GatewayClass only."
+            description="All Gateways of the class share one fleet, one Service and one address. Port, "
+            "protocol and hostname must be unique among all their listeners. In Gateway "
+            "Namespace mode each namespace has its own fleet and address, and they must be "
+            "unique in the namespace. Only the EdgeProxy of a GatewayClass can set it."
         ),
     ] = None
     workers: Annotated[
         Annotated[int, Meta(ge=1, le=1024)] | None,
-        Meta(description="Worker processes per proxy. Absent: as many as CPUs are allowed."),
+        Meta(description="Worker processes per proxy. Absent: the number of available CPUs."),
     ] = None
     deployment: Annotated[
         FleetDeployment | None, Meta(description="The workload that runs the proxies.")
@@ -370,23 +381,24 @@ class EdgeProxySpec(Element, frozen=True, kw_only=True):
     ] = None
     hpa: Annotated[FleetHPA | None, Meta(description="Autoscaling. Absent: off.")] = None
     pdb: Annotated[FleetPDB | None, Meta(description="Disruption budget. Absent: off.")] = None
-    shutdown: Annotated[FleetShutdown | None, Meta(description="How a proxy stops.")] = None
+    shutdown: Annotated[FleetShutdown | None, Meta(description="Settings of the drain.")] = None
     http: Annotated[ProxyHTTP | None, Meta(description="Limits and timeouts of HTTP/1.1.")] = None
     http2: Annotated[
         ProxyHTTP2 | None,
         Meta(
-            description="HTTP/2 with clients and backends; sizes and times of heads are those of `http`."
+            description="HTTP/2 with clients and backends. Limits of request and response heads are "
+            "those of `http`."
         ),
     ] = None
     stream: Annotated[ProxyStream | None, Meta(description="Limits of TLS, TCP and UDP.")] = None
     proxy_protocol: Annotated[
         ProxyProtocol | None,
-        Meta(description="PROXY protocol written to backends of TLS and TCP listeners."),
+        Meta(description="PROXY protocol version sent to backends of TLS and TCP listeners."),
     ] = None
-    grpc: Annotated[ProxyGRPC | None, Meta(description="gRPC: retries, and browsers.")] = None
+    grpc: Annotated[ProxyGRPC | None, Meta(description="gRPC: retries and gRPC-Web.")] = None
     client_address: Annotated[
         ProxyClientAddress | None,
-        Meta(description="Whom to believe about the client's address."),
+        Meta(description="Sources of the client address."),
     ] = None
     access_log: Annotated[
         ProxyAccessLog | None,
@@ -396,7 +408,7 @@ class EdgeProxySpec(Element, frozen=True, kw_only=True):
         ProxyRateLimit | None,
         Meta(description="Response headers on requests that a rate limit applies to."),
     ] = None
-    tracing: Annotated[ProxyTracing | None, Meta(description="Spans. Absent: off.")] = None
+    tracing: Annotated[ProxyTracing | None, Meta(description="Tracing. Absent: off.")] = None
 
 
 class EdgeProxy(Resource, frozen=True, kw_only=True):

@@ -29,8 +29,8 @@ class ProxyClientAddress(Element, frozen=True, kw_only=True):
     proxy_protocol: Annotated[
         Literal["off", "optional", "required"] | None,
         Meta(
-            description="Whether connections begin with a PROXY protocol header (v1 or v2), "
-            "on HTTPS before the handshake."
+            description="Whether connections begin with a PROXY protocol header (v1 or v2); on HTTPS "
+            "before the TLS handshake."
         ),
     ] = None
     proxy_protocol_cidrs: Annotated[

@@ -29,7 +29,7 @@ class Toleration(Element, frozen=True, kw_only=True):
 
     key: Annotated[str | None, Meta(description="Key of the taint. Absent: any.")] = None
     operator: Annotated[
-        Literal["Exists", "Equal", "Lt", "Gt"] | None, Meta(description="How values compare.")
+        Literal["Exists", "Equal", "Lt", "Gt"] | None, Meta(description="Comparison of values.")
     ] = None
     value: Annotated[str | None, Meta(description="Value of the taint.")] = None
     effect: Annotated[
@@ -37,7 +37,7 @@ class Toleration(Element, frozen=True, kw_only=True):
         Meta(description="Effect of the taint. Absent: any."),
     ] = None
     toleration_seconds: Annotated[
-        int | None, Meta(description="How long NoExecute is tolerated. Absent: for ever.")
+        int | None, Meta(description="How long NoExecute is tolerated. Absent: without limit.")
     ] = None
 
 
@@ -49,7 +49,7 @@ class EnvVar(Element, frozen=True, kw_only=True):
     ]
     value: Annotated[str | None, Meta(description="Its value.")] = None
     value_from: Annotated[
-        FreeObject | None, Meta(description="Where its value is, as in Kubernetes core v1.")
+        FreeObject | None, Meta(description="Source of the value, as in Kubernetes core v1.")
     ] = None
 
 
@@ -58,7 +58,7 @@ class ContainerResources(Element, frozen=True, kw_only=True):
 
     requests: Annotated[dict[str, int | str] | None, Meta(description="Resources reserved.")] = None
     limits: Annotated[
-        dict[str, int | str] | None, Meta(description="Resources allowed at most.")
+        dict[str, int | str] | None, Meta(description="Upper limits of resources.")
     ] = None
 
 
@@ -123,7 +123,7 @@ class FleetService(Element, frozen=True, kw_only=True):
     )
     external_traffic_policy: Annotated[
         Literal["Local", "Cluster"] | None,
-        Meta(description="Local keeps the client's address; not with type ClusterIP."),
+        Meta(description="Local preserves the client address. Not with type ClusterIP."),
     ] = None
     load_balancer_class: Annotated[
         str | None,
@@ -131,7 +131,9 @@ class FleetService(Element, frozen=True, kw_only=True):
     ] = None
     load_balancer_source_ranges: Annotated[
         Annotated[tuple[CIDR, ...], Meta(max_length=256, extra=AS_SET)] | None,
-        Meta(description="Addresses that the load balancer admits; only with LoadBalancer."),
+        Meta(
+            description="Client ranges that the load balancer allows. Only with type LoadBalancer."
+        ),
     ] = None
 
 
@@ -153,11 +155,11 @@ class FleetPDB(Element, frozen=True, kw_only=True):
 
     min_available: Annotated[
         PodCountOrPercent | None,
-        Meta(description="Proxies that must stay, a number or percent."),
+        Meta(description="Proxies that must stay available, a number or percentage."),
     ] = None
     max_unavailable: Annotated[
         PodCountOrPercent | None,
-        Meta(description="Proxies that may go, a number or percent."),
+        Meta(description="Proxies that can be unavailable, a number or percentage."),
     ] = None
 
 
@@ -166,9 +168,9 @@ class FleetShutdown(Element, frozen=True, kw_only=True):
 
     drain_timeout: Annotated[
         Duration | None,
-        Meta(description="Longest time that requests in flight may take to end."),
+        Meta(description="Longest time for requests in flight to end."),
     ] = None
     min_drain_duration: Annotated[
         Duration | None,
-        Meta(description="Shortest time connections are still accepted after readiness fails."),
+        Meta(description="Shortest time in which connections are accepted after readiness fails."),
     ] = None

@@ -22,24 +22,24 @@ MAX_GRPC_ATTEMPTS = 16
 
 
 class ProxyGRPCRetry(Element, frozen=True, kw_only=True):
-    """When a call goes to a backend again."""
+    """Retries of gRPC calls."""
 
     codes: Annotated[
         Annotated[tuple[GRPCCode, ...], Meta(min_length=1, max_length=16, extra=AS_SET)] | None,
         Meta(
-            description="Statuses after which a call is tried again, as long as nothing of an "
-            "answer has come. Absent: none."
+            description="gRPC statuses after which edgefast retries a call, if no part of an answer "
+            "has arrived. Absent: none."
         ),
     ] = None
     attempts: Annotated[
         Annotated[int, Meta(ge=0, le=MAX_GRPC_ATTEMPTS)] | None,
-        Meta(description="Tries after the first; 0: none."),
+        Meta(description="Most retries of a call. 0: no retries."),
     ] = None
     backoff: Annotated[
         Duration | None,
         Meta(
-            description="Least pause before a try; grows by two with jitter, to ten times it at "
-            "most."
+            description="Shortest pause before a retry. It doubles with jitter, up to ten times this "
+            "value."
         ),
     ] = None
 
@@ -51,9 +51,9 @@ class ProxyGRPC(Element, frozen=True, kw_only=True):
         bool | None,
         Meta(
             description="Translates gRPC-Web (application/grpc-web and application/grpc-web-text) "
-            "of browsers to gRPC and back. Off: it is passed on as it is."
+            "of browsers to gRPC and back. false: it is forwarded unchanged."
         ),
     ] = None
     retry: Annotated[
-        ProxyGRPCRetry | None, Meta(description="Calls that are tried again by their status.")
+        ProxyGRPCRetry | None, Meta(description="Retries of calls by their status.")
     ] = None

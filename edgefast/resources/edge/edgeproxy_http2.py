@@ -19,26 +19,25 @@ class ProxyHTTP2Upstream(Element, frozen=True, kw_only=True):
     max_concurrent_streams: Annotated[
         Annotated[int, Meta(ge=1, le=1000)] | None,
         Meta(
-            description="Requests on one connection to a backend, where that allows as many; "
-            "at 80 percent of them another one is made."
+            description="Concurrent requests on one connection to a backend, if the backend allows "
+            "them. At 80 percent edgefast opens another connection."
         ),
     ] = None
     initial_stream_window_size: Annotated[
         Size | None,
-        Meta(
-            description="Bytes of an answer that may be under way while its client takes none; "
-            "16KiB to 2MiB."
-        ),
+        Meta(description="Flow-control window of an answer in bytes, 16KiB to 2MiB."),
     ] = None
     initial_connection_window_size: Annotated[
         Size | None,
-        Meta(description="The same of all answers of a connection; 64KiB to 64MiB."),
+        Meta(
+            description="Flow-control window of all answers of a connection in bytes, 64KiB to 64MiB."
+        ),
     ] = None
     keepalive_ping: Annotated[
         Duration | None,
         Meta(
-            description="Silence of a backend, with requests open, after which it is asked whether "
-            "it is still there, 1s or more; 0s: never."
+            description="Time without data from a backend with open requests after which edgefast "
+            "sends a PING, at least 1s. 0s: never."
         ),
     ] = None
 
@@ -49,34 +48,35 @@ class ProxyHTTP2(Element, frozen=True, kw_only=True):
     enabled: Annotated[
         bool | None,
         Meta(
-            description="Speaks HTTP/2 with clients: on HTTPS listeners where they offer it (ALPN), "
-            "on HTTP listeners where they begin with it."
+            description="Enables HTTP/2 with clients: on HTTPS listeners by ALPN, on HTTP listeners "
+            "with prior knowledge."
         ),
     ] = None
     max_concurrent_streams: Annotated[
         Annotated[int, Meta(ge=1, le=1000)] | None,
-        Meta(description="Requests that a client may have open on one connection."),
+        Meta(description="Concurrent requests of a client on one connection."),
     ] = None
     initial_stream_window_size: Annotated[
         Size | None,
-        Meta(description="Bytes of a request body that may be under way; 16KiB to 2MiB."),
+        Meta(description="Flow-control window of a request body in bytes, 16KiB to 2MiB."),
     ] = None
     initial_connection_window_size: Annotated[
         Size | None,
-        Meta(description="The same of all requests of a connection; 64KiB to 64MiB."),
+        Meta(
+            description="Flow-control window of all requests of a connection in bytes, 64KiB to 64MiB."
+        ),
     ] = None
     max_requests_per_connection: Annotated[
         Annotated[int, Meta(ge=1, le=2147483647)] | None,
-        Meta(description="Requests on one connection before it takes no more (GOAWAY)."),
+        Meta(description="Requests on one connection; after them edgefast sends GOAWAY."),
     ] = None
     keepalive_ping: Annotated[
         Duration | None,
         Meta(
-            description="Silence of a client after which it is asked whether it is still there; "
-            "0s: never."
+            description="Time without data from a client after which edgefast sends a PING. 0s: never."
         ),
     ] = None
     upstream: Annotated[
         ProxyHTTP2Upstream | None,
-        Meta(description="HTTP/2 with backends. Connections that are there keep what they have."),
+        Meta(description="HTTP/2 with backends. Open connections keep their settings."),
     ] = None

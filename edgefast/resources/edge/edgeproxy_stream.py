@@ -22,19 +22,19 @@ class ProxyStream(Element, frozen=True, kw_only=True):
 
     connect_timeout: Annotated[
         Duration | None,
-        Meta(description="Time for a backend to take a connection, of all tries together."),
+        Meta(description="Time limit to connect to a backend, for all attempts together."),
     ] = None
     idle_timeout: Annotated[
         Duration | None,
-        Meta(description="Time without a byte either way; 0s: never."),
+        Meta(description="Longest time without data in either direction. 0s: no limit."),
     ] = None
     hello_timeout: Annotated[
         Duration | None,
-        Meta(description="Time for a whole ClientHello of TLS."),
+        Meta(description="Time limit for a complete TLS ClientHello."),
     ] = None
     session_timeout: Annotated[
         Duration | None,
-        Meta(description="Silence after which a client of UDP is forgotten."),
+        Meta(description="Time without datagrams after which a UDP session ends."),
     ] = None
     max_connections: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,
@@ -47,18 +47,20 @@ class ProxyStream(Element, frozen=True, kw_only=True):
     max_sessions: Annotated[
         Annotated[int, Meta(ge=1, le=1000000)] | None,
         Meta(
-            description="Clients of UDP that are remembered, by address and port; past it those give way that have not spoken again after an answer."
+            description="Most UDP sessions, by client address and port. Above it, edgefast ends "
+            "sessions of clients that sent nothing after an answer."
         ),
     ] = None
     address_connections: Annotated[
         Annotated[int, Meta(ge=0, le=1000000)] | None,
         Meta(
-            description="Connections that one client address (IPv6: one /64) may have open; 0: any number."
+            description="Most open connections of one client address (IPv6: one /64). 0: no limit."
         ),
     ] = None
     address_rate: Annotated[
         Annotated[int, Meta(ge=0, le=1000000)] | None,
         Meta(
-            description="New ones a second for one client address, with a burst of as many; 0: any number."
+            description="New connections a second of one client address, with a burst of the same "
+            "number. 0: no limit."
         ),
     ] = None

@@ -13,38 +13,45 @@ from msgspec import Meta
 from edgefast.resources.model.fields import Duration, Element
 
 Share = Annotated[
-    float, Meta(ge=0, le=100, description="Percentage of the requests; parts of 0.0001 count.")
+    float, Meta(ge=0, le=100, description="Percentage of the requests, in steps of 0.0001.")
 ]
 
 
 class FaultDelay(Element, frozen=True, kw_only=True):
-    """A wait before a request goes on."""
+    """A delay before a request continues."""
 
     fixed_delay: Annotated[
         Duration,
-        Meta(description="How long; more than 0s, at most 60s. The request's timeout counts it."),
+        Meta(
+            description="Length of the delay, more than 0s and at most 60s. It counts towards the "
+            "request's timeout."
+        ),
     ]
     percentage: Share = 100
 
 
 class FaultAbort(Element, frozen=True, kw_only=True):
-    """An answer in place of the backend's."""
+    """An answer instead of a request to the backend."""
 
     http_status: Annotated[
         Annotated[int, Meta(ge=200, le=599)] | None,
         Meta(
-            description="Of requests of HTTP; of gRPC what it becomes there. This or `grpcStatus`."
+            description="HTTP status of the answer; gRPC calls get the matching gRPC status. Set this "
+            "or `grpcStatus`."
         ),
     ] = None
     grpc_status: Annotated[
         Annotated[int, Meta(ge=0, le=16)] | None,
-        Meta(description="Of calls of gRPC; requests that are none pass."),
+        Meta(description="gRPC status of the answer. Requests other than gRPC calls pass."),
     ] = None
     percentage: Share = 100
 
 
 class FaultInjection(Element, frozen=True, kw_only=True):
-    """Requests that wait or are refused on purpose, once they are let in."""
+    """Delays or aborts allowed requests."""
 
     delay: Annotated[FaultDelay | None, Meta(description="A wait.")] = None
-    abort: Annotated[FaultAbort | None, Meta(description="An answer; after the wait.")] = None
+    abort: Annotated[
+        FaultAbort | None,
+        Meta(description="An answer instead of a request to the backend, after the delay."),
+    ] = None

@@ -34,7 +34,7 @@ class ReplaceRegexMatch(Element, frozen=True, kw_only=True):
 
     pattern: Annotated[
         Annotated[str, Meta(min_length=1, max_length=1024)],
-        Meta(description="RE2 expression; every part of the path that it finds is replaced."),
+        Meta(description="RE2 expression. Every match in the path is replaced."),
     ]
     substitution: Annotated[
         Annotated[
@@ -42,17 +42,17 @@ class ReplaceRegexMatch(Element, frozen=True, kw_only=True):
             Meta(
                 max_length=1024,
                 pattern=_SUBSTITUTION,
-                extra=expects(r"characters of a path, and \1 to \9 for what groups found"),
+                extra=expects(r"characters of a path, with \1 to \9 for groups"),
             ),
         ],
-        Meta(description=r"What comes in its place; \1 to \9 are the groups, \0 all of it."),
+        Meta(description=r"Replacement: \1 to \9 are the groups, \0 all of it."),
     ]
 
 
 class RegexPathModifier(Element, frozen=True, kw_only=True):
     """A change of the path towards the backend."""
 
-    type: Annotated[Literal["ReplaceRegexMatch"], Meta(description="The only one there is.")]
+    type: Annotated[Literal["ReplaceRegexMatch"], Meta(description="The only supported type.")]
     replace_regex_match: Annotated[
         ReplaceRegexMatch | None,
         Meta(description="Expression and replacement; required with type ReplaceRegexMatch."),
@@ -62,7 +62,7 @@ class RegexPathModifier(Element, frozen=True, kw_only=True):
 class RegexURLRewrite(Element, frozen=True, kw_only=True):
     """A change of the request towards the backend."""
 
-    path: Annotated[RegexPathModifier, Meta(description="The change of its path.")]
+    path: Annotated[RegexPathModifier, Meta(description="Change of the path.")]
 
 
 class DirectResponseBody(Element, frozen=True, kw_only=True):
@@ -70,7 +70,10 @@ class DirectResponseBody(Element, frozen=True, kw_only=True):
 
     type: Annotated[
         Literal["Inline", "ValueRef"],
-        Meta(description="Inline: it stands here. ValueRef: a ConfigMap has it."),
+        Meta(
+            description="Inline: the field `inline` contains the body. ValueRef: a ConfigMap contains "
+            "it."
+        ),
     ] = "Inline"
     inline: Annotated[
         Annotated[str, Meta(max_length=MAX_ANSWER_BODY)] | None,
@@ -86,7 +89,7 @@ class DirectResponseBody(Element, frozen=True, kw_only=True):
 
 
 class DirectResponse(Element, frozen=True, kw_only=True):
-    """An answer of the proxy's own; no backend is asked."""
+    """An answer of the proxy without a backend."""
 
     status_code: Annotated[
         Annotated[int, Meta(ge=200, le=599)], Meta(description="Status of the answer.")
@@ -98,13 +101,13 @@ class DirectResponse(Element, frozen=True, kw_only=True):
 
 
 class HTTPCookieMatch(Element, frozen=True, kw_only=True):
-    """A cookie that a request must carry."""
+    """A cookie that a request must have."""
 
     type: Annotated[
         Literal["Exact", "RegularExpression"],
         Meta(description="RegularExpression (RE2) must match all of the cookie's value."),
     ] = "Exact"
-    name: Annotated[HTTPHeaderName, Meta(description="Name of the cookie, with its case.")]
+    name: Annotated[HTTPHeaderName, Meta(description="Name of the cookie, case-sensitive.")]
     value: Annotated[
         Annotated[str, Meta(min_length=1, max_length=4096)],
         Meta(description="Value or expression."),
@@ -112,12 +115,15 @@ class HTTPCookieMatch(Element, frozen=True, kw_only=True):
 
 
 class HTTPRouteFilterMatch(Element, frozen=True, kw_only=True):
-    """Conditions that must all hold."""
+    """Conditions. All must match."""
 
     cookies: Annotated[
         tuple[HTTPCookieMatch, ...],
         Meta(
-            min_length=1, max_length=16, extra=by_keys("name"), description="Cookies, all of them."
+            min_length=1,
+            max_length=16,
+            extra=by_keys("name"),
+            description="Cookies. All must match.",
         ),
     ]
 
@@ -131,20 +137,22 @@ class HTTPRouteFilterSpec(Element, frozen=True, kw_only=True):
     direct_response: Annotated[
         DirectResponse | None,
         Meta(
-            description="An answer; the rule needs no backendRefs, and those it has are not asked."
+            description="An answer without a backend. The rule needs no backendRefs; existing ones get "
+            "no requests."
         ),
     ] = None
     matches: Annotated[
         tuple[HTTPRouteFilterMatch, ...],
         Meta(
             max_length=8,
-            description="Further conditions of the rule: one of its own matches must hold, and one of these.",
+            description="Further conditions of the rule. A request must match one of the rule's "
+            "matches and one of these.",
         ),
     ] = ()
 
 
 class HTTPRouteFilter(Resource, frozen=True, kw_only=True):
-    """Rewrites by expression, answers of the proxy's own and matches of cookies, for a rule of an HTTPRoute."""
+    """Rewrites by expression, answers of the proxy and matches of cookies, for a rule of an HTTPRoute."""
 
     metadata: ObjectMeta
     spec: HTTPRouteFilterSpec

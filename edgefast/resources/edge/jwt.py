@@ -34,9 +34,9 @@ ClaimPath = Annotated[
 
 
 class JWTHeaderExtractor(Element, frozen=True, kw_only=True):
-    """A header that may carry a token."""
+    """A header that can contain a token."""
 
-    name: Annotated[HTTPHeaderName, Meta(description="Header name, without case.")]
+    name: Annotated[HTTPHeaderName, Meta(description="Header name, not case-sensitive.")]
     value_prefix: Annotated[
         Annotated[
             str,
@@ -44,14 +44,14 @@ class JWTHeaderExtractor(Element, frozen=True, kw_only=True):
         ]
         | None,
         Meta(
-            description="What stands before the token, such as `Bearer ` with its space; values without it carry none. Absent: "
-            "nothing does."
+            description="Text before the token, such as `Bearer ` with its space. A value without it "
+            "has no token. Absent: no prefix."
         ),
     ] = None
 
 
 class JWTExtractor(Element, frozen=True, kw_only=True):
-    """Where a request may carry a token; whatever is named is looked at."""
+    """Places of the token in a request. All of them are read."""
 
     headers: Annotated[
         tuple[JWTHeaderExtractor, ...], Meta(max_length=16, description="Headers.")
@@ -66,24 +66,29 @@ class JWTExtractor(Element, frozen=True, kw_only=True):
 
 
 class ClaimToHeader(Element, frozen=True, kw_only=True):
-    """A claim that the backend is told."""
+    """A claim that the backend gets in a header."""
 
     header: Annotated[
-        HTTPHeaderName, Meta(description="A header with it; from clients nobody hears it.")
+        HTTPHeaderName,
+        Meta(
+            description="Request header to the backend with the claim. edgefast removes this header "
+            "from client requests."
+        ),
     ]
     claim: Annotated[
         ClaimPath,
         Meta(
-            description="Path of the claim: `a.b` is b in a, or the claim `a.b`. Lists and objects are JSON in Base64."
+            description="Path of the claim: `a.b` is b in a, or the claim `a.b`. Lists and objects are "
+            "sent as Base64 of JSON."
         ),
     ]
 
 
 class LocalJWKS(Element, frozen=True, kw_only=True):
-    """Keys that are written down."""
+    """Keys in the policy or in a ConfigMap."""
 
     type: Annotated[
-        Literal["Inline", "ValueRef"], Meta(description="Which of the fields has them.")
+        Literal["Inline", "ValueRef"], Meta(description="Selects the field with the keys.")
     ] = "Inline"
     inline: Annotated[
         Annotated[str, Meta(max_length=MAX_INLINE)] | None,
@@ -91,12 +96,12 @@ class LocalJWKS(Element, frozen=True, kw_only=True):
     ] = None
     value_ref: Annotated[
         LocalObjectReference | None,
-        Meta(description="A ConfigMap with the key set under `jwks`, or as its one key."),
+        Meta(description="A ConfigMap with the key set under `jwks`, or under its only key."),
     ] = None
 
 
 class RemoteJWKS(Element, frozen=True, kw_only=True):
-    """Keys that their issuer publishes."""
+    """Keys that the issuer publishes."""
 
     uri: Annotated[
         Annotated[
@@ -109,20 +114,25 @@ class RemoteJWKS(Element, frozen=True, kw_only=True):
             ),
         ],
         Meta(
-            description="Where they are: https, or http where a backend is named. Redirects are not followed."
+            description="URL of the key set: https, or http if a backend is set. Redirects are not "
+            "followed."
         ),
     ]
     backend_ref: Annotated[
         BackendObjectReference | None,
-        Meta(description="Who is asked in place of the URL's host; this or `backendRefs`."),
+        Meta(
+            description="Backend that gets the request instead of the URL's host. Set this or "
+            "`backendRefs`."
+        ),
     ] = None
     backend_refs: Annotated[
-        tuple[BackendRef, ...], Meta(max_length=1, description="The same as a list of one.")
+        tuple[BackendRef, ...], Meta(max_length=1, description="The same as a list with one entry.")
     ] = ()
     cache_duration: Annotated[
         Duration,
         Meta(
-            description="How often they are asked for, 10s to 24h. A token that names an unknown key asks at once, every 10s at most."
+            description="Time between two requests for the key set, 10s to 24h. A token with an "
+            "unknown key starts a request immediately, at most every 10s."
         ),
     ] = "300s"
 
@@ -132,18 +142,19 @@ class JWTProvider(Element, frozen=True, kw_only=True):
 
     name: Annotated[
         Annotated[str, Meta(min_length=1, max_length=253)],
-        Meta(description="What rules and logs call it; of one policy each its own."),
+        Meta(description="Name of the provider in rules and logs. Unique in the policy."),
     ]
     issuer: Annotated[
         Annotated[str, Meta(min_length=1, max_length=2048)] | None,
-        Meta(description="What `iss` must be, to the letter. Absent: anything."),
+        Meta(description="Required value of `iss`, case-sensitive. Absent: any."),
     ] = None
     audiences: Annotated[
         tuple[Annotated[str, Meta(min_length=1, max_length=2048)], ...],
         Meta(
             max_length=16,
             extra=AS_SET,
-            description="One of which must be in `aud`; a good token for others is answered 403. Empty: any.",
+            description="Accepted audiences: `aud` must contain one of them; a valid token for others "
+            "gets 403. Empty: any.",
         ),
     ] = ()
     require_expiration: Annotated[
@@ -152,40 +163,48 @@ class JWTProvider(Element, frozen=True, kw_only=True):
             description="True: a token without `exp` gets 401. False: it is valid until the issuer's key changes."
         ),
     ] = True
-    remote_jwks: Annotated[
-        RemoteJWKS | None, Meta(description="Its keys, where it publishes them.")
-    ] = field(default=None, name="remoteJWKS")
-    local_jwks: Annotated[LocalJWKS | None, Meta(description="Its keys, written down.")] = field(
-        default=None, name="localJWKS"
+    remote_jwks: Annotated[RemoteJWKS | None, Meta(description="URL of the provider's keys.")] = (
+        field(default=None, name="remoteJWKS")
     )
+    local_jwks: Annotated[
+        LocalJWKS | None, Meta(description="Keys of the provider in the policy or in a ConfigMap.")
+    ] = field(default=None, name="localJWKS")
     claim_to_headers: Annotated[
-        tuple[ClaimToHeader, ...], Meta(max_length=32, description="Claims for the backend.")
+        tuple[ClaimToHeader, ...],
+        Meta(max_length=32, description="Claims that the backend gets as headers."),
     ] = ()
     extract_from: Annotated[
         JWTExtractor | None,
         Meta(
-            description="Where a request may carry its tokens. Absent: header Authorization behind `Bearer `, query parameter "
-            "access_token."
+            description="Places of the token in a request. Absent: header Authorization after `Bearer "
+            "`, and query parameter access_token."
         ),
     ] = None
 
 
 class JWT(Element, frozen=True, kw_only=True):
-    """Signed tokens (RFC 7519); who has none that any provider is good for is answered 401."""
+    """Signed tokens (RFC 7519). A request without a valid token of a provider gets 401."""
 
     optional: Annotated[
-        bool, Meta(description="A request without a token passes; one with a bad token does not.")
+        bool,
+        Meta(
+            description="A request without a token passes. A request with an invalid token gets 401."
+        ),
     ] = False
     fail_open: Annotated[
         bool,
         Meta(
-            description="A request with a bad token passes, too, as one without; its claims are nobody's. A policy with a mistake "
-            "stays closed all the same."
+            description="A request with an invalid token passes, too, as if it had no token. A policy "
+            "with an error still denies all requests."
         ),
     ] = False
     providers: Annotated[
         tuple[JWTProvider, ...],
-        Meta(min_length=1, max_length=4, description="Issuers; a token of any of them will do."),
+        Meta(
+            min_length=1,
+            max_length=4,
+            description="Issuers. A valid token of one of them is enough.",
+        ),
     ]
 
 
@@ -196,22 +215,24 @@ class JWTClaim(Element, frozen=True, kw_only=True):
     value_type: Annotated[
         Literal["String", "StringArray"],
         Meta(
-            description="String: it is one of the values. StringArray: it is a list with one of them in it."
+            description="String: the claim is one of the values. StringArray: the claim is a list that "
+            "contains one of them."
         ),
     ] = "String"
     values: Annotated[
         tuple[Annotated[str, Meta(max_length=4096)], ...],
-        Meta(min_length=1, max_length=128, description="One of them, to the letter."),
+        Meta(min_length=1, max_length=128, description="Accepted values, case-sensitive."),
     ]
 
 
 class JWTPrincipal(Element, frozen=True, kw_only=True):
-    """What the token of a request must say; whatever is said must hold."""
+    """Conditions on the token of a request. All fields that are set must match."""
 
     provider: Annotated[
         Annotated[str, Meta(min_length=1, max_length=253)],
         Meta(
-            description="The provider that it is good for: of this policy's `jwt`, or of the one that holds, if this one has none."
+            description="Provider that must have verified the token: one of this policy's `jwt`, or of "
+            "the `jwt` that applies if this policy has none."
         ),
     ]
     scopes: Annotated[
@@ -219,9 +240,9 @@ class JWTPrincipal(Element, frozen=True, kw_only=True):
         Meta(
             max_length=16,
             extra=AS_SET,
-            description="All of which are in claim `scope` or `scp`.",
+            description="Required scopes, all in claim `scope` or `scp`.",
         ),
     ] = ()
     claims: Annotated[
-        tuple[JWTClaim, ...], Meta(max_length=16, description="Claims, all of them.")
+        tuple[JWTClaim, ...], Meta(max_length=16, description="Claims. All must match.")
     ] = ()

@@ -45,91 +45,103 @@ AttributeValue = Annotated[
 
 
 class HashHeader(Element, frozen=True, kw_only=True):
-    """A header that requests are told apart by."""
+    """A header as source of the hash."""
 
-    name: Annotated[HTTPHeaderName, Meta(description="Header name, without case.")]
+    name: Annotated[HTTPHeaderName, Meta(description="Header name, not case-sensitive.")]
 
 
 class HashParam(Element, frozen=True, kw_only=True):
-    """A parameter of the query that requests are told apart by."""
+    """A query parameter as source of the hash."""
 
     name: Annotated[
-        ParamName, Meta(description="Its name with its case, without percent-encoding.")
+        ParamName,
+        Meta(description="Name of the parameter, case-sensitive, without percent-encoding."),
     ]
 
 
 class HashCookie(Element, frozen=True, kw_only=True):
-    """A cookie that requests are told apart by."""
+    """A cookie as source of the hash."""
 
-    name: Annotated[CookieName, Meta(description="Its name with its case.")]
+    name: Annotated[CookieName, Meta(description="Name of the cookie, case-sensitive.")]
     ttl: Annotated[
         WholeSeconds | None,
         Meta(
-            description="How long clients keep the cookie that they are given where they have none; 0s: until their session ends. "
-            "Absent: they are given none."
+            description="Lifetime of the cookie that edgefast sets for clients without one. 0s: until "
+            "the client's session ends. Absent: edgefast sets no cookie."
         ),
     ] = None
     attributes: Annotated[
         dict[AttributeName, AttributeValue],
         Meta(
             max_length=16,
-            description='Attributes of such a cookie; "" is one without a value (Secure). Path=/ and HttpOnly are there by '
-            "themselves, Max-Age and Expires are what ttl says.",
+            description='Attributes of the cookie that edgefast sets; "" is an attribute without a '
+            "value (Secure). "
+            "edgefast always adds Path=/ and HttpOnly, and computes Max-Age and Expires from ttl.",
         ),
     ] = {}
 
 
 class ConsistentHash(Element, frozen=True, kw_only=True):
-    """What requests have in common that get the same endpoint."""
+    """Requests with the same hash go to the same endpoint."""
 
     type: Annotated[
         Literal["SourceIP", "Header", "Headers", "Cookie", "QueryParams"],
-        Meta(description="What it is: the client's address, or what the field of that name says."),
+        Meta(
+            description="Source of the hash: the client address, or the field with the matching name."
+        ),
     ]
     header: Annotated[HashHeader | None, Meta(description="One header.")] = None
     headers: Annotated[
         Annotated[tuple[HashHeader, ...], Meta(min_length=1, max_length=16)] | None,
-        Meta(description="Headers, all those together that a request has."),
+        Meta(description="Headers. The hash includes all that the request has."),
     ] = None
     cookie: Annotated[HashCookie | None, Meta(description="A cookie.")] = None
     query_params: Annotated[
         Annotated[tuple[HashParam, ...], Meta(min_length=1, max_length=16, extra=by_keys("name"))]
         | None,
-        Meta(description="Parameters of the query, all those together that a request has."),
+        Meta(description="Query parameters. The hash includes all that the request has."),
     ] = None
 
 
 class SlowStart(Element, frozen=True, kw_only=True):
-    """How a new endpoint begins."""
+    """Slow start of new endpoints."""
 
     window: Annotated[
         Duration,
         Meta(
-            description="In this time it comes to its share, from a tenth of it on; at most 1h. Not those that a backend begins with."
+            description="Time in which a new endpoint goes from 10 percent to its full share, at most "
+            "1h. The first endpoints of a backend get their full share immediately."
         ),
     ]
 
 
 class LoadBalancer(Element, frozen=True, kw_only=True):
-    """By what a request's endpoint is chosen."""
+    """Selects the endpoint of a request."""
 
     type: Annotated[
         Literal["ConsistentHash", "LeastRequest", "RoundRobin", "Random"],
         Meta(
-            description="By what requests have in common, by what endpoints have in flight (as without any policy), each endpoint "
-            "in its turn, or by chance."
+            description="ConsistentHash: by a hash of the request. LeastRequest (the default without a "
+            "policy): fewest requests in flight. RoundRobin: in turn. Random: at random."
         ),
     ]
     consistent_hash: Annotated[
-        ConsistentHash | None, Meta(description="With type ConsistentHash, and only there.")
+        ConsistentHash | None,
+        Meta(
+            description="Source of the hash. Required with type ConsistentHash, and only allowed "
+            "there."
+        ),
     ] = None
     slow_start: Annotated[
-        SlowStart | None, Meta(description="With types LeastRequest and RoundRobin.")
+        SlowStart | None,
+        Meta(
+            description="Slow start of new endpoints. Only with types LeastRequest and RoundRobin."
+        ),
     ] = None
     zone_aware: Annotated[
         ZoneAware | None,
         Meta(
-            description="Which zones' endpoints come first, of all types but ConsistentHash. Absent: as the Service says it "
-            "(spec.trafficDistribution)."
+            description="Prefers endpoints by zone. Not with type ConsistentHash. Absent: "
+            "spec.trafficDistribution of the Service applies."
         ),
     ] = None

@@ -62,37 +62,40 @@ def group_of_target(kind: str) -> str:
 
 
 class PolicyTargetReference(Element, frozen=True, kw_only=True):
-    """What a policy is attached to; it holds for all that is below it."""
+    """An object that a policy applies to, including everything below it."""
 
-    group: Annotated[Group, Meta(description='gateway.networking.k8s.io; of a Service "".')]
+    group: Annotated[Group, Meta(description='gateway.networking.k8s.io, or "" for a Service.')]
     kind: Annotated[
         Kind,
         Meta(
-            description="Gateway, ListenerSet, HTTPRoute or GRPCRoute; of a BackendTrafficPolicy also Service, Backend of "
-            "gateway.edge.io, and XBackend of gateway.networking.x-k8s.io."
+            description="Gateway, ListenerSet, HTTPRoute or GRPCRoute. For a BackendTrafficPolicy also "
+            "Service, Backend of gateway.edge.io, and XBackend of "
+            "gateway.networking.x-k8s.io."
         ),
     ]
-    name: Annotated[ObjectName, Meta(description="Its name, in the policy's own namespace.")]
+    name: Annotated[ObjectName, Meta(description="Name of the object, in the policy's namespace.")]
     section_name: Annotated[
         SectionName | None,
         Meta(
-            description="One part of it: a listener of a Gateway or ListenerSet, a named rule of a route, a named port of a "
-            "Service."
+            description="One part of the object: a listener of a Gateway or ListenerSet, a named rule "
+            "of a route, or a named port of a Service."
         ),
     ] = None
 
 
 TargetReferences = Annotated[
     tuple[PolicyTargetReference, ...],
-    Meta(min_length=1, max_length=16, description="What the policy is attached to."),
+    Meta(min_length=1, max_length=16, description="Objects that the policy applies to."),
 ]
 
 MergeType = Annotated[
     Literal["Inherit", "Replace", "Override"],
     Meta(
-        description="How the policy goes together with those on other levels (Gateway, its listener, ListenerSet, its "
-        "listener, route, rule). Inherit: whatever it says holds in place of what higher levels say, feature by feature. "
-        "Replace (not on Gateways and ListenerSets): nothing of higher levels holds, but for what they override. Override (on "
-        "Gateways and ListenerSets): lower levels can make it stricter, and never looser."
+        description="How the policy merges with policies of other levels (Gateway, its listener, "
+        "ListenerSet, its listener, route, rule). Inherit: its features replace those of "
+        "higher levels, feature by feature. Replace (not on Gateways and ListenerSets): "
+        "features of higher levels do not apply, except for overrides. Override (on "
+        "Gateways and ListenerSets): lower levels can make it stricter, but cannot relax "
+        "it."
     ),
 ]

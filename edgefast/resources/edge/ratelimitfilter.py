@@ -17,9 +17,9 @@ from edgefast.resources.model.meta import ObjectMeta
 
 
 class RateLimitHeaderMatch(Element, frozen=True, kw_only=True):
-    """A header that a request must carry."""
+    """A header that a request must have."""
 
-    name: Annotated[HTTPHeaderName, Meta(description="Header name, without case.")]
+    name: Annotated[HTTPHeaderName, Meta(description="Header name, not case-sensitive.")]
     type: Annotated[
         Literal["Exact", "RegularExpression", "Distinct"],
         Meta(
@@ -34,7 +34,7 @@ class RateLimitHeaderMatch(Element, frozen=True, kw_only=True):
 
 
 class RateLimitSourceCIDR(Element, frozen=True, kw_only=True):
-    """Addresses that a request must come from."""
+    """Client addresses of a request."""
 
     value: Annotated[CIDR, Meta(description="Range of client addresses, IPv4 or IPv6.")]
     type: Annotated[
@@ -44,11 +44,11 @@ class RateLimitSourceCIDR(Element, frozen=True, kw_only=True):
 
 
 class RateLimitSelector(Element, frozen=True, kw_only=True):
-    """Conditions on a request; all of them must hold."""
+    """Conditions on a request. All must match."""
 
     headers: Annotated[
         tuple[RateLimitHeaderMatch, ...],
-        Meta(max_length=16, extra=by_keys("name"), description="Headers, all of them."),
+        Meta(max_length=16, extra=by_keys("name"), description="Headers. All must match."),
     ] = ()
     source_cidr: Annotated[RateLimitSourceCIDR | None, Meta(description="Client addresses.")] = (
         field(default=None, name="sourceCIDR")
@@ -56,11 +56,13 @@ class RateLimitSelector(Element, frozen=True, kw_only=True):
 
 
 class RateLimitValue(Element, frozen=True, kw_only=True):
-    """So many requests per window; windows begin on whole units of Unix time."""
+    """Limit of requests for each window. Windows begin at whole units of Unix time."""
 
     requests: Annotated[
         int,
-        Meta(ge=0, le=4294967295, description="Requests let through; 0 blocks them all."),
+        Meta(
+            ge=0, le=4294967295, description="Requests that are allowed in a window. 0 denies all."
+        ),
     ]
     unit: Annotated[
         Literal["Second", "Minute", "Hour", "Day", "Week", "Month", "Year"],
@@ -72,14 +74,14 @@ class RateLimitValue(Element, frozen=True, kw_only=True):
 
 
 class RateLimitRule(Element, frozen=True, kw_only=True):
-    """One limit; every rule whose selectors match counts, and any may refuse."""
+    """One limit. Every rule with matching selectors counts a request, and each can deny it."""
 
     client_selectors: Annotated[
         tuple[RateLimitSelector, ...],
         Meta(
             max_length=8,
-            description="Requests that are counted, all selectors must match. "
-            "Absent: every request of the route rule.",
+            description="Selects the requests that are counted; all selectors must match. Absent: all "
+            "requests of the route rule.",
         ),
     ] = ()
     limit: Annotated[RateLimitValue, Meta(description="The limit.")]
@@ -89,14 +91,14 @@ class RateLimitRule(Element, frozen=True, kw_only=True):
     algorithm: Annotated[
         Literal["FixedWindow", "SlidingWindow"],
         Meta(
-            description="FixedWindow follows the clock; SlidingWindow weighs in the window "
-            "before, so that no burst passes at a boundary."
+            description="FixedWindow: windows follow the clock. SlidingWindow: the previous window "
+            "counts in part, which prevents bursts at a boundary."
         ),
     ] = "FixedWindow"
 
 
 class GlobalRateLimit(Element, frozen=True, kw_only=True):
-    """Limits whose counters all proxies share."""
+    """Limits with counters that all proxies share."""
 
     rules: Annotated[
         tuple[RateLimitRule, ...],

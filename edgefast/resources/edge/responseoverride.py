@@ -32,7 +32,7 @@ class StatusCodeRange(Element, frozen=True, kw_only=True):
 class StatusCodeMatch(Element, frozen=True, kw_only=True):
     """A status, or a range of them."""
 
-    type: Annotated[Literal["Value", "Range"], Meta(description="Which of the fields says it.")] = (
+    type: Annotated[Literal["Value", "Range"], Meta(description="Selects `value` or `range`.")] = (
         "Value"
     )
     value: Annotated[Status | None, Meta(description="The status.")] = None
@@ -40,24 +40,22 @@ class StatusCodeMatch(Element, frozen=True, kw_only=True):
 
 
 class CustomResponseMatch(Element, frozen=True, kw_only=True):
-    """Which answers."""
+    """Selects answers."""
 
     status_codes: Annotated[
         tuple[StatusCodeMatch, ...],
-        Meta(min_length=1, max_length=50, description="One of which is the answer's."),
+        Meta(min_length=1, max_length=50, description="Statuses to match."),
     ]
 
 
 class CustomResponse(Element, frozen=True, kw_only=True):
-    """The answer that is given."""
+    """The new answer."""
 
-    status_code: Annotated[Status | None, Meta(description="Its status. Absent: as it was.")] = None
+    status_code: Annotated[Status | None, Meta(description="New status. Absent: unchanged.")] = None
     content_type: Annotated[
-        HTTPHeaderValue | None, Meta(description="Its content-type. Absent: none.")
+        HTTPHeaderValue | None, Meta(description="New content-type. Absent: none.")
     ] = None
-    body: Annotated[
-        DirectResponseBody | None, Meta(description="Its body. Absent: an empty one.")
-    ] = None
+    body: Annotated[DirectResponseBody | None, Meta(description="New body. Absent: empty.")] = None
 
 
 class ReplacedPath(Element, frozen=True, kw_only=True):
@@ -81,20 +79,26 @@ class ReplacedPath(Element, frozen=True, kw_only=True):
 
 
 class CustomRedirect(Element, frozen=True, kw_only=True):
-    """A redirect that is given."""
+    """A redirect as the new answer."""
 
     scheme: Annotated[
         Literal["http", "https"] | None, Meta(description="Absent: the request's.")
     ] = None
     hostname: Annotated[PreciseHostname, Meta(description="Where to.")]
-    port: Annotated[PortNumber | None, Meta(description="Absent: the scheme's own.")] = None
+    port: Annotated[
+        PortNumber | None, Meta(description="Absent: the default port of the scheme.")
+    ] = None
     path: Annotated[ReplacedPath | None, Meta(description="Absent: /.")] = None
     status_code: Annotated[Literal[301, 302], Meta(description="Its status.")] = 302
 
 
 class ResponseOverride(Element, frozen=True, kw_only=True):
-    """An answer in place of others; the first whose `match` holds is given."""
+    """Replaces an answer. The first override with a matching `match` applies."""
 
-    match: Annotated[CustomResponseMatch, Meta(description="Which answers.")]
-    response: Annotated[CustomResponse | None, Meta(description="What is answered.")] = None
-    redirect: Annotated[CustomRedirect | None, Meta(description="Where the client is sent.")] = None
+    match: Annotated[CustomResponseMatch, Meta(description="Selects answers.")]
+    response: Annotated[
+        CustomResponse | None, Meta(description="Answer that replaces the original one.")
+    ] = None
+    redirect: Annotated[
+        CustomRedirect | None, Meta(description="Redirect that replaces the original answer.")
+    ] = None

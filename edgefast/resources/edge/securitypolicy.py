@@ -43,7 +43,8 @@ class OperationPath(Element, frozen=True, kw_only=True):
     type: Annotated[
         Literal["Exact", "PathPrefix", "RegularExpression"],
         Meta(
-            description="PathPrefix compares whole segments; RegularExpression (RE2, ASCII) all of it."
+            description="PathPrefix compares whole segments. RegularExpression (RE2, ASCII) must match "
+            "the whole path."
         ),
     ] = "PathPrefix"
     value: Annotated[
@@ -53,7 +54,7 @@ class OperationPath(Element, frozen=True, kw_only=True):
 
 
 class AuthorizationOperation(Element, frozen=True, kw_only=True):
-    """What a request does; whatever is said must hold."""
+    """Method and path of a request. All fields that are set must match."""
 
     methods: Annotated[
         tuple[
@@ -66,73 +67,76 @@ class AuthorizationOperation(Element, frozen=True, kw_only=True):
 
 
 class AuthorizationHeader(Element, frozen=True, kw_only=True):
-    """A header that a request must carry."""
+    """A header that a request must have."""
 
-    name: Annotated[HTTPHeaderName, Meta(description="Header name, without case; not Host.")]
+    name: Annotated[
+        HTTPHeaderName, Meta(description="Header name, not case-sensitive. Host is not allowed.")
+    ]
     values: Annotated[
         tuple[Annotated[str, Meta(max_length=4096)], ...],
-        Meta(min_length=1, max_length=256, description="One of them, to the letter."),
+        Meta(min_length=1, max_length=256, description="Accepted values, case-sensitive."),
     ]
 
 
 class AuthorizationPrincipal(Element, frozen=True, kw_only=True):
-    """Who asks; whatever is said must hold."""
+    """Client of a request. All fields that are set must match."""
 
     client_cidrs: Annotated[
         tuple[CIDR, ...],
         Meta(
             max_length=256,
-            description="The client's address is in one of these ranges. Who the client is says EdgeProxy "
-            "`clientAddress`.",
+            description="Ranges of client addresses. EdgeProxy `clientAddress` determines the client "
+            "address.",
         ),
     ] = field(default=(), name="clientCIDRs")
     headers: Annotated[
         tuple[AuthorizationHeader, ...],
-        Meta(max_length=16, description="Headers, all of them."),
+        Meta(max_length=16, description="Headers. All must match."),
     ] = ()
     jwt: Annotated[
         JWTPrincipal | None,
         Meta(
-            description="The token that proved who it is. A rule with it decides after `jwt` and `extAuth`."
+            description="Verified token of the request. A rule with this field decides after `jwt` and "
+            "`extAuth`."
         ),
     ] = None
 
 
 class AuthorizationRule(Element, frozen=True, kw_only=True):
-    """One rule; the first one whose conditions hold decides."""
+    """One rule. The first rule with matching conditions decides."""
 
     name: Annotated[
         Annotated[str, Meta(min_length=1, max_length=253)] | None,
-        Meta(description="A name for people and for `edgefast explain`."),
+        Meta(description="Name of the rule in logs and in `edgefast explain`."),
     ] = None
-    action: Annotated[Action, Meta(description="Allow lets the request on, Deny answers 403.")]
+    action: Annotated[Action, Meta(description="Allow: the request passes. Deny: it gets 403.")]
     operation: Annotated[
-        AuthorizationOperation | None, Meta(description="What the request does.")
+        AuthorizationOperation | None, Meta(description="Method and path of the request.")
     ] = None
-    principal: Annotated[AuthorizationPrincipal | None, Meta(description="Who asks.")] = None
+    principal: Annotated[
+        AuthorizationPrincipal | None, Meta(description="Client of the request.")
+    ] = None
 
 
 class Authorization(Element, frozen=True, kw_only=True):
     """Rules about requests, in order."""
 
-    default_action: Annotated[Action, Meta(description="What is done where no rule holds.")] = (
-        "Deny"
-    )
+    default_action: Annotated[Action, Meta(description="Decision if no rule matches.")] = "Deny"
     rules: Annotated[
         tuple[AuthorizationRule, ...],
-        Meta(max_length=64, description="Rules; the first one that holds decides."),
+        Meta(max_length=64, description="Rules. The first one that matches decides."),
     ] = ()
 
 
 class ExtAuthHTTP(Element, frozen=True, kw_only=True):
-    """An authorisation service that is asked with a request of HTTP."""
+    """An authorization service that is called with HTTP."""
 
     backend_ref: Annotated[
-        BackendObjectReference | None, Meta(description="The service; this or `backendRefs`.")
+        BackendObjectReference | None, Meta(description="The service. Set this or `backendRefs`.")
     ] = None
     backend_refs: Annotated[
         tuple[BackendRef, ...],
-        Meta(max_length=16, description="The services, each with its share of the questions."),
+        Meta(max_length=16, description="The services, with weights for the calls."),
     ] = ()
     path: Annotated[
         Annotated[
@@ -144,7 +148,7 @@ class ExtAuthHTTP(Element, frozen=True, kw_only=True):
             ),
         ]
         | None,
-        Meta(description="Stands before the request's own path: /auth asks for /auth/hello."),
+        Meta(description="Prefix for the request's path: with /auth the service gets /auth/hello."),
     ] = None
     path_override: Annotated[
         Annotated[
@@ -156,42 +160,42 @@ class ExtAuthHTTP(Element, frozen=True, kw_only=True):
             ),
         ]
         | None,
-        Meta(description="Is asked for in place of the request's own path and query."),
+        Meta(description="Replaces the request's path and query."),
     ] = None
     headers_to_backend: Annotated[
         HeaderNames,
         Meta(
-            description="Headers of the service's answer that the backend gets. What a client sends under these names is "
-            "removed, whatever the answer says."
+            description="Headers of the service's answer that the backend gets. edgefast always "
+            "removes these headers from client requests."
         ),
     ] = ()
 
 
 class ExtAuthGRPC(Element, frozen=True, kw_only=True):
-    """An authorisation service that is asked with a call of gRPC: Check of envoy.service.auth.v3.Authorization."""
+    """An authorization service that is called with gRPC: Check of envoy.service.auth.v3.Authorization."""
 
     backend_ref: Annotated[
-        BackendObjectReference | None, Meta(description="The service; this or `backendRefs`.")
+        BackendObjectReference | None, Meta(description="The service. Set this or `backendRefs`.")
     ] = None
     backend_refs: Annotated[
         tuple[BackendRef, ...],
-        Meta(max_length=16, description="The services, each with its share of the questions."),
+        Meta(max_length=16, description="The services, with weights for the calls."),
     ] = ()
 
 
 class ExtAuthBody(Element, frozen=True, kw_only=True):
-    """The request's body, for the authorisation service."""
+    """The request's body, for the authorization service."""
 
     max_request_bytes: Annotated[
         Annotated[int, Meta(ge=1, le=MAX_AUTH_BODY)],
-        Meta(description="Bytes that the service is sent at most; a larger body is answered 413."),
+        Meta(description="Most bytes of the body that the service gets; a larger body gets 413."),
     ]
 
 
 class ExtAuthCache(Element, frozen=True, kw_only=True):
-    """Answers that are believed for a while: passes, 401 and 403; no errors."""
+    """Cache for answers: allowed, 401 and 403. Errors are not cached."""
 
-    ttl: Annotated[Duration, Meta(description="How long; at most 60s.")]
+    ttl: Annotated[Duration, Meta(description="Lifetime of a cached answer, at most 60s.")]
     key_headers: Annotated[
         Annotated[tuple[HTTPHeaderName, ...], Meta(min_length=1, max_length=16, extra=AS_SET)]
         | None,
@@ -204,16 +208,16 @@ class ExtAuthCache(Element, frozen=True, kw_only=True):
 
 
 class ExtAuth(Element, frozen=True, kw_only=True):
-    """A question to an authorisation service before the request goes on, of HTTP or of gRPC."""
+    """Calls an authorization service with HTTP or gRPC before the request continues."""
 
     http: Annotated[
-        ExtAuthHTTP | None, Meta(description="The service, asked with a request of HTTP.")
+        ExtAuthHTTP | None, Meta(description="Calls the service with an HTTP request.")
     ] = None
     grpc: Annotated[
         ExtAuthGRPC | None,
         Meta(
-            description="The service, asked with a call of gRPC (envoy.service.auth.v3.Authorization). It may set and remove any "
-            "header of the request that is not of framing or the proxy's."
+            description="Calls the service with gRPC (envoy.service.auth.v3.Authorization). It can set "
+            "and remove request headers, except framing headers and headers of the proxy."
         ),
     ] = None
     headers_to_ext_auth: Annotated[
@@ -225,21 +229,21 @@ class ExtAuth(Element, frozen=True, kw_only=True):
         ),
     ] = ()
     body_to_ext_auth: Annotated[
-        ExtAuthBody | None, Meta(description="The request's body as well. Absent: none of it.")
+        ExtAuthBody | None, Meta(description="Also sends the request's body. Absent: no body.")
     ] = None
     timeout: Annotated[
-        Duration, Meta(description="For the whole answer; more than 0s, at most 60s.")
+        Duration, Meta(description="Time limit for the whole answer, more than 0s and at most 60s.")
     ] = "10s"
     fail_open: Annotated[
         bool,
         Meta(
-            description="A request passes when the service cannot be reached, answers 5xx or is late. A policy with a "
-            "mistake stays closed all the same."
+            description="A request passes if the service cannot be reached, answers 5xx or is late. A "
+            "policy with an error still denies all requests."
         ),
     ] = False
     status_on_error: Annotated[
         Annotated[int, Meta(ge=400, le=599)],
-        Meta(description="What is answered then, unless `failOpen` is set."),
+        Meta(description="Status of the answer in these cases, unless `failOpen` is set."),
     ] = 403
     allowed_statuses: Annotated[
         tuple[Annotated[int, Meta(ge=200, le=299)], ...],
@@ -247,11 +251,12 @@ class ExtAuth(Element, frozen=True, kw_only=True):
             min_length=1,
             max_length=16,
             extra=AS_SET,
-            description="Statuses of a service of HTTP that let a request pass.",
+            description="Statuses of an HTTP service that allow a request.",
         ),
     ] = (200,)
     cache: Annotated[
-        ExtAuthCache | None, Meta(description="Answers that are kept. Absent: every request asks.")
+        ExtAuthCache | None,
+        Meta(description="Caches answers. Absent: edgefast calls the service for each request."),
     ] = None
 
 
@@ -262,18 +267,18 @@ class SecurityPolicySpec(Element, frozen=True, kw_only=True):
     merge_type: MergeType = "Inherit"
     authorization: Annotated[
         Authorization | None,
-        Meta(description="Rules about addresses, headers, methods, paths, claims."),
+        Meta(description="Rules about addresses, headers, methods, paths and claims."),
     ] = None
-    api_key_auth: Annotated[APIKeyAuth | None, Meta(description="Keys of clients.")] = field(
+    api_key_auth: Annotated[APIKeyAuth | None, Meta(description="API keys of clients.")] = field(
         default=None, name="apiKeyAuth"
     )
-    basic_auth: Annotated[BasicAuth | None, Meta(description="Names and passwords.")] = None
+    basic_auth: Annotated[BasicAuth | None, Meta(description="HTTP basic authentication.")] = None
     jwt: Annotated[JWT | None, Meta(description="Signed tokens.")] = None
-    ext_auth: Annotated[ExtAuth | None, Meta(description="An authorisation service.")] = None
+    ext_auth: Annotated[ExtAuth | None, Meta(description="External authorization service.")] = None
 
 
 class SecurityPolicy(Resource, frozen=True, kw_only=True):
-    """Who may enter: for a Gateway, a listener, a route or one rule of it."""
+    """Access control for a Gateway, a listener, a route or one rule of it."""
 
     metadata: ObjectMeta
     spec: SecurityPolicySpec

@@ -16,11 +16,11 @@ from edgefast.resources.model.sessionpersistence import SessionPersistence
 
 
 class TrafficSession(SessionPersistence, frozen=True, kw_only=True):
-    """Clients stay with the endpoint that served them first."""
+    """Keeps a client at the endpoint that served its first request."""
 
     idle_timeout: Annotated[
         Duration | None,
         Meta(
-            description="How long a session may rest; every answer tells the client anew. Absent: without end."
+            description="Longest idle time of a session; each answer renews it. Absent: no limit."
         ),
     ] = None

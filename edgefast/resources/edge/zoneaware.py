@@ -32,55 +32,61 @@ Threshold = Annotated[int, Meta(ge=0, le=MOST)]
 
 
 class ForceLocalZone(Element, frozen=True, kw_only=True):
-    """All requests stay in the own zone, however many there are."""
+    """Keeps all requests in the own zone, independent of its load."""
 
     min_endpoints_in_zone_threshold: Annotated[
         Threshold,
         Meta(
-            description="Endpoints of the own zone that have to be well for that; of fewer no more stay than is their share."
+            description="Healthy endpoints of the own zone that are required. With fewer, the zone "
+            "gets only its share."
         ),
     ] = 1
 
 
 class PreferLocalZone(Element, frozen=True, kw_only=True):
-    """Requests stay in the own zone, as far as endpoints of all zones are equally busy then."""
+    """Keeps requests in the own zone while endpoints of all zones stay equally busy."""
 
     min_endpoints_threshold: Annotated[
         Threshold,
         Meta(
-            description="Endpoints of all zones that have to be well; of fewer all get requests alike."
+            description="Healthy endpoints of all zones that are required. With fewer, all endpoints "
+            "get requests equally."
         ),
     ] = 6
     percentage_enabled: Annotated[
         Annotated[int, Meta(ge=0, le=100)],
-        Meta(description="Percent of the requests that this is for; the others go to all zones."),
+        Meta(description="Percent of the requests that prefer zones. The others go to all zones."),
     ] = 100
     force: Annotated[
         ForceLocalZone | None,
-        Meta(description="All of them stay; absent: as many as do not overload the zone."),
+        Meta(
+            description="Keeps all requests in the zone. Absent: as many as do not overload the zone."
+        ),
     ] = None
 
 
 class ZoneWeight(Element, frozen=True, kw_only=True):
-    """How much one zone gets."""
+    """Weight of one zone."""
 
     zone: Annotated[ZoneName, Meta(description="Its name.")]
     weight: Annotated[
         Annotated[int, Meta(ge=0, le=MOST)],
-        Meta(description="Its part of the sum; a zone that is not in the list has 1."),
+        Meta(description="Weight of the zone. A zone without an entry has weight 1."),
     ]
 
 
 class ZoneAware(Element, frozen=True, kw_only=True):
-    """Which zones' endpoints come first; with neither field none does, whatever the Service says."""
+    """Prefers endpoints by zone. Without a field no zone is preferred, also if the Service sets trafficDistribution."""
 
     prefer_local: Annotated[
-        PreferLocalZone | None, Meta(description="That of the proxy that has the request.")
+        PreferLocalZone | None, Meta(description="Prefers the zone of the proxy.")
     ] = None
     weighted_zones: Annotated[
         Annotated[
             tuple[ZoneWeight, ...], Meta(min_length=1, max_length=MAX_ZONES, extra=by_keys("zone"))
         ]
         | None,
-        Meta(description="Zones get requests by weight, wherever the proxy is."),
+        Meta(
+            description="Distributes requests by the weight of zones, independent of the proxy's zone."
+        ),
     ] = None

@@ -63,8 +63,6 @@ def say(name: str, found: Counterpart | None) -> str:
         case "here":
             return f"{start}use {found.said}"
         case "later":
-            return f"{start}no equivalent yet" + (
-                f" (meanwhile: {found.said})" if found.said else ""
-            )
+            return f"{start}no equivalent" + (f" (meanwhile: {found.said})" if found.said else "")
         case "never":
             return f"{start}no equivalent: {found.said}"

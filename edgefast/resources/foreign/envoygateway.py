@@ -6,28 +6,30 @@ from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, l
 
 _TARGETS = {
     "targetRef": here("targetRefs: [...], a list"),
-    "targetRefs": here("targetRefs, the same but for routes of layer 4, which come later"),
-    "targetSelectors": later("name the targets"),
+    "targetRefs": here("targetRefs, the same except for TCPRoute, TLSRoute and UDPRoute"),
+    "targetSelectors": later("list the targets"),
 }
 _EDGE_TARGETS = {
     name: here("Gateway spec.infrastructure.parametersRef names the EdgeProxy") for name in _TARGETS
 }
-_CODE = "the proxy runs no third-party code; SecurityPolicy spec.extAuth asks a service for access decisions"
+_CODE = "the proxy runs no third-party code; SecurityPolicy spec.extAuth calls a service for access decisions"
 
 ENVOY_GATEWAY = Project(
     title="Envoy Gateway",
     groups=("gateway.envoyproxy.io",),
     version="1.9 (d32f282942)",
-    about="Kinds and fields have the same names where the same is done, so that most policies need another group and version. One "
-    "thing differs: without `mergeType` a route's policy *inherits* here what policies of its Gateway say, where Envoy Gateway "
-    "replaces it. `mergeType: Replace` is what they do. `sessionPersistence` of routes is read as it stands.",
+    about="Kinds and fields with the same function have the same names, so most policies only "
+    "need another group and version. One thing differs: without `mergeType` a route's "
+    "policy *inherits* from policies of its Gateway here, and replaces them in Envoy "
+    "Gateway. `mergeType: Replace` gives the behaviour of Envoy Gateway. "
+    "`sessionPersistence` of routes needs no change.",
     kinds=(
         ForeignKind(
             "SecurityPolicy",
             {
                 **_TARGETS,
                 "mergeType": here(
-                    "SecurityPolicy spec.mergeType; absent it inherits and does not replace"
+                    "SecurityPolicy spec.mergeType; if absent it inherits and does not replace"
                 ),
                 "authorization": here(
                     "SecurityPolicy spec.authorization, without cel and clientIPGeoLocations"
@@ -37,7 +39,8 @@ ENVOY_GATEWAY = Project(
                 ),
                 "cors": here("the filter CORS of an HTTPRoute's rules, each of them"),
                 "apiKeyAuth": here(
-                    "SecurityPolicy spec.apiKeyAuth; keys that differ count as none"
+                    "SecurityPolicy spec.apiKeyAuth; a request with two different keys has no "
+                    "valid key"
                 ),
                 "basicAuth": here(
                     "SecurityPolicy spec.basicAuth; hashes may be bcrypt and $apr1$, too"
@@ -48,27 +51,27 @@ ENVOY_GATEWAY = Project(
                     "tokens without exp are refused unless jwt.providers requireExpiration is false"
                 ),
                 "oidc": later(
-                    "an authorisation service such as oauth2-proxy (SecurityPolicy spec.extAuth)"
+                    "an authorization service such as oauth2-proxy (SecurityPolicy spec.extAuth)"
                 ),
             },
             inner={
                 "authorization.rules[].cel": never(
-                    "rules are of addresses, headers, methods and paths; what only code can say decides an authorisation service "
-                    "(SecurityPolicy spec.extAuth)"
+                    "rules support addresses, headers, methods and paths; for decisions by "
+                    "code use an authorization service (SecurityPolicy spec.extAuth)"
                 ),
                 "authorization.rules[].principal.clientIPGeoLocations": never(
-                    "the proxy does not know where addresses are; clientCIDRs are ranges of them"
+                    "edgefast does not support GeoIP; clientCIDRs are ranges of addresses"
                 ),
                 "jwt.providers[].recomputeRoute": never(
                     "edgefast selects the route before, from the client's request: a token decides access, not the route"
                 ),
                 "jwt.providers[].remoteJWKS.backendSettings": never(
-                    "how keys are fetched the Service and its BackendTLSPolicy say"
+                    "the Service and its BackendTLSPolicy set how keys are fetched"
                 ),
                 "extAuth.contextExtensions": never(
-                    "pathOverride can have a query that tells the service what it is asked for"
+                    "pathOverride can have a query with data for the service"
                 ),
-                "extAuth.includeRouteMetadata": never("the service is shown the request alone"),
+                "extAuth.includeRouteMetadata": never("the service gets only the request"),
                 "extAuth.recomputeRoute": never(
                     "edgefast selects the route before, from the client's request: a service decides access, not the route"
                 ),
@@ -85,17 +88,18 @@ ENVOY_GATEWAY = Project(
             {
                 **_TARGETS,
                 "mergeType": here(
-                    "BackendTrafficPolicy spec.mergeType; absent it inherits and does not replace"
+                    "BackendTrafficPolicy spec.mergeType; if absent it inherits and does not "
+                    "replace"
                 ),
                 "requestBuffer": here(
-                    "BackendTrafficPolicy spec.requestBuffer; bodies are counted, not gathered"
+                    "BackendTrafficPolicy spec.requestBuffer; bodies are counted, not buffered"
                 ),
                 "timeout": here(
                     "BackendTrafficPolicy spec.timeout.http (requestTimeout, streamIdleTimeout); tcp.connectTimeout is EdgeProxy "
                     "spec.http.connectTimeout"
                 ),
                 "rateLimit": here(
-                    "RateLimitFilter spec.global, named by filters of an HTTPRoute's rules"
+                    "RateLimitFilter spec.global, referenced by filters of an HTTPRoute's rules"
                 ),
                 "retry": here("retry of an HTTPRoute's rule, and EdgeProxy spec.grpc.retry"),
                 "telemetry": here(
@@ -114,18 +118,20 @@ ENVOY_GATEWAY = Project(
                     "BackendTrafficPolicy spec.responseOverride, of statuses; a redirect needs a hostname, and an answer without a body is empty"
                 ),
                 "faultInjection": here(
-                    "BackendTrafficPolicy spec.faultInjection, of requests that have been let in; a delay is 60s at most, and counts in their timeout"
+                    "BackendTrafficPolicy spec.faultInjection, for allowed requests; a delay "
+                    "is at most 60s and counts in their timeout"
                 ),
                 "loadBalancer": here(
                     "BackendTrafficPolicy spec.loadBalancer; RoundRobin counts for each worker, ConsistentHash has no table, and a cookie "
                     "is for all paths of its site"
                 ),
                 "healthCheck": here(
-                    "BackendTrafficPolicy spec.healthCheck; by default half of the endpoints may be ejected, and all are used when all are out"
+                    "BackendTrafficPolicy spec.healthCheck; by default at most half of the "
+                    "endpoints are ejected, and all are used if all are unhealthy"
                 ),
                 "circuitBreaker": here(
-                    "BackendTrafficPolicy spec.circuitBreaker, for all routes and workers of a proxy together; maxParallelRetries and "
-                    "retryBudget both hold"
+                    "BackendTrafficPolicy spec.circuitBreaker, for all routes and workers of a "
+                    "proxy together; maxParallelRetries and retryBudget both apply"
                 ),
                 "bandwidthLimit": never(
                     "edgefast does not throttle bandwidth; RateLimitFilter spec.global counts requests"
@@ -146,17 +152,18 @@ ENVOY_GATEWAY = Project(
                     "the log of the proxy names endpoints that fail their check, and that recover"
                 ),
                 "loadBalancer.consistentHash.tableSize": never(
-                    "endpoints are found without a table, and no key moves that need not"
+                    "edgefast needs no table to find endpoints, and moves only the keys that "
+                    "have to move"
                 ),
                 "loadBalancer.endpointOverride": never(
-                    "no header names an endpoint; consistentHash keeps requests together"
+                    "a header cannot select an endpoint; consistentHash keeps requests together"
                 ),
                 "responseOverride[].response.header": later(
                     "the filter ResponseHeaderModifier of an HTTPRoute's rules, for answers of backends"
                 ),
-                "responseOverride[].match.headers": later("statuses tell answers apart"),
+                "responseOverride[].match.headers": later("answers are selected by status"),
                 "responseOverride[].match.source": later(
-                    "answers of backends and of the proxy are replaced alike"
+                    "answers of backends and of the proxy are replaced equally"
                 ),
                 "timeout.tcp": here("EdgeProxy spec.http.connectTimeout, for all of a Gateway"),
                 "timeout.http.connectionIdleTimeout": here(
@@ -199,23 +206,25 @@ ENVOY_GATEWAY = Project(
                 "http3": never("edgefast does not support HTTP/3"),
                 "scheme": never("x-forwarded-proto is the scheme of the client"),
                 "tcpKeepalive": never(
-                    "clients that are silent are closed by EdgeProxy spec.http.idleTimeout"
+                    "EdgeProxy spec.http.idleTimeout closes idle client connections"
                 ),
             },
-            about="Settings of clients are not a policy here: an EdgeProxy has them, and each Gateway names its EdgeProxy.",
+            about="Client settings are not a policy in edgefast: they are in an EdgeProxy, and "
+            "each Gateway refers to its EdgeProxy.",
         ),
         ForeignKind(
             "HTTPRouteFilter",
             {
                 "urlRewrite": here(
-                    "HTTPRouteFilter spec.urlRewrite.path; the host by the filter URLRewrite, which takes a name alone"
+                    "HTTPRouteFilter spec.urlRewrite.path; for the host the filter URLRewrite, "
+                    "which accepts only a name"
                 ),
                 "directResponse": here(
-                    "HTTPRouteFilter spec.directResponse; without header but for contentType"
+                    "HTTPRouteFilter spec.directResponse; contentType is the only header"
                 ),
                 "matches": here("HTTPRouteFilter spec.matches"),
                 "credentialInjection": later(
-                    "the filter RequestHeaderModifier, which has its value in clear"
+                    "the filter RequestHeaderModifier, with the value in plain text"
                 ),
             },
             inner={

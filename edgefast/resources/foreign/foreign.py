@@ -86,7 +86,7 @@ def judge_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Verdic
     """Judge an object that KINDS does not have under this apiVersion; `raw` is its document."""
     group = api_version.rpartition("/")[0]
     if kind == "EdgeGateway":
-        return Verdict("kind", "Forbidden", "configuration is given with --config", "", "error")
+        return Verdict("kind", "Forbidden", "pass the configuration with --config", "", "error")
     if is_foreign_server(group, kind):
         said, hint = f'"{kind}" of {api_version} is not served', "write an HTTPRoute of a Gateway"
         if kind == "Gateway":
@@ -120,7 +120,7 @@ def judge_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Verdic
         verdict = _unsupported("kind", kind, in_group)
         return msgspec.structs.replace(verdict, hint="") if kind in UNREAD_KINDS else verdict
     if (not group and kind in _CORE) or group in _GROUPS or group.endswith(".k8s.io"):
-        return Verdict("", IGNORED, "not read by a gateway", "", "warning")
+        return Verdict("", IGNORED, "a gateway does not read this kind", "", "warning")
     said = f'"{kind}" of {api_version} is not known'
     return Verdict("kind", "NotSupported", said, _meant_kind(api_version, kind), "warning")
 

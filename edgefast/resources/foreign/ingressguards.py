@@ -10,12 +10,9 @@ from edgefast.resources.foreign.counterpart import Counterpart, here, later, nev
 
 _SNIPPETS = "edgefast does not use nginx"
 _ADDRESSES = "principal.clientCIDRs; EdgeProxy spec.clientAddress sets the client address"
-_KEPT = "connections to the service are kept, as to any backend (EdgeProxy spec.http.upstreamIdle)"
-_WAF = "edgefast does not inspect requests for attacks; an authorisation service may"
-_RATE = (
-    "RateLimitFilter spec.global: two rules, whose clientSelectors have a sourceCIDR of type Distinct, one for 0.0.0.0/0 and one for ::/0; no "
-    "bursts, 429 in place of 503, and all replicas count together, in a cluster by a store"
-)
+_KEPT = "connections to the service are kept like connections to any backend (EdgeProxy spec.http.upstreamIdle)"
+_WAF = "edgefast does not inspect requests for attacks; an authorization service can"
+_RATE = "RateLimitFilter spec.global: two rules with a sourceCIDR of type Distinct in clientSelectors, one for 0.0.0.0/0 and one for ::/0; no bursts, 429 instead of 503, and all replicas count together (in a cluster with a store)"
 _ALLOWED = (
     f"SecurityPolicy spec.authorization, which denies all others: a rule that allows {_ADDRESSES}"
 )
@@ -23,13 +20,15 @@ _COUNTED = "a limit selects the clients that it counts (sourceCIDR); it cannot e
 
 GUARDS: Mapping[str, Counterpart] = {
     "auth-url": here(
-        "SecurityPolicy spec.extAuth.http: backendRef and pathOverride in place of a URL; the service is shown method, Host, path, authorization, "
-        "and of other headers those that headersToExtAuth names (cookie), where nginx shows all; what was asked for it finds in "
-        "x-forwarded-method, -host and -uri; 200 lets in, as whatever allowedStatuses names"
+        "SecurityPolicy spec.extAuth.http: backendRef and pathOverride instead of a URL; the "
+        "service gets method, Host, path, authorization and the headers in headersToExtAuth "
+        "(such as cookie), with nginx it gets all headers; x-forwarded-method, -host and -uri "
+        "contain the original request; 200 and allowedStatuses allow the request"
     ),
     "auth-signin": here(
-        "a redirect that the service itself answers: all that it answers below 500, and that does not let in, goes to the client; or a redirect of "
-        "401 in BackendTrafficPolicy spec.responseOverride, also of backends, which does not say where the client was"
+        "a redirect that the service answers: each denial with a status below 500 goes to the "
+        "client; or a redirect of 401 in BackendTrafficPolicy spec.responseOverride, also for "
+        "401 of backends, without the original URL"
     ),
     "auth-signin-redirect-param": never(
         "the service sends the redirect, and gets the client's URL (x-forwarded-host, x-forwarded-uri)"
@@ -37,7 +36,7 @@ GUARDS: Mapping[str, Counterpart] = {
     "auth-request-redirect": never(
         "the service gets the request's URL (x-forwarded-method, -host, -uri), and no other address"
     ),
-    "auth-method": never("the service is asked with the method of the request"),
+    "auth-method": never("the service is called with the method of the request"),
     "auth-response-headers": here(
         "SecurityPolicy spec.extAuth.http.headersToBackend; edgefast removes these headers of clients"
     ),
@@ -48,7 +47,8 @@ GUARDS: Mapping[str, Counterpart] = {
         "SecurityPolicy spec.extAuth.cache.keyHeaders: headers, beside method, Host, path and authorization"
     ),
     "auth-cache-duration": here(
-        "SecurityPolicy spec.extAuth.cache.ttl, one for all answers that let in, 401 and 403; 60s at most"
+        "SecurityPolicy spec.extAuth.cache.ttl, one for all allowing answers, 401 and 403; at "
+        "most 60s"
     ),
     "auth-keepalive": never(_KEPT),
     "auth-keepalive-requests": never(_KEPT),
@@ -57,27 +57,29 @@ GUARDS: Mapping[str, Counterpart] = {
         "edgefast has no variables; both have the same x-request-id"
     ),
     "auth-always-set-cookie": here(
-        "response_headers_to_add of a service of gRPC (SecurityPolicy spec.extAuth.grpc); one of HTTP sets cookies where it does not let in"
+        "response_headers_to_add of a gRPC service (SecurityPolicy spec.extAuth.grpc); an HTTP "
+        "service can set cookies when it denies"
     ),
     "auth-snippet": never(_SNIPPETS),
     "enable-global-auth": here(
         "SecurityPolicy spec.mergeType Replace of a policy of the route, below a policy of its Gateway with extAuth"
     ),
-    "auth-type": here("SecurityPolicy spec.basicAuth for basic; digest is not spoken"),
+    "auth-type": here("SecurityPolicy spec.basicAuth for basic; digest is not supported"),
     "auth-secret": here(
         "SecurityPolicy spec.basicAuth.users, a Secret with the lines under .htpasswd in place of auth; hashes are bcrypt, $apr1$ and {SHA}"
     ),
     "auth-secret-type": here(
-        "SecurityPolicy spec.basicAuth.users for auth-file; an auth-map has to be written as lines name:hash"
+        "SecurityPolicy spec.basicAuth.users for auth-file; write an auth-map as lines name:hash"
     ),
     "auth-realm": never("the realm is always gateway"),
     "auth-tls-secret": here(
-        "Gateway spec.tls.frontend: caCertificateRefs with the Secret as it is (ca.crt), for a port and not for a host; without a good certificate "
-        "the handshake ends, where nginx answers 400"
+        "Gateway spec.tls.frontend: caCertificateRefs with the same Secret (ca.crt), for a "
+        "port and not for a host; without a valid certificate the handshake fails, nginx "
+        "answers 400"
     ),
     "auth-tls-verify-client": here(
-        "Gateway spec.tls.frontend: mode AllowValidOnly for on, AllowInsecureFallback for optional_no_ca, of which no backend is told; optional is "
-        "not here"
+        "Gateway spec.tls.frontend: mode AllowValidOnly for on, AllowInsecureFallback for "
+        "optional_no_ca, without information to backends; optional is not supported"
     ),
     "auth-tls-verify-depth": never("the TLS library limits the length of a chain"),
     "auth-tls-error-page": never("the handshake fails before a request"),

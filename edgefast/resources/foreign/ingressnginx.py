@@ -19,16 +19,16 @@ contain them. edgefast never reads their values.
 
 The ConfigMap of the controller has further settings that decide access, for all Ingresses:
 
-- `block-cidrs`, `denylist-source-range`, `whitelist-source-range` and `global-auth-url` are a policy of the Gateway here (SecurityPolicy
-  spec.authorization, SecurityPolicy spec.extAuth); `mergeType: Override` keeps routes from loosening it, as annotations may there.
+- `block-cidrs`, `denylist-source-range`, `whitelist-source-range` and `global-auth-url` are a policy of the Gateway (SecurityPolicy
+  spec.authorization, SecurityPolicy spec.extAuth); `mergeType: Override` prevents that routes relax it, as annotations can in ingress-nginx.
 - `block-user-agents` and `block-referers`: rules of routes that match these headers by expressions and answer 403 (HTTPRouteFilter
-  spec.directResponse), or principal.headers of SecurityPolicy spec.authorization, whose values are to the letter.
-- `no-auth-locations` leaves `/.well-known/acme-challenge` open below `global-auth-url`, also where it is not written; here a policy for
-  that rule does (`mergeType: Replace`), unless the Gateway's policy is an `Override`: nothing below loosens that.
-- `use-forwarded-headers`, `use-proxy-protocol` and `proxy-real-ip-cidr` set the client address; here EdgeProxy spec.clientAddress, which
+  spec.directResponse), or principal.headers of SecurityPolicy spec.authorization, which compares exact values.
+- `no-auth-locations` leaves `/.well-known/acme-challenge` open below `global-auth-url`, by default; in edgefast a policy for
+  that rule does it (`mergeType: Replace`), unless the Gateway's policy is an `Override`, which lower levels cannot relax.
+- `use-forwarded-headers`, `use-proxy-protocol` and `proxy-real-ip-cidr` set the client address; in edgefast EdgeProxy spec.clientAddress, which
   trusts no peer by default.
 
-Three things are on by default there, and not here: redirects to HTTPS of each host that has a certificate (`ssl-redirect`),
+Three things are on by default in ingress-nginx, but not in edgefast: redirects to HTTPS of each host that has a certificate (`ssl-redirect`),
 `Strict-Transport-Security` on its answers (`hsts`; here the filter ResponseHeaderModifier), and 413 for bodies of more than 1m
 (`proxy-body-size`).""",
     kinds=(
@@ -36,10 +36,12 @@ Three things are on by default there, and not here: redirects to HTTPS of each h
             "Ingress",
             {
                 "ingressClassName": here(
-                    "HTTPRoute spec.parentRefs, which name a Gateway; its class is in Gateway spec.gatewayClassName"
+                    "HTTPRoute spec.parentRefs, which refers to a Gateway; its class is in "
+                    "Gateway spec.gatewayClassName"
                 ),
                 "defaultBackend": here(
-                    "a rule without matches of an HTTPRoute without hostnames; a Service without endpoints is 503 all the same"
+                    "a rule without matches of an HTTPRoute without hostnames; a Service "
+                    "without endpoints answers 503, too"
                 ),
                 "rules": here("HTTPRoute spec.rules, of an HTTPRoute for each host"),
                 "tls": here(
@@ -56,14 +58,15 @@ Three things are on by default there, and not here: redirects to HTTPS of each h
                     "which takes /foobar for /foo there: /foo.*; where an Ingress of the host has use-regex or rewrite-target, all are expressions"
                 ),
                 "rules[].http.paths[].backend.service": here(
-                    "HTTPRoute spec.rules.backendRefs, whose port is a number and not a name"
+                    "HTTPRoute spec.rules.backendRefs; the port is a number, not a name"
                 ),
                 "rules[].http.paths[].backend.resource": never(
-                    "a backendRef names a Service, a Backend or an XBackend"
+                    "a backendRef refers to a Service, a Backend or an XBackend"
                 ),
                 "tls[].hosts": here("Gateway spec.listeners.hostname"),
                 "tls[].secretName": here(
-                    "Gateway spec.listeners.tls.certificateRefs, the Secret as it is; from another namespace a ReferenceGrant lets it be used"
+                    "Gateway spec.listeners.tls.certificateRefs, the same Secret; a "
+                    "ReferenceGrant must allow one of another namespace"
                 ),
             },
         ),

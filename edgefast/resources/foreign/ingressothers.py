@@ -10,22 +10,22 @@ _ALL = "of all routes of a Gateway"
 _BUFFERS = "edgefast streams answers, within EdgeProxy spec.http.bufferBytes"
 _FASTCGI = "edgefast does not support FastCGI"
 _HASHED = "the attributes of a cookie of BackendTrafficPolicy spec.loadBalancer.consistentHash; that of a session"
-_LASTS = "BackendTrafficPolicy spec.sessionPersistence.absoluteTimeout with lifetimeType Permanent, told as Max-Age"
+_LASTS = "BackendTrafficPolicy spec.sessionPersistence.absoluteTimeout with lifetimeType Permanent, sent as Max-Age"
 _LOCATION = "edgefast forwards Location unchanged; the filter ResponseHeaderModifier replaces all of a header"
 _SLOW = "edgefast does not throttle bandwidth; RateLimitFilter spec.global counts requests"
 _SUBSETS = "a key finds one endpoint"
-_SUITES = "suites and versions (TLS 1.2 and 1.3) are the engine's own"
+_SUITES = "cipher suites and versions (TLS 1.2 and 1.3) are fixed"
 
 OTHERS: Mapping[str, Counterpart] = {
     # Hosts and paths.
     "server-alias": here("further names in HTTPRoute spec.hostnames"),
     "use-regex": here(
-        "HTTPRoute spec.rules.matches.path of type RegularExpression (RE2): all of the path has to match, and case counts; nginx looks at its "
-        "beginning and takes a for A, so /foo there is (?i)/foo.* here"
+        "HTTPRoute spec.rules.matches.path of type RegularExpression (RE2): the whole path "
+        "must match, case-sensitive; nginx matches a prefix, not case-sensitive, so /foo "
+        "becomes (?i)/foo.*"
     ),
     "rewrite-target": here(
-        r"HTTPRouteFilter spec.urlRewrite, \1 in place of $1; what the expression finds is replaced and not all of the path: begin it with ^, end it "
-        "with $, write (?i) where case does not count"
+        r"HTTPRouteFilter spec.urlRewrite, \1 in place of $1; only the match is replaced, not the whole path: begin the expression with ^, end it with $, add (?i) if it is not case-sensitive"
     ),
     "app-root": here(
         "a rule of the path / (Exact) with the filter RequestRedirect (ReplaceFullPath)"
@@ -33,31 +33,36 @@ OTHERS: Mapping[str, Counterpart] = {
     "x-forwarded-prefix": here("the filter RequestHeaderModifier, which sets x-forwarded-prefix"),
     "upstream-vhost": here("the filter URLRewrite (hostname)"),
     "default-backend": here(
-        "BackendTrafficPolicy spec.responseOverride (of 503), whose bodies are in the policy or a ConfigMap, not of a Service"
+        "BackendTrafficPolicy spec.responseOverride (of 503), with bodies in the policy or a "
+        "ConfigMap, not from a Service"
     ),
     "custom-http-errors": here(
-        "BackendTrafficPolicy spec.responseOverride, whose bodies are in the policy or a ConfigMap, not of a Service"
+        "BackendTrafficPolicy spec.responseOverride, with bodies in the policy or a ConfigMap, "
+        "not from a Service"
     ),
     "disable-proxy-intercept-errors": never(
-        "edgefast replaces only answers that BackendTrafficPolicy spec.responseOverride names"
+        "edgefast replaces only answers that BackendTrafficPolicy spec.responseOverride selects"
     ),
     "custom-headers": here("the filter ResponseHeaderModifier"),
     # Redirects and TLS.
     "ssl-redirect": here(
-        "an HTTPRoute at the listener of HTTP (sectionName) with the filter RequestRedirect (scheme https, statusCode 308); nothing redirects by itself"
+        "an HTTPRoute at the listener of HTTP (sectionName) with the filter RequestRedirect "
+        "(scheme https, statusCode 308); edgefast never redirects by default"
     ),
     "force-ssl-redirect": here(
         "the filter RequestRedirect (scheme https); behind a balancer that ends TLS, of a rule that matches the header x-forwarded-proto: http"
     ),
-    "preserve-trailing-slash": here("the filter RequestRedirect, which leaves the path as it is"),
+    "preserve-trailing-slash": here("the filter RequestRedirect, which keeps the path"),
     "permanent-redirect": here(
-        "the filter RequestRedirect (statusCode 301): scheme, hostname, port and a path in place of a URL; the query goes along"
+        "the filter RequestRedirect (statusCode 301): scheme, hostname, port and a path "
+        "instead of a URL; the query is kept"
     ),
     "permanent-redirect-code": here(
         "the filter RequestRedirect (statusCode 301, 302, 303, 307 or 308)"
     ),
     "temporal-redirect": here(
-        "the filter RequestRedirect (statusCode 302): scheme, hostname, port and a path in place of a URL; the query goes along"
+        "the filter RequestRedirect (statusCode 302): scheme, hostname, port and a path "
+        "instead of a URL; the query is kept"
     ),
     "temporal-redirect-code": here(
         "the filter RequestRedirect (statusCode 301, 302, 303, 307 or 308)"
@@ -65,7 +70,7 @@ OTHERS: Mapping[str, Counterpart] = {
     "from-to-www-redirect": here(
         "an HTTPRoute of the other name with the filter RequestRedirect (hostname)"
     ),
-    "relative-redirects": never("a Location of the proxy is a whole URL"),
+    "relative-redirects": never("a Location of edgefast is an absolute URL"),
     "use-port-in-redirects": here("the filter RequestRedirect (port)"),
     "ssl-passthrough": here("a TLSRoute at a listener of TLS with mode Passthrough"),
     "ssl-ciphers": never(
@@ -77,8 +82,8 @@ OTHERS: Mapping[str, Counterpart] = {
     "cors-allow-origin": here(
         "the filter CORS (allowOrigins, of http and https); https://*.example.com allows any number of labels there, not one, and without an entry no origin is allowed"
     ),
-    "cors-allow-methods": here("the filter CORS (allowMethods); without, none is named"),
-    "cors-allow-headers": here("the filter CORS (allowHeaders); without, none is named"),
+    "cors-allow-methods": here("the filter CORS (allowMethods); if absent, no methods are sent"),
+    "cors-allow-headers": here("the filter CORS (allowHeaders); if absent, no headers are sent"),
     "cors-expose-headers": here("the filter CORS (exposeHeaders)"),
     "cors-allow-credentials": here(
         "the filter CORS (allowCredentials), false where nginx has true"
@@ -94,7 +99,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "a rule before the others that matches the header (RegularExpression, all of its value)"
     ),
     "canary-by-cookie": here(
-        "a rule before the others that HTTPRouteFilter spec.matches keeps to the cookie (always)"
+        "a rule before the others with HTTPRouteFilter spec.matches for the cookie (always)"
     ),
     "canary-weight": here("HTTPRoute spec.rules.backendRefs.weight"),
     "canary-weight-total": here("the sum of the weights in HTTPRoute spec.rules.backendRefs"),
@@ -103,23 +108,27 @@ OTHERS: Mapping[str, Counterpart] = {
         "HTTPRoute spec.rules.sessionPersistence, or BackendTrafficPolicy spec.sessionPersistence for many rules"
     ),
     "affinity-mode": here(
-        "sessions as they are, which is persistent: a client keeps its endpoint while it exists; balanced has no equivalent"
+        "the default sessions, which are persistent: a client keeps its endpoint while it "
+        "exists; balanced has no equivalent"
     ),
     "affinity-canary-behavior": never(
-        "weights come before sessions, as with legacy: a client has one with each backend"
+        "weights take precedence over sessions, as with legacy: a client has a session with "
+        "each backend"
     ),
     "session-cookie-name": here("BackendTrafficPolicy spec.sessionPersistence.cookie.name"),
     "session-cookie-path": here(
-        "BackendTrafficPolicy spec.sessionPersistence.cookie.path, / without"
+        "BackendTrafficPolicy spec.sessionPersistence.cookie.path, default /"
     ),
     "session-cookie-domain": here(f"{_HASHED} has no Domain"),
     "session-cookie-samesite": here(f"{_HASHED} is SameSite=Strict"),
-    "session-cookie-conditional-samesite-none": never("clients are not told apart by their names"),
-    "session-cookie-secure": here("a session's cookie as it is: Secure over TLS"),
+    "session-cookie-conditional-samesite-none": never(
+        "edgefast does not distinguish clients by their names"
+    ),
+    "session-cookie-secure": here("the default session cookie, which is Secure over TLS"),
     "session-cookie-max-age": here(_LASTS),
     "session-cookie-expires": here(_LASTS),
     "session-cookie-change-on-failure": here(
-        "sessions as they are: an endpoint that replaces a failed one sets its own session"
+        "the default sessions: an endpoint that replaces a failed one sets its own session"
     ),
     "upstream-hash-by": here(
         "BackendTrafficPolicy spec.loadBalancer.consistentHash: an address, headers, a cookie or parameters; not the path"
@@ -149,7 +158,7 @@ OTHERS: Mapping[str, Counterpart] = {
     "proxy-ssl-ciphers": never(_SUITES),
     "proxy-ssl-protocols": never(_SUITES),
     "proxy-http-version": never(
-        "the appProtocol of the Service's port sets the backend's protocol; none is asked in HTTP/1.0"
+        "the appProtocol of the Service's port sets the backend's protocol; HTTP/1.0 is not used"
     ),
     "proxy-connect-timeout": here(
         f"EdgeProxy spec.http.connectTimeout (2s where nginx has 5s), {_ALL}"
@@ -165,7 +174,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "HTTPRoute spec.rules.retry.attempts, which does not count the first"
     ),
     "proxy-next-upstream-timeout": here(
-        "HTTPRoute spec.rules.timeouts.request, for all tries together"
+        "HTTPRoute spec.rules.timeouts.request, for all attempts together"
     ),
     "proxy-redirect-from": never(_LOCATION),
     "proxy-redirect-to": never(_LOCATION),
@@ -183,9 +192,7 @@ OTHERS: Mapping[str, Counterpart] = {
         "edgefast streams bodies, as with off; slow ones do not delay other requests (edgefast docs http1)"
     ),
     "proxy-buffering": never(f"{_BUFFERS}, as with off"),
-    "proxy-buffer-size": here(
-        "EdgeProxy spec.http.responseHead, for answers with long heads; there is no other such buffer"
-    ),
+    "proxy-buffer-size": here("EdgeProxy spec.http.responseHead, for answers with long heads"),
     "proxy-buffers-number": never(_BUFFERS),
     "proxy-busy-buffers-size": never(_BUFFERS),
     "proxy-max-temp-file-size": never(_BUFFERS),
@@ -194,7 +201,7 @@ OTHERS: Mapping[str, Counterpart] = {
     "http2-push-preload": never("edgefast does not push; browsers no longer support it"),
     # Copies.
     "mirror-target": here(
-        "the filter RequestMirror, whose backendRef is a Service, a Backend or an XBackend"
+        "the filter RequestMirror with a backendRef to a Service, a Backend or an XBackend"
     ),
     "mirror-request-body": here(
         "the filter RequestMirror, which copies the body, too; off has no equivalent"
@@ -205,7 +212,7 @@ OTHERS: Mapping[str, Counterpart] = {
     "enable-rewrite-log": never("edgefast explain shows how a request is handled"),
     "enable-opentelemetry": here(f"EdgeProxy spec.tracing, {_ALL}"),
     "opentelemetry-trust-incoming-span": here(
-        "EdgeProxy spec.tracing, which always goes on with a traceparent that came"
+        "EdgeProxy spec.tracing, which always continues an incoming traceparent"
     ),
     "opentelemetry-operation-name": never("a span has the name of method and route"),
     "modsecurity-transaction-id": never("edgefast does not inspect requests for attacks"),

@@ -6,40 +6,41 @@ from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, l
 
 _TARGETS = {
     "targetRefs": here("targetRefs of the policy that has the field"),
-    "targetSelectors": later("name the targets"),
+    "targetSelectors": later("list the targets"),
 }
 _EDGE_TARGETS = {
     name: here("Gateway spec.infrastructure.parametersRef names the EdgeProxy") for name in _TARGETS
 }
-_AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
+_AUTH = "an authorization service (SecurityPolicy spec.extAuth)"
 _NO_HTTP10 = "HTTP/1.0 is answered 426"
 
 KGATEWAY = Project(
     title="kgateway",
     groups=("gateway.kgateway.dev",),
     version="2.x (028d2df5f0)",
-    about="A policy of a route replaces that of its Gateway there, feature by feature, and so it does here. "
-    "`sessionPersistence` of routes is read as it stands.",
+    about="A policy of a route replaces that of its Gateway, feature by feature, in both "
+    "projects. `sessionPersistence` of routes needs no change.",
     kinds=(
         ForeignKind(
             "TrafficPolicy",
             {
                 **_TARGETS,
                 "rbac": here(
-                    "SecurityPolicy spec.authorization: addresses, headers, methods and paths in place of expressions of CEL"
+                    "SecurityPolicy spec.authorization: addresses, headers, methods and paths "
+                    "instead of CEL expressions"
                 ),
                 "extAuth": here(
                     "SecurityPolicy spec.extAuth, of HTTP or gRPC; its GatewayExtension is the backendRef"
                 ),
                 "buffer": here(
-                    "BackendTrafficPolicy spec.requestBuffer; bodies are counted, not gathered"
+                    "BackendTrafficPolicy spec.requestBuffer; bodies are counted, not buffered"
                 ),
                 "timeouts": here(
                     "timeouts of an HTTPRoute's rule, or BackendTrafficPolicy spec.timeout.http (requestTimeout, streamIdleTimeout)"
                 ),
                 "urlRewrite": here("HTTPRouteFilter spec.urlRewrite, without named groups"),
                 "rateLimit": here(
-                    "RateLimitFilter spec.global, named by filters of an HTTPRoute's rules"
+                    "RateLimitFilter spec.global, referenced by filters of an HTTPRoute's rules"
                 ),
                 "retry": here("retry of an HTTPRoute's rule, and EdgeProxy spec.grpc.retry"),
                 "cors": here("the filter CORS of an HTTPRoute's rules"),
@@ -50,9 +51,10 @@ KGATEWAY = Project(
                     "the filter URLRewrite has a hostname for each rule or backendRef"
                 ),
                 "jwtAuth": here("SecurityPolicy spec.jwt"),
-                "basicAuth": here("SecurityPolicy spec.basicAuth, whose users are in a Secret"),
+                "basicAuth": here("SecurityPolicy spec.basicAuth, with users in a Secret"),
                 "apiKeyAuth": here(
-                    "SecurityPolicy spec.apiKeyAuth, whose keys are in Secrets that are named, not selected"
+                    "SecurityPolicy spec.apiKeyAuth, with keys in Secrets that are referenced "
+                    "by name, not selected by label"
                 ),
                 "oauth2": later(f"{_AUTH}, such as oauth2-proxy"),
                 "csrf": later(),
@@ -79,13 +81,14 @@ KGATEWAY = Project(
                 "healthCheck": here("a rule with an HTTPRouteFilter spec.directResponse"),
                 "upgradeConfig": never("upgrades such as WebSocket pass without a setting"),
                 "serverHeaderTransformation": never(
-                    "the backend's server header is passed on; ResponseHeaderModifier removes it"
+                    "edgefast forwards the backend's server header; ResponseHeaderModifier "
+                    "removes it"
                 ),
                 "preserveHttp1HeaderCase": never("edgefast forwards header names unchanged"),
                 "acceptHttp10": never(_NO_HTTP10),
                 "defaultHostForHttp10": never(_NO_HTTP10),
                 "earlyRequestHeaderModifier": never(
-                    "edgefast removes headers from requests that an authorisation service sets"
+                    "edgefast removes request headers that an authorization service sets"
                 ),
             },
         ),
@@ -96,16 +99,17 @@ KGATEWAY = Project(
                 "default": here(
                     "EdgeProxy spec.http and EdgeProxy spec.clientAddress.proxyProtocol; httpSettings as HTTPListenerPolicy"
                 ),
-                "perPort": never("an EdgeProxy is for all listeners of its Gateways"),
+                "perPort": never("an EdgeProxy applies to all listeners of its Gateways"),
             },
         ),
         ForeignKind(
             "BackendConfigPolicy",
             {
                 "targetRefs": here(
-                    "BackendTrafficPolicy spec.targetRefs, of Services and Backends; what is the EdgeProxy's is so for all backends of a Gateway"
+                    "BackendTrafficPolicy spec.targetRefs, for Services and Backends; settings "
+                    "of the EdgeProxy apply to all backends of a Gateway"
                 ),
-                "targetSelectors": later("name the targets"),
+                "targetSelectors": later("list the targets"),
                 "connectTimeout": here("EdgeProxy spec.http.connectTimeout"),
                 "commonHttpProtocolOptions": here(
                     "EdgeProxy spec.http.upstreamIdle (idleTimeout), and BackendTrafficPolicy spec.circuitBreaker.maxRequestsPerConnection"

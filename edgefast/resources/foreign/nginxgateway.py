@@ -6,21 +6,22 @@ from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, l
 
 _TARGETS = {"targetRefs": here("targetRefs of the policy that has the field")}
 _SNIPPETS = "edgefast does not use nginx"
-_AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
+_AUTH = "an authorization service (SecurityPolicy spec.extAuth)"
 
 NGINX_GATEWAY = Project(
     title="NGINX Gateway Fabric",
     groups=("gateway.nginx.org",),
     version="2.x (e55bfe339)",
-    about="`sessionPersistence` of routes, which is a sticky cookie there, is read as it stands.",
+    about="`sessionPersistence` of routes, a sticky cookie in NGINX Gateway Fabric, needs no "
+    "change.",
     kinds=(
         ForeignKind(
             "ClientSettingsPolicy",
             {
                 "targetRef": here("targetRefs, a list"),
                 "body": here(
-                    "BackendTrafficPolicy spec.requestBuffer (maxSize) and EdgeProxy spec.http.bodyStartTimeout; bodies are not "
-                    "gathered"
+                    "BackendTrafficPolicy spec.requestBuffer (maxSize) and EdgeProxy "
+                    "spec.http.bodyStartTimeout; bodies are not buffered"
                 ),
                 "keepAlive": here(
                     "EdgeProxy spec.http.idleTimeout and EdgeProxy spec.http.maxRequestsPerConnection"
@@ -64,7 +65,9 @@ NGINX_GATEWAY = Project(
         ForeignKind(
             "RateLimitPolicy",
             {
-                "targetRefs": here("filters of an HTTPRoute's rules, which name a RateLimitFilter"),
+                "targetRefs": here(
+                    "filters of an HTTPRoute's rules, which refer to a RateLimitFilter"
+                ),
                 "rateLimit": here(
                     "RateLimitFilter spec.global (windows, no bursts); dryRun is shadow of its rules"
                 ),
@@ -80,12 +83,14 @@ NGINX_GATEWAY = Project(
         ForeignKind(
             "AuthenticationFilter",
             {
-                "type": here("the field of a SecurityPolicy says what it asks for"),
+                "type": here("the field of a SecurityPolicy selects the method"),
                 "basic": here(
-                    "SecurityPolicy spec.basicAuth, whose Secret has the hashes under .htpasswd; the realm is always gateway"
+                    "SecurityPolicy spec.basicAuth, with hashes under .htpasswd in a Secret; "
+                    "the realm is always gateway"
                 ),
                 "jwt": here(
-                    "SecurityPolicy spec.jwt, whose keys are in the policy, in a ConfigMap, or fetched; not in a Secret"
+                    "SecurityPolicy spec.jwt, with keys in the policy, in a ConfigMap, or "
+                    "fetched; not in a Secret"
                 ),
                 "oidc": later(f"{_AUTH}, such as oauth2-proxy"),
             },
@@ -98,7 +103,7 @@ NGINX_GATEWAY = Project(
             "WAFPolicy",
             {
                 name: never(
-                    "edgefast does not inspect requests for attacks; an authorisation service may"
+                    "edgefast does not inspect requests for attacks; an authorization service can"
                 )
                 for name in ("targetRefs", "type", "policySource", "policyRef", "securityLogs")
             },

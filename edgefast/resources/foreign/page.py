@@ -29,13 +29,13 @@ that refers to an object of another project closes its rule: 500.
 
 ## Policies that decide access
 
-In files each of these closes its target: requests are answered 500, unless `--ignore-foreign-policies` is given
+In files each of these closes its target: requests get 500, unless `--ignore-foreign-policies` is given
 ([configuration](configuration.md#policies-of-other-projects)). A policy of any other product does the same if its kind is named after access.
 
 | product | policies | annotations |
 |---|---|---|
 """
-_PLACES = {"later": "no equivalent yet", "never": "no equivalent"}
+_PLACES = {"later": "no equivalent", "never": "no equivalent"}
 
 
 def write_page() -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from edgefast.resources.foreign.counterpart import ForeignKind, Project, here, later, never
 
-_AUTH = "an authorisation service (SecurityPolicy spec.extAuth)"
+_AUTH = "an authorization service (SecurityPolicy spec.extAuth)"
 _ADDRESSES = "SecurityPolicy spec.authorization with principal.clientCIDRs; EdgeProxy spec.clientAddress sets the client address"
 _BALANCER = (
-    "EdgeProxy spec.service.loadBalancerSourceRanges, of all that comes to a fleet of a cluster"
+    "EdgeProxy spec.service.loadBalancerSourceRanges, for all connections to a fleet in a cluster"
 )
 _PREFIX = "the filter URLRewrite (ReplacePrefixMatch)"
 
@@ -15,9 +15,10 @@ TRAEFIK = Project(
     title="Traefik",
     groups=("traefik.io", "traefik.containo.us"),
     version="3.7 (fd5a576df2)",
-    about="A Middleware is named by an ExtensionRef filter of a rule, in the order of the filters. Policies here are attached by "
-    "`targetRefs`, and their order is that of the [exchange](policies.md#the-order). What `sticky.cookie` of a service does there `sessionPersistence` of a "
-    "route's rule or a BackendTrafficPolicy does.",
+    about="In Traefik an ExtensionRef filter of a rule refers to a Middleware, in the order of "
+    "the filters. In edgefast `targetRefs` attach policies, with a [fixed "
+    "order](policies.md#the-order). `sessionPersistence` of a route's rule or a "
+    "BackendTrafficPolicy replaces `sticky.cookie` of a service.",
     kinds=(
         ForeignKind(
             "Middleware",
@@ -38,32 +39,37 @@ TRAEFIK = Project(
                     "the filter RequestRedirect, which replaces a prefix or all of the path"
                 ),
                 "headers": here(
-                    "the filters RequestHeaderModifier, ResponseHeaderModifier and CORS; headers of security are values there"
+                    "the filters RequestHeaderModifier, ResponseHeaderModifier and CORS; set "
+                    "security headers as values"
                 ),
                 "buffering": here(
-                    "BackendTrafficPolicy spec.requestBuffer (maxRequestBodyBytes); bodies are counted, not gathered"
+                    "BackendTrafficPolicy spec.requestBuffer (maxRequestBodyBytes); bodies are "
+                    "counted, not buffered"
                 ),
                 "rateLimit": here("RateLimitFilter spec.global (windows, no bursts)"),
                 "retry": here("retry of an HTTPRoute's rule"),
                 "grpcWeb": here("EdgeProxy spec.grpc.web"),
                 "encodedCharacters": here("EdgeProxy spec.http.escapedSlashes"),
-                "chain": never("a rule names its filters one after another"),
+                "chain": never("a rule lists its filters in order"),
                 "basicAuth": here(
-                    "SecurityPolicy spec.basicAuth, whose Secret has the hashes under .htpasswd; the realm is always gateway"
+                    "SecurityPolicy spec.basicAuth, with hashes under .htpasswd in a Secret; "
+                    "the realm is always gateway"
                 ),
                 "digestAuth": never("new clients do not use digest authentication"),
                 "errors": here(
-                    "BackendTrafficPolicy spec.responseOverride, whose bodies are in the policy or a ConfigMap, not of a Service"
+                    "BackendTrafficPolicy spec.responseOverride, with bodies in the policy or "
+                    "a ConfigMap, not from a Service"
                 ),
                 "compress": here("BackendTrafficPolicy spec.compressor"),
                 "circuitBreaker": here(
-                    "BackendTrafficPolicy spec.circuitBreaker bounds what a backend has at once, and BackendTrafficPolicy spec.healthCheck "
-                    "leaves out endpoints that fail (passive.failurePercentageThreshold): each of them and never the whole backend, and by no "
-                    "expression"
+                    "BackendTrafficPolicy spec.circuitBreaker limits connections and requests "
+                    "to a backend, and BackendTrafficPolicy spec.healthCheck ejects failing "
+                    "endpoints (passive.failurePercentageThreshold): single endpoints and "
+                    "never the whole backend, without expressions"
                 ),
                 "inFlightReq": here(
-                    "BackendTrafficPolicy spec.circuitBreaker.maxParallelRequests, exact over all workers, of a backend and not of each source; "
-                    "503 in place of 429"
+                    "BackendTrafficPolicy spec.circuitBreaker.maxParallelRequests, exact for "
+                    "all workers, for a backend and not for each source; 503 instead of 429"
                 ),
                 "passTLSClientCert": later(),
                 "contentType": never("edgefast does not guess a content-type"),
@@ -76,7 +82,7 @@ TRAEFIK = Project(
                 "ipAllowList": later(_BALANCER),
                 "ipWhiteList": later(_BALANCER),
                 "inFlightConn": here(
-                    "EdgeProxy spec.stream.addressConnections, of a client address"
+                    "EdgeProxy spec.stream.addressConnections, for each client address"
                 ),
             },
         ),

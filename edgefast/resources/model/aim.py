@@ -37,4 +37,4 @@ class Newer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def said(self) -> str:
         """Which version is in force, and why."""
-        return f"the version before is in force; the new one has: {self.closed.said}"
+        return f"the previous version is in force; the new one has an error: {self.closed.said}"

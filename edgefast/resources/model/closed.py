@@ -13,7 +13,7 @@ __all__ = ["Closed", "is_closed"]
 
 
 class Closed(msgspec.Struct, frozen=True, gc=False):
-    """See the module's text."""
+    """Why an object with an error is not served, and which of its matches are wider than written."""
 
     path: str  # of the first mistake
     reason: str  # its reason and what is said of it

@@ -51,21 +51,20 @@ class LabelSelectorRequirement(Element, frozen=True, kw_only=True):
 
     key: Annotated[str, Meta(description="Key of the label.")]
     operator: Annotated[
-        Literal["In", "NotIn", "Exists", "DoesNotExist"], Meta(description="How it compares.")
+        Literal["In", "NotIn", "Exists", "DoesNotExist"],
+        Meta(description="Comparison of the label."),
     ]
-    values: Annotated[
-        tuple[str, ...], Meta(description="Values for In and NotIn; none for the others.")
-    ] = ()
+    values: Annotated[tuple[str, ...], Meta(description="Values. Only for In and NotIn.")] = ()
 
 
 class LabelSelector(Element, frozen=True, kw_only=True):
     """All of `match_labels` and all of `match_expressions` must hold; an empty one selects all."""
 
     match_labels: Annotated[
-        dict[str, str], Meta(description="Labels that must be there, with these values.")
+        dict[str, str], Meta(description="Required labels with their values.")
     ] = field(default_factory=dict)
     match_expressions: Annotated[
-        tuple[LabelSelectorRequirement, ...], Meta(description="Conditions that must hold.")
+        tuple[LabelSelectorRequirement, ...], Meta(description="Conditions. All must match.")
     ] = ()
 
     def matches(self, labels: dict[str, str]) -> bool:

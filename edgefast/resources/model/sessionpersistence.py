@@ -26,7 +26,8 @@ CookieName = Annotated[
 LifetimeType = Annotated[
     Literal["Session", "Permanent"],
     Meta(
-        description="Until the client's session ends, or for absoluteTimeout, which has to be set then."
+        description="Session: until the client's session ends. Permanent: for absoluteTimeout, which "
+        "is then required."
     ),
 ]
 
@@ -36,7 +37,7 @@ class SessionCookie(Element, frozen=True, kw_only=True):
 
     name: Annotated[
         CookieName | None,
-        Meta(description="Its name; absent: one that is the rule's alone."),
+        Meta(description="Name of the cookie. Absent: a name that is unique to the rule."),
     ] = None
     path: Annotated[str, Meta(max_length=1024, description="Its Path.")] = "/"
     lifetime_type: LifetimeType = "Session"
@@ -46,7 +47,7 @@ class SessionHeader(Element, frozen=True, kw_only=True):
     """The header of a session."""
 
     name: Annotated[
-        HTTPHeaderName, Meta(description="Its name, in answers and in requests after them.")
+        HTTPHeaderName, Meta(description="Name of the header, in answers and in later requests.")
     ]
 
 
@@ -61,13 +62,17 @@ class Session(Element, frozen=True, kw_only=True):
 
     type: Annotated[
         Literal["Cookie", "Header"],
-        Meta(description="How clients say where they were."),
+        Meta(description="How clients send their session."),
     ] = "Cookie"
     absolute_timeout: Annotated[
-        Duration | None, Meta(description="How long a session lasts; absent: without end.")
+        Duration | None, Meta(description="Longest lifetime of a session. Absent: no limit.")
     ] = None
-    cookie: Annotated[SessionCookie | None, Meta(description="With type Cookie only.")] = None
-    header: Annotated[SessionHeader | None, Meta(description="With type Header only.")] = None
+    cookie: Annotated[
+        SessionCookie | None, Meta(description="Settings of the cookie. Only with type Cookie.")
+    ] = None
+    header: Annotated[
+        SessionHeader | None, Meta(description="Settings of the header. Only with type Header.")
+    ] = None
 
 
 class SessionPersistence(Session, frozen=True, kw_only=True):
@@ -75,8 +80,8 @@ class SessionPersistence(Session, frozen=True, kw_only=True):
 
     session_name: Annotated[
         Annotated[str, Meta(max_length=128)] | None,
-        Meta(description="The name as v1.6 says it; in place of cookie and header."),
+        Meta(description="Name in the format of v1.6, instead of cookie and header."),
     ] = None
     cookie_config: Annotated[
-        CookieConfig | None, Meta(description="As v1.6 says it; in place of cookie.")
+        CookieConfig | None, Meta(description="Settings in the format of v1.6, instead of cookie.")
     ] = None

@@ -30,5 +30,5 @@ def parse_size(value: int | str) -> int:
             raise ValueError(f"{value!r} is not a size such as 32768, 32KiB or 10Mi")
         size = int(found[1]) * _UNITS[found[2] or ""]
     if not 0 <= size < 2**63:
-        raise ValueError(f"{value!r} is outside of what a size can be")
+        raise ValueError(f"{value!r} is out of range")
     return size

@@ -86,7 +86,7 @@ UNSERVED: dict[str, dict[str, Closes]] = {
 IN_PLACE: dict[str, dict[str, str]] = {
     "targetRefs": {
         "targetRef": "write targetRefs: [...], a list",
-        "targetSelectors": "name the targets in targetRefs",
+        "targetSelectors": "list the targets in targetRefs",
     }
 }
 

@@ -23,7 +23,7 @@ MAX_EJECTION = 3_600_000
     RetryBudget,
     "percent",
     cel="self.percent.numerator <= self.percent.denominator",
-    message="percent must be 1 at most",
+    message="percent must be at most 1",
 )
 def check_budget(one: RetryBudget) -> Iterable[Violation]:
     """A share is one at most."""

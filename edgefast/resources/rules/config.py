@@ -194,13 +194,13 @@ def check_redis_url(one: RedisBackend) -> Iterable[Violation]:
     "cluster",
     cel="!has(self.cluster) || !self.cluster || !has(self.url) || "
     "!self.url.matches('/0*[1-9][0-9]*$')",
-    message="a Redis Cluster has no database but 0",
+    message="a Redis Cluster has only database 0",
 )
 def check_redis_database(one: RedisBackend) -> Iterable[Violation]:
     """A Redis Cluster has database 0 alone."""
     if one.cluster and one.url is not None and not check_store_url(one.url):
         if parse_store_url(one.url).database:
-            return (Violation(("url",), "Invalid", "a Redis Cluster has no database but 0"),)
+            return (Violation(("url",), "Invalid", "a Redis Cluster has only database 0"),)
     return ()
 
 

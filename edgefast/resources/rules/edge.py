@@ -300,7 +300,7 @@ def check_tls_hostname(one: BackendSpec) -> Iterable[Violation]:
     names = {endpoint.fqdn.hostname if endpoint.fqdn else "" for endpoint in one.endpoints}
     if len(names) == 1 and "" not in names:
         return ()
-    said = "with endpoints other than one fqdn: it is the name that certificates must carry"
+    said = "with endpoints other than one fqdn: it is the name that certificates must contain"
     return (Violation(("tls", "hostname"), "Required", said),)
 
 

@@ -32,7 +32,8 @@ MOST_JITTER = 60_000
     "grpc",
     cel="(self.type == 'HTTP') == has(self.http) && (self.type == 'TCP' || !has(self.tcp)) && "
     "(self.type == 'GRPC' || !has(self.grpc))",
-    message="of http, tcp and grpc only the one that type says may be set; http must be",
+    message="only the field of http, tcp and grpc that matches type is allowed; http is required "
+    "with type HTTP",
 )
 def check_active(one: ActiveHealthCheck) -> Iterable[Violation]:
     """One thing is asked."""
@@ -88,7 +89,7 @@ def check_body(one: HTTPActiveHealthChecker) -> Iterable[Violation]:
     "text",
     "binary",
     cel="self.type == 'Text' ? has(self.text) && !has(self.binary) : has(self.binary) && !has(self.text)",
-    message="of text and binary the one that type says must be set, and no other",
+    message="exactly the one of text and binary that matches type must be set",
 )
 def check_payload(one: ActiveHealthCheckPayload) -> Iterable[Violation]:
     """It is said in one way."""

@@ -77,7 +77,7 @@ def check_folded_names(match: HTTPRouteMatch | GRPCRouteMatch) -> Iterable[Viola
     for index, one in enumerate(match.headers):
         name = one.name.lower()
         if name in names:
-            said = f'"{one.name}" is ignored, the first counts'
+            said = f'"{one.name}" is a duplicate and ignored'
             yield Violation(("headers", index, "name"), "Duplicate", said, severity="warning")
         names.add(name)
 

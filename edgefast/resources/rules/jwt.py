@@ -29,7 +29,7 @@ LEAST_CACHE, MOST_CACHE = 10_000, 86_400_000
     "optional",
     "fail_open",
     cel="!self.optional || !self.failOpen",
-    message="only one of optional and failOpen may be set",
+    message="only one of optional and failOpen can be set",
 )
 def check_leniency(one: JWT) -> Iterable[Violation]:
     """Who lets bad tokens pass lets none pass, too."""
@@ -75,7 +75,7 @@ def check_keys(one: JWTProvider) -> Iterable[Violation]:
     "inline",
     "value_ref",
     cel="self.type == 'Inline' ? has(self.inline) && !has(self.valueRef) : has(self.valueRef) && !has(self.inline)",
-    message="of inline and valueRef the one that type says must be set, and no other",
+    message="exactly the one of inline and valueRef that matches type must be set",
 )
 def check_local(one: LocalJWKS) -> Iterable[Violation]:
     """The keys are there, once."""
@@ -96,7 +96,7 @@ def check_local(one: LocalJWKS) -> Iterable[Violation]:
     "backend_ref",
     "backend_refs",
     cel="!has(self.backendRef) || !has(self.backendRefs) || size(self.backendRefs) == 0",
-    message="only one of backendRef and backendRefs may be set",
+    message="only one of backendRef and backendRefs can be set",
 )
 def check_asked(one: RemoteJWKS) -> Iterable[Violation]:
     """Who is asked is named in one place."""
@@ -111,13 +111,13 @@ def check_asked(one: RemoteJWKS) -> Iterable[Violation]:
     "backend_ref",
     "backend_refs",
     cel="self.uri.startsWith('https://') || has(self.backendRef) || (has(self.backendRefs) && size(self.backendRefs) > 0)",
-    message="uri must be of https, unless a backend is named",
+    message="uri must use https, unless a backend is set",
 )
 def check_scheme(one: RemoteJWKS) -> Iterable[Violation]:
     """Whoever is on the way could give other keys."""
     named = one.backend_ref is not None or one.backend_refs
     if not named and not one.uri.startswith("https://"):
-        return (Violation(("uri",), "Invalid", "expected https://, unless a backend is named"),)
+        return (Violation(("uri",), "Invalid", "expected https://, unless a backend is set"),)
     return ()
 
 

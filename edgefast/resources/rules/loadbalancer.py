@@ -83,7 +83,8 @@ def check_window(one: SlowStart) -> Iterable[Violation]:
     cel=" && ".join(
         f"(self.type == '{kind}') == has(self.{name})" for kind, (_, name) in PARTS.items()
     ),
-    message="of header, headers, cookie and queryParams the one that type says must be set, and no other",
+    message="exactly the one of header, headers, cookie and queryParams that matches type must be "
+    "set",
 )
 def check_part(one: ConsistentHash) -> Iterable[Violation]:
     """There is one key."""
@@ -100,7 +101,7 @@ def check_part(one: ConsistentHash) -> Iterable[Violation]:
     "headers",
     cel="!has(self.headers) || self.headers.all(one, "
     "self.headers.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",
-    message="each header may be there once",
+    message="each header can be listed only once",
 )
 def check_headers(one: ConsistentHash) -> Iterable[Violation]:
     """Names have no case."""
@@ -120,7 +121,7 @@ def _find_doubles(headers: Sequence[HashHeader]) -> Iterable[Violation]:
     "ttl",
     "attributes",
     cel="has(self.ttl) || !has(self.attributes) || size(self.attributes) == 0",
-    message="attributes are those of a cookie that clients are given: ttl must be set",
+    message="attributes apply to a cookie that edgefast sets: ttl must be set",
 )
 def check_given(one: HashCookie) -> Iterable[Violation]:
     """A cookie that nobody is given has no attributes."""

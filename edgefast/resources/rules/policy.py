@@ -53,9 +53,7 @@ _TARGETS = ", ".join(f"'{kind}'" for kind in TARGET_KINDS)
 _SUPPORTED = (
     f"{', '.join(TARGET_KINDS)}, of a BackendTrafficPolicy also {', '.join(BACKEND_TARGETS)}"
 )
-_LATER = (
-    "; it is not available yet: a SecurityPolicy closes it, and requests pass without any other"
-)
+_LATER = "; it is not supported: a SecurityPolicy denies all its requests, and requests pass without any other policy"
 #: `self.value` as `check_literal` takes it.
 _LITERAL = (
     r"self.value.matches('^/(?:[-A-Za-z0-9/._~!$&\'()*+,;=:@]|%[0-9a-fA-F]{2})*$') && "
@@ -150,7 +148,7 @@ def check_merge_type(spec: SecurityPolicySpec | BackendTrafficPolicySpec) -> Ite
 def check_rule(one: AuthorizationRule) -> Iterable[Violation]:
     """What holds for everybody is said by defaultAction."""
     if one.operation is None and one.principal is None:
-        said = "operation or principal (defaultAction says what is done with all others)"
+        said = "operation or principal (defaultAction applies to all other requests)"
         return (Violation((), "Required", said),)
     return ()
 
@@ -221,7 +219,7 @@ def check_header_names(one: AuthorizationPrincipal) -> Iterable[Violation]:
     AuthorizationPrincipal,
     "headers",
     cel="!has(self.headers) || self.headers.all(one, one.name.lowerAscii() != 'host')",
-    message="headers must not have Host: hostnames of routes and listeners tell hosts apart",
+    message="headers must not have Host: use hostnames of routes and listeners instead",
 )
 def check_host(one: AuthorizationPrincipal) -> Iterable[Violation]:
     """Hosts are compared where routes are found."""
@@ -237,9 +235,7 @@ def tell_host(name: str) -> str:
     """
     if name.lower() != "host":
         return ""
-    return (
-        f'"{name}" (hostnames of routes and listeners tell hosts apart, however they are spelled)'
-    )
+    return f'"{name}" (use hostnames of routes and listeners instead)'
 
 
 @BOOK.on(
@@ -287,7 +283,7 @@ def tell_ascii(pattern: str) -> str:
     if pattern.isascii():
         return ""
     other = next(one for one in pattern if not one.isascii())
-    return f'"{pattern}" has "{other}", which a path has as {quote(other)}'
+    return f'"{pattern}" has "{other}", which is {quote(other)} in a path'
 
 
 # --- credentials ---------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def check_security_targets(spec: SecurityPolicySpec) -> Iterable[Violation]:
     """Who may enter is settled before a request has a backend."""
     for at, ref in enumerate(spec.target_refs):
         if ref.kind in BACKEND_TARGETS:
-            said = f"{ref.kind}: who may enter is settled before a request has a backend; {PASSES}"
+            said = f"{ref.kind}: access is decided before edgefast selects a backend; {PASSES}"
             yield Violation(("targetRefs", at, "kind"), "NotSupported", said)
 
 
@@ -65,7 +65,7 @@ def check_backend_leaves(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:
     """What is settled before a request has a backend cannot be the backend's."""
     kind = next((ref.kind for ref in spec.target_refs if ref.kind in BACKEND_TARGETS), "")
     for path in list_request_leaves(spec) if kind else ():
-        said = f"of a {kind}: it is settled before a request has a backend; say it of a Gateway or route"
+        said = f"for a {kind}: it applies before edgefast selects a backend; use a Gateway or route as target"
         yield Violation(path, "Forbidden", said)
 
 

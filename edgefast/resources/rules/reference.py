@@ -26,7 +26,7 @@ BOOK = RuleBook()
 def check_service_port(ref: BackendObjectReference) -> Iterable[Violation]:
     """A Service needs a port, a Backend has its own."""
     if ref.port is None and ref.kind == "Service" and not ref.group:
-        return (Violation(("port",), "Required", "a Service is referred to by port"),)
+        return (Violation(("port",), "Required", "a reference to a Service needs a port"),)
     return ()
 
 

@@ -80,7 +80,7 @@ def check_pattern(one: ReplaceRegexMatch) -> Iterable[Violation]:
     "status_code",
     "body",
     cel="!has(self.body) || !(self.statusCode in [204, 205, 304])",
-    message="body must not be set with a status that has none (204, 205, 304)",
+    message="body must not be set with status 204, 205 or 304, which have no body",
 )
 def check_answer(one: DirectResponse) -> Iterable[Violation]:
     """Some answers have no body."""
@@ -144,7 +144,7 @@ def check_value_ref(one: DirectResponseBody) -> Iterable[Violation]:
     "type",
     "value",
     cel=f"self.type != 'Exact' || self.value.matches('^{_COOKIE}$')",
-    message="value must be visible ASCII without semicolon, or no cookie has it",
+    message="value must be visible ASCII without semicolon; other cookie values cannot match",
 )
 def check_cookie(one: HTTPCookieMatch) -> Iterable[Violation]:
     """A value that no cookie can have would never match (RFC 6265 section 5.2)."""

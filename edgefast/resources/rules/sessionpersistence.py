@@ -61,7 +61,8 @@ def check_type(one: Session) -> Iterable[Violation]:
     "cookie_config",
     "header",
     cel=_OF_TYPE,
-    message="cookie and cookieConfig may be set with type Cookie only, header with type Header only",
+    message="cookie and cookieConfig are allowed only with type Cookie, header only with type "
+    "Header",
 )
 def check_own_type(one: TrafficSession) -> Iterable[Violation]:
     """The same; of v1.6, whose API takes it, too."""
@@ -78,11 +79,11 @@ def check_own_type(one: TrafficSession) -> Iterable[Violation]:
     "session_name",
     "cookie_config",
     cel=_ONE_RELEASE,
-    message="sessionName and cookieConfig may not be set beside cookie and header",
+    message="sessionName and cookieConfig are not allowed together with cookie and header",
 )
 def check_release(one: SessionPersistence) -> Iterable[Violation]:
     """A name is said once."""
     part = "cookie" if one.cookie is not None else "header" if one.header is not None else ""
     for said, name in ((one.session_name, "sessionName"), (one.cookie_config, "cookieConfig")):
         if part and said is not None:
-            yield Violation((name,), "Forbidden", f"{part} says it")
+            yield Violation((name,), "Forbidden", f"use {part}")

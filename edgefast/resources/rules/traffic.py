@@ -93,7 +93,7 @@ def check_override(one: ResponseOverride) -> Iterable[Violation]:
     "value",
     "range",
     cel="self.type == 'Value' ? has(self.value) && !has(self.range) : has(self.range) && !has(self.value)",
-    message="of value and range the one that type says must be set, and no other",
+    message="exactly the one of value and range that matches type must be set",
 )
 def check_statuses(one: StatusCodeMatch) -> Iterable[Violation]:
     """Statuses are said in one way."""
@@ -143,7 +143,7 @@ def check_spelling(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:
     "self.compressor.exists_one(other, other.type == one.type))) && "
     "(!has(self.compression) || self.compression.all(one, "
     "self.compression.exists_one(other, other.type == one.type)))",
-    message="each type of compressor may be there once",
+    message="each type of compressor can be listed only once",
 )
 def check_types(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:
     """An encoding has one place in the order."""

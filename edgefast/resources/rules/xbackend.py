@@ -46,7 +46,7 @@ def check_port(one: XBackendPort) -> Iterable[Violation]:
     if one.number is None and one.port is None:
         return (Violation(("number",), "Required", "the port to connect to"),)
     if one.number is not None and one.port is not None:
-        return (Violation(("port",), "Forbidden", "number says it"),)
+        return (Violation(("port",), "Forbidden", "use number"),)
     return ()
 
 
@@ -56,7 +56,7 @@ def check_external_hostname(one: ExternalHostname) -> Iterable[Violation]:
     if said := check_hostname(one.hostname):
         return (Violation(("hostname",), "Invalid", said),)
     if f".{one.hostname}".endswith(_INSIDE):
-        said = f'"{one.hostname}" (a name of the cluster\'s own, {_INSIDE}, is not allowed)'
+        said = f'"{one.hostname}" (names of the cluster, {_INSIDE}, are not allowed)'
         return (Violation(("hostname",), "Invalid", said, "refer to the Service"),)
     return ()
 

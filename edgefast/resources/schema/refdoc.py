@@ -26,42 +26,42 @@ _MADE = (
 
 _INTRO = {
     "EdgeProxy": """\
-Settings of a proxy fleet and of its proxies. A GatewayClass names one in `spec.parametersRef`, a
-Gateway may name another in `spec.infrastructure.parametersRef`. Where both set a field the
-Gateway's wins, field by field; what neither sets has the default below. `workers`, `deployment`,
-`service`, `hpa`, `pdb` and `shutdown` shape a fleet, which only a controller makes: `edgefast run`
-has flags instead and warns of them.
+Settings of a proxy fleet and its proxies. A GatewayClass refers to one in `spec.parametersRef`, a
+Gateway can refer to another in `spec.infrastructure.parametersRef`. If both set a field, the
+Gateway's value applies, field by field; other fields have the default below. `workers`, `deployment`,
+`service`, `hpa`, `pdb` and `shutdown` configure a fleet of a controller: `edgefast run`
+has flags instead and warns about them.
 """,
     "RateLimitFilter": """\
 Limits that all proxies count together. A rule of an HTTPRoute uses one of its own namespace
 through a filter of type `ExtensionRef`. All headers of a selector and all selectors of a rule
-must match for a request to count; every rule that matches counts, and any of them may refuse
+must match for a request to count; every rule that matches counts, and each of them can deny
 with 429.
 """,
     "Backend": """\
-Endpoints that no Service stands for. A `backendRef` names one with group `gateway.edge.io` and
+Endpoints without a Service. A `backendRef` refers to one with group `gateway.edge.io` and
 kind `Backend`, without a port. Standalone always allows it; in a cluster the configuration must
-(`extensionApis.enableBackend`).
+allow it (`extensionApis.enableBackend`).
 """,
     "SecurityPolicy": """\
-Who may enter. A policy is attached to a Gateway, one of its listeners, a ListenerSet, one of its listeners, an HTTPRoute or
-GRPCRoute, or one named rule of a route (`targetRefs`, `sectionName`), and holds for all that is below. Its features are
-`authorization`, `apiKeyAuth`, `basicAuth`, `jwt` and `extAuth`; of several policies on the way to a rule, each feature comes whole from the most specific one that
-has it, unless `mergeType` says otherwise. Of two on one target the older one counts. What is broken closes: requests are answered
-500. Rules see the path as the router matched it, without dot segments and doubled slashes.
+Access control. A policy is attached to a Gateway, one of its listeners, a ListenerSet, one of its listeners, an HTTPRoute or
+GRPCRoute, or one named rule of a route (`targetRefs`, `sectionName`), and applies to everything below it. Its features are
+`authorization`, `apiKeyAuth`, `basicAuth`, `jwt` and `extAuth`; with several policies for a rule, each feature comes completely from the most
+specific one that has it, unless `mergeType` changes this. Of two policies on one target the older one applies. An invalid policy
+denies: requests get 500. Rules see the path as the router matched it, without dot segments and doubled slashes.
 """,
     "BackendTrafficPolicy": """\
-How requests and backends are treated. It is attached as a SecurityPolicy is, and merged field by field: the most specific policy
-that says one counts. With `mergeType: Override` the stricter of the two values counts, and `0s` is the least strict.
+Settings for requests and backends. It is attached like a SecurityPolicy, and merged field by field: the most specific policy
+that sets a field applies. With `mergeType: Override` the stricter of the two values counts, and `0s` is the least strict.
 """,
     "HTTPRouteFilter": """\
-What the standard's filters cannot do. A rule of an HTTPRoute uses one of its own namespace through a filter of type
-`ExtensionRef` with group `gateway.edge.io` and kind `HTTPRouteFilter`. A rule whose filter is missing or broken answers 500.
+Functions that the standard filters do not have. A rule of an HTTPRoute uses one of its own namespace through a filter of type
+`ExtensionRef` with group `gateway.edge.io` and kind `HTTPRouteFilter`. A rule with a missing or invalid filter answers 500.
 Filters of GRPCRoutes and of backendRefs cannot be of this kind.
 """,
     "EdgeGateway": """\
-The configuration file of the controller, and of standalone with `--config`. It is no API object:
-it has no metadata, and its fields stand at the top. Kubernetes keeps it as key
+The configuration file of the controller, and of standalone with `--config`. It is not an API object:
+it has no metadata, and its fields are at the top level. Kubernetes keeps it as key
 `edge-gateway.yaml` of the ConfigMap `edge-gateway-config`.
 """,
 }
@@ -70,8 +70,8 @@ it has no metadata, and its fields stand at the top. Kubernetes keeps it as key
 _REFERENCES = ("Ref", "Refs", ".basicAuth.users")
 #: What a field that is not served closes.
 _CLOSED = {
-    "SecurityPolicy": "requests to its targets are answered 500",
-    "BackendTrafficPolicy": "requests to its targets are answered 500",
+    "SecurityPolicy": "requests to its targets get 500",
+    "BackendTrafficPolicy": "requests to its targets get 500",
     "HTTPRouteFilter": "rules that use it answer 500",
 }
 
@@ -82,7 +82,7 @@ _OF_REFERENCE = {
     "name": "Its name.",
     "namespace": "Its namespace. Absent: the referrer's. Another one needs a ReferenceGrant.",
     "port": "Its port; required with a Service.",
-    "weight": "Its share; the sum of all is the whole.",
+    "weight": "Its weight, relative to the sum of all weights.",
 }
 
 _FORMATS = """\
@@ -123,8 +123,8 @@ def _render_index() -> str:
     lines += [
         f"| [EdgeGateway](edgegateway.md) | `{CONFIG_API_VERSION}` | configuration file |",
         "",
-        "Unknown fields are mistakes; `status` and the fields of `metadata` that Kubernetes sets "
-        "are passed over. An object without a namespace is in `default`.",
+        "Unknown fields are errors. `status` and the fields of `metadata` that Kubernetes sets "
+        "are ignored. An object without a namespace is in `default`.",
         "",
         _FORMATS,
     ]
@@ -159,7 +159,7 @@ def render_kind(kind: str) -> str:
 def _render_unserved(kind: str) -> Iterator[str]:
     """Give what Envoy Gateway has in an object of that name, and this release does not do."""
     yield from ("## Not available yet", "", "| field | what happens |", "|---|---|")
-    fates = {"nothing": "told as a warning, and passed over"}
+    fates = {"nothing": "ignored with a warning"}
     for path, closes in UNSERVED[kind].items():
         yield f"| `{path}` | {fates.get(closes, _CLOSED[kind])} |"
 

@@ -68,10 +68,10 @@ def _keep_unserved(schema: dict[str, Any], path: list[str], closes: Closes) -> N
     """Let an API server keep a field that is known and not served; the controller says what stands closed because of it."""
     for part in path[:-1]:
         schema = schema["items"] if part == "[]" else schema["properties"][part]
-    fate = "it is passed over" if closes == "nothing" else "whatever has it stands closed"
+    fate = "it is ignored" if closes == "nothing" else "objects with this field deny all requests"
     schema.setdefault("properties", {})[path[-1]] = {
         "x-kubernetes-preserve-unknown-fields": True,
-        "description": f"Not available yet: {fate}.",
+        "description": f"Not supported: {fate}.",
     }
 
 

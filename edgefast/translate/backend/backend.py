@@ -134,7 +134,7 @@ def _resolve_service(
         report.unresolve(f"{path}.name", "BackendNotFound", f"{named} not found")
         return None
     if service.spec.type == "ExternalName":
-        said = f"{named} is of type ExternalName, whose target nobody granted"
+        said = f"{named} is of type ExternalName, which is not allowed as a backend"
         report.unresolve(f"{path}.name", "UnsupportedValue", said, "use a Backend with fqdn")
         return None
     if ref.port is None:
@@ -236,11 +236,11 @@ def _check_own(backend: Backend, named: str, spoken: Spoken) -> str:
     """Return what a Backend asks for that is not done in what is spoken, "" when nothing is."""
     spec = backend.spec
     if spec.proxy_protocol and spoken not in ("stream", "raw"):
-        return f"{named} has proxyProtocol, which TLSRoutes and TCPRoutes alone write"
+        return f"{named} has proxyProtocol, which only TLSRoutes and TCPRoutes support"
     if spoken == "udp" and spec.tls is not None:
-        return f"{named} has tls, which datagrams are not put into"
+        return f"{named} has tls, which UDPRoutes do not support"
     if spoken == "udp" and any(one.unix for one in spec.endpoints):
-        return f"{named} has a unix socket, which no datagrams are sent to"
+        return f"{named} has a unix socket, which UDPRoutes do not support"
     return ""
 
 

@@ -56,7 +56,7 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
     if backend is None:
         return BackendOutcome()
     report = Report(ref_of(backend))
-    refuse_unserved(backend, report, "requests to it are answered 500", reason="NotSupported")
+    refuse_unserved(backend, report, "requests to it get 500", reason="NotSupported")
     endpoints = tuple(
         endpoint
         for at, one in enumerate(backend.spec.endpoints)

@@ -107,7 +107,7 @@ def check_selector(selector: EndpointSelector) -> Iterable[Violation]:
     """Check what a selector says, whatever others there are."""
     labels, path = selector.match_labels, ("matchLabels",)
     if not labels:
-        said = "at least one label; none would select every Pod"
+        said = "at least one label; without one it selects every Pod"
         return (Violation(path, "Required", said),)
     if len(labels) > _MOST_LABELS:
         return (Violation(path, "TooMany", f"{len(labels)} labels, at most {_MOST_LABELS}"),)

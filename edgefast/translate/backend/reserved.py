@@ -22,12 +22,14 @@ UNIX_HINT = "the administrator allows them with EdgeGateway backends.allowUnixSo
 def check_endpoint_address(address: str, settings: Settings) -> str:
     """Return why an address is refused, "" when it is not."""
     what = why_reserved(address, settings.backend_cidrs)
-    return f"{address} is never a backend ({what})" if what else ""
+    return f"{address} is not allowed as a backend ({what})" if what else ""
 
 
 def check_unix(settings: Settings) -> str:
     """Return why a unix socket is refused, "" when it is not."""
-    return "" if settings.unix_backends else "a unix socket of the proxy is never a backend"
+    return (
+        "" if settings.unix_backends else "a unix socket of the proxy is not allowed as a backend"
+    )
 
 
 def allowed_of(endpoints: Iterable[ir.Endpoint], settings: Settings) -> tuple[str, ...]:

@@ -75,13 +75,13 @@ def translate_session(
     if not _PATH.fullmatch(cookie_path):
         one.refuse("cookie.path", f'"{cookie_path}" (expected a path such as /shop, without ;)')
     elif cookie_path != "/" and name.lower().startswith("__host-"):
-        one.doubt("cookie.path", f'clients take a cookie "{name}" with the path / alone')
+        one.doubt("cookie.path", f'clients accept a cookie "{name}" only with the path /')
     idle = one.read_time(
         given.idle_timeout if isinstance(given, TrafficSession) else None, "idleTimeout"
     )
     absolute = one.read_time(given.absolute_timeout, "absoluteTimeout")
     if 0 < absolute <= idle:
-        one.doubt("idleTimeout", "absoluteTimeout ends every session before")
+        one.doubt("idleTimeout", "absoluteTimeout ends each session earlier")
     return ir.SessionPersistence(
         name=name.lower() if header else name,
         header=header,
@@ -118,7 +118,7 @@ class _Session:
         if name and header and (said := check_header_name(name)):
             self.refuse(field, said)
         elif name and header and _OTHERS.fullmatch(name.lower()):
-            self.refuse(field, f'"{name}" says something else')
+            self.refuse(field, f'"{name}" contradicts it')
         elif name and not header and not _COOKIE.fullmatch(name):
             self.refuse(field, f'"{name}" is not the name of a cookie')
 

@@ -57,8 +57,8 @@ def resolve_xbackend(
     broken = reader.cluster(cluster).broken
     port = backend.spec.port.value
     if ref.port is not None and ref.port != port:
-        said = f"{ref.port} ({named} has its own, {port or 'none'})"
-        report.unresolve(f"{path}.port", "PortNotFound", said, "leave port out")
+        said = f"{ref.port} ({named} has its own port, {port or 'none'})"
+        report.unresolve(f"{path}.port", "PortNotFound", said, "remove port")
         return None
     if broken:
         report.follow(report.unresolve(path, "InvalidBackendRef", broken))
@@ -74,9 +74,9 @@ def _check_spoken(backend: XBackend, protocol: str, spoken: str) -> str:
     """Return why nothing can be sent to it in what is spoken, "" when something can."""
     known = _SPOKEN.get(spoken)
     if known is None:
-        return "none of the protocols of an XBackend is one of datagrams"
+        return "an XBackend does not support UDP"
     if backend.spec.session_persistence is not None and spoken not in ("http", "h2"):
-        return "it has sessionPersistence, which routes of HTTP alone can keep"
+        return "it has sessionPersistence, which only HTTPRoutes and GRPCRoutes support"
     if protocol and protocol not in known:
         return f"protocol {supported_text(protocol, known)}"
     return ""

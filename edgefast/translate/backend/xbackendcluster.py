@@ -66,7 +66,7 @@ def translate_xbackend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> XBa
     if backend is None:
         return XBackendOutcome()
     report, spec = Report(ref_of(backend)), backend.spec
-    refuse_unserved(backend, report, "requests to it are answered 500", reason="NotSupported")
+    refuse_unserved(backend, report, "requests to it get 500", reason="NotSupported")
     _check_words(backend, report)
     refuse_violations(check_type(spec), report, "spec")
     refuse_violations(check_port(spec.port), report, "spec.port")
@@ -121,7 +121,7 @@ def _check_words(backend: XBackend, report: Report) -> None:
     if spec.type not in _TYPES:
         report.refuse("spec.type", "NotSupported", supported_text(spec.type, _TYPES))
     if spec.protocol is not None and spec.protocol not in _PROTOCOLS:
-        hint = "its messages are HTTP: use protocol HTTP" if spec.protocol == "MCP" else ""
+        hint = "MCP uses HTTP; set protocol HTTP" if spec.protocol == "MCP" else ""
         said = supported_text(spec.protocol, _PROTOCOLS)
         report.refuse("spec.protocol", "NotSupported", said, hint)
     if spec.tls is not None and spec.tls.mode not in _MODES:
@@ -138,7 +138,7 @@ def _protocol_of(
 
 def _check_selects(selector: EndpointSelector, reader: Reader, report: Report) -> None:
     if reader.settings.standalone:
-        said = "EndpointSelector selects Pods, and there are none without a cluster"
+        said = "type EndpointSelector selects Pods, which exist only in a cluster"
         hint = "use a Service with its EndpointSlice, or a Backend with ip"
         report.refuse("spec.type", "NotSupported", said, hint)
     else:
@@ -152,14 +152,11 @@ def _select(
     namespace, path = backend.metadata.namespace, "spec.endpointSelector.matchLabels"
     if lack := reader.why_unfollowed(namespace, selects):
         whose, most = f"namespace {namespace}", MOST
-        hint = "let XBackends share labels, or move some to another namespace"
+        hint = "use the same labels in several XBackends, or move some to another namespace"
         if lack == "all":
             whose, most = "all namespaces", MOST_OF_ALL
-            hint = "let XBackends share labels, or use Services"
-        said = (
-            f"XBackends in use of {whose} select Pods by more than {most} different sets of labels; "
-            "the oldest ones are followed, this is not"
-        )
+            hint = "use the same labels in several XBackends, or use Services"
+        said = f"the XBackends of {whose} select Pods by more than {most} different sets of labels; the oldest ones are used, this one is not"
         report.refuse(path, "TooMany", said, hint)
         return (), (), ""
     ready: dict[ir.Endpoint, None] = {}
@@ -175,7 +172,7 @@ def _select(
     why = ""
     if found.unread:
         said, known = f"its Pods cannot be read ({found.unread})", ready or leaving
-        fate = "those that were known before stay" if known else "and none is known"
+        fate = "the Pods known before stay in use" if known else "and no Pods are known"
         report.warn(path, "PodsNotRead", f"{said}, {fate}")
         why = "" if known else said
     return _sorted(ready), _sorted(leaving), why

@@ -33,7 +33,7 @@ def check_access_log(log: ProxyAccessLog, report: Report) -> None:
         for one in parse_template(text)[1]:
             report.refuse(f"spec.accessLog.{path}", one.reason, one.message, one.hint)
     if log.template is not None and not log.template.strip():
-        report.refuse("spec.accessLog.template", "Invalid", "an empty line says nothing")
+        report.refuse("spec.accessLog.template", "Invalid", "a line must not be empty")
 
 
 def _templates(log: ProxyAccessLog) -> Iterator[tuple[str, str]]:

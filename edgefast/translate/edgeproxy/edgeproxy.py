@@ -89,7 +89,9 @@ def check_edge_proxy(
         check_access_log(spec.access_log, report)
     for field in _OF_FLEETS:
         if standalone and getattr(spec, field) is not None:
-            said = "is of a fleet, which only a controller makes; `edgefast run` has flags instead"
+            said = (
+                "applies only to a fleet of a controller; use the flags of `edgefast run` instead"
+            )
             report.warn(f"spec.{field}", "NotSupported", said)
     if of_gateway and spec.merge_gateways is not None:
         said = "is read from the EdgeProxy of a GatewayClass only"
@@ -153,7 +155,7 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     for path, word, known in words:
         if word is not None and word not in known:
             absent = path.startswith(("accessLog.", "grpc.", "tracing."))
-            instead = "it counts as absent" if absent else f"{known[0]} is used instead"
+            instead = "it is ignored" if absent else f"{known[0]} is used instead"
             said = f"{supported_text(word, known)}; {instead}"
             report.refuse(f"spec.{path}", "NotSupported", said)
 

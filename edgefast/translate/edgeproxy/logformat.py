@@ -139,13 +139,15 @@ def parse_template(text: str) -> tuple[tuple[ir.LogPiece, ...], tuple[Mistake, .
                 pieces.append(one)
             at = found.end()
         else:
-            said = f"{_shown(text[at : at + 32])} begins no operator"
+            said = f"{_shown(text[at : at + 32])} is not an operator"
             mistakes.append(Mistake("Invalid", said, "write %% for a percent sign"))
             break
     if literal:
         pieces.append(ir.LogPiece(text=literal))
     if any(one < " " or one == "\x7f" for one in text):
-        mistakes.append(Mistake("Invalid", "a line has no line breaks and control characters"))
+        mistakes.append(
+            Mistake("Invalid", "a line must not contain line breaks or control characters")
+        )
     return tuple(pieces), tuple(mistakes)
 
 
@@ -153,11 +155,13 @@ def _parse_operator(name: str, inside: str | None, limit: str | None) -> ir.LogP
     kind = OPERATORS.get(name)
     if kind is None:
         if _NO_SUCH.fullmatch(name):
-            return Mistake("NotSupported", f"%{name}% is an operator of Envoy that is not here")
+            return Mistake(
+                "NotSupported", f"%{name}% is an operator of Envoy that edgefast does not support"
+            )
         hint = did_you_mean(name, OPERATORS) or "see edgefast docs access-log"
-        return Mistake("NotSupported", f"%{_cut(name)}% is no operator", hint)
+        return Mistake("NotSupported", f"%{_cut(name)}% is not an operator", hint)
     if limit is not None and kind not in ("request", "response"):
-        return Mistake("Invalid", f"%{name}% takes no length, REQ and RESP do")
+        return Mistake("Invalid", f"%{name}% does not support a length (only REQ and RESP do)")
     if kind == "time":
         said = _check_time(inside or "")
         return said or ir.LogPiece(operator=name, text=inside or "")
@@ -169,7 +173,7 @@ def _parse_operator(name: str, inside: str | None, limit: str | None) -> ir.LogP
         return Mistake("NotSupported", text, did_you_mean(form, GRPC_FORMS))
     if not kind:
         if inside is not None:
-            return Mistake("Invalid", f"%{name}% takes nothing in brackets")
+            return Mistake("Invalid", f"%{name}% does not support parameters in brackets")
         return ir.LogPiece(operator=name)
     most = MAX_LIMIT if limit is None else int(limit[:8] or 0)
     if not 1 <= most <= MAX_LIMIT:
@@ -194,7 +198,7 @@ def _check_header(name: str, kind: str, header: str) -> Mistake | None:
         hint = did_you_mean(header, words)
         return Mistake("NotSupported", f"{supported_text(_cut(header), words)} in %{name}%", hint)
     if not _HEADER.fullmatch(header):
-        said = f'"{_cut(header)}" in %{name}% is no name of a header'
+        said = f'"{_cut(header)}" in %{name}% is not a header name'
         return Mistake("Invalid", said, f"write %{name}(X-NAME)%")
     return None
 

@@ -18,7 +18,7 @@ from edgefast.translate.edgeproxy.tracing import translate_tracing
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """See the module's text."""
+    """The merged EdgeProxy settings of a GatewayClass and a Gateway."""
 
     class_spec: EdgeProxySpec  # of the class alone: of merged Gateways' fleet
     spec: EdgeProxySpec

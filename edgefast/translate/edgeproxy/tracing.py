@@ -25,14 +25,14 @@ def check_tracing(
 ) -> None:
     """Report what is not served of it. `allowed`: reserved ranges that the administrator allows."""
     if not available:
-        said = "spans need the extra edgefast[tracing], which is not installed here"
+        said = "tracing needs the package edgefast[tracing], which is not installed"
         report.refuse("spec.tracing", "NotSupported", said, "pip install 'edgefast[tracing]'")
     if what := _why_refused(tracing, allowed):
         said = f"{what}; no spans are exported"
         report.refuse("spec.tracing.endpoint", "Forbidden", said, _HINT)
     for name in tracing.attributes or {}:
         if not name.strip() or not name.isprintable():
-            report.refuse("spec.tracing.attributes", "Invalid", "an attribute without a name")
+            report.refuse("spec.tracing.attributes", "Invalid", "an attribute must have a name")
 
 
 def _why_refused(tracing: ProxyTracing, allowed: tuple[str, ...]) -> str:

@@ -26,7 +26,7 @@ def read_body(body: DirectResponseBody, namespace: str, reader: Reader) -> tuple
     key = _KEY if _KEY in texts or len(texts) != 1 else next(iter(texts))
     if key not in texts:
         has = ", ".join(sorted(texts)) or "none"
-        return b"", f"{named} needs key {_KEY}, or one key alone (it has {has})"
+        return b"", f"{named} needs key {_KEY}, or exactly one key (it has {has})"
     if len(texts[key]) > MAX_ANSWER_BODY:
         size = f"{len(texts[key])} bytes (at most {MAX_ANSWER_BODY})"
         return b"", f"{named} key {key} has {size}"

@@ -39,7 +39,7 @@ def check_grants(snapshot: Snapshot) -> Iterator[Problem]:
     """Report the grants that grant nothing because of a field that is not served."""
     for grant in snapshot.reference_grants.values():
         if grant.unserved:
-            yield from closing_problems(grant, "nothing is granted", "NotSupported")
+            yield from closing_problems(grant, "the grant has no effect", "NotSupported")
 
 
 def is_granted(
@@ -72,10 +72,7 @@ def is_granted(
 def refusal_text(kind: str, namespace: str, to_kind: str, to_namespace: str, to_name: str) -> str:
     """Say which grant is missing."""
     kinds = f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
-    return (
-        f"no ReferenceGrant in namespace {to_namespace} lets {kinds} of namespace {namespace} "
-        f"refer to {to_kind} {to_namespace}/{to_name}"
-    )
+    return f"no ReferenceGrant in namespace {to_namespace} allows {kinds} of namespace {namespace} to refer to {to_kind} {to_namespace}/{to_name}"
 
 
 def core_hint(group: str) -> str:

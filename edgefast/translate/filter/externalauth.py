@@ -63,7 +63,7 @@ def translate_external_auth(
     if cluster is None or len(report.refused) > before:
         return None
     if auth.protocol == "HTTP" and not to_backend:
-        said = "none is named, so the backend gets no header of the service's answer"
+        said = "the list is empty, so the backend gets no header of the service's answer"
         report.warn(f"{path}.http.allowedResponseHeaders", "NotSupported", said)
     made = ir.ExtAuth(
         backends=(ir.AuthBackend(cluster=reader.name_of(cluster)),),

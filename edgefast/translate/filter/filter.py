@@ -377,7 +377,7 @@ def _refuse_extension(
     if ref.kind in known:
         field, said, hint = "group", supported_text(ref.group, (EDGE_GROUP,)), ""
     elif ref.group == EDGE_GROUP and ref.kind in _EXTENSIONS["HTTPRoute"]:
-        said = f"{ref.kind} in a route that is no HTTPRoute (supported: {', '.join(known)})"
+        said = f"{ref.kind} in a route other than HTTPRoute (supported: {', '.join(known)})"
         field, hint = "kind", ""
     else:
         named = ref.kind if ref.group == EDGE_GROUP else f"{ref.group}/{ref.kind}"

@@ -62,7 +62,7 @@ def _check_name(name: str, action: str, seen: dict[str, str], report: Report, pa
         return ""
     first = seen.get(folded)
     if first == action:
-        report.warn(path, "Duplicate", f'"{name}" is ignored, the first counts')
+        report.warn(path, "Duplicate", f'"{name}" is a duplicate and ignored')
         return ""
     if first is not None:
         said = f'"{name}" has two actions, {first} and {action}; one per name is allowed'

@@ -43,7 +43,7 @@ def narrow_matches(
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             named = " and ".join(one.name for one in conditional)
-            said = f'HTTPRouteFilters {named} differ in what cookie "{twice.removeprefix(COOKIE)}" is to be'
+            said = f'HTTPRouteFilters {named} require different values of cookie "{twice.removeprefix(COOKIE)}"'
             report.refuse(path, "IncompatibleFilters", said)
             return None
         ways[tuple(sorted(way, key=lambda one: one.name))] = None

@@ -74,7 +74,7 @@ def _translate_modifier(
     else:
         value, field = modifier.replace_prefix_match or "/", "replacePrefixMatch"
         if not prefixes:
-            said = "needs a rule whose matches are all of type PathPrefix"
+            said = "is allowed only in a rule with all matches of type PathPrefix"
             report.refuse(f"{path}.{field}", "UnsupportedValue", said)
             return None
     wrong = check_path(value)

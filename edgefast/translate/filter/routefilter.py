@@ -63,7 +63,7 @@ class RouteFilter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def check_route_filter(one: HTTPRouteFilter) -> Report:
     """Report every mistake in an HTTPRouteFilter; an API server with other CRDs may have let it in."""
     report, spec = Report(ref_of(one)), one.spec
-    refuse_unserved(one, report, "rules with the filter answer 500", reason="NotSupported")
+    refuse_unserved(one, report, "requests to rules with the filter get 500", reason="NotSupported")
     refuse_violations(check_spec(spec), report, "spec")
     if spec.url_rewrite is not None:
         _check_rewrite(spec.url_rewrite.path, report, "spec.urlRewrite.path")
@@ -102,7 +102,7 @@ def _check_rewrite(one: RegexPathModifier, report: Report, path: str) -> None:
     if not refuse_violations(check_pattern(found), report, path) and not found.pattern:
         report.refuse(f"{path}.pattern", "Required", "must not be empty")
     if not _SUBSTITUTION.fullmatch(found.substitution):
-        said = r"must be characters of a path, and \1 to \9 for what groups found"
+        said = r"must be characters of a path, with \1 to \9 for groups"
         report.refuse(f"{path}.substitution", "Invalid", f'"{found.substitution}" ({said})')
     elif not check_regex(found.pattern):
         groups = count_groups(found.pattern)

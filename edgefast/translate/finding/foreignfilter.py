@@ -39,7 +39,7 @@ def find_foreign_filters(snapshot: Snapshot) -> Iterator[Problem]:
             continue
         told.add(name)
         hint = hint_at(policy.ref.group, policy.ref.kind, policy.fields)
-        said = f"{route} {where} names it and answers 500"
+        said = f"{route} {where} refers to it and answers 500"
         yield Problem(policy.ref, "", "NotSupported", said, hint, policy.source, "warning")
 
 

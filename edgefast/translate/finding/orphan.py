@@ -50,7 +50,7 @@ def _nothing(world: World) -> Iterator[Problem]:
     attached = any((*snapshot.routes, snapshot.listener_sets))
     if snapshot.gateways or attached or snapshot.refused or snapshot.unread:
         return
-    said = "a Gateway, and a GatewayClass for it; nothing is served without them"
+    said = "a Gateway and its GatewayClass; without them no traffic is served"
     yield Problem(None, "", "Required", said)
 
 
@@ -88,7 +88,9 @@ def _unused_proxies(world: World) -> Iterator[Problem]:
             refs.add((namespace, infrastructure.parameters_ref.name))
     for key, proxy in snapshot.edge_proxies.items():
         if key not in refs and ("", key[1]) not in refs:
-            said = "a GatewayClass or Gateway whose parametersRef names it; nothing does"
+            said = (
+                "a GatewayClass or Gateway with a parametersRef to it; without one it has no effect"
+            )
             yield Report(ref_of(proxy)).warn("", "Required", said)
             yield from check_edge_proxy(
                 proxy, of_gateway=False, standalone=True, allowed=world.settings.backend_cidrs
@@ -98,7 +100,7 @@ def _unused_proxies(world: World) -> Iterator[Problem]:
 def _homeless_slices(world: World) -> Iterator[Problem]:
     for one in world.snapshot.endpoint_slices.values():
         if not one.service_name:
-            said = "the Service that the endpoints are of; no backend uses them"
+            said = "the Service of the endpoints; without it no backend uses them"
             path = f"metadata.labels[{SERVICE_NAME_LABEL}]"
             yield Report(ref_of(one)).warn(path, "Required", said)
 
@@ -110,7 +112,7 @@ def _foreign_classes(world: World) -> Iterator[Problem]:
         if name != ours and (found.closed is None or name):
             report = Report(ref_of(found))
             said = f'"{name}" is served by another controller (this one is {ours})'
-            hint = did_you_mean(name, [ours], alike=_SLIP) or "try it all the same with --adopt"
+            hint = did_you_mean(name, [ours], alike=_SLIP) or "pass --adopt to try it"
             yield report.refuse("spec.controllerName", "NotSupported", said, hint)
 
 
@@ -128,5 +130,8 @@ def _classless_gateways(
             yield from report.problems
         elif name not in existing:
             said = f"GatewayClass {name} not found"
-            hint = did_you_mean(name, classes) or "write one, or try it without with --adopt"
+            hint = (
+                did_you_mean(name, classes)
+                or "write one, or pass --adopt to try the file without it"
+            )
             yield Report(ref_of(found)).refuse("spec.gatewayClassName", "Invalid", said, hint)

@@ -225,10 +225,7 @@ def _tell(
     key: Key, listener: str, lost: _Lost, parts: Mapping[str, RoutePart]
 ) -> Iterator[Problem]:
     for hostname, owner in sorted(lost.hostnames.items()):
-        said = (
-            f"requests to {hostname} never come to {listener}: "
-            f"listener {owner.listener} ({owner.hostname}) has the port and a nearer hostname"
-        )
+        said = f"requests to {hostname} never reach {listener}: listener {owner.listener} ({owner.hostname}) has the same port and a more specific hostname"
         yield _problem(key, "spec.hostnames", said)
     alive = {name: part for name, part in parts.items() if name not in lost.hostnames}
     if not alive or not lost.matches:
@@ -252,7 +249,7 @@ def _tell(
             continue
         if whole:
             winners = [lost.matches[place][name] for place in places for name in sorted(alive)]
-            said = f"no request comes to it on {listener}: all go to {_name(winners, key)}"
+            said = f"no request reaches it on {listener}: all go to {_name(winners, key)}"
             yield _problem(key, f"spec.rules[{index}]", said)
             continue
         for (_, at), by_name in losses.items():

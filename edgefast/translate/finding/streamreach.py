@@ -87,16 +87,15 @@ def _tell_place(
     if owner is not None:
         if (owner.listener, name) in own:
             return ""
-        return (
-            f"connections to {name} never come to {listener}: "
-            f"listener {owner.listener} ({owner.hostname}) has the port and a nearer hostname"
-        )
+        return f"connections to {name} never reach {listener}: listener {owner.listener} ({owner.hostname}) has the same port and a more specific hostname"
     winner = streams.outcomes[place].parts[0].key
     if winner != key:
         what = f"connections to {name}" if name != ANY else "what comes"
-        return f"{what} on {listener}: {ref_of_key(winner)} is before it and has all of it"
+        return f"{what} on {listener}: {ref_of_key(winner)} takes precedence and gets all of them"
     names = nearest.get(listener, ())
     if name not in names[1:] or (listener, names[0]) in own:
         return ""
     nearer = ref_of_key(streams.outcomes[listener, names[0]].parts[0].key)
-    return f"no connection comes to {name} on {listener}: {nearer} has all of it by {names[0]}"
+    return (
+        f"no connection reaches {name} on {listener}: {nearer} matches all of them with {names[0]}"
+    )

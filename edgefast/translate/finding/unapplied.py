@@ -34,7 +34,7 @@ _FATE = {
     **dict.fromkeys(LATER_KINDS, "refuses connections"),
 }
 _BACKENDS = frozenset(BACKEND_TARGETS)
-_OPEN = "write a SecurityPolicy, or serve it open with --ignore-foreign-policies"
+_OPEN = "write a SecurityPolicy, or serve it without the policy (--ignore-foreign-policies)"
 #: (group, kind) -> the objects of it in a snapshot, for selectors.
 _TABLES: dict[tuple[str, str], Callable[[Snapshot], Mapping[Key, Object]]] = {
     (GATEWAY_GROUP, "GatewayClass"): lambda snapshot: snapshot.gateway_classes,

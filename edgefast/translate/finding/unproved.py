@@ -35,7 +35,11 @@ def find_unproved(own: OwnPolicies, is_told: Callable[[OwnKey], bool]) -> Iterat
                 token = rule.token
                 if token is None or token.unit or token.provider in there:
                     continue
-                fate = "it lets nobody in" if rule.allow else "it holds whatever token is shown"
+                fate = (
+                    "the rule never matches"
+                    if rule.allow
+                    else "the rule matches without a valid token"
+                )
                 said = f'no jwt of a SecurityPolicy has a provider "{token.provider}": {fate}'
                 path = f"spec.authorization.rules[{at}].principal.jwt.provider"
                 hint = did_you_mean(token.provider, sorted(there))

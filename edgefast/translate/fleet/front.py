@@ -46,7 +46,10 @@ _TABLES = tuple(name for name in Snapshot.__struct_fields__ if name not in ASIDE
 
 
 class Front(msgspec.Struct, frozen=True, eq=False):
-    """See the module's text. `late`: what is wrong with the times of the certificates that were known."""
+    """Classes, Gateways, listeners and conflicts of all fleets, kept while their inputs are unchanged.
+
+    `late`: what is wrong with the times of the certificates that were known.
+    """
 
     settings: Settings  # without observations
     addresses: tuple[str, ...]

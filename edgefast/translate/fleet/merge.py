@@ -89,7 +89,7 @@ class _Reserved:
             owner = self.named.get(one.place)
         if owner is not None and owner.family != one.family:
             rival = _rival(one, owner)
-            said = f"port {one.port} is {owner.spec.protocol} of {rival}, which is not served"
+            said = f"port {one.port} belongs to {rival} with protocol {owner.spec.protocol}, which is not served"
             one.conflict("ProtocolConflict", said)
             return True
         owner = owner or self.hosts.get((one.place, one.hostname))
@@ -191,7 +191,7 @@ def _claim_ports(
             said = f"{_same(one, rival)}: {_TUPLE}"
             one.conflict("HostnameConflict", said)
         elif one.tls and port.shake.tls and _verification(one) != _verification(port.shake):
-            said = f"port {one.port} verifies clients otherwise in {holder}"
+            said = f"port {one.port} has other settings for client verification in {holder}"
             one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
         else:
             port.hosts[one.hostname] = one
@@ -200,7 +200,7 @@ def _claim_ports(
             if draft.parameters.stream != port.holder.parameters.stream and is_stream(
                 one.spec.protocol
             ):
-                said = f"port {one.port} has the settings of connections of {holder}"
+                said = f"port {one.port} has the connection settings of {holder}"
                 one.report.warn(f"{one.path}.port", "Forbidden", said)
                 draft.stream_of_port[one.place] = port.holder.parameters.stream
             if draft.parameters.http != port.holder.parameters.http:
@@ -264,7 +264,7 @@ def _raise_versions(members: list[GatewayDraft]) -> None:
         if one.place in strict and one.tls.tls.min_version != "1.3":
             tls = msgspec.structs.replace(one.tls.tls, min_version="1.3")
             one.tls = msgspec.structs.replace(one.tls, tls=tls)
-            said = f"port {one.port} takes TLS 1.3 only, as another of its listeners asks"
+            said = f"port {one.port} accepts only TLS 1.3 because another listener of the port requires it"
             one.report.warn(f"{one.path}.tls.options", "Forbidden", said)
 
 

@@ -59,7 +59,8 @@ def find_unplaced(infra: ir.Infra, proxies: ir.Proxies) -> Iterator[Problem]:
             ObjectRef("Gateway", *named),
             "",
             "ZoneNotKnown",
-            f"{lost} of {len(proxies.zones)} proxies of {infra.namespace}/{infra.name} are in no zone: to them endpoints of all zones are alike",
+            f"{lost} of {len(proxies.zones)} proxies of {infra.namespace}/{infra.name} have no "
+            "known zone; they send requests to endpoints of all zones",
             hint="label their nodes with topology.kubernetes.io/zone",
             severity="warning",
         )

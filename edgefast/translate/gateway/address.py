@@ -57,5 +57,5 @@ def _check_value(
         return report.warn(path, "AddressNotUsable", said)
     said = f"{value} is not known to be bound"
     if settings.addresses:
-        said = f"{value} is not bound (there is {', '.join(settings.addresses)})"
+        said = f"{value} is not bound (bound: {', '.join(settings.addresses)})"
     return report.warn(path, "AddressNotUsable", said, f"add --bind {value}")

@@ -44,7 +44,7 @@ def is_left_aside(
 
 
 def tell_adopted(world: World) -> Iterator[Problem]:
-    """Say in one line what was taken for ours, and what was left aside."""
+    """Say in one line what was accepted, and what was ignored."""
     if not world.settings.adopt:
         return
     ours, snapshot = world.settings.controller_name, world.snapshot
@@ -68,8 +68,8 @@ def tell_adopted(world: World) -> Iterator[Problem]:
         if own is not None and is_left_aside(own, world.settings):
             aside.append(f"{own.kind} {own.name}")
     if taken or aside:
-        said = f"GatewayClass {_list(taken)} taken for ours" if taken else ""
-        left = f"parametersRef to {_list(aside)} left aside" if aside else ""
+        said = f"GatewayClass {_list(taken)} accepted" if taken else ""
+        left = f"parametersRef to {_list(aside)} ignored" if aside else ""
         message = "; ".join(part for part in (said, left) if part)
         yield Problem(None, "", "Adopted", f"{message} (--adopt)", severity="warning")
 

@@ -32,17 +32,18 @@ def warn_closed(
     nobody = not (
         spec.gateway_class_name if isinstance(spec, GatewaySpec) else spec.parent_ref.name
     )
-    parts = [f"{obj.closed.since.format(kind)}, none of its listeners is served"]
+    parts = [f"{obj.closed.since.format(kind)}, its listeners are not served"]
     if not allowed:
         parts.append(
-            "its Gateway does not allow it, so its hostnames are not kept: other listeners may take the requests"
+            "its Gateway does not allow it, so its hostnames are not reserved and other "
+            "listeners can get the requests"
         )
     else:
         parts += _tell_places(listeners)
     if obj.closed.lost and allowed:
         what = "class or parent" if nobody else "listener whose port or hostname cannot be read"
         parts.append(
-            f"without a {what} a place cannot be told, and other listeners may take its requests"
+            f"without a {what} its hostnames are unknown, and other listeners can get its requests"
         )
     report.warn(obj.closed.path, "Invalid", "; ".join(parts))
 
@@ -59,7 +60,7 @@ def _tell_places(listeners: Iterable[ListenerDraft]) -> Iterator[str]:
     if taken := told["taken"]:
         yield f"another listener has {_list(taken)}"
     if dark := told["dark"]:
-        yield f"nothing listens for {_list(dark)}"
+        yield f"no listener serves {_list(dark)}"
 
 
 def _list(names: dict[str, None]) -> str:

@@ -151,14 +151,14 @@ def _translate(
         draft.report.follow(draft.report.refuse(path, "InvalidParameters", said))
     _close_by(draft, "spec.gatewayClassName", draft.gateway_class.closed)
     if gateway.closed is not None:
-        said = f"the Gateway has a mistake: {gateway.closed.said}"
+        said = f"the Gateway has an error: {gateway.closed.said}"
         draft.closed_by.append(Problem(draft.report.object, "", "Invalid", said))
     _translate_parameters(draft, world, inherited)
     draft.unusable = check_addresses(draft.gateway, draft.report, world.settings)
     _translate_client_certificate(draft, world, keyring)
     check_wished_labels(gateway, draft.report, world.settings)
     if gateway.spec.default_scope not in (None, "None"):
-        said = "default Gateways are not available yet; routes must name their parents"
+        said = "default Gateways are not supported; routes must set parentRefs"
         draft.report.warn("spec.defaultScope", "NotSupported", said)
     if gateway.spec.allowed_listeners is not None:
         where, namespaces = (

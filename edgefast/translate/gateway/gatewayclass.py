@@ -55,7 +55,7 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
     report, proxy = Report(ref_of(gateway_class)), None
     checked: tuple[Problem, ...] = ()
     if gateway_class.closed is not None:
-        said = f"the GatewayClass has a mistake: {gateway_class.closed.said}"
+        said = f"the GatewayClass has an error: {gateway_class.closed.said}"
         report.follow(report.refuse("", "Invalid", said, condition="InvalidParameters"))
     ref = gateway_class.spec.parameters_ref
     if is_left_aside(ref, world.settings):
@@ -137,7 +137,7 @@ def _supported_version(settings: Settings, generation: int) -> Condition:
         if ((GATEWAY_GROUP, kind) in KINDS or (EDGE_GROUP, kind) in KINDS)
         and kind not in settings.retained
     ]
-    without = f"; kinds that are not installed, and so not served: {', '.join(lost)}"
+    without = f"; kinds that are not installed and not served: {', '.join(lost)}"
     if version and _release_of(version) not in RELEASES:
         said = f"Gateway API CRDs are {version}, {' and '.join(RELEASES)} are supported"
         said += without if lost else ""

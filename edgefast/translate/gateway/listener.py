@@ -224,7 +224,7 @@ def translate_listener(
         kinds = KINDS_OF.get(draft.spec.protocol, ()) if draft.known else route_kinds()
         draft.kinds = tuple(RouteGroupKind(kind=kind) for kind in kinds)
         if set_ is not None and set_.closed is not None:
-            said = f"the ListenerSet has a mistake: {set_.closed.said}"
+            said = f"the ListenerSet has an error: {set_.closed.said}"
             draft.report.follow(
                 draft.report.refuse("", "Invalid", said, condition="UnsupportedValue")
             )
@@ -266,7 +266,7 @@ def _check_name(owner: Gateway | ListenerSet, index: int, draft: ListenerDraft) 
         return
     draft.section += f"{NAMELESS}{index}"
     draft.name += f"{NAMELESS}{index}"
-    said = f'"{draft.spec.name}" (a listener before it has the name); it is not served'
+    said = f'"{draft.spec.name}" is the name of an earlier listener; the listener is not served'
     draft.report.refuse(f"{draft.path}.name", "Duplicate", said, condition="UnsupportedValue")
 
 
@@ -295,7 +295,7 @@ def _close_filters(draft: ListenerDraft) -> Iterator[Problem]:
             continue
         said, ref = supported_text(one.type, _FILTERS), one.extension_ref
         if ref is not None:
-            said += f": {ref.group}/{ref.kind} {ref.name} is nothing that runs before routing here"
+            said += f": {ref.group}/{ref.kind} {ref.name} is not supported before routing"
         yield report.refuse(f"{path}.requests[{at}]", "UnsupportedValue", f"{said}; {_FATE}")
 
 

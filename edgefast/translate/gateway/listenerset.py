@@ -78,7 +78,7 @@ def check_allowed(gateway: Gateway, draft: ListenerSetDraft, world: World) -> No
     if from_ == "Selector" and selector and not unread:
         if selector.matches(_labels(world, namespace)):
             return
-    read = " as far as it can be read" if gateway.closed is not None else ""
+    read = " , partly unreadable" if gateway.closed is not None else ""
     said = (
         f"Gateway {own}/{gateway.metadata.name} allows no ListenerSet of namespace {namespace} "
         f"(spec.allowedListeners{read}: from {from_})"

@@ -139,15 +139,12 @@ def check_wishes(proxy: EdgeProxy, settings: Settings, *, of_gateway: bool) -> t
             _check_code(spec.deployment, proxy.metadata.namespace, report, settings)
         for at, one in enumerate((spec.deployment.env or ()) if code and of_gateway else ()):
             if _is_held(one) and _is_elsewhere(proxy, settings):
-                said = (
-                    f"{one.name} would be read in namespace {settings.namespace}, where the proxies "
-                    "of this Gateway run; it is left out"
-                )
+                said = f"{one.name} would be read in namespace {settings.namespace}, where the proxies of this Gateway run; it is ignored"
                 report.refuse(f"spec.deployment.env[{at}].valueFrom", "Forbidden", said)
     if spec.service is not None:
         _check_labels(spec.service.labels or {}, "spec.service.labels", report)
     if spec.hpa is not None and spec.deployment and spec.deployment.kind == "DaemonSet":
-        report.warn("spec.hpa", "Forbidden", "with kind DaemonSet; nothing is scaled")
+        report.warn("spec.hpa", "Forbidden", "with kind DaemonSet; it has no effect")
     return report.problems
 
 
@@ -166,13 +163,10 @@ def _check_code(
 ) -> None:
     for field in CODE_FIELDS:
         if getattr(deployment, field) is not None:
-            said = (
-                f"decides which code runs in the controller's namespace, which namespace {namespace} may not; it is left out; an "
-                "administrator can allow it (EdgeGateway provider.kubernetes.deploy.codeNamespaces)"
-            )
+            said = f"decides which code runs in the controller's namespace, which namespace {namespace} is not allowed to do; it is ignored; an administrator can allow it (EdgeGateway provider.kubernetes.deploy.codeNamespaces)"
             report.refuse(f"spec.deployment.{field}", "Forbidden", said)
     names = (granted_labels(deployment.labels or {}), deployment.annotations or {})
-    _check_pod_names(*names, "spec.deployment", namespace, "it is left out", report, settings)
+    _check_pod_names(*names, "spec.deployment", namespace, "it is ignored", report, settings)
 
 
 def _check_pod_names(
@@ -205,7 +199,7 @@ def _check_pod_names(
 
 def _check_labels(labels: Iterable[str], path: str, report: Report) -> None:
     for name in _reserved(labels):
-        said = "is reserved: it tells fleets apart; it is left out"
+        said = "is reserved because it identifies fleets; it is ignored"
         report.warn(f'{path}["{name}"]', "Forbidden", said)
 
 

@@ -71,7 +71,7 @@ def judge_gateway(
         if one is not None:
             conditions.append(one)
     if _is_insecure(draft):
-        said = "AllowInsecureFallback lets clients in whose certificate is missing or invalid"
+        said = "AllowInsecureFallback accepts clients with a missing or invalid certificate"
         conditions.append(
             holds("InsecureFrontendValidationMode", "ConfigurationChanged", said, generation)
         )
@@ -150,7 +150,7 @@ def _programmed(
         return fails("Programmed", "AddressNotUsable", said, generation)
     lacking = [] if settings.standalone else _lacking(draft, state)
     if lacking:
-        said = f"{', '.join(lacking)} cannot be used (there is {', '.join(state.addresses)})"
+        said = f"{', '.join(lacking)} cannot be used (available: {', '.join(state.addresses)})"
         return fails("Programmed", "AddressNotUsable", said, generation)
     if settings.standalone:
         served = ", ".join(one.section for one in draft.listeners if serves(one, filters))
@@ -209,7 +209,7 @@ def _too_many(draft: GatewayDraft) -> str:
     wanted = list(dict.fromkeys(str(one) for one in asked if one is not None))
     if len(wanted) < 2 or (spec.service and spec.service.type not in (None, "LoadBalancer")):
         return ""
-    return f"{', '.join(wanted[1:])} cannot be used: a load balancer has one address, and {wanted[0]} is asked for"
+    return f"{', '.join(wanted[1:])} cannot be used: a load balancer has one address, and {wanted[0]} is requested"
 
 
 def _same_address(value: str) -> str:
@@ -227,7 +227,7 @@ def _resolved(draft: GatewayDraft, generation: int, filters: Filtered) -> Condit
         if one.report.unresolved or ((found := filters.get(one.name)) and found.unresolved)
     ]
     if broken:
-        said = f"listeners with references that lead nowhere: {', '.join(broken)}"
+        said = f"listeners with unresolved references: {', '.join(broken)}"
         return fails("ResolvedRefs", "ListenersNotResolved", said, generation)
     if draft.certificate is not None or any(
         one.tls is not None or one.name in filters for one in draft.own_listeners
@@ -323,7 +323,7 @@ def _listener_programmed(
     if draft.report.refused or draft.closed or draft.closed_by:
         return fails("Programmed", "Invalid", "the Gateway is not accepted", generation)
     if one.served and filtered is not None and filtered.broken:
-        said = f"all requests are answered 500: {render_problems(filtered.broken)}"
+        said = f"all requests get 500: {render_problems(filtered.broken)}"
         return fails("Programmed", "Invalid", said, generation)
     if one.served:
         return holds("Programmed", "Programmed", "Listener is served", generation)

@@ -35,10 +35,7 @@ def judge_accepted(
     generation = _generation(outcome)
     said = "Policy is accepted"
     if gateways > MAX_ANCESTORS:
-        said += (
-            f"; it holds at all of its {gateways} Gateways, "
-            f"{MAX_ANCESTORS} of which a status has room for"
-        )
+        said += f"; it applies at all of its {gateways} Gateways, and a status lists {MAX_ANCESTORS} of them"
     unresolved = outcome.unresolved
     resolved = judge(
         "ResolvedRefs",
@@ -73,7 +70,7 @@ def judge_programmed(
         return fails("Programmed", "Overridden", said, generation)
     broken = [one.unit.reason for one in outcome.units if one.unit.status]
     if broken:
-        said = f"requests are answered 500: {'; '.join(broken)}"
+        said = f"requests get 500: {'; '.join(broken)}"
         return fails("Programmed", "Invalid", said, generation)
     if uncovered := _routes_of(one.refused for one in used.values()):
         return fails("Programmed", "NotSupported", _tell_refused(uncovered), generation)
@@ -93,7 +90,7 @@ def _generation(outcome: OwnOutcome) -> int:
 
 
 def _tell(unit: Unit, by: tuple[str, ...]) -> str:
-    return f"{unit}: {_named(by)} holds in its place"
+    return f"{unit}: {_named(by)} applies instead"
 
 
 def _routes_of(named: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
@@ -106,7 +103,7 @@ def _named(some: tuple[str, ...]) -> str:
 
 
 def _tell_refused(routes: tuple[str, ...]) -> str:
-    return f"{_named(routes)}: policies cannot hold for routes of layer 4 yet, so what comes to it is refused"
+    return f"{_named(routes)}: policies do not support TCPRoute, TLSRoute and UDPRoute; connections to it are refused"
 
 
 def tell_uncovered(
@@ -119,26 +116,23 @@ def tell_uncovered(
     own = {f"{kind} {space}/{name}" for (kind, space, name, _), _ in outcome.targets}
     refused = tuple(one for one in _routes_of(one.refused for one in places) if one not in own)
     if refused:
-        hint = "put routes of layer 4 on a Gateway without policies"
+        hint = "attach TCPRoutes, TLSRoutes and UDPRoutes to a Gateway without policies"
         yield Problem(ref, path, "NotSupported", _tell_refused(refused), hint)
     if unsaid := _routes_of(one.unsaid for one in places):
-        said = f"{_named(unsaid)}: it says nothing to routes of layer 4"
+        said = f"{_named(unsaid)}: it has no settings for TCPRoute, TLSRoute and UDPRoute"
         yield Problem(ref, path, "NotSupported", said, severity="warning")
 
 
 def tell_unmade(ref: ObjectRef, unmade: Iterable[tuple[str, ...]]) -> Iterator[Problem]:
     """Tell of backends whose endpoints are not asked what a policy says, at any of its Gateways."""
     if backends := tuple(sorted({one for backends in unmade for one in backends})):
-        hint = "let policies that are for one backend say the same check"
+        hint = "use the same health check in all policies of a backend"
         path = "spec.healthCheck.active"
         yield Problem(ref, path, "NotSupported", _tell_unmade(backends), hint)
 
 
 def _tell_unmade(backends: tuple[str, ...]) -> str:
-    return (
-        f"{_named(backends)}: its check is not made, since {CHECKS_MOST} others of overrides and "
-        "older policies are; requests that it is for go to endpoints that fail it"
-    )
+    return f"{_named(backends)}: its health check is not used because {CHECKS_MOST} checks of overrides and older policies exist; its requests also go to endpoints that fail the check"
 
 
 def warn_lost(ref: ObjectRef, lost: Iterable[Mapping[Unit, tuple[str, ...]]]) -> Iterator[Problem]:

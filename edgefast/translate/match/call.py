@@ -39,7 +39,7 @@ def translate_call(match: GRPCRouteMatch, report: Report, path: str) -> Matched:
     headers = translate_values(match.headers, wrong, report, f"{path}.headers", fold=True)
     made = ir.Match(kind=kind, path=value, method="POST", headers=headers)
     for where, said in wrong:
-        report.refuse(where, "UnsupportedValue", f"{said}; 500 is answered for {tell_match(made)}")
+        report.refuse(where, "UnsupportedValue", f"{said}; requests to {tell_match(made)} get 500")
     return made, characters_of(match) if wrong else None
 
 

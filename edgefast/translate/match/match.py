@@ -63,16 +63,14 @@ def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> Matched
     headers = translate_values(match.headers, wrong, report, f"{path}.headers", fold=True)
     query = translate_values(match.query_params, wrong, report, f"{path}.queryParams", fold=False)
     if match.method in _NEVER_ROUTED:
-        report.lose(
-            f"{path}.method", "NotSupported", f"{match.method} is answered 405 before routing"
-        )
+        report.lose(f"{path}.method", "NotSupported", f"{match.method} gets 405 before routing")
     elif match.method is not None and match.method not in _ROUTED:
         wrong.append((f"{path}.method", supported_text(match.method, _ROUTED)))
     kind, value = target
     method = match.method or ""
     made = ir.Match(kind=kind, path=value, method=method, headers=headers, query=query)
     for where, said in wrong:
-        report.refuse(where, "UnsupportedValue", f"{said}; 500 is answered for {tell_match(made)}")
+        report.refuse(where, "UnsupportedValue", f"{said}; requests to {tell_match(made)} get 500")
     if not wrong:
         return made, None
     return made, max(len(value), len(match.path.value) if kind == "regex" else 0)
@@ -180,7 +178,7 @@ def translate_values(
         name = match.name.lower() if fold else match.name
         if name in values:
             report.warn(
-                f"{path}[{at}].name", "Duplicate", f'"{match.name}" is ignored, the first counts'
+                f"{path}[{at}].name", "Duplicate", f'"{match.name}" is a duplicate and ignored'
             )
             continue
         values[name] = _translate_value(match, name, wrong, f"{path}[{at}]")

@@ -148,7 +148,7 @@ def _translate_headers(
         elif wrong := check_header_name(one.name):
             _refuse(report, f"{where}.name", "Invalid", wrong)
         if not one.values:
-            _refuse(report, f"{where}.values", "Required", "one value at least")
+            _refuse(report, f"{where}.values", "Required", "at least one value")
         _check_count(len(one.values), "values", _MAX_VALUES, report, f"{where}.values")
         for place, value in enumerate(one.values):
             if len(value) > _MAX_VALUE:

@@ -150,7 +150,7 @@ def close_refused(
             service = (target.namespace, target.name)
             views = closed.get(service, in_force.get(service, ()))
             if target.kind == "Service" and target.section not in {one.section for one in views}:
-                said = f"{policy.ref} has a mistake, so nothing is sent to the Service"
+                said = f"{policy.ref} has an error; requests to the Service are refused"
                 view = PolicyView(policy="/".join(key), section=target.section, broken=said)
                 closed[service] = (*views, view)
     return {**in_force, **closed} if closed else in_force
@@ -165,7 +165,7 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     refuse_violations(named, report, "spec.validation", "Invalid")
     where = "spec.validation.subjectAltNames"
     names = tuple(read_names(policy.spec.validation.subject_alt_names, where, report))
-    fate = "requests to its targets are answered 500"
+    fate = "requests to its targets get 500"
     refuse_unserved(policy, report, fate, reason="Invalid", condition="Invalid")
     for key in sorted(policy.spec.options):
         said = f'"{key}" (no option is supported)'
@@ -208,7 +208,7 @@ def _resolve_targets(
         path, namespace = f"spec.targetRefs[{at}]", policy.metadata.namespace
         if (ref.group, ref.kind) != ("", "Service"):
             said = wrong_kind_text(ref.group, ref.kind, "Service")
-            hint = "an XBackend has its own, spec.tls" if ref.kind == "XBackend" else ""
+            hint = "an XBackend has its own field spec.tls" if ref.kind == "XBackend" else ""
             report.refuse(path, "TargetNotFound", said, hint)
             continue
         service = reader.service(namespace, ref.name)
@@ -221,7 +221,7 @@ def _resolve_targets(
         if section and section not in names:
             said = f'"{section}" (Service {namespace}/{ref.name} has {", ".join(names) or "none"})'
             report.refuse(f"{path}.sectionName", "TargetNotFound", said)
-            fate = f"{ref_of(policy)} is for port {said}; it may be any, so nothing is sent to ports without a policy"
+            fate = f"{ref_of(policy)} targets port {said}, which can be any port; requests to ports without a policy are refused"
             lost.append(((namespace, ref.name), fate))
             continue
         targets.append(((namespace, ref.name, section), path))
@@ -255,7 +255,7 @@ def _resolve_authorities(
             bundles.append(found)
     if not bundles:
         path = "spec.validation.caCertificateRefs"
-        said = "none of the references gives a certificate to verify the backend with"
+        said = "no reference has a valid CA certificate to verify the backend"
         problem = report.refuse(path, "NoValidCACertificate", said)
         if validation.ca_certificate_refs:
             report.follow(problem)  # of each reference, which has been told of already

@@ -58,7 +58,7 @@ _PARTS = {
     **dict.fromkeys(("Gateway", "ListenerSet"), "listener"),
     **dict.fromkeys(ROUTE_KINDS, "named rule"),
 }
-_FATES = dict.fromkeys(LATER_KINDS, "everything is refused")
+_FATES = dict.fromkeys(LATER_KINDS, "all requests are refused")
 
 
 def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:
@@ -146,8 +146,12 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
         for named in every_target(ref.namespace) if policy.lost else ():
             targets.update((one, "spec") for one in _targets_of(named, ref.kind, snapshot))
     if lost := next((one for one in policies if one.lost), None):
-        said = f"a target cannot be read: while the policy has a mistake, 500 is answered for all of namespace {ref.namespace}"
-        said += ", and its routes of layer 4 are refused" if shape.family == "security" else ""
+        said = f"a target cannot be read; while the policy has an error, all requests of namespace {ref.namespace} get 500"
+        said += (
+            ", and connections of its TCPRoutes, TLSRoutes and UDPRoutes are refused"
+            if shape.family == "security"
+            else ""
+        )
         told.append(Problem(ref, "spec", "Invalid", said, "", lost.source, severity="warning"))
     for named, source in chain.from_iterable(one.targets for one in policies):
         path = render_path(named.path)
@@ -160,7 +164,7 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
         policy=None,
         shape=shape,
         targets=tuple(targets.items()),
-        units=(close_policy(shape, f"{ref} has a mistake{why and f': {why}'}"),),
+        units=(close_policy(shape, f"{ref} has an error{why and f': {why}'}"),),
         problems=tuple(told),
     )
 
@@ -193,7 +197,7 @@ def _parts_of(found: Object) -> list[str]:
 def _tell_closed(ref: ObjectRef, path: str, target: Target, source: Source | None) -> Problem:
     section = f" ({target[3]})" if target[3] else ""
     said = (
-        f"while the policy has a mistake, {_FATES.get(target[0], '500 is answered')} for "
+        f"while the policy has an error, {_FATES.get(target[0], 'requests get 500')} for "
         f"{target[0]} {target[1]}/{target[2]}{section}"
     )
     return Problem(ref, path, "Invalid", said, "", source, severity="warning")

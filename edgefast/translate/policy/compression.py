@@ -54,7 +54,7 @@ def translate_compression(spec: BackendTrafficPolicySpec, report: Report) -> ir.
             continue
         sizes.add(size)
         if len(sizes) > 1:
-            said = f"{given_size} (all encodings have one: {min(sizes)} is said before)"
+            said = f"{given_size} (all encodings must have the same: {min(sizes)} is set before)"
             report.refuse(f"{where}.minContentLength", "Conflicted", said, condition="Invalid")
     made = ir.Compression(encodings=tuple(encodings))
     return ir.Compression(made.encodings, min(sizes)) if sizes else made

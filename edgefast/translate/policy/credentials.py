@@ -63,7 +63,7 @@ def translate_api_keys(
         given.forward_client_id_header, report, f"{path}.forwardClientIDHeader"
     )
     if forward and forward in {name for name, _ in places.headers}:
-        said = f'"{forward}" is where keys come from'
+        said = f'"{forward}" is a header that contains keys'
         _refuse(report, f"{path}.forwardClientIDHeader", "Forbidden", said)
     refs = given.credential_refs
     if not 1 <= len(refs) <= _MAX_SECRETS:
@@ -94,12 +94,12 @@ def _take_keys(secret: Secret, clients: dict[bytes, str], report: Report, path: 
     for client in ids:
         key = secret.value(client) or b""
         if not 1 <= len(key) <= MAX_KEY or any(byte < 0x21 or byte > 0x7E for byte in key):
-            said = f'{name} has a key for "{client}" that is none: expected 1 to {MAX_KEY} characters of visible ASCII'
-            _unresolve(report, path, f"{said} without line break")
+            said = f'{name} has an invalid key for "{client}" (allowed: 1 to {MAX_KEY} characters of visible ASCII'
+            _unresolve(report, path, f"{said}, no line break)")
             continue
         digest = sha256(key).digest()
         if clients.setdefault(digest, client) != client:
-            said = f'{name} has one key for "{client}" and "{clients[digest]}"'
+            said = f'{name} has the same key for "{client}" and "{clients[digest]}"'
             _unresolve(report, path, said)
 
 
@@ -125,7 +125,7 @@ def _read_places(given: Iterable[ExtractFrom], report: Report, path: str) -> ir.
         if len(set(names)) > MAX_PLACES:
             _refuse(report, path, "TooMany", f"{len(set(names))} {what}, at most {MAX_PLACES}")
     if not (headers or cookies or params):
-        _refuse(report, path, "Required", "where a request carries its key")
+        _refuse(report, path, "Required", "the place of the key in a request")
     return ir.CredentialPlaces(
         headers=tuple(
             (name, _BEARER if name == "authorization" else "") for name in dict.fromkeys(headers)
@@ -155,7 +155,7 @@ def translate_basic_auth(
         given.forward_username_header, report, f"{path}.forwardUsernameHeader"
     )
     if forward == "authorization":
-        said = '"authorization" is where passwords come from'
+        said = '"authorization" is the header that contains passwords'
         _refuse(report, f"{path}.forwardUsernameHeader", "Forbidden", said)
     users: dict[str, str] = {}
     secret = read_secret(given.users, namespace, reader, report, f"{path}.users")
@@ -182,7 +182,7 @@ def _take_users(secret: Secret, users: dict[str, str], report: Report, path: str
         user, _, kept = text.partition(":")
         said = _check_user(user) or _check_hash(kept)
         if not said and user in users:
-            said = "has a name a second time"
+            said = "has a duplicate name"
         if said:
             _unresolve(report, path, f"{name} {HTPASSWD} line {number} {said}")
             continue
@@ -206,12 +206,12 @@ def _check_hash(kept: str) -> str:
                 return ""
         except (binascii.Error, ValueError):
             pass
-        return "has a {SHA} hash that is none"
+        return "has an invalid {SHA} hash"
     if _APR1.fullmatch(kept):
         return ""
     found = _BCRYPT.fullmatch(kept)
     if found is None:
-        return "has a hash of no kind known here: htpasswd -B, -m and -s write those that are"
+        return "has an unsupported hash (allowed: hashes of htpasswd -B, -m and -s)"
     if not 4 <= int(found[1]) <= MAX_COST:
         return f"has a bcrypt hash of cost {int(found[1])}, expected 4 to {MAX_COST}"
     return ""

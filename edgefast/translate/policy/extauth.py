@@ -53,7 +53,7 @@ def translate_ext_auth(
     if given.grpc is not None and given.http is not None:
         _refuse(report, f"{path}.grpc", "Forbidden", "with http")
     elif given.grpc is None and given.http is None:
-        _refuse(report, f"{path}.http", "Required", "the service to ask, or grpc")
+        _refuse(report, f"{path}.http", "Required", "the service to call, or grpc")
     http = given.http or ExtAuthHTTP()
     where = f"{path}.http"
     backends: tuple[ir.AuthBackend, ...] = ()
@@ -98,7 +98,7 @@ def translate_ext_auth(
 def _check_unused(given: ExtAuth, report: Report, path: str) -> None:
     """Say what means nothing to a service of gRPC."""
     if given.allowed_statuses != ExtAuth().allowed_statuses:
-        said = "means nothing beside grpc: a status OK lets a request pass, all others deny it"
+        said = "has no effect with grpc: status OK allows a request, all others deny it"
         report.warn(f"{path}.allowedStatuses", "NotSupported", said, "remove it")
 
 
@@ -136,7 +136,7 @@ def _resolve(
             shares.append(ir.AuthBackend(cluster=state.name, weight=weight))
             clusters.append(cluster)
     if not refs:
-        _refuse(report, f"{path}.backendRef", "Required", "the service to ask")
+        _refuse(report, f"{path}.backendRef", "Required", "the service to call")
     elif not any(weight > 0 for _, _, weight in refs):
         _refuse(report, f"{path}.backendRefs", "Invalid", "the weights of all backendRefs are 0")
     return tuple(shares), tuple(dict.fromkeys(clusters))
@@ -176,23 +176,23 @@ def _translate_cache(asked: ExtAuth, report: Report, path: str) -> ir.AuthCache 
         return ir.AuthCache(ttl=ttl)
     where = f"{path}.keyHeaders"
     if not given.key_headers:  # everybody would get in by the answer for anybody
-        _refuse(report, where, "Required", "one header at least, or no keyHeaders at all")
+        _refuse(report, where, "Required", "at least one header, or no keyHeaders")
     keys = _names(given.key_headers, _MAX_KEYS, report, where, check_shown_name)
     for at, name in enumerate(given.key_headers):
         if name.lower() == _REQUEST_ID:
             _refuse(report, f"{where}[{at}]", "Invalid", f"{_NO_KEY}; remove it")
     shown = dict.fromkeys(one.lower() for one in asked.headers_to_ext_auth)
     if asked.grpc is not None and not shown and keys:
-        said = "without the other headers, all of which the service is shown: one client gets in by the answer for another, if answers depend on them"
-        fix = "name every header that answers depend on, and in headersToExtAuth as well"
+        said = "does not include the other headers, which the service receives; if answers depend on them, a cached answer can allow another client"
+        fix = "list every header that answers depend on, here and in headersToExtAuth"
         report.warn(where, "NotSupported", said, fix)
     missing = [
         one for one in shown if one not in keys and one not in _ALWAYS_KEY and one != _REQUEST_ID
     ]
     missing = [one for one in missing if not check_shown_name(one)]
     if missing and keys:
-        said = f"without {', '.join(missing)}, which the service is shown: one client gets in by the answer for another, if answers depend on it"
-        report.warn(where, "NotSupported", said, "name every header that answers depend on")
+        said = f"does not include {', '.join(missing)}, which the service receives; if answers depend on it, a cached answer can allow another client"
+        report.warn(where, "NotSupported", said, "list every header that answers depend on")
     return ir.AuthCache(ttl=ttl, key_headers=keys)
 
 

@@ -171,7 +171,7 @@ def _read_payload(one: ActiveHealthCheckPayload | None, report: Report, path: st
         try:
             found = base64.b64decode(one.binary or "", validate=True)
         except (ValueError, binascii.Error):
-            report.refuse(f"{path}.binary", "Invalid", "is no Base64", condition="Invalid")
+            report.refuse(f"{path}.binary", "Invalid", "is not valid Base64", condition="Invalid")
             return b""
     if len(found) > _MOST_BYTES:
         said = f"{len(found)} bytes (expected at most {_MOST_BYTES})"

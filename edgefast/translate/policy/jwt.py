@@ -140,7 +140,7 @@ def _read_local(
     key = _KEY if _KEY in texts or len(texts) != 1 else next(iter(texts))
     if key not in texts:
         has = ", ".join(sorted(texts)) or "none"
-        said = f"{named} needs key {_KEY}, or one key alone (it has {has})"
+        said = f"{named} needs key {_KEY}, or exactly one key (it has {has})"
         report.unresolve(where, "InvalidCredentialRef", said)
         return b""
     return _parse(texts[key], f"{named} key {key}: ", report, where)
@@ -158,7 +158,7 @@ def _parse(text: bytes, whose: str, report: Report, path: str) -> bytes:
             _refuse(report, path, "Invalid", str(error))
         return b""
     for said in parsed.skipped:
-        report.warn(path, "Ignored", f"{whose}{said}", "tokens of this key are answered 401")
+        report.warn(path, "Ignored", f"{whose}{said}", "requests with tokens of this key get 401")
     return keyset.write(parsed.keys)
 
 
@@ -195,7 +195,7 @@ def _translate_remote(
         said = f'"{given.cache_duration}" (expected 10s to 24h)'
         _refuse(report, f"{path}.cacheDuration", "Invalid", said)
     if len(given.backend_refs) > 1:
-        _refuse(report, f"{path}.backendRefs", "TooMany", "one backend is asked")
+        _refuse(report, f"{path}.backendRefs", "TooMany", "only one backend is allowed")
     ref, where = given.backend_ref, f"{path}.backendRef"
     if ref is None and given.backend_refs:
         ref, where = given.backend_refs[0], f"{path}.backendRefs[0]"
@@ -261,7 +261,7 @@ def _translate_claims(
         where = f"{path}[{at}]"
         name = check_forward_header(one.header, report, f"{where}.header")
         if name in {header for header, _ in places.headers}:
-            said = f'"{name}" is where tokens come from'
+            said = f'"{name}" is a header that contains tokens'
             _refuse(report, f"{where}.header", "Forbidden", said)
         if name in seen:
             _refuse(report, f"{where}.header", "Duplicate", f'"{one.header}"')

@@ -145,7 +145,7 @@ def _check_attributes(given: Mapping[str, str], report: Report, path: str) -> No
             said = f'"{name}" (expected the name of an attribute such as SameSite)'
             _refuse(report, path, "Invalid", said)
         elif name.lower() in _OF_TTL:
-            _refuse(report, where, "Forbidden", "ttl says it")
+            _refuse(report, where, "Forbidden", "use ttl")
         elif name.lower() in seen:
             _refuse(report, where, "Duplicate", f'"{name}"')
         elif not _VALUE.fullmatch(value):

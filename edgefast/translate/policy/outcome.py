@@ -84,14 +84,14 @@ class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
 
 def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, str]:
     """Return the targets of a policy, and why all of it is closed, "" when it is not."""
-    fate = "requests to its targets are answered 500"
+    fate = "requests to its targets get 500"
     if policy.closed is not None:
         said = f"{policy.closed.reason}; {policy.closed.since.format('policy')}, {fate}"
         problem = report.refuse(policy.closed.path, "Invalid", said)
         return aimed, problem.text()
     if policy.newer is not None:
         path = policy.newer.closed.path
-        said = f"{policy.newer.closed.reason}; the version before is in force, what only this one names is closed"
+        said = f"{policy.newer.closed.reason}; the previous version stays in force, and requests to new targets get 500"
         report.refuse(path, "Invalid", said, condition="Invalid")
     targets, slips = _find_targets(policy, report)
     before, count = len(report.refused), len(policy.spec.target_refs)
@@ -119,7 +119,9 @@ def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str],
         if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
             closes = is_target(name, ref.group, ref.kind)
             fate = "the route is closed" if closes else PASSES
-            said = f"policies of {ref.kind}s are not available yet ({', '.join(kinds)} are); {fate}"
+            said = (
+                f"policies of {ref.kind}s are not supported (supported: {', '.join(kinds)}); {fate}"
+            )
             report.refuse(f"{path}.kind", "NotSupported", said, condition="TargetNotFound")
             if closes:
                 targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
@@ -152,7 +154,7 @@ def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) 
     wrong = [one for one in kinds if one in LATER_KINDS or (one in _FRONTS) != (word == "Override")]
     if word in ("Replace", "Override") and wrong:
         said = f"{word} is not for {wrong[0]}s: " + (
-            "they are the lowest levels" if word == "Override" else "it drops what routes inherit"
+            "they are the lowest level" if word == "Override" else "it drops what routes inherit"
         )
         report.refuse("spec.mergeType", "Forbidden", said, condition="Invalid")
 
@@ -180,7 +182,7 @@ def shape_policy(policy: OwnPolicy, family: Family, units: tuple[Unit, ...]) -> 
 def warn_empty(policy: OwnPolicy, *, said: bool, report: Report) -> None:
     """Tell of a policy that says nothing: what was to be said may be a field that is null. One that replaces what is above says that."""
     if not said and policy.spec.merge_type != "Replace":
-        report.warn("spec", "Required", "the policy says nothing: none of its features is set")
+        report.warn("spec", "Required", "the policy has no settings")
 
 
 def close_policy(shape: PolicyShape, why: str) -> UnitOutcome:

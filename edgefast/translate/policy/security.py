@@ -42,7 +42,7 @@ from edgefast.translate.report.report import Report
 __all__ = ["translate_security"]
 
 _BASIC = ir.CredentialPlaces(headers=(("authorization", ""),))
-_BROKEN = "while it has a mistake, 500 is answered where it holds"
+_BROKEN = "while it has an error, requests to its targets get 500"
 
 
 def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
@@ -58,7 +58,7 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
     }
     names = tuple(name for name, part in set_ones.items() if part is not None)
     if not closed and not names and any(target[0] in LATER_KINDS for target, _ in targets):
-        closed = "it says nothing, and names a route of layer 4"  # which it was said to close
+        closed = "it has no settings, and its target is a TCPRoute, TLSRoute or UDPRoute"  # which it was said to close
     shape = shape_policy(policy, "security", (CLOSED,) if closed else names)
     warn_empty(policy, said=bool(closed or names), report=report)
     units = [close_policy(shape, closed)] if closed else []

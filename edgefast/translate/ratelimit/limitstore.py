@@ -30,10 +30,10 @@ from edgefast.translate.tls.keyring import Keyring
 _PATH = "rateLimit.backend.redis"
 _MAX_BUNDLE = 512 * 1024  # bytes; the store and its keys travel as one resource of at most 1 MiB
 _DEFAULT_NAMESPACE = "default"  # of Secrets in standalone, where no controller has a namespace
-_NOT_CONFIGURED = "no store is configured for the counters of rate limits; give rateLimit.backend in the configuration"
-_NOT_VALID = (
-    "no store for the counters of rate limits; rateLimit.backend of the configuration is not valid"
+_NOT_CONFIGURED = (
+    "no store for rate-limit counters is configured; set rateLimit.backend in the configuration"
 )
+_NOT_VALID = "no store for rate-limit counters: rateLimit.backend in the configuration is not valid"
 
 
 class LimitStore(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
@@ -194,5 +194,5 @@ def _translate_url(redis: RedisBackend, secrets: _Secrets) -> StoreURL:
         secrets.report.refuse(path, "Invalid", str(error))
         return StoreURL(address="")
     if redis.cluster and url.database:
-        secrets.report.refuse(path, "Invalid", "a Redis Cluster has no database but 0")
+        secrets.report.refuse(path, "Invalid", "a Redis Cluster has only database 0")
     return url

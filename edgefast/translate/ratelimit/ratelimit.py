@@ -125,7 +125,9 @@ def _measure(limit: ir.RateLimit) -> int:
 def check_rate_limit(limits: RateLimitFilter) -> Report:
     """Report every mistake in a RateLimitFilter; an API server with other CRDs may have let it in."""
     report = Report(ref_of(limits))
-    refuse_unserved(limits, report, "rules with the filter answer 500", reason="NotSupported")
+    refuse_unserved(
+        limits, report, "requests to rules with the filter get 500", reason="NotSupported"
+    )
     _check_word(limits.spec.type, _TYPES, report, "spec.type")
     rules = limits.spec.global_.rules if limits.spec.global_ else ()
     if not rules:
@@ -186,7 +188,9 @@ def _check_apart(selectors: Sequence[RateLimitSelector], report: Report, path: s
     for (one, first), (other, second) in combinations(zip(found, networks, strict=True), 2):
         apart = first.version != second.version or not first.overlaps(second)
         if apart:
-            said = f"no address is in {one} and in {other}, so the rule counts nobody"
+            said = (
+                f"{one} and {other} have no address in common, so the rule never counts a request"
+            )
             report.warn(path, "Invalid", said, "write a rule for each")
             return
 

@@ -28,10 +28,10 @@ def tell_annotations(metadata: ObjectMeta, report: Report, settings: Settings) -
         return
     for one in found:
         tell = report.lose if one.guards else report.warn
-        said, fix = "it changes nothing", ""
+        said, fix = "it has no effect", ""
         if one.guards and settings.closes_foreign:
-            said = "decides access and is not applied; requests are answered 500"
-            fix = "write a SecurityPolicy, or serve it open with --ignore-foreign-policies; "
+            said = "decides access and is not applied; requests get 500"
+            fix = "write a SecurityPolicy, or serve it without the annotation (--ignore-foreign-policies); "
         elif one.guards:
             said = "requests pass WITHOUT it"
         hint = f"{fix}annotations of {one.project} are not applied: {one.said}; see {PAGE}"
@@ -46,7 +46,7 @@ def _tell_at_once(found: Sequence[Annotated], rest: Rest, report: Report) -> Non
     others = ", ".join(one.short for one in found if not one.guards)
     said = [
         f"requests pass WITHOUT {guards}" if guards else "",
-        f"{others}: nothing is changed by that" if others else "",
+        f"{others} have no effect" if others else "",
         f"{rest.number} more are not applied" if rest.number else "",
     ]
     hint = f"annotations of {found[0].project} are not applied, see {PAGE}"

@@ -52,7 +52,7 @@ def warn_unserved(obj: Resource, report: Report) -> None:
     """Warn of the fields that close nothing."""
     for one in obj.unserved:
         if one.closes == "nothing":
-            report.warn(one.path, "NotSupported", _words(one, report, "it is passed over"))
+            report.warn(one.path, "NotSupported", _words(one, report, "it is ignored"))
 
 
 def is_foreign_option(key: str) -> bool:
@@ -81,7 +81,7 @@ def _words(one: Unserved, report: Report, fate: str) -> str:
     if one.known and ours and (said := say_field(report.object.kind, one.path)):
         return f"{said}; {fate} until the field is removed (edgefast docs migrating)"
     if one.known:
-        return f"is not available yet; {fate} until the field is removed"
+        return f"is not supported; {fate} until the field is removed"
     known = f" (it knows Gateway API {' and '.join(RELEASES)})"
     return (
         f"is not known to this release{known if report.object.group == GATEWAY_GROUP else ''}; {fate}: "

@@ -52,7 +52,7 @@ def attach_route(
         return None
     attached = Attachment(parent=parent, gateway=gateway)
     if gateway.closed if parent.kind == "Gateway" else _is_closed_set(parent, namespace, reader):
-        said = f"{parent.kind} {namespace}/{parent.name} has a mistake"
+        said = f"{parent.kind} {namespace}/{parent.name} has an error"
         report.follow(report.refuse(f"{path}.name", "NoMatchingParent", said))
         return attached
     set_ = (namespace, parent.name) if parent.kind == "ListenerSet" else None

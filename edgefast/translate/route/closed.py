@@ -47,7 +47,7 @@ def close_rules(
                 characters=characters,
             )
         )
-    mistake = f"the route has a mistake: {said}"
+    mistake = f"the route has an error: {said}"
     report.follow(report.refuse("", "Invalid", mistake, condition="UnsupportedValue"))
     fate = _tell_fate(route, outcomes) if placed else _tell_lost(route)
     report.warn(closed.path, "Invalid", f"{closed.since.format('route')}, {fate}")
@@ -57,12 +57,12 @@ def close_rules(
 def _tell_fate(route: Route, outcomes: list[RuleOutcome]) -> str:
     places = dict.fromkeys(tell_match(match) for one in outcomes for _, match in one.matches)
     hosts = f" of {_list(route.spec.hostnames)}" if route.spec.hostnames else ""
-    return f"500 is answered for {_list(places)}{hosts}"
+    return f"requests to {_list(places)}{hosts} get 500"
 
 
 def _tell_lost(route: Route) -> str:
     what = "listener" if route.spec.parent_refs else "parent or hostname"
-    return f"it is left out; no {what} of it can be told to answer 500 for, so its requests go to other routes"
+    return f"it is ignored; without a readable {what} its requests cannot get 500 and go to other routes"
 
 
 def _list(texts: dict[str, None] | tuple[str, ...]) -> str:

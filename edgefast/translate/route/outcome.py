@@ -31,7 +31,7 @@ from edgefast.translate.status.status import RouteParentStatus, RouteStatus
 ADDRESSES = Closed(
     "spec.hostnames",
     "Invalid IP addresses are not allowed",
-    cause="while one of its hostnames is none",
+    cause="while one of its hostnames is invalid",
 )
 #: Order of the match, rule, place in spec.rules[].matches, match.
 Candidate = tuple[MatchOrder, int, int, ir.Match]
@@ -88,11 +88,11 @@ def check_unsupported(route: AnyRoute, report: Report, *, standalone: bool) -> N
     """Tell of what routes of all kinds may say and nobody does; of one that is of no Gateway."""
     lost = standalone and not route.spec.parent_refs
     if route.spec.use_default_gateways not in (None, "None"):
-        said = "default Gateways are not available yet; name parents in parentRefs"
+        said = "default Gateways are not supported; set parentRefs"
         tell = report.refuse if lost else report.warn
         tell("spec.useDefaultGateways", "NotSupported", said)
     elif lost:
-        said = "a Gateway to serve the route; there is none"
+        said = "a Gateway to serve the route"
         report.refuse("spec.parentRefs", "Required", said)
 
 

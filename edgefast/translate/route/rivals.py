@@ -115,10 +115,7 @@ def _lose(raw: RouteOutcome, winners: Mapping[str, ObjectRef]) -> RouteOutcome:
             parents.append(parent)
             continue
         lost.update(listeners)
-        said = (
-            f"{winners[places[0]]} is before it and has a host of {places[0]} in common: "
-            "a listener serves a host to one kind of route"
-        )
+        said = f"{winners[places[0]]} takes precedence and has a host of {places[0]} in common: a listener serves only one kind of route for a host"
         problem = report.refuse(f"spec.parentRefs[{at}]", "NotAllowedByListeners", said)
         generation = raw.route.metadata.generation
         accepted = judge("Accepted", [problem], generation, reason="Accepted", message="")

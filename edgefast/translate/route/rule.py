@@ -113,10 +113,7 @@ def translate_rule(
     matches: list[tuple[int, ir.Match]] = []
     widened: dict[int, int] = {}
     if excess:
-        said = (
-            f"more than {REGEXES_PER_ROUTE} regular expressions in this route up to this rule; requests that its matches may take get "
-            "500; use several routes, or PathPrefix"
-        )
+        said = f"more than {REGEXES_PER_ROUTE} regular expressions in this route up to this rule; requests that its matches can take get 500; use several routes, or PathPrefix"
         report.refuse(f"{path}.matches", "TooMany", said, condition="UnsupportedValue")
     for at, one in enumerate(wanted):
         if excess:
@@ -211,7 +208,7 @@ def _name_of(route: Route, index: int, report: Report, path: str) -> str:
     """
     name = route.spec.rules[index].name or ""
     if name and any(one.name == name for one in route.spec.rules[:index]):
-        report.warn(path, "Duplicate", f'"{name}" is ignored, the first rule has it')
+        report.warn(path, "Duplicate", f'"{name}" is the name of an earlier rule and ignored')
         return ""
     return name
 

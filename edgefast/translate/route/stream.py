@@ -161,11 +161,11 @@ def _translate_part(
                 clusters.update(dict.fromkeys(used))
     reason = _check_shares(shares)
     if not shares:
-        report.lose("spec.rules", "Invalid", f"{reason}, so all is refused")
+        report.lose("spec.rules", "Invalid", f"{reason}; all connections are refused")
     above = merge_levels(way.levels) if way.levels else Effective()
     if above.policies:
-        said = f"{owner_of_unit(above.policies[0])} is for this route or what is above it, and"
-        shut = f"{said} cannot hold for {type(route).__name__}s yet"
+        said = f"{owner_of_unit(above.policies[0])} targets this route or its parent, and"
+        shut = f"{said} does not support {type(route).__name__}s"
         made = msgspec.structs.replace(plain, reason=shut, policies=above.policies)
         return StreamPart(key=key, age=age, route=made, above=above)
     made = msgspec.structs.replace(plain, backends=tuple(shares), reason=reason)
@@ -206,10 +206,10 @@ def _check_shares(shares: list[ir.StreamBackend]) -> str:
 
 def _close(route: StreamRoute, closed: Closed, report: Report, *, placed: bool) -> None:
     """Say what becomes of the connections of a route that only keeps its place."""
-    said = f"the route has a mistake: {closed.path}: {closed.reason}"
+    said = f"the route has an error: {closed.path}: {closed.reason}"
     report.follow(report.refuse("", "Invalid", said, condition="UnsupportedValue"))
     names = ", ".join(route.spec.hostnames[:4]) or "its listeners"
-    fate = f"connections to {names} are refused" if placed else "no listener of it can be told"
+    fate = f"connections to {names} are refused" if placed else "its listeners are unknown"
     report.warn(closed.path, "Invalid", f"{closed.since.format('route')}, {fate}")
 
 

@@ -14,7 +14,12 @@ _CONFLICT = "Gateways share a port only where protocol, hostname and client veri
 
 LISTENER_REASONS: tuple[Reason, ...] = (
     Reason("Accepted", "True", "Accepted", "The listener is valid."),
-    Reason("Accepted", "False", "UnsupportedProtocol", "The protocol is not HTTP or HTTPS."),
+    Reason(
+        "Accepted",
+        "False",
+        "UnsupportedProtocol",
+        "The protocol is not HTTP, HTTPS, TLS, TCP or UDP.",
+    ),
     Reason(
         "Accepted",
         "False",
@@ -25,7 +30,7 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "Accepted",
         "False",
         "NoValidCACertificate",
-        "The listener verifies clients and has no CA certificate to verify them with.",
+        "The listener verifies clients, but has no valid CA certificate.",
     ),
     Reason(
         "Accepted",
@@ -37,10 +42,11 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "Accepted",
         "False",
         "InvalidListenerFilter",
-        "A filter has a mistake: all requests of the listener are answered 500. A listener without HTTP requests is closed.",
+        "A filter has an error: all requests of the listener get 500. A listener for TLS, TCP "
+        "or UDP is closed.",
     ),
-    Reason("Accepted", "False", "HostnameConflict", f"As Conflicted. {_CONFLICT}."),
-    Reason("Accepted", "False", "ProtocolConflict", f"As Conflicted. {_CONFLICT}."),
+    Reason("Accepted", "False", "HostnameConflict", f"Same as Conflicted. {_CONFLICT}."),
+    Reason("Accepted", "False", "ProtocolConflict", f"Same as Conflicted. {_CONFLICT}."),
     Reason("Programmed", "True", "Programmed", "The listener is served."),
     Reason(
         "Programmed",
@@ -48,8 +54,8 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "Invalid",
         "The listener is not served; the message gives the reason.",
     ),
-    Reason("Programmed", "False", "HostnameConflict", "As Conflicted, in a ListenerSet."),
-    Reason("Programmed", "False", "ProtocolConflict", "As Conflicted, in a ListenerSet."),
+    Reason("Programmed", "False", "HostnameConflict", "Same as Conflicted, in a ListenerSet."),
+    Reason("Programmed", "False", "ProtocolConflict", "Same as Conflicted, in a ListenerSet."),
     Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
     Reason(
         "ResolvedRefs",
@@ -69,7 +75,7 @@ LISTENER_REASONS: tuple[Reason, ...] = (
         "ResolvedRefs",
         "False",
         "InvalidListenerFilterRef",
-        "A filter names a service that cannot be called: all requests of the listener are answered 500.",
+        "A filter refers to a service that cannot be called: all requests of the listener get 500.",
     ),
     Reason(
         "ResolvedRefs",

@@ -19,14 +19,15 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "Accepted",
             "False",
             "TargetNotFound",
-            "There is no such Service or port. Of a Service without the port nothing is sent to ports without a policy: it may be any of them.",
+            "The Service or port does not exist. If only the port is missing, requests to all "
+            "ports without a policy are refused, because the policy can be for any of them.",
         ),
         Reason("Accepted", "False", "Invalid", "A field has a value that is not supported."),
         Reason(
             "Accepted",
             "False",
             "NoValidCACertificate",
-            "Nothing is there to verify the backend with; requests to it get 500.",
+            "The policy has no valid CA certificate; requests to the backend get 500.",
         ),
         Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
         Reason(
@@ -43,47 +44,49 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
         ),
     ),
     "SecurityPolicy": (
-        Reason(
-            "Accepted", "True", "Accepted", "Its targets are there, and nothing in it is wrong."
-        ),
+        Reason("Accepted", "True", "Accepted", "Its targets exist and it is valid."),
         Reason(
             "Accepted",
             "False",
             "Conflicted",
-            "An older policy of the kind has the target already; the message says for what. What it does not say, this one does.",
+            "An older policy of the kind has the target already; the message names the fields. "
+            "This policy applies to the fields that the older one does not set.",
         ),
         Reason(
             "Accepted",
             "False",
             "TargetNotFound",
-            "A target, a listener or a named rule of it is not there. An entry whose ancestor is the target itself: no target leads to a "
-            "Gateway.",
+            "A target, or a listener or named rule of it, does not exist. If the ancestor of "
+            "the entry is the target itself, no target belongs to a Gateway.",
         ),
         Reason(
             "Accepted",
             "False",
             "Invalid",
-            "A field has a value that is not supported, or is not available yet. What it is part of answers 500.",
+            "A field or its value is not supported. The affected requests get 500.",
         ),
         Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
         Reason(
             "ResolvedRefs",
             "False",
             "BackendNotFound",
-            "An authorisation service is not there; what asks it answers 500. The reasons of a route's backends may stand here, too.",
+            "An authorization service does not exist; requests that need it get 500. The "
+            "reasons of a route's backends can appear here, too.",
         ),
         Reason(
             "ResolvedRefs",
             "False",
             "InvalidBackendRef",
-            "An authorisation service or a JWKS backend is a broken Backend, for example one with an address that is never a backend.",
+            "An authorization service or a JWKS backend is an invalid Backend, for example one "
+            "with an address that is not allowed.",
             ours=True,
         ),
         Reason(
             "ResolvedRefs",
             "False",
             "UnsupportedProtocol",
-            "The port of an authorisation service wants a protocol that it is not spoken to in; of gRPC that is HTTP/2 alone.",
+            "The port of an authorization service has an unsupported protocol; a gRPC service "
+            "needs HTTP/2.",
         ),
         Reason(
             "ResolvedRefs",
@@ -95,52 +98,57 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "ResolvedRefs",
             "False",
             "InvalidCredentialRef",
-            "A Secret with keys or passwords, or a ConfigMap with a key set, is missing or has a mistake; what they are for answers 500.",
+            "A Secret with keys or passwords, or a ConfigMap with a key set, is missing or "
+            "invalid; the affected requests get 500.",
         ),
         Reason(
             "BackendsAvailable",
             "False",
             "EndpointsNotFound",
-            "An authorisation service or the Service of a key set has no endpoints; requests that need it are refused. The condition is absent otherwise.",
+            "An authorization service or the Service of a key set has no endpoints; requests "
+            "that need it are refused. The condition is absent otherwise.",
             ours=True,
         ),
-        Reason(
-            "Programmed", "True", "Programmed", "All ready proxies of the Gateway do what it says."
-        ),
+        Reason("Programmed", "True", "Programmed", "All ready proxies of the Gateway apply it."),
         Reason(
             "Programmed",
             "False",
             "Overridden",
-            "Something that it says holds nowhere below this Gateway; the message says what, and by whom.",
+            "A setting of it has no effect below this Gateway; the message names the setting "
+            "and the policy that overrides it.",
             ours=True,
         ),
         Reason(
             "Programmed",
             "False",
             "Invalid",
-            "Requests that it is for are answered 500; the message says why.",
+            "Requests to its targets get 500; the message gives the reason.",
         ),
         Reason(
             "Programmed",
             "False",
             "NotSupported",
-            "It names routes of layer 4, or they are below it: policies cannot hold for them yet, and what comes to them is refused. Or, of a BackendTrafficPolicy, its health check of a backend is one too many. The message names them.",
+            "It applies to TCPRoutes, TLSRoutes or UDPRoutes, which policies do not support; "
+            "connections to them are refused. Or a backend has too many health checks of "
+            "BackendTrafficPolicies. The message names them.",
         ),
         Reason(
             "Programmed",
             "False",
             "TargetNotFound",
-            "No target below this Gateway is there.",
+            "No target below this Gateway exists.",
         ),
     ),
     "XBackendTrafficPolicy": (
         Reason("Accepted", "True", "Accepted", "The policy is in force at its targets."),
         Reason("Accepted", "False", "Conflicted", "An older policy of the kind has the target."),
-        Reason("Accepted", "False", "TargetNotFound", "A target is not there, or of another kind."),
-        Reason("Accepted", "False", "Invalid", "Requests to its targets are answered 500."),
-        Reason("ResolvedRefs", "True", "ResolvedRefs", "It refers to nothing."),
+        Reason(
+            "Accepted", "False", "TargetNotFound", "A target does not exist, or has another kind."
+        ),
+        Reason("Accepted", "False", "Invalid", "Requests to its targets get 500."),
+        Reason("ResolvedRefs", "True", "ResolvedRefs", "It has no references."),
         Reason("Programmed", "True", "Programmed", "All ready proxies of the Gateway have it."),
-        Reason("Programmed", "False", "Invalid", "Requests to its targets are answered 500."),
+        Reason("Programmed", "False", "Invalid", "Requests to its targets get 500."),
         Reason("Programmed", "False", "Overridden", "An older policy has its targets.", ours=True),
     ),
     "XBackend": (
@@ -149,34 +157,37 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "Accepted",
             "False",
             "Invalid",
-            "It has a mistake, refers to what is not there or may not be used, or selects Pods by more labels than are followed. Requests "
-            "to it are answered 500.",
+            "It is invalid, has a reference that does not exist or is not allowed, or selects "
+            "Pods by too many sets of labels. Requests to it get 500.",
             ours=True,
         ),
         Reason(
             "ResolvedRefs",
             "False",
             "PodsNotRead",
-            "The Pods that it selects cannot be read. Those that were known stay; without any its requests are answered 503. It is there only "
-            "while that is so.",
+            "The Pods that it selects cannot be read. Pods known before stay in use; without "
+            "any, its requests get 503. The condition is absent otherwise.",
             ours=True,
         ),
     ),
     "BackendTrafficPolicy": (
-        Reason("Accepted", "True", "Accepted", "As of a SecurityPolicy, and so are the others."),
+        Reason(
+            "Accepted", "True", "Accepted", "Same as for a SecurityPolicy; the other reasons, too."
+        ),
         Reason("Accepted", "False", "Conflicted", "An older policy of the kind has the target."),
-        Reason("Accepted", "False", "TargetNotFound", "A target or a part of it is not there."),
-        Reason("Accepted", "False", "Invalid", "Its requests are answered 500."),
+        Reason("Accepted", "False", "TargetNotFound", "A target or a part of it does not exist."),
+        Reason("Accepted", "False", "Invalid", "Its requests get 500."),
         Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
         Reason(
             "ResolvedRefs",
             "False",
             "NotFound",
-            "A ConfigMap with the body of an answer is missing, or has none; its requests are answered 500.",
+            "A ConfigMap with the body of an answer is missing, or has no body; its requests "
+            "get 500.",
         ),
         Reason("Programmed", "True", "Programmed", "All ready proxies of the Gateway have it."),
-        Reason("Programmed", "False", "Invalid", "Its requests are answered 500."),
-        Reason("Programmed", "False", "TargetNotFound", "No target below this Gateway is there."),
+        Reason("Programmed", "False", "Invalid", "Its requests get 500."),
+        Reason("Programmed", "False", "TargetNotFound", "No target below this Gateway exists."),
         Reason(
             "Programmed",
             "False",

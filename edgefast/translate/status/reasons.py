@@ -22,7 +22,8 @@ def _affected(what: str) -> tuple[Reason, ...]:
             f"{EDGE_GROUP}/{kind}Affected",
             "True",
             "PolicyAffected",
-            f"The message names each {kind} attached to {what} of which something holds; there only while there is one.",
+            f"The message names each {kind} attached to {what} that has an effect. The "
+            "condition is absent without one.",
         )
         for kind in ("SecurityPolicy", "BackendTrafficPolicy")
     )
@@ -35,15 +36,16 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "Accepted",
             "False",
             "InvalidParameters",
-            "`parametersRef` names no EdgeProxy: Gateways of the class are not served. Or the class, or its EdgeProxy, has a field "
-            "that this release does not know: their listeners answer 404.",
+            "`parametersRef` does not name an EdgeProxy: Gateways of the class are not served. "
+            "Or the class or its EdgeProxy has a field that this release does not know: their "
+            "listeners answer 404.",
         ),
         Reason("SupportedVersion", "True", "SupportedVersion", "The CRDs are of a known release."),
         Reason(
             "SupportedVersion",
             "False",
             "UnsupportedVersion",
-            "The CRDs are of another release; objects are served as far as they are understood.",
+            "The CRDs are of another release; edgefast serves the fields that it knows.",
         ),
         Reason(
             f"{EDGE_GROUP}/KindsInstalled",
@@ -61,36 +63,46 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "Accepted",
             "False",
             "InvalidParameters",
-            "The class is not accepted, or `infrastructure.parametersRef` names no EdgeProxy; or the class or an EdgeProxy has a "
-            "field that this release does not know, and all listeners answer 404.",
+            "The class is not accepted, or `infrastructure.parametersRef` does not name an "
+            "EdgeProxy. Or the class or an EdgeProxy has a field that this release does not "
+            "know, and all listeners answer 404.",
         ),
         Reason(
             "Accepted",
             "False",
             "Invalid",
-            "A field of it is not available yet, or not known: all listeners answer 404.",
+            "A field of it is not supported: all listeners answer 404.",
         ),
         Reason(
             "Accepted",
             "False",
             "UnsupportedAddress",
-            "An address is of a type other than IPAddress and Hostname, or has a `routability`: all listeners answer 404 then.",
+            "An address has a type other than IPAddress and Hostname, or has a `routability`: "
+            "all listeners answer 404.",
         ),
         Reason("Programmed", "True", "Programmed", "Proxies serve it."),
         Reason("Programmed", "False", "Invalid", "No listener is served."),
         Reason("Programmed", "False", "AddressNotAssigned", "The fleet has no address yet."),
         Reason("Programmed", "False", "NoResources", "No proxy of the fleet is available."),
-        Reason("AddressesAssigned", "True", "AddressesAssigned", "All that it asks for are there."),
         Reason(
-            "AddressesAssigned", "False", "PartiallyAssigned", "Some it asks for are not there."
+            "AddressesAssigned",
+            "True",
+            "AddressesAssigned",
+            "All requested addresses are assigned.",
         ),
-        Reason("AddressesAssigned", "False", "NotAssigned", "None that it asks for is there."),
+        Reason(
+            "AddressesAssigned",
+            "False",
+            "PartiallyAssigned",
+            "Some requested addresses are not assigned.",
+        ),
+        Reason("AddressesAssigned", "False", "NotAssigned", "No requested address is assigned."),
         Reason(
             "Programmed",
             "False",
             "AddressNotUsable",
-            "A requested address is none, or nobody has bound it (standalone: `--bind`), or it is the second one "
-            "of a load balancer. What is bound serves all the same.",
+            "A requested address is invalid or not bound (standalone: `--bind`), or it is the "
+            "second one of a load balancer. The bound addresses are served.",
         ),
         Reason(
             "ResolvedRefs",
@@ -109,64 +121,66 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "ResolvedRefs",
             "False",
             "ListenersNotResolved",
-            "A listener has a reference that leads nowhere.",
+            "A listener has an unresolved reference.",
         ),
         Reason(
             "InsecureFrontendValidationMode",
             "True",
             "ConfigurationChanged",
-            "`AllowInsecureFallback` lets clients in whose certificate is missing or invalid.",
+            "`AllowInsecureFallback` accepts clients with a missing or invalid certificate.",
         ),
         *_affected("the Gateway"),
     ),
     "Listener": (*LISTENER_REASONS, *_affected("the listener, or its ListenerSet")),
     "HTTPRoute": (
-        Reason("Accepted", "True", "Accepted", "A listener takes it and a rule of it works."),
+        Reason(
+            "Accepted", "True", "Accepted", "A listener accepts it, and at least one rule is valid."
+        ),
         Reason(
             "Accepted",
             "False",
             "NoMatchingParent",
-            "The parent, or the listener or port of it that is named, is not there.",
+            "The parent, or the named listener or port of it, does not exist.",
         ),
         Reason(
             "Accepted",
             "False",
             "NotAllowedByListeners",
-            "No listener lets routes of this kind and namespace attach.",
+            "No listener allows routes of this kind and namespace.",
         ),
         Reason(
             "Accepted",
             "False",
             "NoMatchingListenerHostname",
-            "No hostname of the route is one that a listener has.",
+            "No hostname of the route matches a listener's hostname.",
         ),
         Reason(
             "Accepted",
             "False",
             "UnsupportedValue",
-            "No rule works, or a hostname is an IP address.",
+            "No rule is valid, or a hostname is an IP address.",
         ),
         Reason(
             "Accepted",
             "False",
             "IncompatibleFilters",
-            "No rule works, the first because its filters exclude each other.",
+            "No rule is valid; the filters of the first one exclude each other.",
         ),
         Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
-        Reason("ResolvedRefs", "False", "BackendNotFound", "A backend or filter is not there."),
+        Reason("ResolvedRefs", "False", "BackendNotFound", "A backend or filter does not exist."),
         Reason("ResolvedRefs", "False", "RefNotPermitted", "No ReferenceGrant allows it."),
         Reason(
             "ResolvedRefs",
             "False",
             "InvalidKind",
-            "A reference is to a kind that is not supported or not enabled.",
+            "A reference has a kind that is not supported or not enabled.",
         ),
         Reason("ResolvedRefs", "False", "PortNotFound", "The backend has no such port.", ours=True),
         Reason(
             "ResolvedRefs",
             "False",
             "UnsupportedProtocol",
-            "The port wants a protocol that is not spoken to backends.",
+            "The port has a protocol that is not supported for backends.",
         ),
         Reason(
             "ResolvedRefs",
@@ -178,7 +192,7 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "ResolvedRefs",
             "False",
             "InvalidBackendRef",
-            "The Backend, or the BackendTLSPolicy of the Service, is broken.",
+            "The Backend, or the BackendTLSPolicy of the Service, is invalid.",
             ours=True,
         ),
         Reason(
@@ -192,46 +206,49 @@ REASONS: dict[str, tuple[Reason, ...]] = {
             "PartiallyInvalid",
             "True",
             "UnsupportedValue",
-            "Some rules are broken. They answer 500; the message says which, and for which requests "
-            "where a match is refused: all that it may have been for.",
+            "Some rules are invalid and answer 500. The message names them, and for an invalid "
+            "match the requests that it could have matched.",
         ),
         Reason(
             "RouteRulesOverlap",
             "True",
             "RouteRulesOverlap",
-            "A match equals one of another route, and one of both never sees a request.",
+            "A match equals one of another route, so one of the two never gets a request.",
             ours=True,
         ),
         Reason(
             "RouteRulesShadowed",
             "True",
             "RouteRulesShadowed",
-            "A rule, a match or a hostname never sees a request, because others take all of them; "
-            "the message says which. The route is served all the same.",
+            "A rule, a match or a hostname never gets a request, because others take all of "
+            "them; the message names it. The route is served.",
             ours=True,
         ),
     ),
     "GRPCRoute": (
-        Reason("Accepted", "True", "Accepted", "A listener takes it and a rule of it works."),
+        Reason(
+            "Accepted", "True", "Accepted", "A listener accepts it, and at least one rule is valid."
+        ),
         Reason(
             "Accepted",
             "False",
             "NotAllowedByListeners",
-            "As for an HTTPRoute. Or an HTTPRoute that is before it has a host of the listener in common with it "
-            "(and the other way round): a listener serves a host to one kind of route, the older one's.",
+            "Same as for an HTTPRoute. Or an HTTPRoute with precedence has a host of the "
+            "listener in common with it, or the other way round: a listener serves only one "
+            "kind of route for a host, the kind of the older route.",
         ),
         Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
         Reason(
             "ResolvedRefs",
             "False",
             "UnsupportedProtocol",
-            "The port wants a protocol that gRPC is not spoken in.",
+            "The port has a protocol that gRPC does not use.",
         ),
         Reason(
             "PartiallyInvalid",
             "True",
             "UnsupportedValue",
-            "As for an HTTPRoute.",
+            "Same as for an HTTPRoute.",
         ),
     ),
     **POLICY_REASONS,
@@ -240,10 +257,13 @@ REASONS: dict[str, tuple[Reason, ...]] = {
         Reason("Accepted", "True", "ListenersNotValid", "Some listeners are served, others not."),
         Reason("Accepted", "False", "ListenersNotValid", "No listener is served."),
         Reason(
-            "Accepted", "False", "NotAllowed", "`allowedListeners` of the Gateway leaves it out."
+            "Accepted",
+            "False",
+            "NotAllowed",
+            "`allowedListeners` of the Gateway does not allow it.",
         ),
         Reason("Accepted", "False", "ParentNotAccepted", "The Gateway is not accepted."),
-        Reason("Programmed", "True", "Programmed", "The listeners that can be are served."),
+        Reason("Programmed", "True", "Programmed", "All valid listeners are served."),
         Reason("Programmed", "False", "ListenersNotValid", "No listener is served."),
         Reason("Programmed", "False", "NotAllowed", "As Accepted."),
         Reason("Programmed", "False", "ParentNotProgrammed", "The Gateway is not programmed."),
@@ -266,24 +286,24 @@ _HEAD = """\
 <!-- Made from edgefast/translate/status/reasons.py by `pytest tests/translate/test_reasons.py --update-goldens`; do not edit. -->
 # Statuses
 
-What `edgefast translate --to status` prints, and what a controller writes into the objects. A message is the text
-of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is ours; the others are words of
-the Gateway API; each has a [page](problems/README.md). Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
-`Conflicted`, ...) are there only when it is. In a cluster the messages of bad news end with the command that prints the pages of
+This page lists the statuses that `edgefast translate --to status` prints and a controller writes into objects. A message is the text
+of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is of edgefast; the others are of
+the Gateway API; each has a [page](problems/README.md). Conditions for partial errors (`PartiallyInvalid`, `BackendsAvailable`,
+`Conflicted`, ...) are absent without such an error. In a cluster the messages of errors end with the command that prints the pages of
 their reasons (`edgefast problem BackendNotFound`).
 
-In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway, policy or
-listener that was not programmed before has `Programmed` False with the reason `Pending`; so has a listener of a fleet without a
-ready proxy, whatever it was before. What proxies refuse, which is a
-fault of ours or a want of memory of theirs, is told as `Programmed` False: on listeners with `Invalid`, on routes with
-*RefusedByProxies*; they keep what they had.
+In a cluster a status never reports more than the proxies serve. Until they have the tables, a controller does not write a good status, and a Gateway, policy or
+listener that was not programmed before has `Programmed` False with the reason `Pending`; so does a listener of a fleet without a
+ready proxy, also if it was programmed before. If proxies refuse a part of a table, because of a
+bug of edgefast or a lack of memory, the status is `Programmed` False: on listeners with `Invalid`, on routes with
+*RefusedByProxies*; they keep their previous version.
 
-What a controller answers for no more (its class or the configuration has another `controllerName`, its namespace is not watched) has
-`Accepted` and `Programmed` `Unknown` with the reason `Pending`, as before any controller has seen it; the message says why and
-names the fleet that goes on with its last table (and whether pods that are made now can have it), and `addresses` are where that one answers. Entries in routes and policies go.
+An object that a controller no longer handles (its class or the configuration has another `controllerName`, or its namespace is not watched) has
+`Accepted` and `Programmed` `Unknown` with the reason `Pending`, as before any controller has seen it; the message gives the cause and
+names the fleet that serves its last table (and whether new pods get it), and `addresses` are the addresses of that fleet. Entries in routes and policies are removed.
 
-Entries in XBackends that were written before `extensionApis.enableXBackend` was switched off stay as they were: with it goes the right to read XBackends
-and to write their statuses. Requests to them are answered 500 from then on, which the routes that name them say.
+Entries in XBackends that were written before `extensionApis.enableXBackend` was disabled stay unchanged, because the controller then has no right to read XBackends
+or to write their statuses. Requests to them get 500, and the statuses of their routes contain this error.
 """
 
 
@@ -297,7 +317,7 @@ def _lines() -> Iterator[str]:
         title = "Listener, in the status of its Gateway" if kind == "Listener" else kind
         yield from (f"## {title}", "")
         if kind == "GRPCRoute":
-            yield from ("What an HTTPRoute is told, and in words of its own:", "")
+            yield from ("The conditions of an HTTPRoute, and:", "")
         yield "| condition | status | reason | meaning |"
         yield "|---|---|---|---|"
         for one in reasons:

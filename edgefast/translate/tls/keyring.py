@@ -113,7 +113,7 @@ def _certify(secret: Secret) -> Certified | str:
 
     name = f"{secret.metadata.namespace}/{secret.metadata.name}"
     if secret.type != TLS_TYPE:
-        return f"Secret {name} has type {secret.type}, {TLS_TYPE} is needed"
+        return f"Secret {name} has type {secret.type} (required: {TLS_TYPE})"
     chain, key = secret.value("tls.crt"), secret.value("tls.key")
     if not chain or not key:
         return f"Secret {name} lacks {'tls.key' if chain else 'tls.crt'}"

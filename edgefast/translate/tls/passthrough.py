@@ -30,7 +30,7 @@ def check_passthrough(listener: Listener, path: str, report: Report) -> None:
     if tls.mode not in _MODES:  # a word that only a newer API server knows
         report.refuse(f"{path}.tls.mode", "UnsupportedValue", supported_text(tls.mode, _MODES))
     elif tls.certificate_refs:
-        said = "are not shown to anybody with mode Passthrough"
+        said = "have no effect with mode Passthrough"
         report.warn(f"{path}.tls.certificateRefs", "Forbidden", said)
     elif tls.options:
         report.warn(f"{path}.tls.options", "Forbidden", "are ignored with mode Passthrough")

@@ -86,7 +86,7 @@ def _blocks(text: bytes) -> Iterator[bytes]:
             raise _Broken(f"{where} is not a whole BEGIN or END line")
         if mark.begins:
             if kind:
-                raise _Broken(f"{where} begins a block before the last one has ended")
+                raise _Broken(f"{where} begins a block before the previous one ends")
             kind, lines = mark.kind, [line.strip()]
             if kind.endswith(b"CERTIFICATE") and kind not in _KINDS:
                 raise _Broken(
@@ -94,7 +94,7 @@ def _blocks(text: bytes) -> Iterator[bytes]:
                 )
             continue
         if kind != mark.kind:
-            raise _Broken(f"{where} ends a block that has not begun")
+            raise _Broken(f"{where} ends a block without a BEGIN line")
         if kind in _KINDS:
             yield b"\n".join((*lines, line.strip(), b""))
         kind = b""

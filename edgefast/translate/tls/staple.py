@@ -37,7 +37,7 @@ class Staple(msgspec.Struct, frozen=True):
         if now and self.not_after <= now:
             return f"the response expired at {self.until}"
         if now and now < self.not_before:
-            return f"the response does not hold before {self.since}"
+            return f"the response is not valid before {self.since}"
         return ""
 
 
@@ -94,7 +94,7 @@ def _read(response: bytes, single: ocsp.OCSPSingleResponse) -> Staple | str:
         return "the responder does not know the certificate"
     since, until = single.this_update_utc, single.next_update_utc
     if until is None:
-        return "the response has no nextUpdate, so nobody knows how long it holds"
+        return "the response has no nextUpdate, so its lifetime is unknown"
     revoked = single.revocation_time_utc
     return Staple(
         response=response,

@@ -162,9 +162,7 @@ def _with_staple(found: Certified, where: str, now: int, report: Report) -> ir.S
     if wrong or isinstance(staple, str):
         return found.secret
     if staple.revoked:
-        said = (
-            f"{STAPLE_KEY}: the certificate was revoked at {staple.revoked}, which clients are told"
-        )
+        said = f"{STAPLE_KEY}: the certificate was revoked at {staple.revoked}; clients refuse it"
         report.warn(where, "Invalid", said)
     return msgspec.structs.replace(
         found.secret, staple=staple.response, staple_until=staple.not_after
@@ -217,7 +215,7 @@ def _translate_validation(
             continue
         everywhere = kind == CLUSTER_KIND
         if everywhere and ref.namespace:
-            said = f"a {CLUSTER_KIND} is in no namespace, {ref.namespace} is given"
+            said = f"a {CLUSTER_KIND} has no namespace, but {ref.namespace} is set"
             report.unresolve(f"{where}.namespace", "InvalidCACertificateRef", said)
             continue
         namespace = "" if everywhere else ref.namespace or gateway.metadata.namespace
@@ -231,7 +229,7 @@ def _translate_validation(
         else:
             bundles.append(found)
     if not bundles:
-        said = "none of the references gives a certificate to verify clients with"
+        said = "no reference has a valid CA certificate to verify clients"
         problem = report.refuse(f"{path}.caCertificateRefs", "NoValidCACertificate", said)
         if validation.ca_certificate_refs:
             report.follow(problem)  # of each reference, which has been told of already
@@ -242,7 +240,7 @@ def _tell_set(of_gateway: Report, report: Report) -> None:
     """Tell a ListenerSet that its Gateway cannot verify clients, and nothing of the Gateway's references."""
     path, said = (
         "spec.parentRef",
-        "spec.tls.frontend of the Gateway has references that lead nowhere",
+        "spec.tls.frontend of the Gateway has unresolved references",
     )
     for one in of_gateway.unresolved[:1]:
         report.unresolve(path, one.reason, said)

@@ -198,7 +198,7 @@ def _find_overlaps(place: Place, entries: list[HostEntry]) -> dict[Key, tuple[Pr
 def _overlap(place: Place, entry: HostEntry, keys: list[Key]) -> Problem:
     rivals = ["/".join(key) for key in keys if key != entry[6]][:_NAMED]
     names = ", ".join(rivals) + (" and more" if len(keys) - 1 > _NAMED else "")
-    first = "takes" if keys[0] == entry[6] else f"never takes ({ref_of_key(keys[0])} does)"
+    first = "takes" if keys[0] == entry[6] else f"never matches because {ref_of_key(keys[0])} does"
     return Problem(
         object=ref_of_key(entry[6]),
         path=f"spec.rules[{entry[2]}].matches[{entry[3]}]",

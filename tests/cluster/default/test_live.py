@@ -132,7 +132,7 @@ def test_explain_says_what_the_proxies_do(
     notes = "\n".join(told["notes"])
     assert "ConfigMap edge-gateway-system/edge-gateway-config" in notes
     assert f"Gateway {first}/live" in notes
-    assert "not live: endpoints that proxies have ejected" in notes
+    assert "not included: ejected endpoints" in notes
 
     # An edit is a new generation, at once; what the proxies do with it follows.
     path = f"/apis/{GATEWAY}/namespaces/{first}/httproutes/web"
@@ -163,7 +163,7 @@ def test_explain_finds_the_gateway_or_asks(
     done = command.run("explain", "--live", "--gateway", "nobody", "GET", f"http://{HOST}/")
     assert done.returncode == 2 and "no Gateway nobody is served" in done.stderr
     done = command.run("explain", "--live", "--controller", first, "GET", f"http://{HOST}/")
-    assert done.returncode == 2 and "there is no ConfigMap" in done.stderr
+    assert done.returncode == 2 and "not found in namespace" in done.stderr
 
 
 def test_diff_says_what_applying_does(
@@ -284,10 +284,10 @@ def test_with_a_credential_that_may_read_no_secret(
     status, told = explain(reader, "GET", "https://tls.live.example/")
     assert (status, told["rule"]["route"]) == (0, f"{first}/tls"), told
     notes = "\n".join(told["notes"])
-    assert f"Secret {first}/held cannot be read (Forbidden): it is taken for sound" in notes
-    assert "not known: which table its proxies serve" in notes and "Forbidden" in notes
+    assert f"Secret {first}/held cannot be read (Forbidden); it is assumed to be valid" in notes
+    assert "the table that the proxies serve is unknown" in notes and "Forbidden" in notes
     done = reader.run("status", "-n", first, "--admin", "off")
-    assert "proxies and traffic are not known: pods cannot be listed" in done.stdout
+    assert "proxies and traffic are unknown because pods cannot be listed" in done.stdout
     # Without the objects themselves nothing is told.
     default.admin.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{first}-reader")
     default.admin.delete(f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{first}-reader")
@@ -349,7 +349,7 @@ def test_a_proxy_that_does_not_answer_is_said(
     finally:
         os.kill(number, signal.SIGCONT)
     (note,) = [one for one in told["notes"] if pod in one]
-    assert note.startswith("traffic is without")
+    assert note.startswith("traffic figures do not include")
     proxies = {one["name"]: one for one in told["proxies"]}
     assert proxies[pod]["ready"] is None and proxies[pod]["state"]
     (other,) = pods_of(default, second, "other")

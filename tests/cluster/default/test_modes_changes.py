@@ -102,7 +102,7 @@ def test_a_successor_without_pods_says_why(default: Installed, apps: tuple[str, 
 
     def says_why(found: Any) -> bool:
         said = condition(found["status"]["conditions"], "Programmed").get("message", "")
-        serves = f"fleet {default.namespace}/{before} goes on with its last table until this one"
+        serves = f"fleet {default.namespace}/{before} serves its last table until this one"
         return (
             f"Deployment {after}: FailedCreate: " in said
             and "quota: full" in said

@@ -133,11 +133,9 @@ def test_fleets_problems_and_changes() -> None:
         trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "R is down")
         app.fleets.tell(app.fleets.find(key), "pod-a", app.fleets.version(key), (), (trouble,))
         rows = (await ask(console, "members"))["rows"]
-        assert [one["said"] for one in rows if one["name"] == "pod-a"] == [
-            "serves, and has problems"
-        ]
+        assert [one["said"] for one in rows if one["name"] == "pod-a"] == ["serves, with problems"]
         problems = (await ask(console, "problems", fleet=key))["rows"]
-        said = "EdgeGateway rateLimit.backend: NotCounted R is down (say 1 of 3 proxies of "
+        said = "EdgeGateway rateLimit.backend: NotCounted R is down (reported by 1 of 3 proxies of "
         assert any(said in one["text"] for one in problems)
         app.why_not = "not read yet: HTTPRoute"
         facts = (await ask(console, "overview"))["facts"]

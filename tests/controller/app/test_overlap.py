@@ -168,7 +168,7 @@ def test_who_leaves_is_served_until_the_next_fleet_takes_over() -> None:
     }
     assert host in outcome.changed and cluster.overlap
     said = f"fleet {SYSTEM}/{host} serves default/leaves until this one takes over: "
-    assert cluster.overlap.waiting == {heir: (f"{said}nothing of it is there",)}
+    assert cluster.overlap.waiting == {heir: (f"{said}its objects do not exist",)}
 
     # Its next fleet is there in part: still both.
     for lacking in ({"ready": ()}, {"addresses": ()}, {"ports": ()}):
@@ -177,7 +177,7 @@ def test_who_leaves_is_served_until_the_next_fleet_takes_over() -> None:
     cluster.see(outcome, "default-leaves")
     cluster.serves = False
     assert LISTENER in listeners_of(cluster.run(), "merged")
-    assert cluster.overlap.waiting == {heir: (f"{said}its table is not served by pod",)}
+    assert cluster.overlap.waiting == {heir: (f"{said}pod do not serve its table",)}
 
     # All is there: clients get time to follow, unless it breaks again.
     cluster.serves = True
@@ -239,8 +239,8 @@ def test_an_address_that_is_asked_for_is_at_one_service_alone() -> None:
     heir = f"{SYSTEM}/{infra_of(outcome, 'default-leaves').name}"
     host = f"{SYSTEM}/{infra_of(outcome, 'merged').name}"
     said = (
-        f"address {ADDRESS[0]} can be at one Service alone: "
-        f"fleet {host} gave it up before this one took over"
+        f"only one Service can have address {ADDRESS[0]}, "
+        f"so fleet {host} released it before this one took over"
     )
     assert cluster.overlap.let_go == {heir: (said,)}
     # Told for as long as it may matter, though the fleet before has another address by now.
@@ -296,7 +296,7 @@ def policy(name: str, kind: str, *, of: str = "Gateway", **spec: Any) -> Object:
 
 
 def test_policies_of_both_go_on() -> None:
-    """A rule whose unit is not in the table answers 500: those of who stays are there, and those of who has left and of its backends, with whom they ask."""
+    """A rule whose unit was not found in the table answers 500: those of who stays are there, and those of who has left and of its backends, with whom they ask."""
     service = {"backendRefs": [{"name": "auth", "port": 80}]}
     near = {"type": "LeastRequest", "zoneAware": {"preferLocal": {}}}
     cluster = Cluster(

@@ -73,12 +73,13 @@ def test_what_is_kept_is_told_once_and_so_is_its_end(caplog: Any) -> None:
     assert room.board.is_ours(GATEWAY) and room.board.is_ours(ROUTE)
     (said,) = caplog.messages
     assert said == (
-        f"fleet {FLEET} goes on with its last table, for nobody answers for it: the name was changed"
+        f"fleet {FLEET} serves its last table because no controller handles it: the name was "
+        "changed"
     )
     room.parting.tell(anew=True)  # this replica leads from now on
     assert len(room.told) == 2
     room.take(Kept(), world.gateway_class(), world.gateway())
-    assert caplog.messages[1:] == [f"fleet {FLEET} may go now"]
+    assert caplog.messages[1:] == [f"fleet {FLEET} can be removed now"]
     assert not room.board.farewells.statuses
 
 
@@ -88,9 +89,9 @@ def test_that_new_pods_get_no_table_is_told(caplog: Any) -> None:
     room.has_table = False
     room.take(KEPT)
     room.take(KEPT)
-    none = "goes on with its last table (pods that are made now get none: this controller was started since)"
+    none = "serves its last table (new pods get no table because this controller restarted after the table was made)"
     (said,) = caplog.messages
-    assert said == f"fleet {FLEET} {none}, for nobody answers for it: the name was changed"
+    assert said == f"fleet {FLEET} {none} because no controller handles it: the name was changed"
     status = room.board.farewells.statuses[GATEWAY]
     assert {one["message"].partition("; fleet ")[2] for one in status["conditions"]} == {
         f"{FLEET} {none}"

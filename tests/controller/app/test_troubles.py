@@ -30,7 +30,7 @@ def told(*acks: Ack) -> list[str]:
 
 
 def test_each_is_told_once_with_how_many_say_so() -> None:
-    said = "EdgeGateway rateLimit.backend: NotCounted R is down (say 2 of 3 proxies of e/f)"
+    said = "EdgeGateway rateLimit.backend: NotCounted R is down (reported by 2 of 3 proxies of e/f)"
     has, has_not = Ack("v", troubles=(DOWN,)), Ack("v")
     assert told(has, has_not, has) == [said]
     assert not told(has_not)
@@ -40,7 +40,7 @@ def test_who_is_gone_says_nothing() -> None:
     gone = Ack("v", connected=False, troubles=(DOWN,))
     assert not told(gone)
     (said,) = told(gone, Ack("v", troubles=(DOWN,)))
-    assert said.endswith("(say 1 of 1 proxies of e/f)")
+    assert said.endswith("(reported by 1 of 1 proxies of e/f)")
 
 
 def test_what_a_replica_of_another_release_relays_is_left_out() -> None:
@@ -57,7 +57,7 @@ def test_proxies_that_each_say_something_else_fill_no_page() -> None:
     )
     said = told(*alone)
     assert len(said) == FLEET_LIMIT
-    assert f"say {FLEET_LIMIT * 2} of {FLEET_LIMIT * 2} proxies" in said[0]
+    assert f"reported by {FLEET_LIMIT * 2} of {FLEET_LIMIT * 2} proxies" in said[0]
 
 
 def test_keys_that_cannot_be_fetched_are_told_of_policies_of_the_own_fleet_alone() -> None:

@@ -97,7 +97,7 @@ def test_a_ring_is_read_back() -> None:
         ({"ca.crt": "x"}, "PEM"),
         ({"since": "yesterday"}, "yesterday"),
         ({"since": "2026-11-21T00:00:00"}, "time zone"),
-        ({"ca.crt": make_ring("y", NOW).bundle}, "does not hold"),
+        ({"ca.crt": make_ring("y", NOW).bundle}, "does not contain"),
     ],
 )
 def test_what_is_no_ring(change: dict[str, str | None], said: str) -> None:

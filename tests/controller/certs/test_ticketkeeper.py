@@ -162,7 +162,7 @@ def test_one_that_cannot_be_read_is_repaired(known: bool, caplog: pytest.LogCapt
         fresh = world.keeper()
         await fresh.step()
         assert fresh.given("ns/a") == after
-        assert "it is written anew" in caplog.text and "AAAA" not in caplog.text
+        assert "it is replaced" in caplog.text and "AAAA" not in caplog.text
 
     run(body)
 
@@ -174,7 +174,7 @@ def test_what_somebody_else_made_is_left_alone_and_told() -> None:
         await leader.step()
         assert leader.given("ns/a") is None
         assert world.data() == {"password": "x"}
-        assert len(world.troubles) == 1 and "left alone" in world.troubles[0]
+        assert len(world.troubles) == 1 and "is not changed" in world.troubles[0]
         del world.store.objects[PATH]
         await leader.step()
         assert leader.given("ns/a") is not None and leader.trouble == ""

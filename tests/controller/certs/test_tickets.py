@@ -79,7 +79,7 @@ def test_a_secret_holds_them_and_shows_nothing() -> None:
         ({"next": "!"}, "next is not base64"),
         ({"next": base64.b64encode(b"short").decode()}, "next does not have 32 bytes"),
         ({"previous": base64.b64encode(b"\1" * 32).decode()}, "are the same"),
-        ({"since": "yesterday"}, "since is no time"),
+        ({"since": "yesterday"}, "since is not a time"),
         ({"since": "2026-11-21T00:00:00"}, "no time zone"),
     ],
 )
@@ -114,5 +114,5 @@ def test_the_stream_carries_them() -> None:
     ],
 )
 def test_what_no_controller_says_is_refused(given: GivenSecrets) -> None:
-    with pytest.raises(ProtocolError, match="of another kind"):
+    with pytest.raises(ProtocolError, match="have another type"):
         decode_given(decode_response(encode_given(given)))

@@ -73,7 +73,7 @@ def test_of_several_one_must_be_named() -> None:
     assert find(TENANT, other, name="shop/tenant").namespace == "shop"
     assert find(TENANT, other, name="blog").namespace == "blog"
     with pytest.raises(
-        InstallationError, match="no ConfigMap edge-gateway-config in namespace shop"
+        InstallationError, match="ConfigMap edge-gateway-config not found in namespace shop"
     ):
         find(TENANT, other, name="shop")
     with pytest.raises(InstallationError, match="no controller is installed"):
@@ -85,7 +85,7 @@ def test_nothing_is_assumed_of_one_that_cannot_be_read() -> None:
         find(status=403)
     wrong = config_map("edge-gateway-system", "edge-gateway-config", text=TEXT + "nonsense: 1\n")
     with pytest.raises(
-        InstallationError, match="edge-gateway.yaml:4.*goes on with the configuration"
+        InstallationError, match="edge-gateway.yaml:4.*uses its previous configuration"
     ):
         find(wrong)
 

@@ -58,8 +58,8 @@ BOTH = ("Accepted", "Programmed")
 @pytest.mark.parametrize(
     ("name", "addresses", "said"),
     [
-        ("a", None, "fleet system/edge-a goes on with its last table"),
-        ("b", [], "nothing serves it here"),
+        ("a", None, "fleet system/edge-a serves its last table"),
+        ("b", [], "this controller does not serve it"),
     ],
 )
 def test_addresses_stay_where_a_fleet_serves_on(name: str, addresses: Any, said: str) -> None:

@@ -171,7 +171,7 @@ def test_what_nobody_has_looked_at_is_no_verdict() -> None:
 
 def test_what_a_controller_answers_for_no_more_is_unknown_and_a_problem() -> None:
     """It was served once, and its fleet serves on; that must not look like an object that nobody has seen."""
-    said = "namespace shop is not watched; fleet x/edge goes on with its last table"
+    said = "namespace shop is not watched; fleet x/edge serves its last table"
     told = [
         {**condition(type_, "Unknown", "Pending", said), "observedGeneration": 2}
         for type_ in ("Accepted", "Programmed")

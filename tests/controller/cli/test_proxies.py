@@ -204,10 +204,10 @@ def test_stores_that_proxies_have_trouble_with() -> None:
     evicting, down = make_trouble_rows(pods, pages, [])
     assert (down.object, down.reason, down.severity) == ("EdgeGateway", "NotCounted", "error")
     assert down.message.startswith(
-        "rateLimit.backend: the store redis:6379 does not count, say 2 of 2 proxies of e/f;"
+        "rateLimit.backend: 2 of 2 proxies of e/f report that the store redis:6379 does not count;"
     )
     assert (evicting.reason, evicting.severity) == ("EvictingStore", "warning")
-    assert "maxmemory-policy allkeys-lru, say 1 of 2 proxies of e/f" in evicting.message
+    assert "1 of 2 proxies of e/f report that the store" in evicting.message
 
 
 def test_what_a_controller_hears_of_proxies_says_more() -> None:
@@ -224,7 +224,7 @@ def test_what_a_controller_hears_of_proxies_says_more() -> None:
     store = 'edgefast_ratelimit_store_troubles{store="redis:6379",trouble="down"} 2\n'
     pages: dict[str, Page | str] = {"e/a": read_page(PAGE + store, 0.0), "e/b": table("v1")}
     (row,) = make_trouble_rows([pod("a"), pod("b")], pages, fleets)
-    assert row.message == f"{trouble['message']} (say 1 of 2 proxies of e/f)"
+    assert row.message == f"{trouble['message']} (reported by 1 of 2 proxies of e/f)"
     assert (row.object, row.reason, row.severity) == ("EdgeGateway", "NotCounted", "error")
 
 
@@ -240,4 +240,4 @@ def test_pages_tell_what_no_controller_has_heard() -> None:
             if heard is None:
                 del one["troubles"]
         (row,) = make_trouble_rows(pods, pages, [{"fleet": "e/f", "version": "v1", "nodes": nodes}])
-        assert "does not count, say 1 of 1 proxies of e/f" in row.message
+        assert "1 of 1 proxies of e/f report that the store" in row.message

@@ -62,7 +62,7 @@ def test_a_changed_controller_name_deletes_nothing(owner: Owner) -> None:
     found = claim(owner, OTHER, world.gateway())
     assert found is not None and found.gateways == (KEY,)
     assert found.why == (
-        "GatewayClass edge is of controller example.com/another, and this one is "
+        "GatewayClass edge belongs to controller example.com/another, and this controller is "
         "gateway.edge.io/gatewayclass-controller"
     )
 
@@ -118,8 +118,8 @@ def test_nobody_elsewhere_takes_a_gateway_whose_class_is_ours() -> None:
 def test_a_class_that_is_not_there_is_a_slip_of_the_pen_and_a_class_that_is_gone_is_not() -> None:
     """The Gateway names a class that never was; what its fleet was made for is there still."""
     made_for = Sight(made_for=lambda fleet: "another")
-    assert why(claim(OWN, world.gateway(), sight=made_for)) == "there is no GatewayClass edge"
-    assert why(claim(OWN, world.gateway())) == "there is no GatewayClass edge"  # nobody knows
+    assert why(claim(OWN, world.gateway(), sight=made_for)) == "GatewayClass edge not found"
+    assert why(claim(OWN, world.gateway())) == "GatewayClass edge not found"  # nobody knows
 
 
 def test_a_namespace_that_loses_its_label_keeps_its_fleets() -> None:
@@ -137,7 +137,7 @@ def test_a_namespace_that_is_listed_no_more_keeps_its_fleets_while_it_is_there()
     """Its Gateway cannot be seen any more, which is not the same as being gone."""
     watch = {"watch_namespaces": ("other",)}
     assert why(claim(OWN, world.gateway_class(), namespace(), **watch)) == (
-        "namespace default is not watched, and its Gateway not seen"
+        "namespace default is not watched, and its Gateway cannot be read"
     )
     assert claim(OWN, world.gateway_class(), **watch) is None
     assert claim(Owner("other", "gw"), world.gateway_class(), namespace("other"), **watch) is None
@@ -149,7 +149,7 @@ def test_what_cannot_be_read_is_not_gone() -> None:
         "Gateway default/gw cannot be read"
     )
     assert why(claim(MERGED, world.gateway_class(), sight=unread)) == (
-        "a Gateway cannot be read that may be served by it"
+        "a Gateway that it possibly serves cannot be read"
     )
     unread = Sight(unread={("GatewayClass", "", "edge")}, made_for=lambda fleet: "edge")
     for owner in (OWN, MERGED):

@@ -212,7 +212,7 @@ def test_ours_is_what_has_label_and_manager() -> None:
     assert not is_ours({"metadata": {}}, "me")
     assert explain_foreign(_live(None, ours), "me") == ""
     assert "belongs to the controller you" in explain_foreign(_live("you", ours), "me")
-    assert "was not made" in explain_foreign(_live(None, ("kubectl", "Apply")), "me")
+    assert "was not created" in explain_foreign(_live(None, ("kubectl", "Apply")), "me")
     assert owns_replicas(_live("me", ours, spec=True))
     assert not owns_replicas(_live("me", ("kubectl", "Apply"), spec=True))
     assert not owns_replicas(_live("me", ours))
@@ -339,6 +339,6 @@ def test_why_pods_do_not_come_up() -> None:
         "metadata": {"name": "edge-a", "generation": 1},
         "status": {"observedGeneration": 1, "desiredNumberScheduled": 0},
     }
-    assert "DaemonSet edge-a: no node is fit" in find_trouble(daemons)
+    assert "DaemonSet edge-a: no node can run its pods" in find_trouble(daemons)
     daemons["status"]["desiredNumberScheduled"] = 1
     assert find_trouble(daemons) == ""

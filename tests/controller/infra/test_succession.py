@@ -93,7 +93,7 @@ def refused(name: str = "gw") -> Object:
 @pytest.mark.parametrize(
     ("heir", "lack"),
     [
-        (None, "nothing of it is there"),
+        (None, "its objects do not exist"),
         (state(ready=0), "0 of 1 proxies are ready"),
         (state(ready=1, replicas=2), "1 of 2 proxies are ready"),
         (state(ready=0, replicas=0), "0 of 1 proxies are ready"),
@@ -101,7 +101,7 @@ def refused(name: str = "gw") -> Object:
         (state(ready=2, ports=(("TCP", 443), ("UDP", 80))), "its Service lacks port 80"),
         (
             state(ready=2, failure="Service edge/edge: 403 Forbidden"),
-            "it could not be made as wanted",
+            "it could not be applied",
         ),
     ],
     ids=[
@@ -122,7 +122,7 @@ def test_a_fleet_stays_until_its_successor_takes_requests(
     seen = {"new0": heir} if heir else {}
     told = found(made, MERGED, old=state(ready=2), **seen)
     assert told.fleets == {OLD}
-    said = f"fleet {OLD} goes on with its last table until this one takes over: {lack}"
+    said = f"fleet {OLD} serves its last table until this one takes over: {lack}"
     assert told.waiting == {fleets(made)[0]: (said,)}
     assert kept(made, MERGED, old=state(ready=2), new0=state(ready=2, replicas=2)) == set()
 
@@ -133,7 +133,7 @@ def test_a_successor_that_is_up_already_takes_over_when_its_pods_have_the_table(
     up = state(ready=2, replicas=2)
     assert kept(made, MERGED, 0, old=state(), new0=up) == {OLD}
     ((said,),) = found(made, MERGED, 1, old=state(), new0=up).waiting.values()
-    assert said.endswith("takes over: its table is not served by pod-1")
+    assert said.endswith("takes over: pod-1 do not serve its table")
     assert kept(made, MERGED, 2, old=state(), new0=up) == set()
 
 
@@ -226,15 +226,18 @@ def test_an_address_that_is_asked_for_is_let_go_of_at_once() -> None:
     told = found(made, MERGED, old=state(addresses=("2001:db8:0:0::9",)))
     assert told.fleets == set() and not told.waiting
     assert told.let_go == {
-        fleets(made)[0]: f"fleet {OLD} went before this one took over, for address 2001:db8::9 "
-        "can be at one Service alone"
+        fleets(made)[
+            0
+        ]: f"fleet {OLD} was removed before this one took over because only one Service can "
+        "have address 2001:db8::9"
     }
     # Another one that is waited for keeps it there.
     both = outcome(asking(*ADDRESS), world.gateway("two", port=81))
     told = found(both, MERGED, old=state())
     assert told.fleets == {OLD}
     assert list(told.let_go.values()) == [
-        f"address {ADDRESS[0]} can be at one Service alone, and fleet {OLD} has it until it goes"
+        f"only one Service can have address {ADDRESS[0]}, and fleet {OLD} has it until it is "
+        "removed"
     ]
 
 
@@ -262,7 +265,7 @@ def test_the_fleet_of_a_gateway_that_is_gone_goes_and_one_without_a_word_of_whos
     owners = {OLD: Owner("default", "gone"), "x/y": owner_of({})}
     told = found(made, owners, old=state())
     assert told.fleets == {"x/y"}
-    assert told.claims["x/y"].why == "its labels do not say whose it is"
+    assert told.claims["x/y"].why == "its labels do not name its owner"
 
 
 def test_the_owner_is_read_from_labels() -> None:

@@ -69,7 +69,9 @@ def test_what_is_no_api_server_is_told() -> None:
             for call in (kube.get(PATH), kube.list(APIS["v1", "Pod"])):
                 with pytest.raises(ApiError) as error:
                     await call
-                assert error.value.status == 0 and "not what an API server says" in str(error.value)
+                assert error.value.status == 0 and "not a valid Kubernetes object" in str(
+                    error.value
+                )
             with pytest.raises(ApiError) as moved:
                 await kube.delete(PATH)
             assert moved.value.status == 302

@@ -35,5 +35,5 @@ def test_not_given_back(caplog: pytest.LogCaptureFixture, status: int, warned: b
             assert not lease.leading
 
     run(test())
-    said = [one for one in caplog.records if "not given back" in one.getMessage()]
+    said = [one for one in caplog.records if "not released" in one.getMessage()]
     assert [one.levelno >= logging.WARNING for one in said] == [warned]

@@ -116,7 +116,7 @@ def test_both_names_of_the_provider_are_one_too_many() -> None:
 
 
 def test_files_that_are_no_values() -> None:
-    for text, words in ((b"- a\n", "no object"), (b"a: [\n", ""), (b"{}\n---\n{}\n", "second")):
+    for text, words in ((b"- a\n", "an object"), (b"a: [\n", ""), (b"{}\n---\n{}\n", "second")):
         made, problems = load_install(Release(), [("v.yaml", text)])
         assert made is None and words in problems[0].message
     made, _ = load_install(Release(), [("v.yaml", b"")])

@@ -64,7 +64,7 @@ def test_a_half_written_state_is_not_taken(tmp_path: Path, caplog: Any) -> None:
         assert not keys.refresh() and keys.certificate == shown
         assert not keys.refresh()
         # It is said once, not at every handshake.
-        assert len(caplog.messages) == 1 and "does not fit" in caplog.messages[0]
+        assert len(caplog.messages) == 1 and "does not belong" in caplog.messages[0]
         (folder / "tls.key").write_text(fresh.key_pem)
         assert keys.refresh() and keys.certificate.decode() == fresh.certificate_pem
         (folder / "ca.crt").unlink()

@@ -12,7 +12,7 @@ from controller.push.refusal import Refusals, Refused
 
 pytestmark = pytest.mark.pure
 
-NO = Refused("no_credential", "UNAUTHENTICATED", "a token is needed")
+NO = Refused("no_credential", "UNAUTHENTICATED", "a token is required")
 
 
 class Clock:
@@ -39,7 +39,7 @@ def test_a_fleet_that_knocks_for_hours_is_told_once_an_hour(caplog: Any) -> None
             clock.knock(f"ipv4:10.0.0.{pod}:{40000 + at}", "shop/edge")
         clock.now += 5
     assert clock.refusals.counts["no_credential"] == 2 * 720 * 3
-    assert len([one for one in caplog.messages if "a token is needed" in one]) == 2 * 3
+    assert len([one for one in caplog.messages if "a token is required" in one]) == 2 * 3
     sums = [int(one.split()[0]) for one in caplog.messages if "more calls were refused" in one]
     assert len(sums) <= 2 * 720 * 5 / REFUSAL_SUMS
     assert sum(sums) + 2 * 3 + clock.refusals._unsaid == 2 * 720 * 3

@@ -67,7 +67,7 @@ def test_a_proxy_of_another_format_is_told_and_told_of(tmp_path: Path, caplog: A
                 channel.stream_stream(METHOD)(), *encode_opening(node, held, "of-theirs")
             )
         check(loopback, said, "FAILED_PRECONDITION", "format", caplog)
-        assert f"proxy {POD} reads none of the table formats" in said.details
+        assert f"proxy {POD} does not support a table format" in said.details
         assert loopback.server.counts.messages == 0
         ack = loopback.fleets.acks(FLEET)[POD]
         assert (ack.version, ack.connected) == ("of-theirs", False)

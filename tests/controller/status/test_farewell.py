@@ -101,7 +101,7 @@ def test_a_gateway_whose_fleet_goes_on_says_where_and_that_nobody_answers_for_it
         {"type": "Hostname", "value": "lb.example"},
     ]
     assert fields["listeners"] == [] and fields["attachedListenerSets"] == 0
-    assert "fleet ns/fleet goes on with its last table" in fields["conditions"][0]["message"]
+    assert "fleet ns/fleet serves its last table" in fields["conditions"][0]["message"]
     assert FORMER in fields["conditions"][0]["message"]
     # Once written it is not written again.
     assert judge(said, GATEWAY, {**PRESENT, **fields}) is None
@@ -110,7 +110,7 @@ def test_a_gateway_whose_fleet_goes_on_says_where_and_that_nobody_answers_for_it
 def test_without_a_fleet_no_address_is_left() -> None:
     fields = judge(farewells(world.gateway_class(FORMER), world.gateway()), GATEWAY, PRESENT)
     assert fields is not None and fields["addresses"] == []
-    assert "nothing serves it here" in fields["conditions"][0]["message"]
+    assert "this controller does not serve it" in fields["conditions"][0]["message"]
 
 
 def test_the_word_of_another_one_stays() -> None:

@@ -69,12 +69,12 @@ async def test_denials(world: World, message: bytes, status: int, fail_open: boo
 @pytest.mark.parametrize(
     ("message", "status", "text"),
     [
-        (denying(), 7, "an authorisation service does not let it in"),
-        (denying(status=404), 7, "an authorisation service does not let it in"),
+        (denying(), 7, "an authorization service denied the call"),
+        (denying(status=404), 7, "an authorization service denied the call"),
         (denying(status=429, body="too much"), 7, "too much"),
         (denying(status=401, body="who? 100%\n"), 16, "who? 100%25"),
         (denying(status=302, body="é"), 7, "%C3%A9"),
-        (denying(status=503), 14, "an authorisation service does not let it in"),
+        (denying(status=503), 14, "an authorization service denied the call"),
         (denying(("content-type", "text/html"), status=401, body="<p>"), 16, None),
         (denying(("grpc-status", "9"), ("grpc-message", "later"), status=404), 9, "later"),
         (denying(("grpc-status", "0"), status=403), 7, None),  # a denial is no OK

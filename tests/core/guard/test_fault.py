@@ -1,4 +1,4 @@
-"""Faults on purpose: who waits, who is refused, what that holds, in the words of both protocols."""
+"""Injected faults: who waits, who is refused, what that holds, in the words of both protocols."""
 
 from __future__ import annotations
 

@@ -169,8 +169,11 @@ LOCATED = ir.AccessLog(
         ("/a%2Fb?b=1&key=k-bob", "test", 307),  # escaped slashes
         ("/a%00?b=1&key=k-bob", "test", 400),
         ("/a?b=1&key=k-bob", "other", 404),  # no listener has this host
-        ("/a?b=1&key=k-bob", "test", 500),  # the unit itself is broken
-        ("/a?b=1&key=k-bob", "test", 503),  # the rule has a mistake, and no guard
+        (
+            "/a?b=1&key=k-bob",
+            "test",
+            500,
+        ),  # the unit itself is broken ("/a?b=1&key=k-bob", "test", 503),  # the rule has an error, and no guard
     ],
 )
 async def test_no_log_line_shows_a_key_that_comes_to_no_rule(

@@ -80,7 +80,9 @@ async def test_rules_match_on_what_it_says(world: World) -> None:
     assert message.values(b"x-tenant") == [b"one"] and message.value(b"host") == b"test"
     found.service.answer = passing(("x-tenant", "two"), ("host", "a.test"))
     assert await found.status(headers=[("x-tenant", "one"), ("X-TENANT", "one")]) == 418
-    found.service.answer = passing()  # it says nothing, and of the client nobody hears it
+    found.service.answer = (
+        passing()
+    )  # it has no settings for this request, and of the client nobody hears it
     assert await found.status(headers=[("x-tenant", "one")]) == 418
     assert await found.status(headers=[("X-Tenant", "one")]) == 418
 

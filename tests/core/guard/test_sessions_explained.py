@@ -78,7 +78,7 @@ async def test_whose_it_is(world: World) -> None:
             0,
             own,
             f"the route: clients stay with their endpoint by cookie {ir.name_session('ns/web', 0)}, "
-            "for 1 s, while none rests 500 ms",
+            "for 1 s, until a client is idle for 500 ms",
         ),
     ):
         rule = make_rule(traffic=(TRAFFIC, OTHER), ceilings=ceilings, session=session)

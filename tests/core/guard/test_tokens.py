@@ -298,7 +298,7 @@ async def test_slow_signatures_are_verified_beside_requests(world: World) -> Non
 
 
 def test_keys_that_are_none_are_refused_with_the_unit() -> None:
-    with pytest.raises(ValueError, match="no key set"):
+    with pytest.raises(ValueError, match="invalid key set"):
         from edgefast import keyset
 
         keyset.read(b"nonsense")

@@ -29,7 +29,7 @@ SECONDS = 30.0  # a ceiling against hangs
 
 
 class Stage:
-    """See the module's text."""
+    """A real uvloop, the compiled driver and loopback sockets for tests of the socket layer."""
 
     def __init__(self) -> None:
         self.loop = uvloop.new_event_loop()

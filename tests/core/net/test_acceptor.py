@@ -159,7 +159,7 @@ def test_a_fault_costs_the_connection_it_was_about(
     assert stage.count("faults") == 1
     assert listening.accepted == 3
     (record,) = caplog.records
-    assert record.getMessage() == "a connection could not be admitted"
+    assert record.getMessage() == "listener: a connection could not be admitted"
     assert "nobody may come in" in str(record.exc_info)
 
 

@@ -167,7 +167,7 @@ async def test_who_cannot_be_given_a_certificate_is_told_of_once(world: World, s
     for _ in range(5):
         with pytest.raises((ConnectionError, ssl.SSLError)):
             await world.tls_client(port, site.client(), "a.test")
-    assert world.take_faults() == ["a certificate could not be chosen: not now"]
+    assert world.take_faults() == ["tls: a certificate could not be chosen: not now"]
     assert world.counters["handshakes_failed_local"] == 5
 
 

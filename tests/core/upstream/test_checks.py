@@ -284,12 +284,12 @@ async def test_calls_of_grpc(
     ("parts", "status", "why"),
     [
         ({}, 500, "it answered 500"),
-        ({"expects": b"other"}, 200, "what it answered is not as expected"),
-        ({"kind": "grpc"}, 200, "it speaks HTTP/1.1, and a call of gRPC needs HTTP/2"),
+        ({"expects": b"other"}, 200, "its answer does not match the expected one"),
+        ({"kind": "grpc"}, 200, "it uses HTTP/1.1, but a gRPC health check needs HTTP/2"),
         (
             {"kind": "tcp", "sends": b"x", "expects": b"y", "timeout": 100},
             200,
-            "what is expected did not come within 100 ms",
+            "the expected answer did not arrive within 100 ms",
         ),
         ({}, 0, "no connection"),
     ],

@@ -180,7 +180,7 @@ async def test_a_name_that_begins_to_resolve_to_a_refused_address(
     names.answers["a.test"] = ["169.254.169.254", "127.0.0.3"]
     await world.until(lambda: addresses(world) == [])
     assert (await (await world.client(port)).get()).status == 503
-    assert "a.test resolves to addresses that are never backends" in caplog.text
+    assert "a.test resolves to addresses that are not allowed as backends" in caplog.text
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "::ffff:127.0.0.1", "0.0.0.0"])

@@ -93,7 +93,7 @@ def test_a_living_agent() -> None:
         assert empty is not None and not empty.resources
         assert source.table("other") is None
         assert {one.said for one in source.members()} <= {
-            "is not there",
+            "does not run",
             "serves no table yet",
         }
         await agent.publish(make_fleet(port))

@@ -198,7 +198,7 @@ def test_only_one_listing_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: P
             listing = asyncio.ensure_future(seen.reply())
             await asyncio.sleep(0)
             other = await seen.reply()
-            assert (other.status, other.body) == (503, b"other listings are under way; try again\n")
+            assert (other.status, other.body) == (503, b"another listing runs; try again\n")
             server.resume()
             assert (await listing).status == 200
             assert (await seen.reply()).status == 200

@@ -38,7 +38,7 @@ def test_a_table_that_kills_workers_is_taken_back() -> None:
         first = agent.ledger.current.version
         published = await agent.publish(with_cluster(make_fleet(port, mark="v2"), "die-now"))
         await until(lambda: agent.problems, "verdict")
-        assert "workers died" in agent.problems[0].text()
+        assert "workers ended" in agent.problems[0].text()
         assert not published.acknowledged
         assert agent.ledger.current.version == first
         assert published.served in ("", first)  # "": it was not waited for until the verdict
@@ -64,7 +64,7 @@ def test_a_worker_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(
             workerupdate, "ACK_DEADLINE", 30.0
         )  # those that do not hang take their time
-        assert "workers died" in agent.problems[0].text()
+        assert "workers ended" in agent.problems[0].text()
         await until(lambda: agent.ready, "recovery")
         assert pids.isdisjoint({slot.pid for slot in agent.slots})
         assert await mark_of(port) == "v1"
@@ -83,7 +83,7 @@ def test_a_table_that_is_taken_back_is_not_said_to_be_served(
         published = await agent.publish(with_cluster(make_fleet(port, mark="v2"), "die-now"))
         assert not published.acknowledged
         assert published.served == first
-        assert "workers died" in published.problems[0].text()
+        assert "workers ended" in published.problems[0].text()
 
     with_agent(talk, faulty=True)
 
@@ -258,10 +258,10 @@ def test_what_keeps_workers_from_starting_is_told_once(
         with_agent(talk, workers=1, log_level="info")
     said = [one.getMessage() for one in caplog.records if "be started" in one.getMessage()]
     assert [text.split(": ", 1)[1] for text in said] == [
-        "python: Permission denied (tried again and again)",
-        "python: No such file or directory (tried again and again)",
+        "python: Permission denied; retrying",
+        "python: No such file or directory; retrying",
     ]
-    assert "worker 0 is started again" in caplog.text
+    assert "worker 0: restarting" in caplog.text
 
 
 def test_a_first_table_is_not_waited_for_when_no_worker_lives() -> None:

@@ -114,7 +114,7 @@ def test_a_successor_that_cannot_serve_changes_nothing(start: Start, tmp_path: P
         assert one.process.wait(90) == 0, (one.said, three.said)
         load.more(100)
     assert not load.failures, load.failures[:5]
-    assert "did not come to serve" in one.said
+    assert "the successor did not start to serve" in one.said
 
 
 def test_ports_that_the_new_one_does_not_have_are_closed_in_order(
@@ -140,7 +140,7 @@ def test_a_tunnel_goes_on_until_the_drain_deadline(start: Start, tmp_path: Path)
         with tunnel(port) as through:
             assert through.says(b"hello")
             two = start("-f", str(tmp_path / "o.yaml"), "--take-over", after=one)
-            two.until(lambda: "takes over" in one.said, "the take-over")
+            two.until(lambda: "has taken over" in one.said, "the take-over")
             assert through.says(b"still here")
             assert one.process.poll() is None
             through.wait_for_end()
@@ -163,7 +163,7 @@ def test_workers_of_a_killed_agent_serve_until_the_next_one(start: Start, tmp_pa
         two.until(lambda: all(map(gone, workers)), "the end of the workers before")
         load.more(100)
         assert not load.failures, (load.failures[:5], one.said, two.said)
-        assert one.said.count("the agent is gone") == 2
+        assert one.said.count("the agent ended") == 2
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", left), 20)
         # And once more: the successor is as mortal.
@@ -190,7 +190,7 @@ def test_a_frozen_worker_of_a_killed_agent_is_ended_by_the_next_one(
         two = start("-f", objects(tmp_path / "n.yaml", "new", port), after=one)
         two.wait_ready()
         assert gone(frozen), two.said
-        assert f"process {frozen}) without agent does not answer: killed" in two.said
+        assert f"process {frozen}) without an agent does not answer; killed" in two.said
         two.until(lambda: gone(other), "the end of the other")
         for _ in range(20):
             assert mark_of(port) == "new"

@@ -243,7 +243,9 @@ def test_a_successor_that_goes_away_changes_nothing(path: Path) -> None:
 def test_another_protocol_is_refused_in_words(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def talk(giving: Giving, _: Place) -> None:
         monkeypatch.setattr("edgefast.proxy.handover.takeover.PROTOCOL", PROTOCOL + 1)
-        with pytest.raises(TakeOverRefused, match=f"protocol {PROTOCOL + 1}.*stop it first"):
+        with pytest.raises(
+            TakeOverRefused, match=f"protocol {PROTOCOL + 1}.*stop the running process first"
+        ):
             await TakeOver(settings(), take_over=True).begin(Inherited())
         assert not giving.left
 

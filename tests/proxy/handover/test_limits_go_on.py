@@ -25,7 +25,7 @@ from wire.harness.ports import free_port
 
 __all__ = ["start"]
 
-BEGIN_ANEW = "rate limits begin anew"
+BEGIN_ANEW = "rate limits: the counters start at zero"
 EVERY = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 ROOM = (int(lib.EF_ROOMS_VALUES), int(lib.EF_ROOMS_NAMES))
 FEW = int(lib.EF_ROOMS_FEW)
@@ -75,7 +75,7 @@ def test_a_limit_stays_used_up_when_another_process_takes_over(
     assert two.process.wait(90) == 0, two.said
     assert status(port) == 429
     for run in (two, three):
-        assert "go on with the counters of the process before" in run.said
+        assert "the counters of the previous process stay in use" in run.said
 
 
 @pytest.mark.wire
@@ -115,10 +115,13 @@ def test_what_is_no_store_of_this_layout_and_room_is_not_used(
     later = (int(lib.EF_ROOMS_MAGIC) + 0x01000000).to_bytes(4, "little")
     values, names = ROOM
     cases = [
-        ("its size could change", altered(seals=fcntl.F_SEAL_GROW)),
-        ("its layout is not this release's", altered(write=later)),
-        ("its room is not this release's", made(values // 2, names)),
-        ("its room is not this release's", made(values + 1, names - 1)),  # as large, cut elsewhere
+        ("its size can change", altered(seals=fcntl.F_SEAL_GROW)),
+        ("its layout is of another release", altered(write=later)),
+        ("its capacity is of another release", made(values // 2, names)),
+        (
+            "its capacity is of another release",
+            made(values + 1, names - 1),
+        ),  # as large, cut elsewhere
     ]
     for why, fd in cases:
         caplog.clear()

@@ -114,7 +114,7 @@ async def test_a_name_that_resolves_to_a_refused_address(by_cluster: bool) -> No
         if not by_cluster:
             spec = RemoteKeys(f"https://localhost:{server.port}/keys", allowed=("10.0.0.0/8",))
         found = find_target(spec, cluster, {}.get)
-        with pytest.raises(FetchError, match="never a backend"):
+        with pytest.raises(FetchError, match="not allowed as a backend"):
             await fetch(found, Names())
         assert not server.requests
         if by_cluster:
@@ -155,12 +155,12 @@ async def test_answers_that_are_taken(answer: bytes) -> None:
         (b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "status 404"),
         (b"HTTP/1.1 204 No Content\r\n\r\n", "status 204"),
         (b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\n\r\nx", "compressed"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n" + BODY, "what came is not HTTP"),
-        (b"HTTP/1.1 200 OK\r\ncontent-le", "what came is not HTTP|closed before"),
-        (b"SSH-2.0-OpenSSH_9\r\n", "what came is not HTTP"),
-        (b"", "what came is not HTTP|closed before"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n" * 9 + GOOD, "no end of answers"),
-        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 5000, "what came is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n" + BODY, "the answer is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-le", "the answer is not HTTP|closed before"),
+        (b"SSH-2.0-OpenSSH_9\r\n", "the answer is not HTTP"),
+        (b"", "the answer is not HTTP|closed before"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 9 + GOOD, "too many informational answers"),
+        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 5000, "the answer is not HTTP"),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 1048577\r\n\r\n" + b" " * (SET_LIMIT + 1),
             "more than 1048576",
@@ -217,17 +217,17 @@ SECRETS = {
     ("tls", "why"),
     [
         (ir.UpstreamTls(sni="idp.test", ca="ca"), ""),
-        (ir.UpstreamTls(sni="other.test", ca="ca"), "certificate is not believed"),
-        (ir.UpstreamTls(sni="idp.test"), "certificate is not believed"),
+        (ir.UpstreamTls(sni="other.test", ca="ca"), "certificate is not trusted"),
+        (ir.UpstreamTls(sni="idp.test"), "certificate is not trusted"),
         (ir.UpstreamTls(sni="other.test", ca="ca", sans=(("Hostname", "idp.test"),)), ""),
         (ir.UpstreamTls(sni="idp.test", ca="ca", sans=(("URI", "spiffe://idp"),)), ""),
         (
             ir.UpstreamTls(sni="idp.test", ca="ca", sans=(("Hostname", "other.test"),)),
-            "none of the names",
+            "does not contain a required name",
         ),
         (
             ir.UpstreamTls(sni="idp.test", sans=(("Hostname", "idp.test"),)),
-            "certificate is not believed",
+            "certificate is not trusted",
         ),
     ],
 )
@@ -257,7 +257,7 @@ async def test_the_systems_bundle(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     bundle.write_bytes(AUTHORITY.bundle)
     async with Server(GOOD, tls=context(AUTHORITY.issue("localhost"))) as server:
         spec = RemoteKeys(f"https://localhost:{server.port}/keys", allowed=ANY_NETWORK)
-        with pytest.raises(FetchError, match="not believed"):
+        with pytest.raises(FetchError, match="not trusted"):
             await fetch(find_target(spec, None, {}.get), Names())
         monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
         assert await fetch(find_target(spec, None, {}.get), Names()) == BODY

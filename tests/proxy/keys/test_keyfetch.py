@@ -142,7 +142,7 @@ def test_failures_are_told_and_tried_again_ever_less_often(run: Callable[..., No
         assert 10 < len(gaps) < 25
         (problem,) = world.fetch.problems
         assert str(problem.object) == "SecurityPolicy ns/p" and problem.severity == "warning"
-        assert "connection refused; its tokens are answered with 503" in problem.text()
+        assert "connection refused; requests with its tokens get 503" in problem.text()
         assert told == [1]
         world.publishes(OLD)
         await asyncio.sleep(70)
@@ -163,7 +163,7 @@ def test_the_last_good_ones_are_believed_for_a_day(run: Callable[..., None], ans
         await asyncio.sleep(LAST - 100)
         assert world.keys == {URI: key_set(OLD)}
         (problem,) = world.fetch.problems
-        assert "those of before are believed for a while" in problem.text()
+        assert "the previous keys stay valid for a limited time" in problem.text()
         await asyncio.sleep(100 + RETRY_MAX * 2)
         assert world.keys == {URI: b""}
 
@@ -283,7 +283,7 @@ def test_a_cluster_is_asked_as_the_table_has_it(run: Callable[..., None]) -> Non
         world.table(unit(spec))
         await asyncio.sleep(200)
         assert world.fetch.told[source].data == b"" and world.calls == []
-        assert "service/ns/idp/80 is not there" in world.fetch.problems[0].text()
+        assert "service/ns/idp/80 not found" in world.fetch.problems[0].text()
         cluster = ir.Cluster(name=spec.cluster, endpoints=(ir.Endpoint("10.0.0.1", 80),))
         world.table(unit(spec), ("cluster", cluster.name, encode(cluster)))
         await asyncio.sleep(1)
@@ -337,7 +337,7 @@ def test_more_sources_than_are_fetched(run: Callable[..., None]) -> None:
         left = [uri for uri, data in world.keys.items() if not data]
         assert left == [one.uri for one in many[SOURCES:]]
         assert len(world.fetch.problems) == 2
-        assert "256 others are" in world.fetch.problems[0].text()
+        assert "the limit of 256 key sets" in world.fetch.problems[0].text()
         before = world.fetch.told[left[0], ""].serial
         world.fetch.ask(left[0], "")
         assert world.fetch.told[left[0], ""].serial > before
@@ -359,7 +359,7 @@ def test_keys_that_are_not_used_are_logged(
 
     run(main)
     assert [one.getMessage() for one in caplog.records if "is not used" in one.getMessage()] == [
-        f'a key of {URI}?token=<16 characters, not shown> is not used: keys[1] (kid "s"): a shared secret (oct) is not used: whoever '
-        "verifies with it could sign as well; let the issuer sign with RSA, EC or Ed25519"
+        f'jwt: a key of {URI}?token=<16 characters, not shown> is not used: keys[1] (kid "s"): a shared secret (oct) is not used '
+        "because it can also sign tokens; let the issuer sign with RSA, EC or Ed25519"
     ]
     assert "c2VjcmV0" not in caplog.text

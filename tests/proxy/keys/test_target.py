@@ -51,20 +51,20 @@ def test_a_uri_alone() -> None:
     ("uri", "said"),
     [
         ("http://idp.example.com/keys", "fetched with https"),
-        ("ftp://idp.example.com/keys", "no URL of https"),
-        ("file:///etc/passwd", "no URL of https"),
-        ("https:///keys", "no URL of https"),
-        ("keys", "no URL of https"),
-        ("", "no URL"),
-        ("https://idp.example.com:port/", "no URL"),
-        ("https://idp.example.com:99999/", "no URL"),
-        ("https://[::1/", "no URL"),
-        ("https://user:pass@idp.example.com/", "a user in it"),
-        ("https://user@idp.example.com/", "a user in it"),
-        ("https://idp.example.com/\r\nx: y", "no URL"),
-        ("https://idp.example.com/a b", "no URL"),
-        ("https://idp.ex\u00e4mple.com/", "no URL"),
-        ("https://idp.example.com/" + "a" * 2048, "no URL"),
+        ("ftp://idp.example.com/keys", "not a valid https URL"),
+        ("file:///etc/passwd", "not a valid https URL"),
+        ("https:///keys", "not a valid https URL"),
+        ("keys", "not a valid https URL"),
+        ("", "not a valid https URL"),
+        ("https://idp.example.com:port/", "not a URL"),
+        ("https://idp.example.com:99999/", "not a URL"),
+        ("https://[::1/", "not a URL"),
+        ("https://user:pass@idp.example.com/", "contains a user"),
+        ("https://user@idp.example.com/", "contains a user"),
+        ("https://idp.example.com/\r\nx: y", "not a URL"),
+        ("https://idp.example.com/a b", "not a valid https URL"),
+        ("https://idp.ex\u00e4mple.com/", "not a URL"),
+        ("https://idp.example.com/" + "a" * 2048, "not a URL"),
     ],
 )
 def test_uris_that_are_none(uri: str, said: str) -> None:
@@ -102,10 +102,10 @@ def test_a_cluster_of_tls() -> None:
     ("more", "said"),
     [
         ({"endpoints": ()}, "c has no endpoints"),
-        ({"protocol": "h2"}, "HTTP/2 alone"),
-        ({"tls": ir.UpstreamTls(sni="x", ca="gone")}, "gone is not there"),
-        ({"tls": ir.UpstreamTls(sni="x", ca="empty")}, "empty has no certificates"),
-        ({"tls": ir.UpstreamTls(sni="x", certificate="gone")}, "gone is not there"),
+        ({"protocol": "h2"}, "only HTTP/2"),
+        ({"tls": ir.UpstreamTls(sni="x", ca="gone")}, "gone not found"),
+        ({"tls": ir.UpstreamTls(sni="x", ca="empty")}, "empty has no readable certificates"),
+        ({"tls": ir.UpstreamTls(sni="x", certificate="gone")}, "gone not found"),
         ({"tls": ir.UpstreamTls(sni="x", certificate="empty")}, "empty cannot be loaded"),
     ],
 )
@@ -115,7 +115,7 @@ def test_clusters_that_cannot_be_asked(more: dict[str, Any], said: str) -> None:
 
 
 def test_a_cluster_that_is_not_there() -> None:
-    with pytest.raises(TargetError, match="c is not there"):
+    with pytest.raises(TargetError, match="c not found"):
         find("http://idp.ns/keys", None, "c")
 
 

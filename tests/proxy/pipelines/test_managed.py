@@ -216,14 +216,14 @@ def test_a_table_that_kills_workers_is_refused_whole_and_not_tried_again(
         await until(lambda: agent.ready, "readiness")
         server.publish(true(with_cluster(make_fleet(port, mark="v2"), "die-now")))
         await until(lambda: len(server.last.commits) >= 2, "an answer")
-        await until(lambda: "workers died" in server.last.commits[-1].whole, "the verdict")
+        await until(lambda: "workers ended" in server.last.commits[-1].whole, "the verdict")
         await until(lambda: agent.ready, "recovery")
         assert await mark_of(port) == "v1"
         deaths = sum(slot.restarts for slot in agent.slots)
         # The next stream brings it again: it is known.
         server.last.leave.set()
         await until(lambda: len(server.streams) == 2 and server.last.commits, "the next answer")
-        assert "workers died" in server.last.commits[-1].whole
+        assert "workers ended" in server.last.commits[-1].whole
         assert (COMMIT, TABLE) not in server.last.held
         assert sum(slot.restarts for slot in agent.slots) == deaths
         server.publish(true(make_fleet(port, mark="v3")))

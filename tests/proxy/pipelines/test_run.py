@@ -198,8 +198,8 @@ def test_the_last_good_table_is_served_when_no_file_can_be_read(
     run = start("-f", str(file), *state)
     run.wait_ready()
     assert mark_of(port) == "v1"
-    run.until(lambda: "this is the last good table from disk" in run.said, "warning")
-    not_all = "NOT ALL FILES CAN BE HAD: serving the last good table"
+    run.until(lambda: "serving the last good table from disk" in run.said, "warning")
+    not_all = "NOT ALL FILES CAN BE READ: serving the last good table"
     run.until(lambda: not_all in run.said, "what is served")
     save(file, gateway_class(), gateway(port), route("v2"))
     run.until(lambda: mark_of(port) == "v2", "the file again")

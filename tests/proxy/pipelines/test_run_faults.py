@@ -63,10 +63,10 @@ def test_a_start_with_half_a_file_serves_the_last_good_table_and_keeps_it(
     run = start(*arguments)
     run.wait_ready()
     assert mark_of(port) == "v1"
-    run.until(lambda: "NOT ALL FILES CAN BE HAD" in run.said, "what is served")
+    run.until(lambda: "NOT ALL FILES CAN BE READ" in run.said, "what is served")
     # No change is taken in before all files are whole: neither served nor kept.
     save(files / "a.yaml", gateway_class(), gateway(port, free_port()))
-    run.until(lambda: run.said.count("this is the last good table") == 2, "second look")
+    run.until(lambda: run.said.count("serving the last good table from disk") == 2, "second look")
     assert mark_of(port) == "v1"
     assert run.stop() == 0
     assert version_of(state) == good
@@ -141,7 +141,7 @@ def test_sighup_is_a_look_at_the_files(start: Start, tmp_path: Path) -> None:
     for number in range(3):
         run.process.send_signal(signal.SIGHUP)
         run.until(
-            lambda number=number: run.said.count("looking at the files now") == number + 1, "look"
+            lambda number=number: run.said.count("reading the files now") == number + 1, "look"
         )
     save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v2"))
     run.until(lambda: mark_of(port) == "v2", "reload")

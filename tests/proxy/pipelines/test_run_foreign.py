@@ -43,7 +43,7 @@ def test_policies_that_are_not_applied_are_told_everywhere(start: Start, tmp_pat
     run = start("-f", str(tmp_path), "--workers", "1", "--adopt")
     run.wait_ready()
     assert mark_of(port) == "v1"
-    run.until(lambda: "taken for ours" in run.said, "what is adopted")
+    run.until(lambda: "accepted" in run.said, "what is adopted")
     assert "WITHOUT" not in run.said
     # Nothing of it but the target changes: no object of ours, and no other problem.
     save(tmp_path / "policy.yaml", policy("web"))
@@ -83,7 +83,7 @@ def test_connections_and_datagrams_of_adopted_files_are_passed_on(
         save(tmp_path / "a.yaml", foreign, own, *objects)
         run = start("-f", str(tmp_path), "--workers", "1", "--adopt")
         run.wait_ready()
-        run.until(lambda: "taken for ours" in run.said, "what is adopted")
+        run.until(lambda: "accepted" in run.said, "what is adopted")
 
         def answer() -> None:
             there, _ = server.accept()

@@ -221,13 +221,16 @@ def test_what_is_missing_is_named(tmp_path: Path, authority: Authority) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--xds", "nowhere", "--node", "n", "--token", "t"], "no HOST:PORT"),
+        (["--xds", "nowhere", "--node", "n", "--token", "t"], "is not an address"),
         (["--xds", "::1:18000", "--node", "n", "--token", "t"], "[ADDRESS]:PORT"),
         (["--xds", "h:70000", "--node", "n", "--token", "t"], "1-65535"),
         (["--xds", "a b:1", "--node", "n", "--token", "t"], "neither a name nor an address"),
         (["--xds", "h:1", "--node", "", "--token", "t"], "1 to 253 characters"),
-        (["--xds", "h:1", "--node", "n", "--token", "t", "--cert", "y"], "go together"),
-        (["--xds", "h:1", "--node", "n"], "give --cert and --key, or --token"),
+        (
+            ["--xds", "h:1", "--node", "n", "--token", "t", "--cert", "y"],
+            "--cert and --key together",
+        ),
+        (["--xds", "h:1", "--node", "n"], "pass --cert and --key, or --token"),
         (["--node", "n", "--token", "t"], "--xds"),
     ],
 )

@@ -35,8 +35,8 @@ STOPPED, ASLEEP = "stopped by a signal", "asleep"
         ([("t", 7, 1.0)] * 3, "stopped by a debugger"),
         ([("S", 7, 1.0)] * 3, ASLEEP),
         ([("R", 7, 1.0), ("S", 8, 1.0), *[("S", 9, 1.0)] * 3], ASLEEP),
-        ([("R", 7, 1.0), ("R", 7, 1.7), ("R", 7, 2.4), ("R", 7, 3.0)], "computing"),
-        ([("R", 7, i * 0.1) for i in range(21)], "computing"),  # a tenth of a processor
+        ([("R", 7, 1.0), ("R", 7, 1.7), ("R", 7, 2.4), ("R", 7, 3.0)], "busy"),
+        ([("R", 7, i * 0.1) for i in range(21)], "busy"),  # a tenth of a processor
     ],
 )
 def test_one_that_is_frozen(looks: list[tuple[str, int, float]], word: str) -> None:
@@ -120,7 +120,7 @@ def verdict(pid: int, looks: int, until_word: bool) -> str:
 @pytest.mark.parametrize(
     ("code", "word"),
     [
-        ("while True: pass", "computing"),
+        ("while True: pass", "busy"),
         ("import time; time.sleep(1000)", "asleep"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "stopped"),
     ],

@@ -153,7 +153,7 @@ def test_a_place_that_workers_still_close_is_not_called_another_process(
         made.reconcile([])
         made.reconcile([listener(port)])
         (problem,) = made.problems.values()
-        assert "still being closed by the workers" in problem.text()
+        assert "the previous workers are still closing" in problem.text()
     assert made.reconcile([listener(port)]) == (("127.0.0.1", port),)
 
 

@@ -49,7 +49,7 @@ def test_a_changed_bit_is_seen(tmp_path: Path) -> None:
     data = bytearray(kept.path.read_bytes())
     data[len(data) // 2] ^= 1
     kept.path.write_bytes(data)
-    with pytest.raises(LastGoodError, match="not a whole table"):
+    with pytest.raises(LastGoodError, match="an incomplete table"):
         kept.load()
 
 

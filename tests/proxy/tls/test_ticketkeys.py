@@ -92,7 +92,7 @@ def test_what_is_no_ring_is_not_gone_on_with(caplog: pytest.LogCaptureFixture) -
             assert ring.read() == ()
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(fd)
-    assert caplog.text.count("begin sessions anew") == 2
+    assert caplog.text.count("start new TLS sessions") == 2
 
 
 def test_own_keys_take_turns(ring: TicketRing) -> None:

@@ -309,7 +309,8 @@ def test_without_the_extra_it_says_what_to_install(
     export.take(pack(SPAN))
     assert export.lost == 1
     assert [one.message for one in caplog.records if "edgefast[tracing]" in one.message] == [
-        "spec.tracing asks for what is not installed, spans are dropped: pip install 'edgefast[tracing]'"
+        "tracing: a package that spec.tracing needs is not installed; spans are dropped: pip "
+        "install 'edgefast[tracing]'"
     ]
 
 

@@ -32,7 +32,7 @@ def test_of_a_policy_with_a_mistake_it_is_told_what_is_not_closed(
     assert closed_routes(made) == {"default/r1"}
     (lack,) = [one for one in made.problems if one.reason == "TargetNotFound"]
     assert said in lack.message and lack.severity == "error" and lack.source is not None
-    (shut,) = [one for one in made.problems if "500 is answered for" in one.message]
+    (shut,) = [one for one in made.problems if "requests get 500 for" in one.message]
     assert "default/r1" in shut.message
     file.write_text(site(raw(targetRefs=[target("r0")], authorization=DENY)))
     source = FileSource([file])
@@ -40,7 +40,7 @@ def test_of_a_policy_with_a_mistake_it_is_told_what_is_not_closed(
     file.write_text(site(raw(targetRefs=[named, target("r0")], authorization=5)))
     behind = translate(source.read().snapshot, Settings())
     assert [one for one in behind.problems if said in one.message]
-    assert not [one for one in behind.problems if "500 is answered for" in one.message]
+    assert not [one for one in behind.problems if "requests get 500 for" in one.message]
 
 
 def test_a_part_of_what_has_no_parts_is_the_whole(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_part_of_what_has_no_parts_is_the_whole(tmp_path: Path) -> None:
     rules = [rule for host in made.ir.fleets[0].virtual_hosts for rule in host.rules]
     assert rules and all(rule.units() == tuple(units) for rule in rules)
     (told,) = [one for one in made.problems if one.object and one.object.name == "p"]
-    assert "500 is answered for Service default/web" in told.message and "foo" not in told.message
+    assert "requests get 500 for Service default/web" in told.message and "foo" not in told.message
 
 
 @pytest.mark.parametrize(
@@ -83,5 +83,5 @@ def test_a_policy_that_says_nothing_is_told_of(
     file = tmp_path / "all.yaml"
     file.write_text(site(policy | {"spec": {"targetRefs": [aim], **spec}}))
     made = translate(FileSource([file]).read().snapshot, Settings())
-    said = [one.severity for one in made.problems if "says nothing" in one.message]
+    said = [one.severity for one in made.problems if "has no settings" in one.message]
     assert said == (["warning"] if told else [])

@@ -112,16 +112,16 @@ def test_it_comes_and_goes_and_says_so_in_a_cluster(tmp_path: Path) -> None:
     assert closed(after) == {"tcproute"}
     (stream,) = (one for one in after.ir.fleets[0].stream_routes if not one.backends)
     assert stream.reason == (
-        "SecurityPolicy default/p is for this route or what is above it, and cannot hold for TCPRoutes yet"
+        "SecurityPolicy default/p targets this route or its parent, and does not support TCPRoutes"
     )
     (entry,) = after.statuses.security_policies["default", "p"].ancestors
     accepted, _, programmed = entry.conditions
     assert (accepted.status, accepted.reason) == ("False", "TargetNotFound")
     assert (programmed.status, programmed.reason) == ("False", "NotSupported")
-    assert "TCPRoute default/tcproute: policies cannot hold" in programmed.message
+    assert "TCPRoute default/tcproute: policies do not support" in programmed.message
     (told,) = (one for one in after.problems if one.severity == "error")
     assert told.path == "spec.targetRefs[0].kind"
-    assert "policies of TCPRoutes are not available yet" in told.message
+    assert "policies of TCPRoutes are not supported" in told.message
     assert told.message.endswith("; the route is closed")
     gone = with_it.replace([], [ObjectRef("SecurityPolicy", "default", "p", EDGE_GROUP)])
     free = translate(gone, settings, after)

@@ -233,7 +233,7 @@ def test_past_sixteen_gateways_a_policy_holds_and_it_is_said() -> None:
     assert len(hosts) == 18 and all(host.rules[0].policies for host in hosts)
     ancestors = made.statuses.security_policies["default", "p"].ancestors
     assert [one.ancestor_ref.name for one in ancestors] == names[:16]
-    assert "all of its 18 Gateways, 16 of which" in ancestors[0].conditions[0].message
+    assert "all of its 18 Gateways, and a status lists 16" in ancestors[0].conditions[0].message
 
 
 def test_policies_of_namespaces_that_are_not_watched_are_not_judged() -> None:

@@ -40,7 +40,7 @@ def named(name: str, **spec: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("action", "fate"), [("Allow", "lets nobody in"), ("Deny", "holds whatever token")]
+    ("action", "fate"), [("Allow", "never matches"), ("Deny", "matches without a valid token")]
 )
 def test_a_provider_that_nobody_has(action: str, fate: str) -> None:
     asking = named("p", targetRefs=[target("r0")], authorization=tokens("login", action))
@@ -71,7 +71,7 @@ def test_a_unit_that_answers_500_says_so() -> None:
     problems = [one for one in translate(snapshot, Settings()).problems if one.object]
     (error,) = (one for one in problems if one.severity == "error")
     assert error.path == "spec.basicAuth.users"
-    (fate,) = (one for one in problems if "500 is answered" in one.message)
+    (fate,) = (one for one in problems if "get 500" in one.message)
     assert (fate.path, fate.severity) == ("spec.basicAuth", "warning")
 
 

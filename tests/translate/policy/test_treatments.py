@@ -153,7 +153,7 @@ def told(made: Translation) -> list[str]:
     return [
         one.object.name
         for one in made.problems
-        if one.object and "its check is not made" in one.message
+        if one.object and "its health check is not used" in one.message
     ]
 
 

@@ -25,7 +25,7 @@ _CEILING = 300.0  # seconds, against hangs
 
 
 class Changing(Gateway):
-    """See the module's text."""
+    """A proxy whose certificates, routes, listeners and ports change during requests."""
 
     def __init__(self, origin: int, requests: int = 100, **options: Any) -> None:
         self.authority = Authority()

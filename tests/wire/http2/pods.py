@@ -31,7 +31,7 @@ class Pod:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Address of the admin server."""
         return self.backend.port
 
     def _answer(self, ask: Ask) -> None:

@@ -1,7 +1,7 @@
 {{/* Made from controller/manifests/rbac.py by `python -m controller.manifests.generate --write`; do not edit. */}}
 
 {{- define "edge.rules.cluster" -}}
-# GatewayClasses have no namespace; get reads one again when its status was changed meanwhile.
+# GatewayClasses have no namespace; get reads one again after a status conflict.
 - apiGroups: ["gateway.networking.k8s.io"]
   resources: ["gatewayclasses"]
   verbs: ["get", "list", "watch"]
@@ -13,7 +13,7 @@
 - apiGroups: [""]
   resources: ["namespaces"]
   verbs: ["list", "watch"]
-# Addresses of fleets whose Service has type NodePort; watched only while there is one.
+# Addresses of fleets with a Service of type NodePort; watched only if one exists.
 - apiGroups: [""]
   resources: ["nodes"]
   verbs: ["list", "watch"]
@@ -22,22 +22,22 @@
   resources: ["customresourcedefinitions"]
   resourceNames: ["backends.gateway.edge.io", "backendtlspolicies.gateway.networking.k8s.io", "backendtrafficpolicies.gateway.edge.io", "edgeproxies.gateway.edge.io", "gatewayclasses.gateway.networking.k8s.io", "gateways.gateway.networking.k8s.io", "grpcroutes.gateway.networking.k8s.io", "httproutefilters.gateway.edge.io", "httproutes.gateway.networking.k8s.io", "listenersets.gateway.networking.k8s.io", "ratelimitfilters.gateway.edge.io", "referencegrants.gateway.networking.k8s.io", "securitypolicies.gateway.edge.io", "tcproutes.gateway.networking.k8s.io", "tlsroutes.gateway.networking.k8s.io", "udproutes.gateway.networking.k8s.io", "xbackends.gateway.networking.x-k8s.io", "xbackendtrafficpolicies.gateway.networking.x-k8s.io"]
   verbs: ["get"]
-# Authorities that are the same for all of the cluster. Only metadata is listed and watched; get is called for those that an object refers to.
+# CA certificates of the cluster. Only metadata is listed and watched; get is called only for referenced ones.
 - apiGroups: ["certificates.k8s.io"]
   resources: ["clustertrustbundles"]
   verbs: ["get", "list", "watch"]
-# Events beside the objects they are about; those about GatewayClasses stand in default.
+# Events in the namespace of their object; Events of GatewayClasses are in namespace default.
 - apiGroups: ["events.k8s.io"]
   resources: ["events"]
   verbs: ["create"]
 {{- end -}}
 
 {{- define "edge.rules.watch" -}}
-# What is translated; get reads one again when its status was changed meanwhile.
+# Objects that are translated; get reads one again after a status conflict.
 - apiGroups: ["gateway.networking.k8s.io"]
   resources: ["gateways", "httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes", "listenersets", "backendtlspolicies"]
   verbs: ["get", "list", "watch"]
-# Which references may cross namespaces.
+# References between namespaces.
 - apiGroups: ["gateway.networking.k8s.io"]
   resources: ["referencegrants"]
   verbs: ["list", "watch"]
@@ -45,11 +45,11 @@
 - apiGroups: ["gateway.networking.k8s.io"]
   resources: ["gateways/status", "httproutes/status", "grpcroutes/status", "tlsroutes/status", "tcproutes/status", "udproutes/status", "listenersets/status", "backendtlspolicies/status"]
   verbs: ["patch"]
-# Our own kinds.
+# Kinds of edgefast.
 - apiGroups: ["gateway.edge.io"]
   resources: ["edgeproxies", "ratelimitfilters", "backends", "httproutefilters"]
   verbs: ["list", "watch"]
-# Our own policies; get reads one again when its status was changed meanwhile.
+# Policies of edgefast; get reads one again after a status conflict.
 - apiGroups: ["gateway.edge.io"]
   resources: ["securitypolicies", "backendtrafficpolicies"]
   verbs: ["get", "list", "watch"]
@@ -57,7 +57,7 @@
 - apiGroups: ["gateway.edge.io"]
   resources: ["securitypolicies/status", "backendtrafficpolicies/status"]
   verbs: ["patch"]
-# How many requests may be repeated, where the experimental CRD is installed; get as above.
+# Retry budgets, if the experimental CRD is installed; get as above.
 - apiGroups: ["gateway.networking.x-k8s.io"]
   resources: ["xbackendtrafficpolicies"]
   verbs: ["get", "list", "watch"]
@@ -73,14 +73,14 @@
 - apiGroups: ["discovery.k8s.io"]
   resources: ["endpointslices"]
   verbs: ["list", "watch"]
-# Certificates and authorities. Only metadata is listed and watched; get is called for those that an object refers to, and for no other.
+# Certificates and authorities. Only metadata is listed and watched; get is called only for referenced ones.
 - apiGroups: [""]
   resources: ["secrets", "configmaps"]
   verbs: ["get", "list", "watch"]
 {{- end -}}
 
 {{- define "edge.rules.xbackends" -}}
-# Backends of the experimental channel; get reads one again when its status was changed meanwhile.
+# Backends of the experimental channel; get reads one again after a status conflict.
 - apiGroups: ["gateway.networking.x-k8s.io"]
   resources: ["xbackends"]
   verbs: ["get", "list", "watch"]
@@ -88,7 +88,7 @@
 - apiGroups: ["gateway.networking.x-k8s.io"]
   resources: ["xbackends/status"]
   verbs: ["patch"]
-# Endpoints of those of type EndpointSelector; only Pods with the labels that one asks for are listed and watched.
+# Endpoints of XBackends of type EndpointSelector; only Pods with the selected labels are listed and watched.
 - apiGroups: [""]
   resources: ["pods"]
   verbs: ["list", "watch"]
@@ -107,7 +107,7 @@
 - apiGroups: ["autoscaling", "policy"]
   resources: ["horizontalpodautoscalers", "poddisruptionbudgets"]
   verbs: ["create", "get", "delete", "deletecollection", "patch"]
-# Finds what others changed, to repair it, and what no Gateway owns any more. Services, ConfigMaps and EndpointSlices of fleets are read with the objects that are watched.
+# Finds objects that other clients changed, to repair them, and objects without a Gateway. Services, ConfigMaps and EndpointSlices of fleets are read with the objects that are watched.
 - apiGroups: [""]
   resources: ["serviceaccounts"]
   verbs: ["list", "watch"]
@@ -134,7 +134,7 @@
   resources: ["leases"]
   resourceNames: ["{{ include "edge.base" . }}-leader"]
   verbs: ["get", "update"]
-# The first leader makes the Lease; create cannot be limited by name.
+# The first leader creates the Lease; create cannot be limited by name.
 - apiGroups: ["coordination.k8s.io"]
   resources: ["leases"]
   verbs: ["create"]
@@ -143,7 +143,7 @@
   resources: ["secrets"]
   resourceNames: ["{{ include "edge.base" . }}", "{{ include "edge.base" . }}-ca", "{{ include "edge.base" . }}-tickets"]
   verbs: ["get", "update"]
-# Makes the server certificate again when it was deleted, and the keys of session tickets; create cannot be limited by name.
+# Creates a deleted server certificate again, and the keys of session tickets; create cannot be limited by name.
 - apiGroups: [""]
   resources: ["secrets"]
   verbs: ["create"]
@@ -161,7 +161,7 @@
 - apiGroups: [""]
   resources: ["secrets"]
   verbs: ["create"]
-# Keeps those that exist, or makes them anew with certgen.overwrite.
+# Keeps existing ones, or replaces them with certgen.overwrite.
 - apiGroups: [""]
   resources: ["secrets"]
   resourceNames: ["{{ include "edge.base" . }}", "{{ include "edge.base" . }}-ca"]
