@@ -30,7 +30,7 @@ away when its rule is gone. Requests that no rule took have `-` for both; why, s
 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5 and 10 s. A scrape costs workers nothing.
 
 **Exemplars** are off by default. Where an EdgeProxy has `tracing.exemplars: true`, a proxy answers scrapers that take OpenMetrics
-in that format, with the newest trace of each bucket of `edgefast_request_duration_seconds` ([tracing](../tracing.md#exemplars)).
+in that format, with the newest trace of each bucket of `edgefast_request_duration_seconds` ([tracing](../guides/tracing.md#exemplars)).
 Without it the format is text whatever a scraper takes; a slow request is found by its `request_id` in the access log.
 """
 

@@ -137,7 +137,7 @@ FIELDS = (
         word="UnsupportedValue",
         means="A value is allowed by the API and not served: by the Gateway API's reason for that. A rule of a route with such a "
         "value answers 500, a listener is not served, and other rules and listeners are. A field that this release does not have "
-        "does the same: it may decide who gets in ([which](../configuration.md#fields-that-are-not-served)).",
+        "does the same: it may decide who gets in ([which](../reference/configuration.md#fields-that-are-not-served)).",
         fix=(
             "Change the value, or remove the field; the message says what is supported.",
             "If the field is not known to this release: the CRDs in the cluster are newer; install a release that has it.",

@@ -178,7 +178,7 @@ ROUTES = (
     ),
     Page(
         word="Shadowed",
-        means="A rule, a match or a hostname never sees a request: others take all of them before it ([how](../explain.md)). A "
+        means="A rule, a match or a hostname never sees a request: others take all of them before it ([how](../guides/explain.md)). A "
         "warning; nothing else is different.",
         fix=(
             "Remove it, or make it more specific than the winner that the message names.",

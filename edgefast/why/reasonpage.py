@@ -119,7 +119,7 @@ def render_index() -> str:
         "what was meant if that can be guessed. Here is a page for each reason; `edgefast problem REASON` prints it, without files and",
         "without a network. `edgefast check`, `run`, `explain` and `status` end with that command for what they tell, and so do the",
         "messages of conditions and Events in a cluster. The console shows the page in short, `edgefast check -o json` has it as `page`.",
-        "Which condition has which reason: [statuses](../status.md).",
+        "Which condition has which reason: [statuses](../reference/statuses.md).",
         "",
         "| reason | meaning |",
         "|---|---|",

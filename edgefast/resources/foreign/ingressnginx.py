@@ -14,7 +14,7 @@ INGRESS_NGINX = Project(
     version="1.15 (dbb11b92dd)",
     about="""edgefast does not serve an Ingress; `edgefast check` names the replacement of each annotation. edgefast does not apply annotations of a Gateway,
 HTTPRoute or GRPCRoute either. In files an annotation that decides access is an error there, any other a warning
-([PolicyIgnored](problems/PolicyIgnored.md)). In a cluster they are warnings of the object (Events, the console); statuses do not
+([PolicyIgnored](../../problems/PolicyIgnored.md)). In a cluster they are warnings of the object (Events, the console); statuses do not
 contain them. edgefast never reads their values.
 
 The ConfigMap of the controller has further settings that decide access, for all Ingresses:

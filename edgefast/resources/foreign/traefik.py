@@ -16,7 +16,7 @@ TRAEFIK = Project(
     groups=("traefik.io", "traefik.containo.us"),
     version="3.7 (fd5a576df2)",
     about="A Middleware is named by an ExtensionRef filter of a rule, in the order of the filters. Policies here are attached by "
-    "`targetRefs`, and their order is that of the [exchange](policies.md#the-order). What `sticky.cookie` of a service does there `sessionPersistence` of a "
+    "`targetRefs`, and their order is that of the [exchange](../../reference/policies.md#the-order). What `sticky.cookie` of a service does there `sessionPersistence` of a "
     "route's rule or a BackendTrafficPolicy does.",
     kinds=(
         ForeignKind(

@@ -1,6 +1,6 @@
 """Reasons: every condition that a status can have, with the word for why and what it means.
 
-In: nothing. Out: `REASONS`, from which docs/status.md is written; the tests hold it against the golden
+In: nothing. Out: `REASONS`, from which docs/reference/statuses.md is written; the tests hold it against the golden
 cases, so that no reason occurs that is not here and none is here that does not occur.
 Source: Gateway API condition types and reasons; those that it does not name are marked as ours.
 Must never: be read to decide a status.
@@ -268,7 +268,7 @@ _HEAD = """\
 
 What `edgefast translate --to status` prints, and what a controller writes into the objects. A message is the text
 of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is ours; the others are words of
-the Gateway API; each has a [page](problems/README.md). Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
+the Gateway API; each has a [page](../problems/README.md). Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
 `Conflicted`, ...) are there only when it is. In a cluster the messages of bad news end with the command that prints the pages of
 their reasons (`edgefast problem BackendNotFound`).
 
@@ -288,7 +288,7 @@ and to write their statuses. Requests to them are answered 500 from then on, whi
 
 
 def render_page() -> str:
-    """Return the text of docs/status.md."""
+    """Return the text of docs/reference/statuses.md."""
     return "\n".join((_HEAD, *_lines()))
 
 
@@ -303,6 +303,6 @@ def _lines() -> Iterator[str]:
         for one in reasons:
             word = f"*{one.reason}*" if one.ours else one.reason
             if one.reason not in GOOD:
-                word = f"[{word}](problems/{one.reason}.md)"
+                word = f"[{word}](../problems/{one.reason}.md)"
             yield f"| {one.type} | {one.status} | {word} | {one.meaning} |"
         yield ""
