@@ -168,7 +168,7 @@ PRODUCTS: tuple[Product, ...] = (
     Product(
         "ingress-nginx",
         annotations=(
-            "nginx.ingress.kubernetes.io/ (those of [its page](ingress-nginx.md#annotations-that-decide-access), and all others that are not listed)",
+            "nginx.ingress.kubernetes.io/ (all annotations except those that its page lists as harmless)",
         ),
     ),
     Product("Apigee", ("apim.googleapis.com",), (Guard("ApigeeGatewayPolicy"),)),

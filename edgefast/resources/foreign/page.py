@@ -41,7 +41,7 @@ _ACCESS = """
 ## The steps
 
 1. Run `edgefast check --adopt` and replace each policy and annotation that it reports. [The order of policies](../../reference/policies.md#the-order)
-   and [which policy applies](../../reference/policies.md#which-policy-holds) describe the target.
+   and [which policy applies](../../reference/policies.md#which-policy-applies) describe the target.
 2. Compare the two sets of files with [`edgefast diff`](../diff.md). It lists the requests that get another response.
 3. Install edgefast [beside the other gateway](../kubernetes.md). Give it a separate GatewayClass and a separate address.
 4. Send test requests to the new address. `edgefast explain` shows [why a request gets its response](../explain.md).
@@ -73,19 +73,19 @@ Istio's own Gateway: write them as HTTPRoutes and policies.
 
 | in Istio | in edgefast |
 |---|---|
-| AuthorizationPolicy | SecurityPolicy `spec.authorization`: [access rules](../../reference/policies.md) |
-| AuthorizationPolicy with `action: CUSTOM` | SecurityPolicy `spec.extAuth`: [external authorization](../../reference/policies.md) |
-| RequestAuthentication | SecurityPolicy `spec.jwt`: [JWT](../../reference/policies.md) |
-| VirtualService `route` with weights | HTTPRoute `backendRefs` with `weight`: [canary](../../reference/policies.md) |
-| VirtualService `timeout`, `retries` | HTTPRoute `timeouts`, `retry`: [retries and timeouts](../../reference/policies.md) |
-| VirtualService `mirror` | filter RequestMirror: [mirroring](../../reference/policies.md) |
-| VirtualService `fault` | BackendTrafficPolicy `spec.faultInjection`: [faults](../../reference/policies.md) |
-| VirtualService `corsPolicy` | filter CORS: [CORS](../../reference/policies.md) |
-| DestinationRule `loadBalancer` | BackendTrafficPolicy `spec.loadBalancer`: [load balancing](../../reference/policies.md) |
-| DestinationRule `connectionPool` | BackendTrafficPolicy `spec.circuitBreaker`: [circuit breaking](../../reference/policies.md) |
-| DestinationRule `outlierDetection` | BackendTrafficPolicy `spec.healthCheck.passive`: [health checks](../../reference/policies.md) |
-| DestinationRule `tls` | BackendTLSPolicy: [TLS](../../reference/policies.md) |
-| ServiceEntry | Backend, XBackend: [backends outside the cluster](../../reference/policies.md) |
+| AuthorizationPolicy | SecurityPolicy `spec.authorization`: [access rules](../access-rules.md) |
+| AuthorizationPolicy with `action: CUSTOM` | SecurityPolicy `spec.extAuth`: [external authorization](../external-auth.md) |
+| RequestAuthentication | SecurityPolicy `spec.jwt`: [JWT](../jwt.md) |
+| VirtualService `route` with weights | HTTPRoute `backendRefs` with `weight`: [canary](../canary.md) |
+| VirtualService `timeout`, `retries` | HTTPRoute `timeouts`, `retry`: [retries and timeouts](../retries-timeouts.md) |
+| VirtualService `mirror` | filter RequestMirror: [mirroring](../mirroring.md) |
+| VirtualService `fault` | BackendTrafficPolicy `spec.faultInjection`: [faults](../faults.md) |
+| VirtualService `corsPolicy` | filter CORS: [CORS](../cors.md) |
+| DestinationRule `loadBalancer` | BackendTrafficPolicy `spec.loadBalancer`: [load balancing](../load-balancing.md) |
+| DestinationRule `connectionPool` | BackendTrafficPolicy `spec.circuitBreaker`: [circuit breaking](../circuit-breaking.md) |
+| DestinationRule `outlierDetection` | BackendTrafficPolicy `spec.healthCheck.passive`: [health checks](../health-checks.md) |
+| DestinationRule `tls` | BackendTLSPolicy: [TLS](../tls.md) |
+| ServiceEntry | Backend, XBackend: [backends outside the cluster](../backends.md) |
 | EnvoyFilter, WasmPlugin | no equivalent |
 
 In files, these policies decide access and close their targets until you remove them:
