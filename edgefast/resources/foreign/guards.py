@@ -168,7 +168,7 @@ PRODUCTS: tuple[Product, ...] = (
     Product(
         "ingress-nginx",
         annotations=(
-            "nginx.ingress.kubernetes.io/ (all annotations except those that its page lists as harmless)",
+            "nginx.ingress.kubernetes.io/ (the annotations on its page that decide access, and all that are not on its page)",
         ),
     ),
     Product("Apigee", ("apim.googleapis.com",), (Guard("ApigeeGatewayPolicy"),)),
