@@ -18,9 +18,9 @@ ENVOY_GATEWAY = Project(
     title="Envoy Gateway",
     groups=("gateway.envoyproxy.io",),
     version="1.9 (d32f282942)",
-    about="Kinds and fields have the same names where the same is done, so that most policies need another group and version. One "
-    "thing differs: without `mergeType` a route's policy *inherits* here what policies of its Gateway say, where Envoy Gateway "
-    "replaces it. `mergeType: Replace` is what they do. `sessionPersistence` of routes is read as it stands.",
+    about="Most kinds and fields have the same names: change only group and version. One difference: without `mergeType` a route's policy "
+    "*inherits* from policies of its Gateway, where Envoy Gateway replaces them. `mergeType: Replace` gives Envoy Gateway's behavior. edgefast supports "
+    "`sessionPersistence` of routes.",
     kinds=(
         ForeignKind(
             "SecurityPolicy",
@@ -202,7 +202,7 @@ ENVOY_GATEWAY = Project(
                     "clients that are silent are closed by EdgeProxy spec.http.idleTimeout"
                 ),
             },
-            about="Settings of clients are not a policy here: an EdgeProxy has them, and each Gateway names its EdgeProxy.",
+            about="An EdgeProxy has these settings, and each Gateway names its EdgeProxy.",
         ),
         ForeignKind(
             "HTTPRouteFilter",

@@ -12,7 +12,7 @@ NGINX_GATEWAY = Project(
     title="NGINX Gateway Fabric",
     groups=("gateway.nginx.org",),
     version="2.x (e55bfe339)",
-    about="`sessionPersistence` of routes, which is a sticky cookie there, is read as it stands.",
+    about="edgefast supports `sessionPersistence` of routes.",
     kinds=(
         ForeignKind(
             "ClientSettingsPolicy",

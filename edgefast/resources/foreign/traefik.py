@@ -15,9 +15,9 @@ TRAEFIK = Project(
     title="Traefik",
     groups=("traefik.io", "traefik.containo.us"),
     version="3.7 (fd5a576df2)",
-    about="A Middleware is named by an ExtensionRef filter of a rule, in the order of the filters. Policies here are attached by "
-    "`targetRefs`, and their order is that of the [exchange](../../reference/policies.md#the-order). What `sticky.cookie` of a service does there `sessionPersistence` of a "
-    "route's rule or a BackendTrafficPolicy does.",
+    about="In Traefik an ExtensionRef filter of a rule names a Middleware, and Middlewares apply in the order of the filters. In edgefast, policies name "
+    "their targets in `targetRefs`, and apply in a [fixed order](../../reference/policies.md#the-order). For `sticky.cookie` of a service use "
+    "`sessionPersistence` of a route's rule or a BackendTrafficPolicy.",
     kinds=(
         ForeignKind(
             "Middleware",

@@ -266,24 +266,28 @@ _HEAD = """\
 <!-- Made from edgefast/translate/status/reasons.py by `pytest tests/translate/test_reasons.py --update-goldens`; do not edit. -->
 # Statuses
 
-What `edgefast translate --to status` prints, and what a controller writes into the objects. A message is the text
-of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is ours; the others are words of
-the Gateway API; each has a [page](../problems/README.md). Conditions that say that something is wrong in part (`PartiallyInvalid`, `BackendsAvailable`,
-`Conflicted`, ...) are there only when it is. In a cluster the messages of bad news end with the command that prints the pages of
-their reasons (`edgefast problem BackendNotFound`).
+The controller writes these conditions into the objects, and `edgefast translate` prints them for files:
 
-In a cluster no status runs ahead of the proxies. Until they have the tables, good news is not written, and a Gateway, policy or
-listener that was not programmed before has `Programmed` False with the reason `Pending`; so has a listener of a fleet without a
-ready proxy, whatever it was before. What proxies refuse, which is a
-fault of ours or a want of memory of theirs, is told as `Programmed` False: on listeners with `Invalid`, on routes with
-*RefusedByProxies*; they keep what they had.
+```text
+edgefast translate --to status -f DIR -o table
+```
 
-What a controller answers for no more (its class or the configuration has another `controllerName`, its namespace is not watched) has
-`Accepted` and `Programmed` `Unknown` with the reason `Pending`, as before any controller has seen it; the message says why and
-names the fleet that goes on with its last table (and whether pods that are made now can have it), and `addresses` are where that one answers. Entries in routes and policies go.
+A message is the text of the problems behind it, as `edgefast check` shows it. A reason in *italics* belongs to edgefast; the others are those of
+the Gateway API. Each has a [page](../problems/README.md). Conditions about a part of an object (`PartiallyInvalid`,
+`BackendsAvailable`, `Conflicted`, ...) exist only while the problem does. In a cluster, messages of problems end with the command that
+prints the page of the reason (`edgefast problem BackendNotFound`).
 
-Entries in XBackends that were written before `extensionApis.enableXBackend` was switched off stay as they were: with it goes the right to read XBackends
-and to write their statuses. Requests to them are answered 500 from then on, which the routes that name them say.
+## In a cluster
+
+- **Pending.** A status never precedes the proxies. Until they have the tables, a new Gateway, policy or listener has `Programmed` False with
+  the reason `Pending`. The same applies to a listener of a fleet without a ready proxy.
+- **Refused tables.** A table that proxies refuse is an error of edgefast, or a lack of memory. Listeners then have `Programmed` False with `Invalid`,
+  routes with *RefusedByProxies*. The proxies keep the previous table.
+- **Objects of no controller** (another `controllerName`, a namespace that is not watched) have `Accepted` and `Programmed` `Unknown` with the
+  reason `Pending`. The message names the reason, the fleet that serves its last table, and whether new pods get one. `addresses` are
+  those of that fleet. Entries in routes and policies are removed.
+- **XBackends.** After `extensionApis.enableXBackend` is disabled, entries in XBackends stay as they were, because the controller may no longer write
+  them. Requests to XBackends get 500, and the routes report it.
 """
 
 
@@ -297,7 +301,7 @@ def _lines() -> Iterator[str]:
         title = "Listener, in the status of its Gateway" if kind == "Listener" else kind
         yield from (f"## {title}", "")
         if kind == "GRPCRoute":
-            yield from ("What an HTTPRoute is told, and in words of its own:", "")
+            yield from ("All reasons of an HTTPRoute, and:", "")
         yield "| condition | status | reason | meaning |"
         yield "|---|---|---|---|"
         for one in reasons:
