@@ -17,7 +17,7 @@
  * Memory: the caller's, ef_h2_text_room() bytes. It may move between calls (set text->buf). No malloc, no global state.
  * Cost: two loads and a store per byte, and what the scan costs.
  *
- * Rules (RFC 9113 8; table in docs/http2.md):
+ * Rules (RFC 9113 8; table in docs/reference/http2.md):
  *   pseudo fields  before all others, once each, none unknown; requests: :method, :scheme, :path; :authority or Host; CONNECT
  *                  has :authority alone, or with :protocol all of them (RFC 8441); responses: :status; trailers: none
  *   names          lower-case tokens

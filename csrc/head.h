@@ -17,7 +17,7 @@
  * Cost: about one load per byte (SIMD line search with a scalar twin, chosen at compile time, both tested); a request of
  * 300 bytes and 8 headers takes 130-200 ns (csrc/bench/bench_head.c).
  *
- * Policy (RFC 9112, RFC 9110; table in docs/http1.md), for requests:
+ * Policy (RFC 9112, RFC 9110; table in docs/reference/http1.md), for requests:
  *   lines       CRLF only; no obs-fold; token names; no control bytes but HTAB in values; 0x80-0xff allowed in values only
  *   limits      checked while bytes arrive: the request line (414), the head and the number of lines (431)
  *   version     HTTP/1.1; 1.0: 426, but 400 when it has Transfer-Encoding; no version (0.9) or 0.x: 400; others: 505

@@ -1,4 +1,4 @@
-/* head_errors.c - what each fault of a head is called and answered with (docs/http1.md, "Answers").
+/* head_errors.c - what each fault of a head is called and answered with (docs/reference/http1.md, "Answers").
  *
  * In: enum ef_head_error. Out: status, short reason for people, name for metric labels. A response's fault is a 502.
  */

@@ -27,7 +27,7 @@
 #define EF_MAX_HELLO_RECORDS 64u   /* records that a ClientHello may come in; senders use one to three */
 #define EF_MAX_FRAGMENTS     4096u /* fragments of one virtual host, a power of two */
 
-/* HTTP/2: see docs/http2.md for what each protects from. */
+/* HTTP/2: see docs/reference/http2.md for what each protects from. */
 #define EF_H2_FIELD_COST 32u /* bytes that a field counts for besides its own (RFC 9113 6.5.2) */
 #define EF_H2_FLOOD      4u  /* heads of so many times the limit are not even read to their end */
 #define EF_H2_FRAME \

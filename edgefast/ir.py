@@ -184,7 +184,7 @@ class RateLimit(Struct, frozen=True, gc=False):
     """One rule of a RateLimitFilter, as one HTTPRoute rule uses it. All its conditions must hold for a request to count."""
 
     name: str  # "namespace/filter#2": the RateLimitFilter and the place of the rule in it; for logs and metrics
-    counter: str  # names the counter, distinct values aside (docs/rate-limits.md)
+    counter: str  # names the counter, distinct values aside (docs/guides/rate-limits.md)
     requests: int  # let through per window; 0 blocks all
     unit: int  # length of the window in seconds
     headers: tuple[ValueMatch, ...] = ()

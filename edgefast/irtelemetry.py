@@ -16,7 +16,7 @@ class Struct(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class LogPiece(Struct, frozen=True, gc=False):
-    """A literal, or one operator of a template (docs/access-log.md)."""
+    """A literal, or one operator of a template (docs/guides/access-log.md)."""
 
     operator: str = ""  # "RESPONSE_CODE"; "" is a literal
     text: str = ""  # the literal; a header's name, lower case; a form of time

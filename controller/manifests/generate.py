@@ -26,7 +26,7 @@ from edgefast.monitoring.boards import render_boards
 from edgefast.monitoring.rulesfile import render_rules
 
 FOLDER = Path(__file__).parent / "chart"
-PAGE = Path(__file__).parents[2] / "docs" / "kubernetes-reference.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "chart.md"
 _MADE = "# Made by `python -m controller.manifests.generate --write`; do not edit.\n"
 
 

@@ -1,6 +1,6 @@
 """The reference page of the chart: every value, every permission with its reason.
 
-In: the models and `rbac.py`. Out: Markdown, docs/kubernetes-reference.md.
+In: the models and `rbac.py`. Out: Markdown, docs/reference/chart.md.
 Must never: say what the chart does not do.
 """
 
@@ -21,7 +21,7 @@ _HEAD = """\
 
 # Values and permissions of the chart
 
-How to install it: [kubernetes.md](kubernetes.md). The same values go to `helm install` and to `edgefast install`.
+How to install it: [edgefast in a Kubernetes cluster](../guides/kubernetes.md). The same values go to `helm install` and to `edgefast install`.
 
 ## Values
 
@@ -48,7 +48,7 @@ def _rows(shape: Shape, defaults: Any, path: str) -> Iterator[str]:
         here = f"{path}{field.name}"
         value = defaults.get(field.name)
         if field.shape.struct is EdgeGateway:
-            text = f"{field.description} See [the reference](reference/edgegateway.md)."
+            text = f"{field.description} See [the reference](edgegateway.md)."
             yield f"| `{here}` | `{json.dumps(value)}` | {text} |\n"
         elif field.shape.kind == "struct":
             yield from _rows(field.shape, value, f"{here}.")

@@ -1,6 +1,6 @@
 """What the controller may do in a cluster, rule by rule, each with its reason.
 
-In: nothing. Out: `Grant`s in groups; `templates/_rules.tpl`, the roles of `render.py` and the table in docs/kubernetes-reference.md
+In: nothing. Out: `Grant`s in groups; `templates/_rules.tpl`, the roles of `render.py` and the table in docs/reference/chart.md
 are made from them. INFRA and TOKENS are the table of spec section 5; what stands beside it (list and watch) says why.
 Must never: grant what no call in the controller needs, nor `*`.
 """

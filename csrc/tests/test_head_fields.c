@@ -131,7 +131,7 @@ static void test_known(const scan_mode *mode) {
     }
 }
 
-/* docs/http1.md, case 79 and what may not be nominated. */
+/* docs/reference/http1.md, case 79 and what may not be nominated. */
 static void test_nominated(const scan_mode *mode) {
     static ef_head head;
     const char *text =

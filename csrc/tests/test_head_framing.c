@@ -1,4 +1,4 @@
-/* test_head_framing.c - lengths, codings, Connection, Upgrade, Expect of requests: the smuggling cases of docs/http1.md. */
+/* test_head_framing.c - lengths, codings, Connection, Upgrade, Expect of requests: the smuggling cases of docs/reference/http1.md. */
 #include "head_case.h"
 
 #define POST(headers) "POST / HTTP/1.1\r\nHost: a\r\n" headers "\r\n\r\n"

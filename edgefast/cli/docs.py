@@ -1,7 +1,7 @@
 """`edgefast docs`: prints the pages of docs/ that messages refer to, without a checkout and without a network.
 
-In: names of pages, as in messages (`migrating`, `reference/edgeproxy`). Out: their Markdown on standard output; without a
-name, all pages with their titles. Exit status 2 for a page that does not exist. The wheel carries the pages in `edgefast/docs`
+In: names of pages, as in messages (`migrating`, `reference/edgeproxy`); the end of a name is enough where it is unique. Out: their
+Markdown on standard output; without a name, all pages with their titles. Exit status 2 for a page that does not exist. The wheel carries the pages in `edgefast/docs`
 (setup.py); a checkout has them beside the package. Must never: read a file outside of that folder.
 """
 
@@ -43,9 +43,9 @@ def docs(pages: tuple[str, ...]) -> None:
     texts = []
     for given in pages:
         name = given.partition("#")[0].removeprefix("docs/").removesuffix(".md").strip("/")
-        path = found.get(name) or found.get(name.removesuffix(_INDEX))
+        path = _find_page(name.removesuffix(_INDEX), found)
         if path is None:
-            hint = did_you_mean(name, found)
+            hint = did_you_mean(name, [*found, *(page.rpartition("/")[2] for page in found)])
             listed = "edgefast docs lists all"
             raise click.UsageError(f'no page "{given}" ({listed}){", " + hint if hint else ""}')
         texts.append(path.read_text())
@@ -60,6 +60,14 @@ def find_pages() -> dict[str, Path]:
         for path in sorted(folder.rglob("*.md"))
     }
     return {name.removesuffix(_INDEX): path for name, path in names.items()}
+
+
+def _find_page(name: str, found: dict[str, Path]) -> Path | None:
+    """Return a page by its name, or by the end of it where one page alone ends so ("tracing" for "guides/tracing")."""
+    if name in found or not name:
+        return found.get(name)
+    ends = [page for page in found if page.endswith(f"/{name}")]
+    return found[ends[0]] if len(ends) == 1 else None
 
 
 def _is_reason(name: str) -> bool:

@@ -1,6 +1,6 @@
 """Screen: what `edgefast status` shows, as plain values.
 
-In: nothing. Out: the structs that a proxy's or a cluster's look fills; their encoding is the documented JSON (docs/status-screen.md).
+In: nothing. Out: the structs that a proxy's or a cluster's look fills; their encoding is the documented JSON (docs/guides/status.md).
 Fields are only ever added; all are always there. What is not known is "" or empty, and `notes` say why.
 Must never: hold what was not said by a status, a table or a proxy.
 """

@@ -1,6 +1,6 @@
 """Explained: the explain box - a request in, the explanation of edgefast.why out, in bounded size.
 
-In: a state, the words of the form. Out: plain values: the documented JSON of docs/explain.md, with `node`, the line of the
+In: a state, the words of the form. Out: plain values: the documented JSON of docs/guides/explain.md, with `node`, the line of the
 tree that takes the request. Endpoints are cut, and counted. Must never: send a request.
 """
 

@@ -30,7 +30,7 @@ after its rule is removed. Requests that match no rule have `-` for both; `edgef
 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250 and 500 ms, 1, 2.5 and 10 s. A scrape does not use CPU of workers.
 
 **Exemplars** are off by default. Where an EdgeProxy has `tracing.exemplars: true`, a proxy answers scrapers that support OpenMetrics
-in that format, with the newest trace of each bucket of `edgefast_request_duration_seconds` ([tracing](../tracing.md#exemplars)).
+in that format, with the newest trace of each bucket of `edgefast_request_duration_seconds` ([tracing](../guides/tracing.md#exemplars)).
 Without it the format is always text; the access log has the `request_id` of a slow request.
 """
 

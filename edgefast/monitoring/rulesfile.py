@@ -63,7 +63,7 @@ Checking docs/monitoring/rules.yaml
 **Grafana.** Import the files (Dashboards, New, Import), or put them into a folder that it provisions. Each has a choice of the
 Prometheus, of jobs and of instances.
 
-**In a cluster** the [chart](../kubernetes-reference.md#values) has all of it, of the same version as the controller: ConfigMaps with
+**In a cluster** the [chart](../reference/chart.md#values) has all of it, of the same version as the controller: ConfigMaps with
 the label by which the sidecar of Grafana's chart finds dashboards, and, where the Prometheus operator is, a PrometheusRule with the
 groups of rules.yaml, a ServiceMonitor for controllers and a PodMonitor for proxies. All are off by default:
 

@@ -141,7 +141,7 @@ FIELDS = (
         "Gateway API). A rule of a route with such a value answers 500, and a listener "
         "with it is not served; other rules and listeners are. An unknown field has the "
         "same effect, because it can decide access "
-        "([which](../configuration.md#fields-that-are-not-served)).",
+        "([which](../reference/configuration.md#fields-that-are-not-served)).",
         fix=(
             "Change the value, or remove the field; the message lists supported values.",
             "If the field is unknown to this release, the CRDs in the cluster are newer: "

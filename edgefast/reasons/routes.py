@@ -198,7 +198,7 @@ ROUTES = (
     Page(
         word="Shadowed",
         means="A rule, a match or a hostname never gets a request, because others with "
-        "precedence match all of them ([how](../explain.md)). It is a warning; it has no "
+        "precedence match all of them ([how](../guides/explain.md)). It is a warning; it has no "
         "other effect.",
         fix=(
             "Remove it, or make it more specific than the match that the message names.",

@@ -1,6 +1,6 @@
 """Dump: what the admin server of a running proxy tells of this moment.
 
-In: the values of GET /dump and GET /limits (docs/operations.md). Out: `Told`: the version of its table, the endpoints' health
+In: the values of GET /dump and GET /limits (docs/guides/operations.md). Out: `Told`: the version of its table, the endpoints' health
 and the counters of now. Its rules are not read back: a dump does not show credentials that they compare, so a proxy explains
 its requests itself (GET /explain). Must never: trust that it is whole; a worker may not have answered.
 """

@@ -1,6 +1,6 @@
 """Explanation: the answer to "why did this request get that answer", as plain values.
 
-In: nothing. Out: the structs that `explain` fills; their encoding is the documented JSON (docs/explain.md). Fields are
+In: nothing. Out: the structs that `explain` fills; their encoding is the documented JSON (docs/guides/explain.md). Fields are
 only ever added. Empty ones are left out, except in what every explanation has.
 Must never: hold an object of the table; a reader of the JSON has no Python.
 """
@@ -44,7 +44,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What the client gets, and which check decided it; all fields are always there."""
 
     kind: Kind
-    check: str  # docs/explain.md lists them
+    check: str  # docs/guides/explain.md lists them
     status: int = 0  # 0: the backend's
     share: float = 100.0  # percent of such requests
     why: str = ""

@@ -122,7 +122,7 @@ def render_index() -> str:
         "network. `edgefast check`, `run`, `explain` and `status` end with this command, and the",
         "messages of conditions and Events in a cluster do, too. The console shows a summary, "
         "and `edgefast check -o json` has the field `page`.",
-        "[Statuses](../status.md) lists the reasons of each condition.",
+        "[Statuses](../reference/statuses.md) lists the reasons of each condition.",
         "",
         "| reason | meaning |",
         "|---|---|",

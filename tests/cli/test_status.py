@@ -200,7 +200,7 @@ def test_a_large_screen_is_cut_and_says_so() -> None:
 
 @pytest.mark.pure
 def test_every_field_is_documented() -> None:
-    section = (ROOT / "docs/status-screen.md").read_text().split("\n## JSON\n")[1]
+    section = (ROOT / "docs/guides/status.md").read_text().split("\n## JSON\n")[1]
     structs = [one for one in vars(screen).values() if isinstance(one, type)]
     for one in [*structs, Rate]:
         if issubclass(one, msgspec.Struct):

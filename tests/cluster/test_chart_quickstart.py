@@ -1,4 +1,4 @@
-"""The commands for a cluster in docs/getting-started.md and docs/kubernetes.md are run, in order, in a real cluster; outputs are compared.
+"""The commands for a cluster in docs/getting-started.md and docs/guides/kubernetes.md are run, in order, in a real cluster; outputs are compared.
 
 In: blocks marked `sh cluster`, and `sh nodes` for a cluster without load balancers. Variables live on from block to block. helm,
 kubectl and curl are what a reader has; curl runs outside the node, where clients are. The kinds of the Gateway API come from the module of the same version instead of the network: nothing else changes.
@@ -92,7 +92,7 @@ def reader(world: World, tmp_path: Path) -> Iterator[Reader]:
         world.admin.wait_gone(f"/api/v1/namespaces/{SYSTEM}", 120)
 
 
-@pytest.mark.parametrize("page", ["docs/getting-started.md", "docs/kubernetes.md"])
+@pytest.mark.parametrize("page", ["docs/getting-started.md", "docs/guides/kubernetes.md"])
 def test_commands_for_a_cluster_do_what_they_show(reader: Reader, page: str) -> None:
     blocks = read_blocks((ROOT / page).read_text(), "cluster")
     assert len(blocks) >= 2
@@ -103,7 +103,7 @@ def test_commands_for_a_cluster_do_what_they_show(reader: Reader, page: str) -> 
 def test_without_a_load_balancer(world: World, reader: Reader) -> None:
     """examples/kubernetes/without-load-balancer.yaml: the Gateway's address is a node's, its port the Service's nodePort."""
     quickstart, clean_up = read_blocks((ROOT / "docs/getting-started.md").read_text(), "cluster")
-    to_node_ports, request = read_blocks((ROOT / "docs/kubernetes.md").read_text(), "nodes")
+    to_node_ports, request = read_blocks((ROOT / "docs/guides/kubernetes.md").read_text(), "nodes")
     reader.type(quickstart)
     reader.type(to_node_ports)
     gateway = "/apis/gateway.networking.k8s.io/v1/namespaces/default/gateways/edge"

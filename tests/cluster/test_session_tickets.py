@@ -167,7 +167,7 @@ def test_a_client_resumes_at_another_replica(bench: Bench) -> None:
 
 
 def test_keys_that_others_know_are_thrown_away(bench: Bench) -> None:
-    """As docs/kubernetes.md says: no controller, no Secret, a controller. Their sessions end everywhere, connections live on."""
+    """As docs/guides/kubernetes.md says: no controller, no Secret, a controller. Their sessions end everywhere, connections live on."""
     port = add_https(bench, "leaked")
     fleet = bench.fleet("leaked")
     proxies = {at: bench.start_proxy(fleet, at, f"127.0.0.{at}") for at in ("2", "3")}

@@ -136,7 +136,7 @@ def test_make_targets_exist() -> None:
 
 @pytest.mark.pure
 def test_values_on_command_lines_are_sound() -> None:
-    text = (ROOT / "docs" / "kubernetes.md").read_text()
+    text = "".join(page.read_text() for page in (ROOT / "docs" / "guides").rglob("*.md"))
     # `...=...` stands for what the reader has to fill in; `...watch.` for what was named before.
     written = [one for one in re.findall(r"--set ([^\s`]+=[^\s`]+)", text) if "..." not in one]
     written += re.findall(
@@ -149,14 +149,16 @@ def test_values_on_command_lines_are_sound() -> None:
 
 @pytest.mark.pure
 def test_images_have_the_version_of_the_chart() -> None:
-    text = (ROOT / "docs" / "kubernetes.md").read_text()
+    text = (ROOT / "docs" / "guides" / "kubernetes.md").read_text()
     tags = re.findall(r"registry\.example/edgefast(?:-controller)?:(\S+)", text)
     assert tags and set(tags) == {__version__}
 
 
 @pytest.mark.pure
 def test_the_table_of_flags_is_that_of_edgefast_run() -> None:
-    section = (ROOT / "docs" / "configuration.md").read_text().split("## `edgefast run`")[1]
+    section = (
+        (ROOT / "docs" / "reference" / "configuration.md").read_text().split("## `edgefast run`")[1]
+    )
     section = section.split("\n## ")[0].replace("\\|", "/")
     shown = dict(re.findall(r"^\| `(-\S+?)[ `][^|]*\| (.*?) \|", section, re.M))
     options = {one.opts[0]: one.default for one in run.params}
@@ -172,7 +174,7 @@ def test_the_table_of_flags_is_that_of_edgefast_run() -> None:
     ("page", "rows"),
     [
         ("docs/reference/features.md", r"^\| group \| kinds \|\n(?:\|.*\n)+"),
-        ("docs/configuration.md", r"^\| group \| kinds \|\n(?:\|.*\n)+"),
+        ("docs/reference/configuration.md", r"^\| group \| kinds \|\n(?:\|.*\n)+"),
     ],
 )
 def test_tables_of_kinds_name_all_that_are_read(page: str, rows: str) -> None:

@@ -55,7 +55,7 @@ def test_pages_about_a_running_proxy_show_one() -> None:
         "console",
         "explain",
         "rate-limits",
-        "status-screen",
+        "status",
         "tracing",
     }
 

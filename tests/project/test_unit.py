@@ -1,4 +1,4 @@
-"""The systemd unit keeps the promises of docs/operations.md, and fits the command's own defaults."""
+"""The systemd unit keeps the promises of docs/guides/operations.md, and fits the command's own defaults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docs" / "edgefast.service"
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+OPERATIONS = (ROOT / "docs" / "guides" / "operations.md").read_text()
 
 
 @pytest.fixture(scope="module")

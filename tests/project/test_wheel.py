@@ -135,7 +135,7 @@ def test_installed_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:
     where = call("-c", "import edgefast, edgefast.core, edgefast._csrc; print(edgefast.__file__)")
     assert where.startswith(str(site))
     page = call("-m", "edgefast.cli.main", "docs", "migrating")
-    assert page == (ROOT / "docs/migrating.md").read_text()
+    assert page == (ROOT / "docs/guides/migrating/README.md").read_text()
     translated = call(
         "-m",
         "edgefast.cli.main",

@@ -1,5 +1,5 @@
 """What other projects' policies have here: the tables have every field that their types have, name fields of ours that there are,
-and docs/migrating.md is made of them."""
+and docs/guides/migrating/README.md is made of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from edgefast.resources.decode.decode import decode_documents
 from edgefast.resources.foreign.counterpart import Counterpart
 from edgefast.resources.foreign.counterparts import PROJECTS, find_kind, hint_at, say_field
 from edgefast.resources.foreign.foreignpolicy import read_fields
-from edgefast.resources.foreign.page import write_page
+from edgefast.resources.foreign.page import write_pages
 from edgefast.resources.gatewayapi.httproutefilter import HTTPRouteFilter
 from edgefast.resources.kinds import KINDS
 from edgefast.resources.model.unserved import UNSERVED
@@ -107,11 +107,12 @@ def test_fields_of_our_kinds_that_are_not_served_are_in_the_tables() -> None:
     assert say_field("SecurityPolicy", "spec.nobody") == "" == say_field("Gateway", "spec.tls")
 
 
-def test_the_page_is_made_of_the_tables(request: pytest.FixtureRequest) -> None:
-    page = ROOT / "docs/migrating.md"
+def test_the_pages_are_made_of_the_tables(request: pytest.FixtureRequest) -> None:
+    folder = ROOT / "docs/guides/migrating"
     if request.config.getoption("--update-goldens"):
-        page.write_text(write_page())
-    assert page.read_text() == write_page()
+        for name, text in write_pages().items():
+            (folder / name).write_text(text)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == write_pages()
 
 
 def test_a_hint_speaks_of_the_fields_that_are_set() -> None:

@@ -1,7 +1,7 @@
 """Worlds with one broken object, made by a seed: Gateways, ListenerSets and HTTPRoutes of two tenants that share ports and hostnames.
 
 Out: a `World`: the objects, which of them is X, X as it is broken, and what is to be asked. Every sound rule redirects to a host of its
-own, so that an answer names the rule. Ways to break X are those that leave its place to be told (docs/closed.md has the others).
+own, so that an answer names the rule. Ways to break X are those that leave its place to be told (docs/reference/closed.md has the others).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ REQUESTS = [
     for headers in ((), (("x-v", "1"),), (("x-w", "1"),))
 ]
 SEEDS = range(160)
-#: Ways after which only a beginning of a path can be told: what others have below it is theirs (docs/closed.md).
+#: Ways after which only a beginning of a path can be told: what others have below it is theirs (docs/reference/closed.md).
 BEGINNINGS = ("a path in a list", "matches that are none", "a path that no request has")
 
 

@@ -142,6 +142,6 @@ def test_all_that_the_schema_lets_in_is_bounded() -> None:
 
 
 def test_the_manual_has_every_operator_and_no_other() -> None:
-    text = (Path(__file__).parents[2] / "docs/access-log.md").read_text()
+    text = (Path(__file__).parents[2] / "docs/guides/access-log.md").read_text()
     table = text[text.index("## Operators") : text.index("## Flags")]
     assert set(re.findall(r"%([A-Z_]{2,})(?:\([A-Z?]+\))?(?::Z)?%", table)) == set(OPERATORS)

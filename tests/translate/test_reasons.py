@@ -1,4 +1,4 @@
-"""Every condition and reason that docs/status.md has occurs in a golden case, and no other does."""
+"""Every condition and reason that docs/reference/statuses.md has occurs in a golden case, and no other does."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_documented_reason_occurs_and_no_other() -> None:
 
 @pytest.mark.pure
 def test_page_is_made_from_the_reasons(pytestconfig: pytest.Config) -> None:
-    page = DOCS / "status.md"
+    page = DOCS / "reference" / "statuses.md"
     if pytestconfig.getoption("--update-goldens"):
         page.write_text(render_page())
     assert page.read_text() == render_page()

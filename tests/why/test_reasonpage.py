@@ -125,7 +125,7 @@ def test_a_terminal_gets_no_links() -> None:
     assert "reference (edgefast docs reference) lists all" in render_reason(
         PAGES["Invalid"], links=False
     )
-    assert "(how (edgefast docs explain))" in render_reason(PAGES["Shadowed"], links=False)
+    assert "(how (edgefast docs guides/explain))" in render_reason(PAGES["Shadowed"], links=False)
 
 
 def test_texts_name_their_reasons() -> None:

@@ -1,4 +1,4 @@
-"""Trailers on the wire: through a real proxy both ways, over plain connections that are kept, and to a mirror (docs/http1.md)."""
+"""Trailers on the wire: through a real proxy both ways, over plain connections that are kept, and to a mirror (docs/reference/http1.md)."""
 
 from __future__ import annotations
 

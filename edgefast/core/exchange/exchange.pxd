@@ -1,6 +1,6 @@
 # One request in flight, and copies of it for mirrors. Knows nothing of HTTP/1: codecs read heads and write them.
 
-# Reason flags of an exchange (access log, csrc-free; docs/operations.md lists them).
+# Reason flags of an exchange (access log, csrc-free; docs/guides/operations.md lists them).
 cdef enum Flag:
     F_NO_ROUTE = 1
     F_NO_ENDPOINT = 2

@@ -1,4 +1,4 @@
-# Memory of a worker that is lent to bodies while they are gathered whole, past their bodyStart (docs/http1.md, "Slow bodies").
+# Memory of a worker that is lent to bodies while they are gathered whole, past their bodyStart (docs/reference/http1.md, "Slow bodies").
 #
 # In: bodies that would hold more of it, or hold none any more. Out: whether they may. All bodies together hold at most
 # BODY_GATHER_LIMIT bytes, and those of one cluster no more than is left for all others: whoever sends, and however much, a cluster

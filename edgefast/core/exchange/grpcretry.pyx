@@ -1,4 +1,4 @@
-# Calls of gRPC that are tried again for their status (EdgeProxy spec.grpc.retry, docs/grpc.md).
+# Calls of gRPC that are tried again for their status (EdgeProxy spec.grpc.retry, docs/guides/grpc.md).
 #
 # In: a try that has ended before anything of an answer was the client's: a head that is all there is of it ("Trailers-Only"), another one
 # than gRPC's, or none. Out: whether the call goes to a backend again, and after which pause. As gRPC's own clients have it

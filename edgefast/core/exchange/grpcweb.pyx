@@ -1,4 +1,4 @@
-# gRPC-Web: calls of browsers become gRPC, and their answers gRPC-Web (EdgeProxy spec.grpc.web, docs/grpc.md).
+# gRPC-Web: calls of browsers become gRPC, and their answers gRPC-Web (EdgeProxy spec.grpc.web, docs/guides/grpc.md).
 #
 # In: heads, bodies and trailers as they pass between a client's stream and a backend's. Out: the same with another content type; text in
 # Base64 (csrc/base64.h); the trailers as a frame at the end of the body, which a browser can read. Messages have one framing in both,

@@ -3,7 +3,7 @@
 # In: body bytes without framing, valid during the call; the moment when a backend may be asked. Out: bytes for the connection, once there
 # is one. Where many of a cluster's connections are held for bodies that are still coming, a backend is not asked before `bodyStart`
 # bytes or the whole body are here, or `bodyStartTimeout` is over; where all of them are, a body of at most `bodyBuffer` bytes is gathered
-# whole if it can be (docs/http1.md, "Slow bodies"). It must never hold more than REPLAY_LIMIT bytes and a read, but for what it borrows of
+# whole if it can be (docs/reference/http1.md, "Slow bodies"). It must never hold more than REPLAY_LIMIT bytes and a read, but for what it borrows of
 # BODY_GATHER_LIMIT.
 
 cdef class RequestBody(Attempts):

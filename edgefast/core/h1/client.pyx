@@ -2,7 +2,7 @@
 #
 # A connection serves one user at a time and returns to the pool only after a response that was framed, complete, keep-alive and
 # followed by nothing, to a request that was written to its end. Everything else is thrown away: a byte too many would be the next
-# client's answer. Framing rules: RFC 9112 6.3 and docs/http1.md; every fault is LOST_PROTOCOL (502).
+# client's answer. Framing rules: RFC 9112 6.3 and docs/reference/http1.md; every fault is LOST_PROTOCOL (502).
 
 cdef class H1Client(H1Requester):
     def __cinit__(self, Engine engine, Endpoint endpoint):

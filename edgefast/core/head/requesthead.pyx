@@ -1,4 +1,4 @@
-# The backend's request head, written from the spans of the client's (header rules: docs/http1.md, spec 4).
+# The backend's request head, written from the spans of the client's (header rules: docs/reference/http1.md, spec 4).
 #
 # In: a routed request, its head and what the rule says. Out: HTTP/1.1 text in ex.head, one copy of what stays.
 

@@ -1,4 +1,4 @@
-# The fields behind a body: which of them go on (RFC 9110 6.5.1, docs/http1.md "Trailers").
+# The fields behind a body: which of them go on (RFC 9110 6.5.1, docs/reference/http1.md "Trailers").
 #
 # In: checked lines of a codec, what the rule does to heads. Out: the lines that stay, as they came. Rules neither set nor add trailers; a
 # name that they set or remove in the head is not brought in behind it.

@@ -1,4 +1,4 @@
-# Rate limits as rules have them: conditions, counter keys, verdicts (spec 8; docs/rate-limits.md).
+# Rate limits as rules have them: conditions, counter keys, verdicts (spec 8; docs/guides/rate-limits.md).
 #
 # In: ir.RateLimit, requests that matched its rule. Out: the key of the counter that a request is counted in, or None; and what all
 # limits together say. Nothing here waits or asks a store.

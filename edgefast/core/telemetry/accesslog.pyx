@@ -2,7 +2,7 @@
 #
 # In: a finished exchange. Out: bytes appended to Engine.log: the default JSON object here, any other line by logprogram.pyx. Every
 # client byte is escaped; values are cut at LOG_FIELD bytes. Messages that reached no listener are the first one's of the port that
-# logs. The fields are documented in docs/access-log.md.
+# logs. The fields are documented in docs/guides/access-log.md.
 
 cdef class LogBatch:
     def __cinit__(self, Engine engine, sink):

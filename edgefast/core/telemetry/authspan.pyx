@@ -1,4 +1,4 @@
-# What a traced request keeps of the calls of authorisation services that it waited for (docs/tracing.md).
+# What a traced request keeps of the calls of authorisation services that it waited for (docs/guides/tracing.md).
 #
 # In: a call that is over, or that a request waits for no more. Out: a record in the request's trace, in the order of
 # spanrecord.AuthRecord. A call that several requests waited for is a span in each of their traces; the service was told the first one's.

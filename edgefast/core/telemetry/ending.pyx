@@ -1,4 +1,4 @@
-# How a request ended, in words: for log lines and spans (docs/access-log.md lists them; they are Envoy's where it has one).
+# How a request ended, in words: for log lines and spans (docs/guides/access-log.md lists them; they are Envoy's where it has one).
 #
 # In: flags and status of an exchange, or of one of its tries. Out: constants, or texts made of them. Nothing a client sent is in it.
 

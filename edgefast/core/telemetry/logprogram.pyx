@@ -1,4 +1,4 @@
-# Lines of an access log as the configuration asks for them (docs/access-log.md): compiled once at apply, run off the response's way.
+# Lines of an access log as the configuration asks for them (docs/guides/access-log.md): compiled once at apply, run off the response's way.
 #
 # In: ir.AccessLog, then a finished exchange or a refused message. Out: one line. Every byte that is not the template's own is escaped:
 # a value can end neither a line nor a string. Costs nothing where lines are the default ones.

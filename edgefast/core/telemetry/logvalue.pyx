@@ -1,4 +1,4 @@
-# What operators and fields of an access log line give (docs/access-log.md has the words).
+# What operators and fields of an access log line give (docs/guides/access-log.md has the words).
 #
 # In: an operator, a finished exchange (None: a message that never became a request). Out: a LogValue; its bytes lie in the exchange, in
 # the program's scratch or in what it holds, until the next value is asked for. What is not there is absent, never an empty text.

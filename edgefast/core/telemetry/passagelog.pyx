@@ -1,4 +1,4 @@
-# The line of a connection or session that was passed on, when it is over (docs/access-log.md).
+# The line of a connection or session that was passed on, when it is over (docs/guides/access-log.md).
 #
 # In: a passage that is over. Out: bytes appended to Engine.log. A listener's filter by status lets those pass that nobody served.
 

@@ -1,4 +1,4 @@
-# The span of a connection that was passed on (docs/tracing.md), where its listener asks for them: off by default.
+# The span of a connection that was passed on (docs/guides/tracing.md), where its listener asks for them: off by default.
 #
 # In: a passage that is over. Out: a record in the batch of spans. Nothing between its two ends carries a trace context, so each begins a trace
 # of its own, and whether it is recorded is decided at its end. Of datagrams there are none.

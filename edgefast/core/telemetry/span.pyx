@@ -1,4 +1,4 @@
-# Traces (docs/tracing.md): W3C trace context kept or started, and what a sampled request tells the agent.
+# Traces (docs/guides/tracing.md): W3C trace context kept or started, and what a sampled request tells the agent.
 #
 # In: the request head on a listener that traces, then the finished exchange. Out: a traceparent line for the backend, MessagePack
 # records in batches (edgefast/proxy/traces/spanrecord.py reads them). Source: W3C Trace Context. A listener that does not trace costs a look

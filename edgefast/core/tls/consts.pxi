@@ -1,7 +1,7 @@
 # Tunables of TLS, with unit and reason.
 
 cdef enum:
-    HANDSHAKE_MS = 10000  # for a handshake, as for a request head (docs/http1.md), if that has not less
+    HANDSHAKE_MS = 10000  # for a handshake, as for a request head (docs/reference/http1.md), if that has not less
     HANDSHAKE_GRACE_MS = 1000  # in which a client may say hello whoever else wants its place: a long round trip
     HANDSHAKES_MOST = 20000  # connections of a worker that have not said hello: 2 KiB each
     SHAKING_MOST = 2048  # ... that have, and are in the library: 50 KiB each

@@ -1,4 +1,4 @@
-# The share of a cluster's connections that answers may hold while their clients read them slowly (docs/http1.md, "Slow readers").
+# The share of a cluster's connections that answers may hold while their clients read them slowly (docs/reference/http1.md, "Slow readers").
 #
 # In: exchanges whose client takes no more for now; users that wait for a connection. Out: connections for these, taken from whoever reads
 # too slowly: those behind `answerRate`, and where more than the share is held, those that took least. While nobody waits for a connection

@@ -1,4 +1,4 @@
-# The share of a cluster's connections that request bodies may hold while they are still coming (docs/http1.md, "Slow bodies").
+# The share of a cluster's connections that request bodies may hold while they are still coming (docs/reference/http1.md, "Slow bodies").
 #
 # In: users whose request is not complete, as they ask for a connection. Out: a place, or a place in the queue, or neither. Requests that
 # are complete need no place, and what the share leaves is theirs: whoever sends slowly, and however many do, cannot take it. When the

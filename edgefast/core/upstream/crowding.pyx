@@ -1,5 +1,5 @@
 # Who gives way while clients wait for a connection and one other client holds a large part of them with exchanges that hardly progress
-# (docs/http1.md, "Crowds").
+# (docs/reference/http1.md, "Crowds").
 #
 # In: a cluster whose connections are all in use while somebody waits. Out: connections of the client address that holds most of them with
 # slow exchanges, the slowest first, for those who hold at most half as many. Slow is who brought or took less than CROWD_RATE times what

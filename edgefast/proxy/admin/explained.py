@@ -1,6 +1,6 @@
 """Explained: GET /explain of the admin server, why a request would get the answer it gets from this proxy now.
 
-In: method, url, headers (lines), source, sni and most as query fields. Out: the documented JSON of docs/explain.md. The proxy
+In: method, url, headers (lines), source, sni and most as query fields. Out: the documented JSON of docs/guides/explain.md. The proxy
 does it itself because matches may compare credentials, which nothing that it tells shows. One at a time, in a thread.
 Must never: send a request.
 """

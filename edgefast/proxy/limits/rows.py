@@ -1,6 +1,6 @@
 """Live counters as rows: what a store knows, joined with the limits of the table in force.
 
-In: rules that have limits; counters by their keys (docs/rate-limits.md, "Counters"). Out: rows with
+In: rules that have limits; counters by their keys (docs/guides/rate-limits.md, "Counters"). Out: rows with
 route, rule, limit, distinct values and what is left, those at their end first. A key names its limit
 by its first three parts; a counter that no limit of the table has (of other proxies at the same
 store, of limits that are gone) is counted, not shown.

@@ -22,7 +22,7 @@ __all__ = ["ServerPort", "ServerTls", "certificate_covers", "check_secret", "loa
 
 #: Contexts that are freed at once: 20 us each.
 _RELEASE = 20
-#: ALPN, best first (docs/http2.md): who offers neither is refused, who offers nothing speaks HTTP/1.1.
+#: ALPN, best first (docs/reference/http2.md): who offers neither is refused, who offers nothing speaks HTTP/1.1.
 _PROTOCOLS = ("h2", "http/1.1")
 #: Seconds of a session, where clients show no certificates: of those who do none is resumed (csrc/tls/tickets.c).
 _LIFETIME = 7200

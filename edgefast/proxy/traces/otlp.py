@@ -1,7 +1,7 @@
 """OTLP: spans by the OpenTelemetry SDK's exporters. Needs the extra `edgefast[tracing]`; imported only where it is used.
 
 In: records of requests and connections. Out: a server span for each, and a client span for each try at a backend of a request, to one collector.
-Source: OpenTelemetry semantic conventions for HTTP spans; docs/tracing.md says what is ours. The environment's
+Source: OpenTelemetry semantic conventions for HTTP spans; docs/guides/tracing.md says what is ours. The environment's
 OTEL_EXPORTER_OTLP_* variables (headers, certificates) hold as for any exporter.
 Must never: let a client's text be more than a value; query parameters that are credentials are redacted.
 """

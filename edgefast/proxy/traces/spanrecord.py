@@ -109,7 +109,7 @@ class ConnectionRecord(msgspec.Struct, frozen=True, array_like=True, tag=1, gc=F
     tries: int  # endpoints that were asked
     received: int  # bytes from the client
     sent: int  # ... and to it
-    end: bytes  # a word of docs/layer4.md
+    end: bytes  # a word of docs/guides/tcp-udp-tls.md
 
 
 #: What a batch has.

@@ -2,7 +2,7 @@
 
 In: the plain value of a document whose kind or apiVersion is not one that is read. Out: the kind of policy that it was meant to be, "" where
 it is none; what such a policy is for; whether some target of a policy cannot be read.
-An object of another project's group is that project's (docs/migrating.md), whatever its kind is called. What is of our group, of no kind that
+An object of another project's group is that project's (docs/guides/migrating/README.md), whatever its kind is called. What is of our group, of no kind that
 we have, and names targets can only be a policy.
 Must never: raise for what a user wrote.
 """

@@ -232,7 +232,7 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     ] = None
 
 
-#: Fields of an access log line that the product chooses (docs/access-log.md).
+#: Fields of an access log line that the product chooses (docs/guides/access-log.md).
 LogField = Literal[
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule",
     "limit", "limit_window", "limit_remaining", "backend", "endpoint", "request_id",

@@ -1,6 +1,6 @@
 """EdgeProxy `spec.grpc`: calls that are tried again by their status, calls of browsers.
 
-In: documents of EdgeProxy. Out: `ProxyGRPC`. Source: docs/grpc.md.
+In: documents of EdgeProxy. Out: `ProxyGRPC`. Source: docs/guides/grpc.md.
 Must never: carry a default; `edgeproxy_defaults.py` has them.
 """
 
@@ -45,7 +45,7 @@ class ProxyGRPCRetry(Element, frozen=True, kw_only=True):
 
 
 class ProxyGRPC(Element, frozen=True, kw_only=True):
-    """gRPC (docs/grpc.md)."""
+    """gRPC (docs/guides/grpc.md)."""
 
     web: Annotated[
         bool | None,

@@ -1,6 +1,6 @@
 """EdgeProxy `spec.http2`: HTTP/2 with clients and with backends.
 
-In: documents of EdgeProxy. Out: `ProxyHTTP2`. Source: docs/http2.md.
+In: documents of EdgeProxy. Out: `ProxyHTTP2`. Source: docs/reference/http2.md.
 Must never: carry a default; `edgeproxy_defaults.py` has them.
 """
 
@@ -14,7 +14,7 @@ from edgefast.resources.model.fields import Duration, Element, Size
 
 
 class ProxyHTTP2Upstream(Element, frozen=True, kw_only=True):
-    """HTTP/2 with backends (docs/http2.md)."""
+    """HTTP/2 with backends (docs/reference/http2.md)."""
 
     max_concurrent_streams: Annotated[
         Annotated[int, Meta(ge=1, le=1000)] | None,
@@ -43,7 +43,7 @@ class ProxyHTTP2Upstream(Element, frozen=True, kw_only=True):
 
 
 class ProxyHTTP2(Element, frozen=True, kw_only=True):
-    """HTTP/2 with clients, and with backends (docs/http2.md)."""
+    """HTTP/2 with clients, and with backends (docs/reference/http2.md)."""
 
     enabled: Annotated[
         bool | None,

@@ -18,11 +18,9 @@ ENVOY_GATEWAY = Project(
     title="Envoy Gateway",
     groups=("gateway.envoyproxy.io",),
     version="1.9 (d32f282942)",
-    about="Kinds and fields with the same function have the same names, so most policies only "
-    "need another group and version. One thing differs: without `mergeType` a route's "
-    "policy *inherits* from policies of its Gateway here, and replaces them in Envoy "
-    "Gateway. `mergeType: Replace` gives the behaviour of Envoy Gateway. "
-    "`sessionPersistence` of routes needs no change.",
+    about="Most kinds and fields have the same names: change only group and version. One difference: without `mergeType` a route's policy "
+    "*inherits* from policies of its Gateway, where Envoy Gateway replaces them. `mergeType: Replace` gives Envoy Gateway's behavior. edgefast supports "
+    "`sessionPersistence` of routes.",
     kinds=(
         ForeignKind(
             "SecurityPolicy",
@@ -209,8 +207,7 @@ ENVOY_GATEWAY = Project(
                     "EdgeProxy spec.http.idleTimeout closes idle client connections"
                 ),
             },
-            about="Client settings are not a policy in edgefast: they are in an EdgeProxy, and "
-            "each Gateway refers to its EdgeProxy.",
+            about="An EdgeProxy has these settings, and each Gateway names its EdgeProxy.",
         ),
         ForeignKind(
             "HTTPRouteFilter",

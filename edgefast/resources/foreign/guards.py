@@ -168,7 +168,7 @@ PRODUCTS: tuple[Product, ...] = (
     Product(
         "ingress-nginx",
         annotations=(
-            "nginx.ingress.kubernetes.io/ (those [below](#annotations-that-decide-access), and all others that are not listed)",
+            "nginx.ingress.kubernetes.io/ (the annotations on its page that decide access, and all that are not on its page)",
         ),
     ),
     Product("Apigee", ("apim.googleapis.com",), (Guard("ApigeeGatewayPolicy"),)),

@@ -13,23 +13,23 @@ INGRESS_NGINX = Project(
     groups=("networking.k8s.io", "extensions"),
     version="1.15 (dbb11b92dd)",
     about="""edgefast does not serve an Ingress; `edgefast check` names the replacement of each annotation. edgefast does not apply annotations of a Gateway,
-HTTPRoute or GRPCRoute either. In files an annotation that decides access is an error there, any other a warning
-([PolicyIgnored](problems/PolicyIgnored.md)). In a cluster they are warnings of the object (Events, the console); statuses do not
+HTTPRoute or GRPCRoute either. In files, an annotation that decides access is an error, any other a warning
+([PolicyIgnored](../../problems/PolicyIgnored.md)). In a cluster they are warnings of the object (Events, the console); statuses do not
 contain them. edgefast never reads their values.
 
 The ConfigMap of the controller has further settings that decide access, for all Ingresses:
 
-- `block-cidrs`, `denylist-source-range`, `whitelist-source-range` and `global-auth-url` are a policy of the Gateway (SecurityPolicy
-  spec.authorization, SecurityPolicy spec.extAuth); `mergeType: Override` prevents that routes relax it, as annotations can in ingress-nginx.
-- `block-user-agents` and `block-referers`: rules of routes that match these headers by expressions and answer 403 (HTTPRouteFilter
-  spec.directResponse), or principal.headers of SecurityPolicy spec.authorization, which compares exact values.
-- `no-auth-locations` leaves `/.well-known/acme-challenge` open below `global-auth-url`, by default; in edgefast a policy for
-  that rule does it (`mergeType: Replace`), unless the Gateway's policy is an `Override`, which lower levels cannot relax.
-- `use-forwarded-headers`, `use-proxy-protocol` and `proxy-real-ip-cidr` set the client address; in edgefast EdgeProxy spec.clientAddress, which
+- `block-cidrs`, `denylist-source-range`, `whitelist-source-range` and `global-auth-url`: use a policy of the Gateway (SecurityPolicy
+  spec.authorization, SecurityPolicy spec.extAuth). With `mergeType: Override` routes cannot relax it.
+- `block-user-agents` and `block-referers`: use rules of routes that match these headers by regular expressions and answer 403
+  (HTTPRouteFilter spec.directResponse), or principal.headers of SecurityPolicy spec.authorization, which match exactly.
+- `no-auth-locations` leaves `/.well-known/acme-challenge` open below `global-auth-url` by default. Use a policy for that rule
+  (`mergeType: Replace`), unless the Gateway's policy is an `Override`.
+- `use-forwarded-headers`, `use-proxy-protocol` and `proxy-real-ip-cidr` set the client address. Use EdgeProxy spec.clientAddress, which
   trusts no peer by default.
 
-Three things are on by default in ingress-nginx, but not in edgefast: redirects to HTTPS of each host that has a certificate (`ssl-redirect`),
-`Strict-Transport-Security` on its answers (`hsts`; here the filter ResponseHeaderModifier), and 413 for bodies of more than 1m
+ingress-nginx enables three things by default that edgefast does not: redirects to HTTPS of each host with a certificate (`ssl-redirect`),
+`Strict-Transport-Security` on its responses (`hsts`; use the filter ResponseHeaderModifier), and 413 for bodies of more than 1m
 (`proxy-body-size`).""",
     kinds=(
         ForeignKind(

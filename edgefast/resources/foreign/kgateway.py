@@ -18,8 +18,8 @@ KGATEWAY = Project(
     title="kgateway",
     groups=("gateway.kgateway.dev",),
     version="2.x (028d2df5f0)",
-    about="A policy of a route replaces that of its Gateway, feature by feature, in both "
-    "projects. `sessionPersistence` of routes needs no change.",
+    about="In both projects a policy of a route replaces that of its Gateway, feature by feature. "
+    "edgefast supports `sessionPersistence` of routes.",
     kinds=(
         ForeignKind(
             "TrafficPolicy",

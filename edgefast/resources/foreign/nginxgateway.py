@@ -12,8 +12,7 @@ NGINX_GATEWAY = Project(
     title="NGINX Gateway Fabric",
     groups=("gateway.nginx.org",),
     version="2.x (e55bfe339)",
-    about="`sessionPersistence` of routes, a sticky cookie in NGINX Gateway Fabric, needs no "
-    "change.",
+    about="edgefast supports `sessionPersistence` of routes.",
     kinds=(
         ForeignKind(
             "ClientSettingsPolicy",

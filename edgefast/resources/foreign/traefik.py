@@ -15,10 +15,9 @@ TRAEFIK = Project(
     title="Traefik",
     groups=("traefik.io", "traefik.containo.us"),
     version="3.7 (fd5a576df2)",
-    about="In Traefik an ExtensionRef filter of a rule refers to a Middleware, in the order of "
-    "the filters. In edgefast `targetRefs` attach policies, with a [fixed "
-    "order](policies.md#the-order). `sessionPersistence` of a route's rule or a "
-    "BackendTrafficPolicy replaces `sticky.cookie` of a service.",
+    about="In Traefik an ExtensionRef filter of a rule names a Middleware, and Middlewares apply in the order of the filters. In edgefast, policies name "
+    "their targets in `targetRefs`, and apply in a [fixed order](../../reference/policies.md#the-order). For `sticky.cookie` of a service use "
+    "`sessionPersistence` of a route's rule or a BackendTrafficPolicy.",
     kinds=(
         ForeignKind(
             "Middleware",

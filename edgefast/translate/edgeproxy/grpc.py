@@ -1,6 +1,6 @@
 """EdgeProxy `spec.grpc`: retries by status, gRPC-Web.
 
-In: the merged settings. Out: ir.GrpcSettings. Source: docs/grpc.md; defaults in `resources/edge/edgeproxy_defaults.py`.
+In: the merged settings. Out: ir.GrpcSettings. Source: docs/guides/grpc.md; defaults in `resources/edge/edgeproxy_defaults.py`.
 Must never: take a word that it does not know for a status: it counts as absent.
 """
 

@@ -2,7 +2,7 @@
 
 In: the merged settings. Out: ir.Http2Settings, and a problem for each window or time outside of what the data plane serves: then
 the nearest one is used.
-Source: docs/http2.md; defaults in `resources/edge/edgeproxy_defaults.py`.
+Source: docs/reference/http2.md; defaults in `resources/edge/edgeproxy_defaults.py`.
 Must never: let a window be larger than what one connection may hold.
 """
 

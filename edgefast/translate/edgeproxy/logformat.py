@@ -3,7 +3,7 @@
 In: the text of a template, such as `"%REQ(:METHOD)% %REQ(X-A?X-B):10%" %RESPONSE_CODE%`. Out: pieces
 for the engine, and every mistake with a hint; what is wrong in a template refuses all of it.
 Source: https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage;
-which operators there are, and what they give here, is in docs/access-log.md.
+which operators there are, and what they give here, is in docs/guides/access-log.md.
 Must never: let a line break or another control character into a line.
 """
 

@@ -3,7 +3,7 @@
 In: a route, the matches of one of its rules, a limit. Out: text of three length-prefixed parts: route
 (uid; namespace/name in standalone), rule (its name, else a digest of its matches), limit (a digest of
 what it counts and its unit). Nothing else is in it, so editing other rules, other limits or the number
-of requests goes on with the counts there are. Source: docs/rate-limits.md.
+of requests goes on with the counts there are. Source: docs/guides/rate-limits.md.
 Must never: change for what is the same limit; every counter would begin anew.
 """
 

@@ -1,4 +1,4 @@
-"""Reason: one line of docs/status.md: a type, status and reason that a condition may have, and what that means.
+"""Reason: one line of docs/reference/statuses.md: a type, status and reason that a condition may have, and what that means.
 
 In: nothing. Out: the Struct. Must never: decide anything.
 """

@@ -1,6 +1,6 @@
 """Reasons: every condition that a status can have, with the word for why and what it means.
 
-In: nothing. Out: `REASONS`, from which docs/status.md is written; the tests hold it against the golden
+In: nothing. Out: `REASONS`, from which docs/reference/statuses.md is written; the tests hold it against the golden
 cases, so that no reason occurs that is not here and none is here that does not occur.
 Source: Gateway API condition types and reasons; those that it does not name are marked as ours.
 Must never: be read to decide a status.
@@ -286,29 +286,33 @@ _HEAD = """\
 <!-- Made from edgefast/translate/status/reasons.py by `pytest tests/translate/test_reasons.py --update-goldens`; do not edit. -->
 # Statuses
 
-This page lists the statuses that `edgefast translate --to status` prints and a controller writes into objects. A message is the text
-of the problems behind it, the same that `edgefast check` shows. A reason in *italics* is of edgefast; the others are of
-the Gateway API; each has a [page](problems/README.md). Conditions for partial errors (`PartiallyInvalid`, `BackendsAvailable`,
-`Conflicted`, ...) are absent without such an error. In a cluster the messages of errors end with the command that prints the pages of
-their reasons (`edgefast problem BackendNotFound`).
+The controller writes these conditions into the objects, and `edgefast translate` prints them for files:
 
-In a cluster a status never reports more than the proxies serve. Until they have the tables, a controller does not write a good status, and a Gateway, policy or
-listener that was not programmed before has `Programmed` False with the reason `Pending`; so does a listener of a fleet without a
-ready proxy, also if it was programmed before. If proxies refuse a part of a table, because of a
-bug of edgefast or a lack of memory, the status is `Programmed` False: on listeners with `Invalid`, on routes with
-*RefusedByProxies*; they keep their previous version.
+```text
+edgefast translate --to status -f DIR -o table
+```
 
-An object that a controller no longer handles (its class or the configuration has another `controllerName`, or its namespace is not watched) has
-`Accepted` and `Programmed` `Unknown` with the reason `Pending`, as before any controller has seen it; the message gives the cause and
-names the fleet that serves its last table (and whether new pods get it), and `addresses` are the addresses of that fleet. Entries in routes and policies are removed.
+A message is the text of the problems behind it, as `edgefast check` shows it. A reason in *italics* belongs to edgefast; the others are those of
+the Gateway API. Each has a [page](../problems/README.md). Conditions about a part of an object (`PartiallyInvalid`,
+`BackendsAvailable`, `Conflicted`, ...) exist only while the problem does. In a cluster, messages of problems end with the command that
+prints the page of the reason (`edgefast problem BackendNotFound`).
 
-Entries in XBackends that were written before `extensionApis.enableXBackend` was disabled stay unchanged, because the controller then has no right to read XBackends
-or to write their statuses. Requests to them get 500, and the statuses of their routes contain this error.
+## In a cluster
+
+- **Pending.** A status never precedes the proxies. Until they have the tables, a new Gateway, policy or listener has `Programmed` False with
+  the reason `Pending`. The same applies to a listener of a fleet without a ready proxy.
+- **Refused tables.** A table that proxies refuse is an error of edgefast, or a lack of memory. Listeners then have `Programmed` False with `Invalid`,
+  routes with *RefusedByProxies*. The proxies keep the previous table.
+- **Objects of no controller** (another `controllerName`, a namespace that is not watched) have `Accepted` and `Programmed` `Unknown` with the
+  reason `Pending`. The message names the reason, the fleet that serves its last table, and whether new pods get one. `addresses` are
+  those of that fleet. Entries in routes and policies are removed.
+- **XBackends.** After `extensionApis.enableXBackend` is disabled, entries in XBackends stay as they were, because the controller may no longer write
+  them. Requests to XBackends get 500, and the routes report it.
 """
 
 
 def render_page() -> str:
-    """Return the text of docs/status.md."""
+    """Return the text of docs/reference/statuses.md."""
     return "\n".join((_HEAD, *_lines()))
 
 
@@ -317,12 +321,12 @@ def _lines() -> Iterator[str]:
         title = "Listener, in the status of its Gateway" if kind == "Listener" else kind
         yield from (f"## {title}", "")
         if kind == "GRPCRoute":
-            yield from ("The conditions of an HTTPRoute, and:", "")
+            yield from ("All reasons of an HTTPRoute, and:", "")
         yield "| condition | status | reason | meaning |"
         yield "|---|---|---|---|"
         for one in reasons:
             word = f"*{one.reason}*" if one.ours else one.reason
             if one.reason not in GOOD:
-                word = f"[{word}](problems/{one.reason}.md)"
+                word = f"[{word}](../problems/{one.reason}.md)"
             yield f"| {one.type} | {one.status} | {word} | {one.meaning} |"
         yield ""

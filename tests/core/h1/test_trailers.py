@@ -1,4 +1,4 @@
-"""Fields behind a body, byte by byte: which go on, to whom, and that rules and repeats do with them what docs/http1.md says."""
+"""Fields behind a body, byte by byte: which go on, to whom, and that rules and repeats do with them what docs/reference/http1.md says."""
 
 from __future__ import annotations
 

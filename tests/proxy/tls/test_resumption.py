@@ -126,7 +126,7 @@ def test_at_any_worker_after_its_death_and_after_a_take_over(start: Start, tmp_p
 
 
 def test_a_stop_and_a_start_throw_the_keys_away(start: Start, tmp_path: Path) -> None:
-    """What docs/operations.md says to do about keys that others may know."""
+    """What docs/guides/operations.md says to do about keys that others may know."""
     port = free_port()
     save(tmp_path / "o.yaml", *objects(port))
     one: Process = start("-f", str(tmp_path / "o.yaml"), "--workers", "2")

@@ -1,4 +1,4 @@
-"""What a real client of gRPC makes of the proxy's own answers, and of a backend that it does not reach by HTTP/2 (docs/grpc.md)."""
+"""What a real client of gRPC makes of the proxy's own answers, and of a backend that it does not reach by HTTP/2 (docs/guides/grpc.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an HTTP/2 client may cost: each bound of docs/http2.md attacked, its counter read, and others served meanwhile."""
+"""What an HTTP/2 client may cost: each bound of docs/reference/http2.md attacked, its counter read, and others served meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a counter and what begins a new one (docs/rate-limits.md, "Counters"), with Redis and with shared memory."""
+"""What keeps a counter and what begins a new one (docs/guides/rate-limits.md, "Counters"), with Redis and with shared memory."""
 
 from __future__ import annotations
 
