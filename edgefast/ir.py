@@ -283,6 +283,8 @@ class Listener(Struct, frozen=True, gc=False):
     tracing: Tracing | None = None
     # PolicyUnit.name of its filters, in their order: services that are asked of every request before it is routed.
     filters: tuple[str, ...] = ()
+    # Bind addresses of its port, sorted. Empty: all that the proxy binds. Listeners of one port have equal or disjoint addresses.
+    addresses: tuple[str, ...] = ()
 
 
 # --- where requests go --------------------------------------------------------------------------------------------

@@ -84,6 +84,12 @@ T = TypeVar("T")
     "--tls-sni", metavar="NAME", help="TLS server name (SNI).  [default: the host of an https URL]"
 )
 @click.option(
+    "--address",
+    default="",
+    metavar="ADDRESS",
+    help="Server address of the connection, if Gateways have the port at different addresses.",
+)
+@click.option(
     "--most",
     default=10,
     show_default=True,
@@ -110,6 +116,7 @@ def explain_command(
     backends: tuple[AddedBackend, ...],
     headers: tuple[str, ...],
     source: str,
+    address: str,
     tls_sni: str | None,
     most: int,
     output: Format,
@@ -147,7 +154,7 @@ def explain_command(
     )
     try:
         ask = msgspec.structs.replace(
-            read_ask(method, url, headers, source, tls_sni), now=time.time()
+            read_ask(method, url, headers, source, tls_sni, address), now=time.time()
         )
     except AskError as error:
         raise click.UsageError(str(error)) from None

@@ -189,7 +189,8 @@ async def _serve(
         banner.show_problems((*agent.source_problems, *now))
 
     def translation_settings() -> Settings:
-        addresses = tuple(one for one in settings.binds if one not in WILDCARDS)
+        wild = any(one in WILDCARDS for one in settings.binds)
+        addresses = () if wild else settings.binds
         now = int(time.time())
         return settings_from(
             gateway,

@@ -15,6 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.cli.output import write_table
+from edgefast.daemon.address import Address
 from edgefast.why.described import describe_unit
 
 Row = list[object]
@@ -75,7 +76,8 @@ def _listeners(dump: Any) -> Iterator[Row]:
         yield [
             one["name"],
             one["protocol"],
-            one["bind_port"],
+            ", ".join(str(Address(host, one["bind_port"])) for host in one.get("addresses", ()))
+            or one["bind_port"],
             one.get("hostname", "*"),
             one["version"],
         ]

@@ -141,8 +141,11 @@ def _gateway_of(listener: str) -> str:
     return f"{namespace}/{name}"
 
 
-def _port_of(listener: Any) -> _Port:
-    return transport_of(listener["protocol"]), listener["bind_port"]
+def _hosts_of(listener: Any, ports: Mapping[_Port, list[str]]) -> list[str]:
+    """Return the addresses that a listener is bound at."""
+    found = ports.get((transport_of(listener["protocol"]), listener["bind_port"]), [])
+    wanted = listener.get("addresses")
+    return [one for one in found if one in wanted] if wanted else found
 
 
 def _open_ports(dump: Any) -> dict[_Port, list[str]]:
@@ -155,12 +158,12 @@ def _open_ports(dump: Any) -> dict[_Port, list[str]]:
 def _gateways(dump: Any) -> Iterator[GatewayRow]:
     ports = _open_ports(dump)
     told = {one["name"]: one for one in _objects(dump, "gateways")}
-    listeners: dict[str, list[_Port]] = {name: [] for name in told}
+    listeners: dict[str, list[list[str]]] = {name: [] for name in told}
     closed = _closed(dump)
     for one in (one for one in dump["listeners"] if one["name"] not in closed):
-        listeners.setdefault(_gateway_of(one["name"]), []).append(_port_of(one))
+        listeners.setdefault(_gateway_of(one["name"]), []).append(_hosts_of(one, ports))
     for name, wanted in sorted(listeners.items()):
-        addresses = dict.fromkeys(host for port in wanted for host in ports.get(port, ()))
+        addresses = dict.fromkeys(host for hosts in wanted for host in hosts)
         one = told.get(name, {})
         yield GatewayRow(
             name=name,
@@ -168,7 +171,7 @@ def _gateways(dump: Any) -> Iterator[GatewayRow]:
             addresses=tuple(addresses),
             # What is in the table was accepted, whoever made it.
             accepted=one.get("accepted", "True"),
-            programmed=str(bool(wanted) and all(port in ports for port in wanted)),
+            programmed=str(bool(wanted) and all(wanted)),
         )
 
 
@@ -184,7 +187,7 @@ def _listeners(dump: Any) -> Iterator[ListenerRow]:
             protocol=one["protocol"],
             hostname=one.get("hostname", "*"),
             routes=len({route for route, listener in attached if listener == one["name"]}),
-            programmed=str(_port_of(one) in ports and one["name"] not in closed),
+            programmed=str(bool(_hosts_of(one, ports)) and one["name"] not in closed),
         )
 
 

@@ -135,6 +135,7 @@ def _describe_listener(state: State, listener: ir.Listener, node: Node) -> Itera
         [
             ("port", str(listener.port)),
             *([("bound", str(listener.bind_port))] if listener.bind_port != listener.port else []),
+            *([("addresses", ", ".join(listener.addresses))] if listener.addresses else []),
             ("protocol", listener.protocol),
             ("hostname", "any host" if listener.hostname == "*" else listener.hostname),
             ("virtual hosts", str(len(node.children))),

@@ -252,34 +252,35 @@ cdef class Engine:
 
     # --- connections -----------------------------------------------------------------------------------------------
 
-    def listen(self, int fd, int port, choose=None):
+    def listen(self, int fd, int port, choose=None, tuple addresses=()):
         """Accept on a listening, non-blocking descriptor, which stays the caller's: a PortAcceptor. `port` is the listener's port, not the
-        bound one. choose: TLS is spoken; which TlsContext answers a server name in lower case ("": none was sent), None for nobody's."""
+        bound one. choose: TLS is spoken; which TlsContext answers a server name in lower case ("": none was sent), None for nobody's.
+        addresses: those of its listeners (ir.Listener), which tell ports of one number apart."""
         cdef PortAcceptor acceptor
         if choose is None:
             acceptor = PortAcceptor.__new__(PortAcceptor)
         else:
             acceptor = TlsAcceptor.__new__(TlsAcceptor)
             (<TlsAcceptor>acceptor).choose = choose
-            (<TlsAcceptor>acceptor).streams = self.stream_tables.port(port)
+            (<TlsAcceptor>acceptor).streams = self.stream_tables.port((port, addresses))
         acceptor.engine = self
-        acceptor.port = self.tables.port(port)
+        acceptor.port = self.tables.port((port, addresses))
         acceptor.listen(self.reactor, fd)
         return acceptor
 
-    def listen_stream(self, int fd, int port):
+    def listen_stream(self, int fd, int port, tuple addresses=()):
         """Accept on a listening, non-blocking descriptor, and pass connections on as the port's TCP listener says: a StreamAcceptor."""
         cdef StreamAcceptor acceptor = StreamAcceptor.__new__(StreamAcceptor)
         acceptor.engine = self
-        acceptor.port = self.stream_tables.port(port)
+        acceptor.port = self.stream_tables.port((port, addresses))
         acceptor.listen(self.reactor, fd)
         return acceptor
 
-    def listen_datagrams(self, int fd, int port):
+    def listen_datagrams(self, int fd, int port, tuple addresses=()):
         """Take datagrams from a bound descriptor, which stays the caller's, and pass them on as the port's UDP listener says: a DatagramPort."""
         cdef DatagramPort taker = DatagramPort.__new__(DatagramPort)
         taker.engine = self
-        taker.port = self.stream_tables.datagram_port(port)
+        taker.port = self.stream_tables.datagram_port((port, addresses))
         taker.listen(self.reactor, fd)
         return taker
 
@@ -303,7 +304,7 @@ cdef class Engine:
             session.retire(port, outdated)
         if port is not None:
             for passage in list(self.streams):
-                (<Passage>passage).retire(port.number)
+                (<Passage>passage).retire(port.key)
         return 0
 
     cdef object desk(self):

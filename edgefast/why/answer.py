@@ -58,10 +58,18 @@ def answer_refusal(refusal: Refusal) -> Answer:
 
 
 def answer_closed_port(
-    served: Served, port: int, dark: Unserved | None = None, *, transport: ir.Transport = "TCP"
+    served: Served,
+    port: int,
+    dark: Unserved | None = None,
+    *,
+    transport: ir.Transport = "TCP",
+    address: str = "",
 ) -> Answer:
     """Nothing listens there; `dark` is the listener that would."""
     why = f"no listener on {'UDP ' if transport == 'UDP' else ''}port {port}"
+    there = served.addresses(port)
+    if address and there:
+        why += f" of {address}"
     if dark is not None:
         why = f"{why}: listener {dark.name} is not served, {dark.said}"
         return Answer(
@@ -75,6 +83,8 @@ def answer_closed_port(
         {one.port for one in served.fleet.listeners if ir.transport_of(one) == transport}
     )
     listed = " or ".join(map(str, ports))
+    if there and port in ports:
+        listed = f"{port} of {' or '.join(sorted(there))}"
     return Answer(
         kind="closed",
         check="port",

@@ -42,6 +42,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()  # in order, without Host
     source: str = "127.0.0.1"  # address of the connection's other end
     sni: str = ""  # "": none; https only
+    address: str = ""  # that the client connects to; "": the listeners' first
     now: float = 0.0  # Unix seconds; 0: tokens are judged as of a time when they are valid
 
     def url(self) -> str:
@@ -66,8 +67,11 @@ def read_ask(
     headers: Sequence[str] = (),
     source: str = "127.0.0.1",
     sni: str | None = None,
+    address: str = "",
 ) -> Ask:
     """Read a request; headers are "name: value", `sni` None is what a client would send. Raises AskError.
+
+    `address`: that the client connects to; "": the URL's, where that is an address.
 
     tcp://host:port, tls://name[:port] and udp://host:port are connections and datagrams. A URL of gRPC, grpc://host/package.Service/Method (grpcs: over TLS), is a call: a POST that says so.
     """
@@ -84,11 +88,12 @@ def read_ask(
     if given is None:
         raise AskError(f'"{url}": a port is needed, such as {scheme}://{authority[1]}:5432')
     name, port = authority[1], int(given)
+    address = _read_address(address or name.strip("[]"), given=bool(address))
     if not 0 < port < 65536:
         raise AskError(f'"{url}": port {port} is not between 1 and 65535')
     if scheme in STREAMS:
         return _read_stream(
-            scheme, name, port, url, found[3] + (found[4] or ""), headers, source, sni
+            scheme, name, port, url, found[3] + (found[4] or ""), headers, source, sni, address
         )
     host = name if port == _DEFAULT_PORTS[scheme] else f"{name}:{port}"
     lines = [_read_header(line) for line in headers]
@@ -112,6 +117,7 @@ def read_ask(
         headers=tuple((header, value) for header, value in lines if header.lower() != "host"),
         source=source,
         sni=_read_name(sni),
+        address=address,
     )
 
 
@@ -124,6 +130,7 @@ def _read_stream(
     headers: Sequence[str],
     source: str,
     sni: str | None,
+    address: str,
 ) -> Ask:
     """Read what is no request; TLS asks for the URL's name unless that is an address."""
     if rest not in ("", "/") or headers:
@@ -142,7 +149,15 @@ def _read_stream(
         host=host,
         source=source,
         sni=_read_name(sni),
+        address=address,
     )
+
+
+def _read_address(text: str, *, given: bool) -> str:
+    address = read_address(text)
+    if address is None and given:
+        raise AskError(f'"{text}" is no IP address')
+    return "" if address is None else str(address)
 
 
 def _read_header(line: str) -> tuple[str, str]:

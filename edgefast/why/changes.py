@@ -44,6 +44,7 @@ class Example(Value, frozen=True, kw_only=True):
     url: str
     headers: tuple[tuple[str, str], ...] = ()
     source: str = ""  # the connection's other end; "": whoever asks
+    address: str = ""  # that it connects to; "": any
 
 
 class Side(Value, frozen=True, kw_only=True):

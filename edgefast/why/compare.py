@@ -100,7 +100,16 @@ class _Groups:
         if found is None:
             return False
         kind, fields = found
-        key = (kind, plan.port, before.owner(), after.owner(), _gist(before), _gist(after), fields)
+        key = (
+            kind,
+            plan.port,
+            plan.address,
+            before.owner(),
+            after.owner(),
+            _gist(before),
+            _gist(after),
+            fields,
+        )
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = _Group(kind, ask, before, after, {}, fields)
@@ -121,6 +130,7 @@ class _Plan(msgspec.Struct):
     """What to ask of one hostname of a port."""
 
     port: int
+    address: str  # "": all
     name: str
     host: str
     entries: tuple[
@@ -130,16 +140,14 @@ class _Plan(msgspec.Struct):
     def asks(self, pair: Pair) -> Iterator[Ask]:
         """Give requests for all matches of both sides, and one that each changed match takes."""
         found, _ = make_witnesses(self._matches())
-        once = dict.fromkeys(make_ask(pair, self.port, self.host, one) for one in found or [ROOT])
+        once = dict.fromkeys(self._ask(pair, one) for one in found or [ROOT])
         yield from once
         yield from self._asks_of_settings(pair)
         for number, side in enumerate(pair.sides()):
             for match, rule in self.entries[number]:
                 if (match, rule) in self.entries[1 - number]:
                     continue
-                ways = (
-                    make_ask(pair, self.port, self.host, one) for one in _vary(side, match, rule)
-                )
+                ways = (self._ask(pair, one) for one in _vary(side, match, rule))
                 taken = (one for one in ways if _takes(side, one, match, rule))
                 ask = next(taken, None)
                 if ask is not None and ask not in once:
@@ -150,7 +158,7 @@ class _Plan(msgspec.Struct):
 
     def _asks_of_settings(self, pair: Pair) -> Iterator[Ask]:
         """Yield requests with targets that the port's settings affect, if these settings differ."""
-        first, second = (_find_settings(side, self.port) for side in pair.sides())
+        first, second = (_find_settings(side, self.port, self.address) for side in pair.sides())
         if not first or not second or first == second:  # a new or removed port is reported anyway
             return
         paths = dict.fromkeys(
@@ -158,7 +166,7 @@ class _Plan(msgspec.Struct):
         )
         for path in list(paths)[:_PATHS]:
             for ending in _ENDINGS:
-                yield make_ask(pair, self.port, self.host, Witness("GET", path + ending, ()))
+                yield self._ask(pair, Witness("GET", path + ending, ()))
 
     def asks_entrants(self, pair: Pair) -> Iterator[Ask]:
         """Give requests that policies let in or not, for some matches of each set of policies that differ."""
@@ -170,7 +178,7 @@ class _Plan(msgspec.Struct):
             for one, other in zip_longest(*sides):
                 if one != other:
                     witnesses = make_entrants(match, (one, other))
-                    yield from (make_ask(pair, self.port, self.host, each) for each in witnesses)
+                    yield from (self._ask(pair, each) for each in witnesses)
 
     def _guarded(self) -> Iterator[tuple[ir.Match, tuple[tuple[str, ...], ...]]]:
         """Give matches with the names of the units that hold for them on either side, few for each set of names."""
@@ -204,12 +212,15 @@ class _Plan(msgspec.Struct):
 
     def asks_for(self, pair: Pair, match: ir.Match) -> Iterator[Ask]:
         """Give many requests for one match."""
-        return (make_ask(pair, self.port, self.host, one) for one in vary_witness(match))
+        return (self._ask(pair, one) for one in vary_witness(match))
+
+    def _ask(self, pair: Pair, witness: Witness) -> Ask:
+        return make_ask(pair, self.port, self.host, witness, self.address)
 
 
-def _find_settings(side: Served, port: int) -> tuple[str, ...]:
+def _find_settings(side: Served, port: int, address: str) -> tuple[str, ...]:
     """Return the settings of a port for targets."""
-    http = [one.http for one in side.listeners(port)[:1]]
+    http = [one.http for one in side.listeners(port, address)[:1]]
     return tuple(
         word
         for one in http
@@ -241,11 +252,16 @@ def _takes(side: Served, ask: Ask, match: ir.Match, rule: ir.Rule) -> bool:
 
 def _plan(pair: Pair) -> Iterator[_Plan]:
     """Give the hostnames whose tables differ."""
-    ports = sorted({one.port for side in pair.sides() for one in side.fleet.listeners})
-    for port in ports:
+    ports = {one.port for side in pair.sides() for one in side.fleet.listeners}
+    places = {
+        (port, address)
+        for port in ports
+        for address in set().union(*(side.addresses(port) for side in pair.sides())) or {""}
+    }
+    for port, address in sorted(places):
         names: dict[str, tuple[list[ir.VirtualHost], list[ir.VirtualHost]]] = {}
         for number, side in enumerate(pair.sides()):
-            for listener in side.listeners(port):
+            for listener in side.listeners(port, address):
                 names.setdefault(listener.hostname, ([], []))
                 for name, host in side.hosts.get(listener.name, {}).items():
                     names.setdefault(narrower(listener.hostname, name), ([], []))[number].append(
@@ -253,9 +269,9 @@ def _plan(pair: Pair) -> Iterator[_Plan]:
                     )
         for name in sorted(names):
             host_name = make_host(name, names)
-            if not pair.is_same(port, host_name):
+            if not pair.is_same(port, host_name, address):
                 before, after = (_entries(hosts) for hosts in names[name])
-                yield _Plan(port, name, host_name, (before, after))
+                yield _Plan(port, address, name, host_name, (before, after))
 
 
 def _entries(hosts: list[ir.VirtualHost]) -> _Entries:

@@ -69,12 +69,14 @@ def explain(served: Served, ask: Ask, *, most: int = MOST) -> Explanation:
     """Explain a request; `most` is how many candidates are told."""
     if ask.scheme in STREAMS:
         return explain_stream(served, ask)
-    listeners = served.listeners(ask.port)
-    if passed := answers.answer_passed(served.all_listeners(ask.port), ask):
+    listeners = served.listeners(ask.port, ask.address)
+    if passed := answers.answer_passed(served.all_listeners(ask.port, address=ask.address), ask):
         return _stop(served, ask, passed)
     if not listeners:
         dark = find_unserved(served, ask.port, ask.name())
-        return _stop(served, ask, answers.answer_closed_port(served, ask.port, dark))
+        return _stop(
+            served, ask, answers.answer_closed_port(served, ask.port, dark, address=ask.address)
+        )
     tls = listeners[0].protocol == "HTTPS"
     if tls != (ask.scheme == "https"):
         wrong = answers.answer_protocol(ask.scheme, ask.port, listeners[0].protocol)
@@ -347,6 +349,7 @@ def _listener(served: Served, listener: ir.Listener) -> ListenerPart:
     return ListenerPart(
         name=listener.name,
         port=listener.port,
+        addresses=listener.addresses,
         protocol=listener.protocol,
         hostname=listener.hostname,
         place=served.origin.listener(listener.name),

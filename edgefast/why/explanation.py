@@ -64,6 +64,7 @@ class ListenerPart(Value, frozen=True, kw_only=True):
     port: int
     protocol: str
     hostname: str
+    addresses: tuple[str, ...] = ()  # that its port is bound at; empty: all
     place: Place = Place()
 
 

@@ -83,11 +83,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def find_outcome(served: Served, ask: Ask) -> Outcome:
     """Ask a table."""
-    listeners = served.listeners(ask.port)
-    if passed := answers.answer_passed(served.all_listeners(ask.port), ask):
+    listeners = served.listeners(ask.port, ask.address)
+    if passed := answers.answer_passed(served.all_listeners(ask.port, address=ask.address), ask):
         return Outcome((passed,))
     if not listeners:
-        return Outcome((answers.answer_closed_port(served, ask.port),))
+        return Outcome((answers.answer_closed_port(served, ask.port, address=ask.address),))
     tls = listeners[0].protocol == "HTTPS"
     if tls != (ask.scheme == "https"):
         wrong = answers.answer_protocol(ask.scheme, ask.port, listeners[0].protocol)

@@ -49,9 +49,9 @@ class Pair:
         """Return before and after."""
         return self.old, self.new
 
-    def is_same(self, port: int, host: str) -> bool:
+    def is_same(self, port: int, host: str, address: str = "") -> bool:
         """Tell whether a host's requests meet equal tables."""
-        owners = [find_listener(side.listeners(port), port, host) for side in self.sides()]
+        owners = [find_listener(side.listeners(port, address), port, host) for side in self.sides()]
         if owners[0] is None or owners[1] is None or _facade(owners[0]) != _facade(owners[1]):
             return owners[0] is owners[1]
         if not self._moved.isdisjoint(owners[0].filters):
@@ -104,9 +104,9 @@ def make_host(name: str, taken: Container[str]) -> str:
     return name
 
 
-def make_ask(pair: Pair, port: int, host: str, witness: Witness) -> Ask:
+def make_ask(pair: Pair, port: int, host: str, witness: Witness, address: str = "") -> Ask:
     """Return a witness as a request to a port."""
-    listeners = pair.old.listeners(port) or pair.new.listeners(port)
+    listeners = pair.old.listeners(port, address) or pair.new.listeners(port, address)
     scheme = "https" if listeners and listeners[0].protocol == "HTTPS" else "http"
     default = port == (443 if scheme == "https" else 80)
     source, headers = _come_from(listeners, witness)
@@ -119,6 +119,7 @@ def make_ask(pair: Pair, port: int, host: str, witness: Witness) -> Ask:
         headers=headers,
         source=source,
         sni=host if scheme == "https" else "",
+        address=address,
     )
 
 
@@ -143,4 +144,5 @@ def make_example(ask: Ask) -> Example:
         url=show_query(ask.url()),
         headers=tuple((name, show(name, value)) for name, value in ask.headers),
         source="" if ask.source == _HERE else ask.source,
+        address=ask.address,
     )

@@ -19,6 +19,7 @@ from edgefast.why.explanation import (
     Candidate,
     Explanation,
     LimitPart,
+    ListenerPart,
     Place,
     SettingPart,
     UnitPart,
@@ -65,7 +66,7 @@ def _lines(one: Explanation) -> Iterator[str]:
         host = "any host" if one.listener.hostname == "*" else one.listener.hostname
         yield _row(
             "listener",
-            f"{one.listener.name} (port {one.listener.port}, {one.listener.protocol}, {host})",
+            f"{one.listener.name} (port {one.listener.port}{_at(one.listener)}, {one.listener.protocol}, {host})",
         )
         yield from _place(one.listener.place)
     if one.virtual_hosts:
@@ -251,3 +252,8 @@ def escape_text(text: str) -> str:
         .decode()
         for one in text
     )
+
+
+def _at(listener: ListenerPart) -> str:
+    """Name the addresses of a listener that does not have all."""
+    return f" of {', '.join(listener.addresses)}" if listener.addresses else ""

@@ -32,6 +32,7 @@ def _change(one: Change) -> Iterator[str]:
 def _example(one: Example) -> str:
     headers = "".join(f" -H '{name}: {value}'" for name, value in one.headers)
     source = f" --source {one.source}" if one.source else ""
+    source += f" --address {one.address}" if one.address else ""
     return f"{one.method} {one.url}{headers}{source}".strip()
 
 

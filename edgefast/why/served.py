@@ -39,6 +39,11 @@ class Live(msgspec.Struct, frozen=True):
     silent: int = 0  # of these, that did not answer
 
 
+def first_of(listener: ir.Listener) -> str:
+    """Return an address that a listener is served at; "": all."""
+    return next(iter(listener.addresses), "")
+
+
 class Served:
     """One fleet with its compiled table and the live state that an explanation reads."""
 
@@ -65,18 +70,32 @@ class Served:
         for route in fleet.stream_routes:
             self.streams.setdefault(route.listener, {})[route.hostname] = route
 
-    def listeners(self, port: int) -> list[ir.Listener]:
+    def listeners(self, port: int, address: str = "") -> list[ir.Listener]:
         """Return the listeners of a port that read requests."""
-        found = self.all_listeners(port)
+        found = self.all_listeners(port, address=address)
         return [one for one in found if one.protocol in ("HTTP", "HTTPS")]
 
-    def all_listeners(self, port: int, transport: ir.Transport = "TCP") -> list[ir.Listener]:
-        """Return the listeners of a port, whatever they read."""
-        return [
+    def all_listeners(
+        self, port: int, transport: ir.Transport = "TCP", address: str = ""
+    ) -> list[ir.Listener]:
+        """Return the listeners of a port, whatever they read.
+
+        `address` counts where Gateways have the port at different addresses; "" is the first of these.
+        """
+        found = [
             one
             for one in self.fleet.listeners
             if one.port == port and ir.transport_of(one) == transport
         ]
+        if all(one.addresses == found[0].addresses for one in found):
+            return found
+        address = address or min(one.addresses for one in found)[0]
+        return [one for one in found if address in one.addresses]
+
+    def addresses(self, port: int) -> set[str]:
+        """Return the first address of each group of listeners, where a port has several groups; else nothing."""
+        groups = {one.addresses for one in self.fleet.listeners if one.port == port}
+        return {one[0] for one in groups if one} if len(groups) > 1 else set()
 
     def units(self, names: Iterable[str]) -> tuple[ir.PolicyUnit, ...]:
         """Return units of policies; one that is not there is closed, as in a worker."""

@@ -42,10 +42,14 @@ _PROTOCOLS = {"tcp": ("TCP",), "tls": ("TLS",), "udp": ("UDP",)}
 def explain_stream(served: Served, ask: Ask) -> Explanation:
     """Explain what is not a request."""
     transport: ir.Transport = "UDP" if ask.scheme == "udp" else "TCP"
-    there = served.all_listeners(ask.port, transport)
+    there = served.all_listeners(ask.port, transport, ask.address)
     dark = find_unserved(served, ask.port, ask.sni, transport=transport)
     if not there:
-        return _stop(served, ask, answer_closed_port(served, ask.port, dark, transport=transport))
+        return _stop(
+            served,
+            ask,
+            answer_closed_port(served, ask.port, dark, transport=transport, address=ask.address),
+        )
     listener = find_listener(there, ask.port, ask.sni)
     if ask.scheme == "tls" and listener is None and any(one.protocol == "TLS" for one in there):
         names = ", ".join(dict.fromkeys(one.hostname for one in there))
@@ -225,6 +229,7 @@ def _listener(served: Served, listener: ir.Listener) -> ListenerPart:
     return ListenerPart(
         name=listener.name,
         port=listener.port,
+        addresses=listener.addresses,
         protocol=listener.protocol,
         hostname=listener.hostname,
         place=served.origin.listener(listener.name),

@@ -12,20 +12,20 @@ from edgefast.why.ask import Ask
 from edgefast.why.changes import Change, Example, Kind, Side
 from edgefast.why.explanation import Answer, Explanation
 from edgefast.why.pair import Pair, make_host
-from edgefast.why.served import Served
+from edgefast.why.served import Served, first_of
 from edgefast.why.stream import explain_stream
 
 __all__ = ["compare_streams", "stream_example"]
 
-_Place = tuple[str, int, str]  # scheme, port, hostname
+_Place = tuple[str, int, str, str]  # scheme, port, address ("": all), hostname
 
 
 def compare_streams(pair: Pair) -> Iterator[Change]:
     """Ask both tables about each place that one of them has, give what differs."""
     places = sorted({place for side in pair.sides() for place in _places(side)})
-    for scheme, port, hostname in places:
-        name = make_host(hostname, {host for _, at, host in places if at == port})
-        ask = _ask(scheme, port, name)
+    for scheme, port, address, hostname in places:
+        name = make_host(hostname, {one[3] for one in places if one[1] == port})
+        ask = _ask(scheme, port, name, address)
         before, after = (explain_stream(side, ask) for side in pair.sides())
         pair.examples += 1
         for one in (*before.answers, *after.answers):
@@ -33,27 +33,26 @@ def compare_streams(pair: Pair) -> Iterator[Change]:
                 pair.by_cluster.setdefault(one.backend, ask)
         if found := _classify(before, after):
             kind, what = found
-            where = f"{scheme.upper()} port {port}" + (
-                f" for {hostname}" if scheme == "tls" else ""
-            )
+            where = f"{scheme.upper()} port {port}" + (f" of {address}" if address else "")
+            where += f" for {hostname}" if scheme == "tls" else ""
             yield Change(
                 kind=kind,
                 breaks=kind in ("lost", "refused"),
                 opens=kind == "opened",
                 text=f"{where}: {what}",
-                example=stream_example(scheme, port, name),
+                example=stream_example(scheme, port, name, address),
                 before=_side(before),
                 after=_side(after),
                 requests=1,
             )
 
 
-def stream_example(scheme: str, port: int, name: str) -> Example:
+def stream_example(scheme: str, port: int, name: str, address: str = "") -> Example:
     """Return what to ask `edgefast explain`."""
-    return Example(method="", url=_ask(scheme, port, name).url())
+    return Example(method="", url=_ask(scheme, port, name).url(), address=address)
 
 
-def _ask(scheme: str, port: int, name: str) -> Ask:
+def _ask(scheme: str, port: int, name: str, address: str = "") -> Ask:
     named = scheme == "tls"
     return Ask(
         method="CONNECT",
@@ -61,6 +60,7 @@ def _ask(scheme: str, port: int, name: str) -> Ask:
         port=port,
         host=name if named and port == 443 else f"{name}:{port}",
         sni=name if named else "",
+        address=address,
     )
 
 
@@ -68,7 +68,8 @@ def _places(side: Served) -> Iterator[_Place]:
     for one in side.fleet.listeners:
         if one.protocol not in ("HTTP", "HTTPS"):
             for hostname in {one.hostname, *side.streams.get(one.name, ())}:
-                yield one.protocol.lower(), one.port, hostname
+                at = first_of(one) if side.addresses(one.port) else ""
+                yield one.protocol.lower(), one.port, at, hostname
 
 
 def _classify(before: Explanation, after: Explanation) -> tuple[Kind, str] | None:

@@ -11,7 +11,7 @@ from edgefast import ir
 from edgefast.translate.match.hostname import narrower
 from edgefast.why.changes import Change, Example, Kind
 from edgefast.why.pair import ROOT, Pair, make_ask, make_example, make_host
-from edgefast.why.served import Served, render_endpoint
+from edgefast.why.served import Served, first_of, render_endpoint
 from edgefast.why.streamdiff import stream_example
 
 
@@ -48,18 +48,30 @@ def compare_hosts(pair: Pair) -> Iterator[Change]:
         for one in ours.fleet.listeners:
             if one.name not in known:
                 host = "any host" if one.hostname == "*" else one.hostname
-                said = f"listener {one.name} (port {one.port}, {one.protocol}, {host}) {word}"
+                at = f" of {', '.join(one.addresses)}" if one.addresses else ""
+                said = f"listener {one.name} (port {one.port}{at}, {one.protocol}, {host}) {word}"
                 yield Change(kind=kind, text=said, example=_example(pair, one))
     yield from _compare_listeners(pair)
     for _, kind, ours, theirs, word in moves:
-        for port, name in sorted(_hostnames(ours) - _hostnames(theirs)):
-            said = f"{'any host' if name == '*' else f'host {name}'} on port {port} {word}"
-            ask = make_ask(pair, port, make_host(name, ()), ROOT)
+        for port, address, name in sorted(_hostnames(ours) - _hostnames(theirs)):
+            at = f" of {address}" if address else ""
+            said = f"{'any host' if name == '*' else f'host {name}'} on port {port}{at} {word}"
+            ask = make_ask(pair, port, make_host(name, ()), ROOT, address)
             yield Change(kind=kind, text=said, example=make_example(ask))
 
 
 _OF_LISTENER = (
-    *("port", "protocol", "hostname", "tls", "stream", "access_log", "tracing", "filters"),
+    *(
+        "port",
+        "addresses",
+        "protocol",
+        "hostname",
+        "tls",
+        "stream",
+        "access_log",
+        "tracing",
+        "filters",
+    ),
 )
 
 
@@ -96,13 +108,13 @@ def _asks_certificate(one: ir.Listener) -> bool:
 def _example(pair: Pair, one: ir.Listener) -> Example:
     host = make_host(one.hostname, ())
     if one.protocol not in ("HTTP", "HTTPS"):
-        return stream_example(one.protocol.lower(), one.port, host)
-    return make_example(make_ask(pair, one.port, host, ROOT))
+        return stream_example(one.protocol.lower(), one.port, host, first_of(one))
+    return make_example(make_ask(pair, one.port, host, ROOT, first_of(one)))
 
 
-def _hostnames(side: Served) -> set[tuple[int, str]]:
+def _hostnames(side: Served) -> set[tuple[int, str, str]]:
     return {
-        (one.port, narrower(one.hostname, name))
+        (one.port, first_of(one) if side.addresses(one.port) else "", narrower(one.hostname, name))
         for one in side.fleet.listeners
         for name in side.hosts.get(one.name, {})
     }

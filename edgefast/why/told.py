@@ -20,6 +20,7 @@ from edgefast.translate.translation import Translation
 from edgefast.why.ask import Ask
 from edgefast.why.changes import Change, Kind
 from edgefast.why.pair import make_example, make_host
+from edgefast.why.served import first_of
 from edgefast.why.witness import Witness, make_witnesses
 
 #: Reasons of problems, and the kinds of change when such a problem goes and comes.
@@ -145,11 +146,11 @@ def _find_route_example(translation: Translation, key: Key, problem: Problem) ->
         witnesses, _ = make_witnesses(matches[:1])
         if witnesses:
             name = narrower(found.hostname, hostname)
-            return _ask(found.port, found.protocol, name, witnesses[0])
+            return _ask(found.port, found.protocol, name, witnesses[0], first_of(found))
     return None
 
 
-def _ask(port: int, protocol: str, name: str, witness: Witness) -> Ask:
+def _ask(port: int, protocol: str, name: str, witness: Witness, address: str = "") -> Ask:
     scheme = "https" if protocol == "HTTPS" else "http"
     host = make_host(name, ())
     default = port == (443 if scheme == "https" else 80)
@@ -160,6 +161,7 @@ def _ask(port: int, protocol: str, name: str, witness: Witness) -> Ask:
         host=host if default else f"{host}:{port}",
         target=witness.target,
         headers=witness.headers,
+        address=address,
     )
 
 

@@ -25,13 +25,14 @@ def bound(transport: str, port: int, address: str = "192.0.2.1") -> dict[str, An
     return {"address": address, "port": port, "transport": transport}
 
 
-def ask(*ports: dict[str, Any]) -> Any:
+def ask(*ports: dict[str, Any], listeners: list[dict[str, Any]] | None = None) -> Any:
     dump = {
         "agent": {"pid": 7, "phase": "serving", "bound": list(ports)},
         "workers": [{"worker": 0, "pid": 8, "version": "feed", "restarts": 0}],
         "problems": [],
         "table": {"version": "feed"},
-        "listeners": [
+        "listeners": listeners
+        or [
             listener("tcp", "TCP", 53),
             listener("udp", "UDP", 53),
             listener("tls", "TLS", 443),
@@ -70,3 +71,13 @@ def test_one_of_two_protocols_of_a_port_is_not_the_other(there: str, missing: st
     programmed = {row["name"]: row["programmed"] for row in told["listeners"]}
     assert programmed == {"tcp": "True", "udp": "True", "tls": "True"} | {missing: "False"}
     assert told["gateways"][0]["programmed"] == "False"
+
+
+def test_a_listener_has_its_own_addresses_alone() -> None:
+    """The port is bound at another Gateway's address, not at this one's."""
+    own = {**listener("tcp", "TCP", 53), "addresses": ["192.0.2.7"]}
+    other = {**listener("tcp", "TCP", 53), "name": "ns/other/tcp", "addresses": ["192.0.2.1"]}
+    told = ask(bound("TCP", 53), listeners=[own, other])
+    rows = {one["name"]: (one["programmed"], one["addresses"]) for one in told["gateways"]}
+    assert rows == {"ns/gw": ("False", []), "ns/other": ("True", ["192.0.2.1"])}
+    assert [one["programmed"] for one in told["listeners"]] == ["False", "True"]

@@ -42,6 +42,7 @@ cdef class PortTable:
     cdef:
         Engine engine
         readonly int number
+        readonly tuple key      # (number, addresses)
         HttpSettings settings
         list listeners
         ListenerTable only      # the one listener of a port that takes every host

@@ -133,9 +133,10 @@ cdef class ListenerTable:
 
 
 cdef class PortTable:
-    def __cinit__(self, Engine engine, int number):
+    def __cinit__(self, Engine engine, tuple key):
         self.engine = engine
-        self.number = number
+        self.key = key
+        self.number = key[0]
         self.listeners = []
         self.exact = {}
         self.wildcards = {}

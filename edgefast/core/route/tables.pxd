@@ -30,7 +30,7 @@ cdef class Tables:
     cdef Cluster cluster(self, str name)
     cdef Cluster living(self, str name)
     cdef Policy policy(self, str name)
-    cdef PortTable port(self, int number)
+    cdef PortTable port(self, tuple key)
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings)
     cdef bytes timeout_line(self, int64_t ms)
     cdef object regex(self, bytes pattern)

@@ -294,20 +294,24 @@ cdef class Tables:
     def _arrange_ports(self):
         cdef ListenerTable table
         cdef PortTable port
+        cdef list moved = []
         by_port = {}
         https = {}
         for name in sorted(self.listeners):
             table = self.listeners[name]
             if table.spec is not None:
-                by_port.setdefault(table.spec.port, []).append(table)
+                key = table.spec.port, table.spec.addresses
+                by_port.setdefault(key, []).append(table)
                 if table.spec.tls is not None:
-                    https.setdefault(table.spec.port, []).append(table.hostname)
+                    https.setdefault(key, []).append(table.hostname)
         self.engine.stream_tables.arrange(https)
-        for number in by_port.keys() | self.ports.keys():
-            port = self.ports.get(number)
-            if port is None:
-                port = self.ports[number] = PortTable(self.engine, number)
-            port.arrange(by_port.get(number, []), self.engine.stream_tables.hostnames(number))
+        for key in by_port.keys() | self.ports.keys():
+            port = self.port(key)
+            if port.listeners and key not in by_port and any(number == port.number for number, _ in by_port):
+                moved.append(port)  # its listeners have other addresses now
+            port.arrange(by_port.get(key, []), self.engine.stream_tables.hostnames(key))
+        for port in moved:
+            self.engine.release_idle(port, False)
 
     cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL:
         if offset > self.arena_size or length > self.arena_size - offset:
@@ -373,11 +377,11 @@ cdef class Tables:
             compiled = self.regexes[(pattern,)] = re2.compile(pattern, _re2_bytes)
         return compiled
 
-    cdef PortTable port(self, int number):
+    cdef PortTable port(self, tuple key):
         """The table of a listener port; empty until a listener has come."""
-        cdef PortTable table = self.ports.get(number)
+        cdef PortTable table = self.ports.get(key)
         if table is None:
-            table = self.ports[number] = PortTable(self.engine, number)
+            table = self.ports[key] = PortTable(self.engine, key)
         return table
 
     def dump(self, bint hosts):

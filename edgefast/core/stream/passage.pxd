@@ -106,7 +106,7 @@ cdef class Passage(Timer):
         int64_t connected       # us; 0: never
         uint64_t received, sent # bytes from and to the client
         int64_t silent_since    # ms of the wheel: PASSAGE_PREAMBLE
-        int port                # of whose TLS its client's is; 0: none
+        object port             # key of the StreamPort of whose TLS its client's is; None: none
         int64_t idle_by         # ms of the wheel: when nothing has come for too long
         int64_t look_at         # ... when it is looked again whether a side takes what waits for it; 0: nobody is waited for
 
@@ -133,6 +133,6 @@ cdef class Passage(Timer):
     cdef int end(self, PassageEnd why) except -1
     cdef int part(self) except -1
     cdef int uncount(self) except -1
-    cdef int retire(self, int port) except -1
+    cdef int retire(self, object port) except -1
     cdef int over(self) except -1
     cdef int stop(self) except -1

@@ -381,7 +381,7 @@ cdef class Passage(Timer):
     cdef int uncount(self) except -1:
         return self.listener.let_out(self) if self.counted else 0
 
-    cdef int retire(self, int port) except -1:
+    cdef int retire(self, object port) except -1:
         """Clients of a port have to show something else from now on: who was let in by what they had to show before has to come again."""
         return self.end(PE_TLS_CHANGED) if self.port == port else 0
 

@@ -57,7 +57,7 @@ cdef class PassageDown(PassageSide):
         return self.passage.begin()
 
     cdef int retire(self, object port, bint outdated) except -1:
-        return self.passage.retire((<PortTable>port).number) if self.passage is not None and port is not None else 0
+        return self.passage.retire((<PortTable>port).key) if self.passage is not None and port is not None else 0
 
     cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:
         cdef Passage passage = self.passage

@@ -61,6 +61,7 @@ cdef class StreamListener:
 cdef class StreamPort:
     cdef:
         readonly int number
+        object key              # (number, addresses)
         StreamListener only     # of TCP
         dict names              # hostname -> StreamListener, or OF_HTTPS
         list listeners          # those of TLS
@@ -81,14 +82,14 @@ cdef class StreamTables:
         Engine engine
         dict listeners          # name -> StreamListener
         object retired          # ... of those that are gone, while somebody has them
-        dict ports              # number -> StreamPort, of TCP
+        dict ports              # (number, addresses) -> StreamPort, of TCP
         dict datagrams          # ... of UDP
 
     cdef StreamListener listener(self, str name)
     cdef int forget(self, str name) except -1
-    cdef StreamPort datagram_port(self, int number)
+    cdef StreamPort datagram_port(self, tuple key)
     cdef int change_route(self, str op, str name, uint64_t offset, uint64_t length) except -1
     cdef bint change_listener(self, str op, str name, object spec) except -1
     cdef int arrange(self, dict https) except -1
-    cdef list hostnames(self, int number)
-    cdef StreamPort port(self, int number)
+    cdef list hostnames(self, tuple key)
+    cdef StreamPort port(self, tuple key)

@@ -197,8 +197,9 @@ cdef class PassageShare(ClientShare):
 
 
 cdef class StreamPort:
-    def __cinit__(self, int number):
-        self.number = number
+    def __cinit__(self, tuple key):
+        self.key = key
+        self.number = key[0]
         self.names = {}
         self.listeners = []
 
@@ -299,36 +300,36 @@ cdef class StreamTables:
         return 0
 
     cdef int arrange(self, dict https) except -1:
-        """https: port -> hostnames of its HTTPS listeners."""
+        """https: (port, addresses) -> hostnames of its HTTPS listeners."""
         cdef StreamListener listener
         cdef dict streams = {}, datagrams = {}
         for name in sorted(self.listeners):
             listener = self.listeners[name]
             if listener.spec is not None:
                 group = datagrams if listener.spec.protocol == "UDP" else streams
-                group.setdefault(listener.spec.port, []).append(listener)
-        for number in streams.keys() | self.ports.keys():
-            self.port(number).arrange(streams.get(number, []), https.get(number, []))
-        for number in datagrams.keys() | self.datagrams.keys():
-            self.datagram_port(number).arrange(datagrams.get(number, []), [])
+                group.setdefault((listener.spec.port, listener.spec.addresses), []).append(listener)
+        for key in streams.keys() | self.ports.keys():
+            self.port(key).arrange(streams.get(key, []), https.get(key, []))
+        for key in datagrams.keys() | self.datagrams.keys():
+            self.datagram_port(key).arrange(datagrams.get(key, []), [])
         return 0
 
-    cdef list hostnames(self, int number):
+    cdef list hostnames(self, tuple key):
         """What listeners of TLS have on a port."""
-        cdef StreamPort port = self.ports.get(number)
+        cdef StreamPort port = self.ports.get(key)
         return [one for one, found in port.names.items() if found is not OF_HTTPS] if port is not None else []
 
-    cdef StreamPort port(self, int number):
+    cdef StreamPort port(self, tuple key):
         """The table of a listeners' port; empty until a listener has come."""
-        found = self.ports.get(number)
+        found = self.ports.get(key)
         if found is None:
-            found = self.ports[number] = StreamPort(number)
+            found = self.ports[key] = StreamPort(key)
         return found
 
-    cdef StreamPort datagram_port(self, int number):
-        found = self.datagrams.get(number)
+    cdef StreamPort datagram_port(self, tuple key):
+        found = self.datagrams.get(key)
         if found is None:
-            found = self.datagrams[number] = StreamPort(number)
+            found = self.datagrams[key] = StreamPort(key)
         return found
 
     def dump(self):

@@ -97,7 +97,7 @@ cdef class TlsWire(Wire):
         self.passage.rule = rule
         self.passage.sni = name or None
         self.passes = listener.passes
-        self.passage.port = 0 if self.passes else self.streams.number
+        self.passage.port = None if self.passes else self.streams.key
         if self.passes and hello.alpn_len:
             self.passage.alpn = (<const char *>hello.alpn)[:hello.alpn_len]
         return not self.passes

@@ -15,7 +15,7 @@ from edgefast.daemon.age import process_age
 from edgefast.problem import Problem, ask_for_more
 from edgefast.proxy.pipelines.standalone import Outcome
 from edgefast.proxy.pipelines.tryout import list_hosts, write_commands
-from edgefast.proxy.sockets.place import Place, host_of, transport_at
+from edgefast.proxy.sockets.place import Place, host_of, is_of
 from edgefast.translate.match.hostname import ANY
 
 __all__ = ["Banner"]
@@ -128,11 +128,7 @@ def _listener_lines(
     for route in fleet.stream_routes:
         hosts.setdefault(route.listener, []).append(route.hostname)
     for listener in fleet.listeners[:_SHOWN_LISTENERS]:
-        places = [
-            Address(host_of(one), one[1])
-            for one in bound
-            if one[1] == listener.bind_port and transport_at(one) == ir.transport_of(listener)
-        ]
+        places = [Address(host_of(one), one[1]) for one in bound if is_of(one, listener)]
         scheme = listener.protocol.lower()
         where = " ".join(f"{scheme}://{place}" for place in places) or "NOT LISTENING"
         served = hosts.get(listener.name, [])

@@ -15,12 +15,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 import edgefast
-from edgefast import ir
 from edgefast.daemon.collector import keep_all
 from edgefast.problem import Problem
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.process.sdnotify import notify
-from edgefast.proxy.sockets.place import transport_at
+from edgefast.proxy.sockets.place import is_of
 from edgefast.proxy.tables.lastgood import LastGoodError
 from edgefast.table import Shards
 from edgefast.table.format import table_format
@@ -179,12 +178,9 @@ class Managed:
         table = agent.ledger.current
         for one in table.refused.values():
             yield Refused(one.type, one.name, one.error)
-        unbound = {
-            (transport_at(place), place[1]): problem
-            for place, problem in agent.listeners.problems.items()
-        }
+        unbound = agent.listeners.problems
         for listener in agent.served if unbound else ():
-            problem = unbound.get((ir.transport_of(listener), listener.bind_port))
+            problem = next((one for at, one in unbound.items() if is_of(at, listener)), None)
             if problem is not None and ("listener", listener.name) not in table.refused:
                 yield Refused("listener", listener.name, problem.message)
 

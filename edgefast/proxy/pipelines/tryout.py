@@ -14,12 +14,13 @@ from itertools import islice
 from edgefast import ir
 from edgefast.credential import is_hidden, show_query
 from edgefast.daemon.address import Address
-from edgefast.proxy.sockets.place import Place, host_of, transport_at
+from edgefast.proxy.sockets.place import Place, host_of, is_of
 from edgefast.table import Shards
 from edgefast.table.match import find_listener
 from edgefast.translate.match.hostname import ANY, narrower
 from edgefast.why import Ask, Served
 from edgefast.why.pair import make_host
+from edgefast.why.served import first_of
 from edgefast.why.witness import Witness, make_witnesses
 
 __all__ = ["list_hosts", "write_commands"]
@@ -37,16 +38,16 @@ _EVERY = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 def list_hosts(fleet: ir.Fleet) -> dict[str, list[str]]:
     """Return, for each listener, the hostnames whose requests its routes get: what both allow, and no nearer listener has."""
     listeners = {one.name: one for one in fleet.listeners}
-    by_port: dict[int, list[ir.Listener]] = {}
+    by_port: dict[tuple[int, tuple[str, ...]], list[ir.Listener]] = {}
     for one in fleet.listeners:
-        by_port.setdefault(one.port, []).append(one)
+        by_port.setdefault((one.port, one.addresses), []).append(one)
     found: dict[str, dict[str, None]] = {}
     for host in fleet.virtual_hosts:
         listener = listeners.get(host.listener)
         if listener is None:
             continue
         name = narrower(listener.hostname, host.hostname)
-        near = by_port[listener.port]
+        near = by_port[listener.port, listener.addresses]
         sample = make_host(name, {one.hostname for one in near})
         if find_listener(near, listener.port, sample) is listener:
             found.setdefault(listener.name, {})[name] = None
@@ -57,21 +58,22 @@ def write_commands(fleet: ir.Fleet, shards: Shards | None, bound: Sequence[Place
     """Yield curl commands; none for a listener that is not bound, or whose rules no plain request reaches."""
     served = Served(fleet, shards)
     listeners = {one.name: one for one in fleet.listeners}
-    places: dict[int, list[str]] = {}
-    for place in bound:
-        if transport_at(place) == "TCP":
-            places.setdefault(place[1], []).append(host_of(place))
+    places = {
+        one.name: found
+        for one in fleet.listeners
+        if (found := [host_of(place) for place in bound if is_of(place, one)])
+    }
     told: dict[str, int] = {}  # by listener and route
     queues = _Queues()
     for host in fleet.virtual_hosts:
         listener = listeners.get(host.listener)
-        if listener is not None and listener.bind_port in places:
+        if listener is not None and listener.name in places:
             queues.add(listener, host)
     for listener, host, match, rule in islice(queues.take(), _TRIED):
         key = f"{listener.name} {rule.route}"
         if told.get(key, 0) == _PER_ROUTE:
             continue
-        address = _choose(places[listener.bind_port])
+        address = _choose(places[listener.name])
         ask = _find_ask(served, listener, host, match, rule)
         if ask is None:
             continue
@@ -114,7 +116,7 @@ def _find_ask(
 
     witnesses, _ = make_witnesses((match,))
     name = narrower(listener.hostname, host.hostname)
-    taken = {one.hostname for one in served.listeners(listener.port)}
+    taken = {one.hostname for one in served.listeners(listener.port, first_of(listener))}
     taken.update(served.hosts.get(listener.name, {}))
     names = [make_host(name, taken)] if name != ANY else [_LOCAL, make_host(name, taken)]
     for one in witnesses:
@@ -140,6 +142,7 @@ def _ask(listener: ir.Listener, name: str, witness: Witness) -> Ask:
         target=witness.target,
         headers=witness.headers,
         sni=name if tls else "",
+        address=first_of(listener),
     )
 
 

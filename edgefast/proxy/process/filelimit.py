@@ -57,12 +57,12 @@ def needed_descriptors(listeners: Iterable[ir.Listener]) -> int:
 
 def _demands(listeners: Iterable[ir.Listener]) -> list[tuple[str, int]]:
     """Return which settings ask for descriptors, and for how many: of HTTP a port's caps count once, at layer 4 each listener's."""
-    ports: dict[int, int] = {}
+    ports: dict[tuple[int, tuple[str, ...]], int] = {}
     connections = sessions = 0
     for one in listeners:
         if one.protocol in ("HTTP", "HTTPS"):
-            most = max(ports.get(one.bind_port, 0), one.http.max_connections)
-            ports[one.bind_port] = most
+            port = one.bind_port, one.addresses
+            ports[port] = max(ports.get(port, 0), one.http.max_connections)
         elif one.protocol == "UDP":
             sessions += one.stream.max_sessions
         else:

@@ -73,18 +73,16 @@ class Listeners:
 
         Returns the places that are new.
         """
-        wanted = _by_port(listeners)
-        for place in [one for one in self._sockets if (transport_at(one), one[1]) not in wanted]:
+        wanted = self._places_of(listeners)
+        for place in [one for one in self._sockets if one not in wanted]:
             self._let_go(place)
         self.problems = {}
         opened: list[Place] = []
-        for (transport, port), names in wanted.items():
-            for host in self._binds:
-                place = make_place(host, port, transport)
-                if place in self._sockets or self._is_covered(place):
-                    continue
-                if self._open(place, names):
-                    opened.append(place)
+        for place, names in wanted.items():
+            if place in self._sockets or self._is_covered(place, wanted):
+                continue
+            if self._open(place, names):
+                opened.append(place)
         if wanted:
             self._inherited.close()  # nobody asks for those
         return tuple(opened)
@@ -134,7 +132,8 @@ class Listeners:
             if inherited:
                 self._sockets[place] = _complete_group(place, inherited, self._workers)
             else:
-                self._sockets[place] = _bind_group(place, self._workers)
+                beside = self._is_beside_own(place, time.monotonic())
+                self._sockets[place] = _bind_group(place, self._workers, shared=beside)
         except OSError as error:
             if error.errno in _NO_FAMILY and not self._required and host_of(place) == "::":
                 return False
@@ -145,34 +144,56 @@ class Listeners:
         self._serials[place] = self._serial
         return True
 
-    def _is_covered(self, place: Place) -> bool:
+    def _places_of(self, listeners: Iterable[ir.Listener]) -> dict[Place, list[str]]:
+        """Return the places that listeners ask for, with the names of these."""
+        wanted: dict[Place, list[str]] = {}
+        for listener in listeners:
+            for host in listener.addresses or self._binds:
+                place = make_place(host, listener.bind_port, ir.transport_of(listener))
+                wanted.setdefault(place, []).append(listener.name)
+        return wanted
+
+    def _is_beside_own(self, place: Place, now: float) -> bool:
+        """Tell whether sockets of this process, or of its workers, are bound at an address that overlaps.
+
+        A port moves between all addresses and one of them without a time in which it is bound at neither.
+        """
+        recent = (one for one, at in self._left.items() if now - at < _LEAVING)
+        return any(_overlap(place, one) for one in (*self._sockets, *recent))
+
+    def _is_covered(self, place: Place, wanted: Mapping[Place, Sequence[str]]) -> bool:
         """Tell whether an IPv6 socket takes the connections of an IPv4 place too, as a service manager may make them."""
-        if family_of(host_of(place)) != socket.AF_INET or "::" not in self._binds:
-            return False
         wide = make_place("::", place[1], transport_at(place))
+        if family_of(host_of(place)) != socket.AF_INET or wide not in wanted:
+            return False
         return any(map(_is_dual, self._sockets.get(wide) or self._inherited.group(wide)))
 
 
-def _by_port(listeners: Iterable[ir.Listener]) -> Mapping[tuple[ir.Transport, int], list[str]]:
-    wanted: dict[tuple[ir.Transport, int], list[str]] = {}
-    for listener in listeners:
-        key = ir.transport_of(listener), listener.bind_port
-        wanted.setdefault(key, []).append(listener.name)
-    return wanted
+def _overlap(one: Place, other: Place) -> bool:
+    """Tell whether one of two places is at all addresses of its family, and the other at one of them."""
+    hosts = host_of(one), host_of(other)
+    return (
+        one[1] == other[1]
+        and transport_at(one) == transport_at(other)
+        and family_of(hosts[0]) == family_of(hosts[1])
+        and hosts[0] != hosts[1]
+        and not {"0.0.0.0", "::"}.isdisjoint(hosts)
+    )
 
 
-def _bind_group(place: Place, workers: int) -> tuple[socket.socket, ...]:
+def _bind_group(place: Place, workers: int, *, shared: bool) -> tuple[socket.socket, ...]:
     """Bind and listen once per worker; OSError leaves nothing open.
 
     The first socket listens without SO_REUSEPORT, so the kernel gives the place to one process only,
     and at once; it is shared after that, which the kernel allows to this process's user. A second
     edgefast could otherwise join the group and take a share of the connections, silently. (Asking
-    first and binding after that would leave a moment for two that start together.)
+    first and binding after that would leave a moment for two that start together.) `shared`: this
+    process has sockets there already, at addresses that overlap, so the first one shares too.
     """
     group: list[socket.socket] = []
     try:
         for number in range(workers):
-            sock = _socket(place, shared=number > 0)
+            sock = _socket(place, shared=shared or number > 0)
             group.append(sock)
             _start(sock)
             if number == 0:
@@ -277,7 +298,7 @@ def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> 
             )
         case errno.EADDRNOTAVAIL:
             why = f"{host_of(place)} is not an address of this machine"
-            fix = "check --bind against: ip address"
+            fix = "check --bind, and spec.addresses of the Gateway, against: ip address"
         case errno.EMFILE | errno.ENFILE:
             why = f"{address}: out of file descriptors"
             fix = "raise ulimit -n or LimitNOFILE= in the unit"

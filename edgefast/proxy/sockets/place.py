@@ -6,10 +6,11 @@ transports have a port of one number beside each other. Must never: open anythin
 
 from __future__ import annotations
 
+from edgefast import ir
 from edgefast.daemon.address import Address
 from edgefast.irstream import Transport
 
-__all__ = ["Place", "Seat", "host_of", "make_place", "show_place", "transport_at"]
+__all__ = ["Place", "Seat", "host_of", "is_of", "make_place", "show_place", "transport_at"]
 
 #: (bind address, bind port); the address of a UDP socket ends with _DATAGRAMS.
 Place = tuple[str, int]
@@ -32,6 +33,15 @@ def host_of(place: Place | Seat) -> str:
 def transport_at(place: Place | Seat) -> Transport:
     """Return what the place is one of."""
     return "UDP" if place[0].endswith(_DATAGRAMS) else "TCP"
+
+
+def is_of(place: Place, listener: ir.Listener) -> bool:
+    """Tell whether a listener is served there."""
+    return (
+        place[1] == listener.bind_port
+        and transport_at(place) == ir.transport_of(listener)
+        and (not listener.addresses or host_of(place) in listener.addresses)
+    )
 
 
 def show_place(place: Place) -> str:

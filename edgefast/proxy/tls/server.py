@@ -57,11 +57,15 @@ def _add_pair(context: TlsContext, secret: ir.Secret) -> None:
         context.staple(secret.staple, secret.staple_until)
 
 
+#: A bind port, and the addresses of its listeners (empty: all).
+PortKey = tuple[int, tuple[str, ...]]
+
+
 class ServerTls:
     """All ports of one worker."""
 
     def __init__(self) -> None:
-        self._ports: dict[int, ServerPort] = {}
+        self._ports: dict[PortKey, ServerPort] = {}
         self._replaced: list[_Certificates] = []
 
     def adopt(
@@ -70,26 +74,26 @@ class ServerTls:
         secrets: Mapping[str, ir.Secret],
         changed: frozenset[str],
         loaded: Mapping[str, TlsContext] | None = None,
-    ) -> dict[int, ServerPort]:
+    ) -> dict[PortKey, ServerPort]:
         """Serve these listeners with these secrets from the next handshake on.
 
         `changed` names the secrets that differ from the last call, `loaded` has what `load_secret`
         made of some of them. Returns every port's; one that is another object than before must be
         used for new connections. Loads nothing.
         """
-        by_port: dict[int, list[ir.Listener]] = {}
+        by_port: dict[PortKey, list[ir.Listener]] = {}
         for listener in listeners:
             if listener.tls is not None:
-                by_port.setdefault(listener.bind_port, []).append(listener)
+                by_port.setdefault((listener.bind_port, listener.addresses), []).append(listener)
         self._replaced += [one for port in self._ports.values() for one in port.certificates]
-        ports: dict[int, ServerPort] = {}
-        for number, group in by_port.items():
+        ports: dict[PortKey, ServerPort] = {}
+        for key, group in by_port.items():
             rule = _rule_of(group)
-            port = self._ports.get(number)
+            port = self._ports.get(key)
             if port is None or port.rule != rule or rule.ca in changed:
-                port = ServerPort(number, rule, secrets)
+                port = ServerPort(key, rule, secrets)
             port.adopt(group, secrets, changed, loaded or {})
-            ports[number] = port
+            ports[key] = port
         self._ports = ports
         return ports
 
@@ -129,11 +133,11 @@ def _rule_of(group: list[ir.Listener]) -> _Rule:
 class ServerPort:
     """One port; `choose` is what the engine asks."""
 
-    def __init__(self, number: int, rule: _Rule, secrets: Mapping[str, ir.Secret]) -> None:
+    def __init__(self, key: PortKey, rule: _Rule, secrets: Mapping[str, ir.Secret]) -> None:
         self.rule = rule
         bundle = secrets.get(rule.ca)
         self._ca = bundle.ca if bundle is not None else b""
-        self._number = number
+        self._key = key
         self._listeners: dict[str, _Certificates] = {}  # by hostname pattern
 
     @property
@@ -176,7 +180,9 @@ class ServerPort:
         verification: Verification = (
             "required" if rule.verifies else "insecure" if rule.ca else "none"
         )
-        return ticket_rule(self._number, rule.version, verification, self._ca, hostname)
+        number, addresses = self._key
+        scope = "\n".join((hostname, *addresses))
+        return ticket_rule(number, rule.version, verification, self._ca, scope)
 
     def adopt(
         self,

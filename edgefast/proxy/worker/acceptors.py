@@ -19,7 +19,7 @@ from edgefast.core import TlsContext
 from edgefast.irstream import Transport
 from edgefast.proxy.process.reserve import is_shortage
 from edgefast.proxy.settings import ACCEPT_BACKLOG
-from edgefast.proxy.sockets.place import Place, Seat, transport_at
+from edgefast.proxy.sockets.place import Place, Seat, host_of, transport_at
 from edgefast.proxy.sockets.synfilter import drop_new_connections
 
 __all__ = ["Acceptors", "PortUse"]
@@ -40,10 +40,13 @@ class PortUse(NamedTuple):
     port: int
     choose: Choose | None
     stream: Transport | None = None
+    addresses: tuple[str, ...] = ()  # of the listeners; empty: all
 
 
+#: A bind port, and a bind address of it or "" for all.
+BindKey = tuple[int, str]
 #: No port.
-_NONE: Mapping[int, PortUse] = {}
+_NONE: Mapping[BindKey, PortUse] = {}
 
 
 class Accepting(Protocol):
@@ -71,9 +74,9 @@ class Acceptors:
 
     def __init__(
         self,
-        listen: Callable[[int, int, Choose | None], Accepting],
-        listen_stream: Callable[[int, int], Accepting],
-        listen_datagrams: Callable[[int, int], Accepting],
+        listen: Callable[[int, int, Choose | None, tuple[str, ...]], Accepting],
+        listen_stream: Callable[[int, int, tuple[str, ...]], Accepting],
+        listen_datagrams: Callable[[int, int, tuple[str, ...]], Accepting],
     ) -> None:
         """`listen` and the others are the engine's."""
         self._listen = listen
@@ -93,15 +96,17 @@ class Acceptors:
             previous.close()
         self._sockets[place] = socket.socket(fileno=descriptor)
 
-    def retire(self, uses: Mapping[int, PortUse], datagrams: Mapping[int, PortUse] = _NONE) -> None:
+    def retire(
+        self, uses: Mapping[BindKey, PortUse], datagrams: Mapping[BindKey, PortUse] = _NONE
+    ) -> None:
         """Accept no more where a port is served otherwise now; `reconcile` serves it again."""
         for place, running in list(self._running.items()):
-            use = (datagrams if transport_at(place) == "UDP" else uses).get(place[1], running.use)
-            if use != running.use:
+            use = _find_use(place, uses, datagrams)
+            if use is not None and use != running.use:
                 self._running.pop(place).accepting.retire()
 
     async def reconcile(
-        self, uses: Mapping[int, PortUse], datagrams: Mapping[int, PortUse] = _NONE
+        self, uses: Mapping[BindKey, PortUse], datagrams: Mapping[BindKey, PortUse] = _NONE
     ) -> None:
         """Serve the sockets whose bind port is in `uses`, each as it says there; those of UDP by `datagrams`.
 
@@ -112,7 +117,7 @@ class Acceptors:
             self.starved.clear()
             self.retire(uses, datagrams)
             for place, sock in list(self._sockets.items()):
-                wanted = (datagrams if transport_at(place) == "UDP" else uses).get(place[1])
+                wanted = _find_use(place, uses, datagrams)
                 if wanted is not None and place not in self._running:
                     self._start(place, sock, wanted)
 
@@ -121,11 +126,11 @@ class Acceptors:
         try:
             accepting: Accepting
             if use.stream == "UDP":
-                accepting = self._listen_datagrams(sock.fileno(), use.port)
+                accepting = self._listen_datagrams(sock.fileno(), use.port, use.addresses)
             elif use.stream:
-                accepting = self._listen_stream(sock.fileno(), use.port)
+                accepting = self._listen_stream(sock.fileno(), use.port, use.addresses)
             else:
-                accepting = self._listen(sock.fileno(), use.port, use.choose)
+                accepting = self._listen(sock.fileno(), use.port, use.choose, use.addresses)
         except (OSError, MemoryError) as error:
             if not is_shortage(error):
                 raise
@@ -171,3 +176,11 @@ class Acceptors:
     def descriptors(self) -> list[int]:
         """List the sockets, which stay this side's."""
         return [sock.fileno() for sock in self._sockets.values()]
+
+
+def _find_use(
+    place: Seat, uses: Mapping[BindKey, PortUse], datagrams: Mapping[BindKey, PortUse]
+) -> PortUse | None:
+    """Return how a socket is served; None: its port is served at other addresses, or not at all."""
+    known = datagrams if transport_at(place) == "UDP" else uses
+    return known.get((place[1], host_of(place))) or known.get((place[1], ""))

@@ -21,7 +21,7 @@ from edgefast.core import TlsContext
 from edgefast.proxy.control.messages import Change
 from edgefast.proxy.tls.server import ServerTls, load_secret
 from edgefast.proxy.tls.upstream import UpstreamContexts, UpstreamKey
-from edgefast.proxy.worker.acceptors import PortUse
+from edgefast.proxy.worker.acceptors import BindKey, PortUse
 from edgefast.proxy.worker.libraries import load_libraries
 
 __all__ = ["Appliance", "WorkerTable"]
@@ -72,13 +72,13 @@ class WorkerTable:
         self._server_tls = ServerTls()
         self._tls_clusters: dict[str, tuple[Change, ir.UpstreamTls]] = {}
         self.upstream_tls = UpstreamContexts(self._secrets)
-        self.uses: dict[int, PortUse] = {}
-        self.datagrams: dict[int, PortUse] = {}  # of UDP
+        self.uses: dict[BindKey, PortUse] = {}
+        self.datagrams: dict[BindKey, PortUse] = {}  # of UDP
         self.adopt_limit_store: Callable[[ir.RateLimitStore | None], None] = lambda _: None
         self.adopt_proxies: Callable[[ir.Proxies | None], None] = lambda _: None
         #: Told of `uses` and `datagrams` in the turn of the swap: nobody comes in under a rule that is no more.
-        self.retire: Callable[[Mapping[int, PortUse], Mapping[int, PortUse]], None] = lambda *_: (
-            None
+        self.retire: Callable[[Mapping[BindKey, PortUse], Mapping[BindKey, PortUse]], None] = (
+            lambda *_: None
         )
         #: Whether the last commit refused something for want of descriptors or memory.
         self.short = False
@@ -235,21 +235,23 @@ class WorkerTable:
     def _serve(self, material: _Material) -> None:
         listeners = [self._listeners[name] for name in sorted(self._listeners)]
         ports = self._server_tls.adopt(listeners, self._secrets, material.changed, material.loaded)
-        uses: dict[int, PortUse] = {}
-        datagrams: dict[int, PortUse] = {}
+        uses: dict[BindKey, PortUse] = {}
+        datagrams: dict[BindKey, PortUse] = {}
         for one in listeners:  # settings belong to the port; the engine, too, takes the first's
+            keys = [(one.bind_port, host) for host in one.addresses or ("",)]
             if one.protocol == "UDP":
-                datagrams.setdefault(one.bind_port, PortUse(one.port, None, "UDP"))
+                use = PortUse(one.port, None, "UDP", one.addresses)
+                datagrams.update((key, use) for key in keys if key not in datagrams)
                 continue
-            if one.bind_port in uses:
+            if keys[0] in uses:
                 continue
-            port = ports.get(one.bind_port)
+            port = ports.get((one.bind_port, one.addresses))
             choose = port.choose if port is not None else None
             if one.protocol == "TLS" and choose is None:  # no listener of the port terminates it
                 choose = _choose_nothing
-            uses[one.bind_port] = PortUse(
-                one.port, choose, "TCP" if one.protocol == "TCP" else None
-            )
+            stream: ir.Transport | None = "TCP" if one.protocol == "TCP" else None
+            use = PortUse(one.port, choose, stream, one.addresses)
+            uses.update((key, use) for key in keys)
         self.uses, self.datagrams = uses, datagrams
 
     def _slice(self, change: Change) -> bytes:

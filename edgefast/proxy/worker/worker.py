@@ -41,7 +41,7 @@ from edgefast.proxy.sockets.inherited import MEMORY, TICKETS
 from edgefast.proxy.tables.arena import map_arena
 from edgefast.proxy.tls.ticketring import map_ring
 from edgefast.proxy.traces.spansender import SpanSender
-from edgefast.proxy.worker.acceptors import Acceptors, PortUse
+from edgefast.proxy.worker.acceptors import Acceptors, BindKey, PortUse
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.ownzone import OwnZone
 from edgefast.proxy.worker.table import WorkerTable
@@ -129,10 +129,13 @@ class Worker:
         self._frozen = False
         self._draining = False
 
-    def _on_ports(self, uses: Mapping[int, PortUse], datagrams: Mapping[int, PortUse]) -> None:
+    def _on_ports(
+        self, uses: Mapping[BindKey, PortUse], datagrams: Mapping[BindKey, PortUse]
+    ) -> None:
         """Take the new settings of the served ports: none of these ports may be a backend."""
         tcp, udp = (uses, datagrams) if self._guards_listeners else ((), ())
-        self._engine.own(self._own_ports.union(tcp), frozenset(udp))
+        numbers = [frozenset(port for port, _ in one) for one in (tcp, udp)]
+        self._engine.own(self._own_ports | numbers[0], numbers[1])
         self._acceptors.retire(uses, datagrams)
 
     async def run(self) -> None:

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast import ir
 from edgefast.resources.rules.hostname import check_hostname
 from edgefast.translate.gateway.gateway import GatewayDraft
-from edgefast.translate.gateway.listener import ListenerDraft
+from edgefast.translate.gateway.listener import ListenerDraft, PortKey
 from edgefast.translate.match.hostname import ANY
 
 __all__ = ["hold_places", "keeps_hostname", "keeps_port"]
@@ -42,9 +41,9 @@ def keeps_hostname(one: ListenerDraft, *, from_equals: bool = False) -> bool:
 
 def hold_places(members: Iterable[GatewayDraft]) -> None:
     """Mark the listeners whose places are held; `members` are all of a fleet, accepted or not, oldest first."""
-    first: dict[tuple[ir.Transport, int], ListenerDraft] = {}
-    served: set[tuple[tuple[ir.Transport, int], str]] = set()
-    held: set[tuple[tuple[ir.Transport, int], str]] = set()
+    first: dict[PortKey, ListenerDraft] = {}
+    served: set[tuple[PortKey, str]] = set()
+    held: set[tuple[PortKey, str]] = set()
     left: list[ListenerDraft] = []
     for draft in members:
         for one in draft.listeners:

@@ -3,7 +3,7 @@
 In: the drafts of all Gateways, oldest first. Out: the same drafts with conflicts marked and ports
 assigned. Inside a Gateway all parties of a conflict lose (Gateway API), but a listener of a ListenerSet loses to
 whatever comes before it and to nothing else (ListenerSetSpec.listeners); across the Gateways of a fleet
-the first holder of (port, protocol, hostname) wins (spec section 4, rule 1), also while it is not served: its hostname is
+the first holder of (port, protocol, hostname) wins, where their addresses overlap (boundat.py) (spec section 4, rule 1), also while it is not served: its hostname is
 nobody else's meanwhile (held.py). A listener without a hostname holds nothing that way. One of TCP or UDP has its port
 that way, because clients of its backends say nothing by which another one's could be told apart.
 TLS versions, client verification and HTTP limits belong to the port, because a handshake begins before
@@ -18,18 +18,16 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from edgefast import ir
+from edgefast.translate.fleet.boundat import group_by_address, settle_addresses
 from edgefast.translate.fleet.fleet import container_port, fleet_name
 from edgefast.translate.fleet.held import hold_places, keeps_hostname, keeps_port
 from edgefast.translate.gateway.closed import warn_closed
 from edgefast.translate.gateway.gateway import GatewayDraft
-from edgefast.translate.gateway.listener import ListenerDraft
+from edgefast.translate.gateway.listener import ListenerDraft, PortKey
 from edgefast.translate.gateway.protocol import is_stream
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.settings import Settings
 
-#: Of a port: its transport and its number.
-_Number = tuple[ir.Transport, int]
 _TUPLE = "port, protocol and hostname must be unique for every listener"
 _NAMED = 5  # names in a message before it says "and more"
 
@@ -41,17 +39,20 @@ def merge_gateways(drafts: Iterable[GatewayDraft], settings: Settings) -> None:
         draft.fleet = fleet_name(draft, settings)
         for one in draft.listeners:
             one.bind_port = container_port(one.port, settings)
-        _mark_own_conflicts(draft)
-        _mark_set_conflicts(draft)
         fleets[draft.fleet].append(draft)
     for members in fleets.values():
-        ports: dict[_Number, _Port] = {}
+        asked = group_by_address(members, settings)
+        for draft in members:
+            _mark_own_conflicts(draft)
+            _mark_set_conflicts(draft)
+        ports: dict[PortKey, _Port] = {}
         reserved = _Reserved()
         for draft in members:
             _claim_ports(draft, ports, reserved)
         _mark_overlaps(members)
         _raise_versions(members)
         hold_places(members)
+        settle_addresses(members, asked, settings)
         _tell_closed(members)
 
 
@@ -69,11 +70,11 @@ class _Reserved:
     """What Gateways have kept so far although they are not served there, by the listener it is of."""
 
     def __init__(self) -> None:
-        self.hosts: dict[tuple[_Number, str], ListenerDraft] = {}
-        self.alone: dict[_Number, ListenerDraft] = {}  # ports that are nobody else's at all
-        self.named: dict[_Number, ListenerDraft] = {}  # ports with names that stay somebody's
+        self.hosts: dict[tuple[PortKey, str], ListenerDraft] = {}
+        self.alone: dict[PortKey, ListenerDraft] = {}  # ports that are nobody else's at all
+        self.named: dict[PortKey, ListenerDraft] = {}  # ports with names that stay somebody's
 
-    def add(self, one: ListenerDraft, ports: Mapping[_Number, _Port]) -> None:
+    def add(self, one: ListenerDraft, ports: Mapping[PortKey, _Port]) -> None:
         """Keep what is a listener's; not a port that somebody has whom it could not have stood beside."""
         if keeps_hostname(one, from_equals=True):
             self.hosts.setdefault((one.place, one.hostname), one)
@@ -81,7 +82,7 @@ class _Reserved:
         elif keeps_port(one) and one.bound not in ports:
             self.alone.setdefault(one.place, one)
 
-    def refuse(self, one: ListenerDraft, ports: Mapping[_Number, _Port]) -> bool:
+    def refuse(self, one: ListenerDraft, ports: Mapping[PortKey, _Port]) -> bool:
         """Mark the conflict of a listener with what is kept, and tell whether there is one."""
         owner = self.alone.get(one.place)
         if owner is None and one.alone and one.bound not in ports:
@@ -110,11 +111,11 @@ def _rival(one: ListenerDraft, owner: ListenerDraft) -> str:
 
 
 def _mark_own_conflicts(draft: GatewayDraft) -> None:
-    ports: dict[_Number, list[ListenerDraft]] = defaultdict(list)
+    ports: dict[PortKey, list[ListenerDraft]] = defaultdict(list)
     for one in draft.own_listeners:
         if one.known and not one.unread:
             ports[one.place].append(one)
-    for (_, port), group in ports.items():
+    for (_, port, _), group in ports.items():
         protocols = sorted({one.spec.protocol for one in group})
         if len({one.family for one in group}) > 1:
             for one in group:
@@ -133,9 +134,9 @@ def _mark_own_conflicts(draft: GatewayDraft) -> None:
 
 def _mark_set_conflicts(draft: GatewayDraft) -> None:
     """Let each listener of a ListenerSet have what nobody before it has; nobody before it is named to it."""
-    first: dict[_Number, ListenerDraft] = {}
-    hosts: set[tuple[_Number, str]] = set()
-    named: set[_Number] = set()  # ports with names of listeners that are not served
+    first: dict[PortKey, ListenerDraft] = {}
+    hosts: set[tuple[PortKey, str]] = set()
+    named: set[PortKey] = set()  # ports with names of listeners that are not served
     for one in draft.listeners:
         if one.set is not None:
             taken = first.get(one.place, one)
@@ -163,7 +164,7 @@ def _mark_set_conflicts(draft: GatewayDraft) -> None:
 
 def _claim_ports(
     draft: GatewayDraft,
-    ports: dict[_Number, _Port],
+    ports: dict[PortKey, _Port],
     reserved: _Reserved,
 ) -> None:
     """Give each listener its place; `reserved` is what Gateways before it keep, and what this one does."""
@@ -230,11 +231,11 @@ def _verification(one: ListenerDraft) -> tuple[str, bool]:
 
 def _mark_overlaps(members: list[GatewayDraft]) -> None:
     """Note on HTTPS listeners of a port whose hostnames others cover too (OverlappingTLSConfig)."""
-    ports: dict[int, dict[str, ListenerDraft]] = defaultdict(dict)
+    ports: dict[PortKey, dict[str, ListenerDraft]] = defaultdict(dict)
     for draft in members:
         for one in draft.listeners:
             if one.tls is not None and one.accepted:
-                ports[one.port][one.hostname] = one
+                ports[one.place][one.hostname] = one
     for hosts in ports.values():
         for hostname, one in hosts.items():
             for wider in _wider(hostname):
@@ -257,10 +258,10 @@ def _wider(hostname: str) -> Iterable[str]:
 def _raise_versions(members: list[GatewayDraft]) -> None:
     """Give all HTTPS listeners of a port the highest of their lowest TLS versions."""
     https = [one for draft in members for one in draft.listeners if one.tls and one.accepted]
-    strict = {one.port for one in https if one.tls and one.tls.tls.min_version == "1.3"}
+    strict = {one.place for one in https if one.tls and one.tls.tls.min_version == "1.3"}
     for one in https:
         assert one.tls is not None
-        if one.port in strict and one.tls.tls.min_version != "1.3":
+        if one.place in strict and one.tls.tls.min_version != "1.3":
             tls = msgspec.structs.replace(one.tls.tls, min_version="1.3")
             one.tls = msgspec.structs.replace(one.tls, tls=tls)
             said = f"port {one.port} accepts only TLS 1.3 because another listener of the port requires it"

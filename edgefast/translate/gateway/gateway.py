@@ -27,7 +27,12 @@ from edgefast.translate.gateway.address import check_addresses
 from edgefast.translate.gateway.adopt import is_left_aside
 from edgefast.translate.gateway.allowed import check_namespaces
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
-from edgefast.translate.gateway.listener import NAMESPACES, ListenerDraft, translate_listener
+from edgefast.translate.gateway.listener import (
+    NAMESPACES,
+    ListenerDraft,
+    PortKey,
+    translate_listener,
+)
 from edgefast.translate.gateway.listenerset import (
     ListenerSetDraft,
     check_allowed,
@@ -69,8 +74,8 @@ class GatewayDraft:
         self.parameters = DEFAULTS
         self.checked: tuple[Problem, ...] = ()  # of its own EdgeProxy
         # Where an older Gateway decides, by transport and port.
-        self.http_of_port: dict[tuple[ir.Transport, int], ir.HttpSettings] = {}
-        self.stream_of_port: dict[tuple[ir.Transport, int], ir.StreamSettings] = {}
+        self.http_of_port: dict[PortKey, ir.HttpSettings] = {}
+        self.stream_of_port: dict[PortKey, ir.StreamSettings] = {}
         self.sets: list[ListenerSetDraft] = []  # that name it, allowed or not
         self.listeners: list[ListenerDraft] = []  # its own, then those of its sets
         self.certificate: ir.Secret | None = None

@@ -44,6 +44,8 @@ from edgefast.translate.tls.passthrough import check_passthrough, is_terminated
 from edgefast.translate.tls.tls import TlsOutcome, translate_tls
 
 NAMESPACES = ("All", "Same", "Selector")
+#: A port: transport, number, and the addresses of the Gateways that share it (empty: all that are bound).
+PortKey = tuple[ir.Transport, int, tuple[str, ...]]
 _NOT_YET = "it is not served yet"
 #: Types of filters.
 _FILTERS = ("ExternalAuth",)
@@ -79,6 +81,10 @@ class ListenerDraft:
         self.tls: TlsOutcome | None = None
         self.port = self.spec.port
         self.bind_port = self.spec.port
+        #: Addresses of the Gateways whose listeners can conflict with it (fleet/boundat.py); empty: all.
+        self.group: tuple[str, ...] = ()
+        #: Addresses that its port is bound at, those of its group that are served; empty: all.
+        self.addresses: tuple[str, ...] = ()
         #: Not served, and its place is kept from broader ones: a listener that is, of the same port (fleet/held.py).
         self.held_by: ListenerDraft | None = None
         #: Of one that keeps its hostname: kept, taken by one that is served, or dark, since nobody serves the port.
@@ -114,14 +120,14 @@ class ListenerDraft:
         return self.placed and not self.closed and not self.shut
 
     @property
-    def place(self) -> tuple[ir.Transport, int]:
-        """Its port: one number of two transports is two ports."""
-        return transport_of(self.spec.protocol), self.port
+    def place(self) -> PortKey:
+        """Its port: one number of two transports, or at addresses that do not overlap, is two ports."""
+        return transport_of(self.spec.protocol), self.port, self.group
 
     @property
-    def bound(self) -> tuple[ir.Transport, int]:
+    def bound(self) -> PortKey:
         """Its port in the proxies, which two numbers may have."""
-        return self.place[0], self.bind_port
+        return self.place[0], self.bind_port, self.group
 
     @property
     def family(self) -> str:
@@ -188,6 +194,7 @@ class ListenerDraft:
             hostname=self.hostname,
             tls=tls,
             tracing=tracing,
+            addresses=self.addresses,
         )
         # What is the default stays the very default: the encoding leaves it out then.
         if http != listener.http:

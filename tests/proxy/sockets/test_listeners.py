@@ -17,8 +17,8 @@ from edgefast.proxy.sockets.listeners import Listeners, place_listener
 from wire.harness.ports import free_port
 
 
-def listener(port: int, name: str = "default/gateway/http") -> ir.Listener:
-    return ir.Listener(name=name, port=port, bind_port=port, protocol="HTTP")
+def listener(port: int, name: str = "default/gateway/http", *addresses: str) -> ir.Listener:
+    return ir.Listener(name=name, port=port, bind_port=port, protocol="HTTP", addresses=addresses)
 
 
 @pytest.fixture
@@ -157,6 +157,19 @@ def test_a_place_that_workers_still_close_is_not_called_another_process(
     assert made.reconcile([listener(port)]) == (("127.0.0.1", port),)
 
 
+def test_a_port_moves_between_all_addresses_and_some(owned: list[Listeners], port: int) -> None:
+    """Workers have copies of the old sockets for a while; the new ones are bound meanwhile."""
+    made = make(owned, "0.0.0.0")
+    copies: list[socket.socket] = []
+    for addresses in ((), ("127.0.0.1", "127.0.0.2"), ()):
+        made.reconcile([listener(port, "default/gateway/http", *addresses)])
+        assert not made.problems
+        assert made.places == tuple((one, port) for one in addresses or ("0.0.0.0",))
+        copies += [socket.socket(fileno=os.dup(fd)) for _, fd, _ in made.sockets_of(0)]
+    for one in copies:
+        one.close()
+
+
 def test_an_address_of_another_machine(owned: list[Listeners], port: int) -> None:
     made = make(owned, "192.0.2.1")
     made.reconcile([listener(port)])
@@ -174,7 +187,7 @@ def test_an_address_of_another_machine(owned: list[Listeners], port: int) -> Non
 def test_other_errors_say_what_to_do(
     owned: list[Listeners], monkeypatch: pytest.MonkeyPatch, number: int, part: str
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(number, "no")
 
     monkeypatch.setattr(module, "_bind_group", fail)
@@ -190,10 +203,10 @@ def test_a_machine_without_ipv6(
     """By default the family that is missing is left out; asked for by --bind it is a problem."""
     bind = module._bind_group
 
-    def without(place: module.Place, workers: int) -> tuple[socket.socket, ...]:
+    def without(place: module.Place, workers: int, *, shared: bool) -> tuple[socket.socket, ...]:
         if ":" in place[0]:
             raise OSError(errno.EAFNOSUPPORT, "no IPv6")
-        return bind(place, workers)
+        return bind(place, workers, shared=shared)
 
     monkeypatch.setattr(module, "_bind_group", without)
     made = make(owned, "0.0.0.0", "::", required=required)

@@ -63,8 +63,8 @@ def client(bundle: bytes = CA.bundle, pair: Pair | None = None) -> ssl.SSLContex
 def adopt(*listeners: ir.Listener, **secrets: ir.Secret) -> ServerPort:
     """The one port of these listeners."""
     ports = ServerTls().adopt(listeners, secrets, frozenset(secrets))
-    assert list(ports) == [443]
-    return ports[443]
+    assert list(ports) == [(443, ())]
+    return ports[443, ()]
 
 
 async def within_deadline(work: Coroutine[Any, Any, Any]) -> Any:

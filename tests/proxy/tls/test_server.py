@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 
+import msgspec
 import pytest
 
 from edgefast import ir
@@ -102,20 +103,20 @@ def test_a_kind_that_does_not_cover_the_name_does_not_win(serve: Serve) -> None:
 
 def test_a_new_certificate_serves_new_handshakes_on_the_same_port(serve: Serve) -> None:
     tls = ServerTls()
-    port = tls.adopt([listener("a.test", "a")], {"a": A}, frozenset({"a"}))[443]
+    port = tls.adopt([listener("a.test", "a")], {"a": A}, frozenset({"a"}))[443, ()]
     server = serve(port)
     assert server.shake(client(), "a.test").names == {"a.test"}
     renewed = secret("a", CA.issue("a.test", "new.test"))
-    assert tls.adopt([listener("a.test", "a")], {"a": renewed}, frozenset({"a"}))[443] is port
+    assert tls.adopt([listener("a.test", "a")], {"a": renewed}, frozenset({"a"}))[443, ()] is port
     assert server.shake(client(), "a.test").names == {"a.test", "new.test"}
 
 
 def test_an_unchanged_listener_keeps_its_contexts() -> None:
     tls = ServerTls()
     listeners = [listener("a.test", "a"), listener("*.w.test", "w")]
-    port = tls.adopt(listeners, {"a": A, "w": WILD}, frozenset({"a", "w"}))[443]
+    port = tls.adopt(listeners, {"a": A, "w": WILD}, frozenset({"a", "w"}))[443, ()]
     kept, other = port.choose("b.w.test"), port.choose("a.test")
-    assert tls.adopt(listeners, {"a": A, "w": WILD}, frozenset({"a"}))[443] is port
+    assert tls.adopt(listeners, {"a": A, "w": WILD}, frozenset({"a"}))[443, ()] is port
     assert port.choose("b.w.test") is kept
     assert port.choose("a.test") is not other
 
@@ -155,9 +156,10 @@ def test_a_session_is_resumed_under_its_own_rules_alone(
         "other": ir.Secret(name="other", ca=OTHER_CA.bundle),
     }
 
-    def port(number: int = 443, **rules: object) -> ServerPort:
+    def port(number: int = 443, *addresses: str, **rules: object) -> ServerPort:
         one = listener("a.test", "a", port=number, **rules)
-        return ServerTls().adopt([one], secrets, frozenset(secrets))[number]
+        one = msgspec.structs.replace(one, addresses=addresses)
+        return ServerTls().adopt([one], secrets, frozenset(secrets))[number, addresses]
 
     def reuses(session: ssl.SSLSession | None, name: str = "a.test") -> bool:
         return server.shake(context, name, session).reused
@@ -169,6 +171,8 @@ def test_a_session_is_resumed_under_its_own_rules_alone(
     session = server.shake(context, "a.test").session
     assert reuses(session)
     assert not reuses(session, "any.example")
+    server.port = port(443, "127.0.0.1")
+    assert not reuses(session)
     server.port = port(444)
     assert not reuses(session)
     assert reuses(server.shake(context, "a.test").session)
@@ -215,7 +219,7 @@ def test_the_insecure_fallback_asks_with_contexts_that_came_with_secrets_too(ser
     loaded = {"a": context} if (context := load_secret(A)) is not None else {}
     secrets = {"a": A, "ca": bundle}
     ports = ServerTls().adopt([one], secrets, frozenset(secrets), loaded)
-    assert serve(ports[443]).shake(client(pair=CA.issue("someone")), "a.test").asked
+    assert serve(ports[443, ()]).shake(client(pair=CA.issue("someone")), "a.test").asked
 
 
 def test_a_missing_bundle_closes_the_port(serve: Serve) -> None:
@@ -228,9 +232,9 @@ def test_another_bundle_makes_another_port(serve: Serve) -> None:
     tls = ServerTls()
     one = listener("a.test", "a", client_ca="ca")
     before = {"a": A, "ca": ir.Secret(name="ca", ca=CA.bundle)}
-    first = tls.adopt([one], before, frozenset(before))[443]
+    first = tls.adopt([one], before, frozenset(before))[443, ()]
     after = {"a": A, "ca": ir.Secret(name="ca", ca=OTHER_CA.bundle)}
-    second = tls.adopt([one], after, frozenset({"ca"}))[443]
+    second = tls.adopt([one], after, frozenset({"ca"}))[443, ()]
     assert second is not first
     server = serve(second)
     server.shake(client(pair=OTHER_CA.issue("someone")), "a.test")

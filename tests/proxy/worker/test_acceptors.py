@@ -59,12 +59,12 @@ def accepting(talk: Talk, *shortage: OSError) -> None:
     async def main() -> None:
         made: list[int] = []
 
-        def listen(fd: int, port: int, choose: object) -> Greeter:
+        def listen(fd: int, port: int, choose: object, addresses: tuple[str, ...] = ()) -> Greeter:
             if shortages:
                 raise shortages.pop()
             return Greeter(fd, port, made)
 
-        def listen_stream(fd: int, port: int) -> Greeter:
+        def listen_stream(fd: int, port: int, addresses: tuple[str, ...]) -> Greeter:
             return listen(fd, -port, None)
 
         acceptors = Acceptors(listen, listen_stream, listen_stream)
@@ -93,7 +93,7 @@ def test_a_socket_waits_for_its_table() -> None:
         await acceptors.reconcile({})
         await asyncio.sleep(0)
         assert made == []
-        await acceptors.reconcile({place[1]: PortUse(8080, None)})
+        await acceptors.reconcile({(place[1], ""): PortUse(8080, None)})
         assert await waiting == b"8080"
 
     accepting(talk)
@@ -101,7 +101,7 @@ def test_a_socket_waits_for_its_table() -> None:
 
 def test_connections_of_a_tcp_listener_are_passed_on() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
-        await acceptors.reconcile({place[1]: PortUse(5432, None, "TCP")})
+        await acceptors.reconcile({(place[1], ""): PortUse(5432, None, "TCP")})
         assert await hear(place) == b"-5432"
 
     accepting(talk)
@@ -111,7 +111,7 @@ def test_another_use_of_a_port_keeps_its_queue() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         for port in range(1, 30):
             asking = [asyncio.ensure_future(hear(place)) for _ in range(5)]
-            await acceptors.reconcile({place[1]: PortUse(port, None)})
+            await acceptors.reconcile({(place[1], ""): PortUse(port, None)})
             assert {int(answer) for answer in await asyncio.gather(*asking)} <= {port - 1, port}
         assert len(made) == 29 * 5
 
@@ -120,7 +120,7 @@ def test_another_use_of_a_port_keeps_its_queue() -> None:
 
 def test_closing_answers_everybody_who_came_in_time() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
-        await acceptors.reconcile({place[1]: PortUse(80, None)})
+        await acceptors.reconcile({(place[1], ""): PortUse(80, None)})
         answers: list[bytes] = []
 
         async def load() -> None:
@@ -142,7 +142,7 @@ def test_closing_answers_everybody_who_came_in_time() -> None:
 
 def test_a_place_that_comes_back_while_it_closes() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
-        uses = {place[1]: PortUse(80, None)}
+        uses = {(place[1], ""): PortUse(80, None)}
         await acceptors.reconcile(uses)
         closing = asyncio.ensure_future(acceptors.close([place]))
         await asyncio.sleep(0)
@@ -157,7 +157,7 @@ def test_a_place_that_comes_back_while_it_closes() -> None:
 
 def test_a_port_without_memory_is_served_later() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
-        uses = {place[1]: PortUse(80, None)}
+        uses = {(place[1], ""): PortUse(80, None)}
         await acceptors.reconcile(uses)
         assert acceptors.starved.is_set()
         await acceptors.reconcile(uses)
@@ -170,7 +170,7 @@ def test_a_port_without_memory_is_served_later() -> None:
 def test_a_port_needs_no_descriptor_of_a_full_process() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         with exhausted():
-            await acceptors.reconcile({place[1]: PortUse(80, None)})
+            await acceptors.reconcile({(place[1], ""): PortUse(80, None)})
             assert not acceptors.starved.is_set()
         assert await hear(place) == b"80"
 
@@ -179,7 +179,7 @@ def test_a_port_needs_no_descriptor_of_a_full_process() -> None:
 
 def test_a_socket_that_replaces_another_is_served() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
-        uses = {place[1]: PortUse(80, None)}
+        uses = {(place[1], ""): PortUse(80, None)}
         await acceptors.reconcile(uses)
         again = socket.create_server(place[:2], reuse_port=True)
         acceptors.add(place, again.detach())
@@ -198,7 +198,7 @@ def test_a_port_turns_from_http_to_https_and_back() -> None:
     async def talk(acceptors: Acceptors, place: Seat, made: list[int]) -> None:
         for port, chooser in ((80, None), (443, choose), (80, None)):
             asking = [asyncio.ensure_future(hear(place)) for _ in range(5)]
-            await acceptors.reconcile({place[1]: PortUse(port, chooser)})
+            await acceptors.reconcile({(place[1], ""): PortUse(port, chooser)})
             assert await hear(place) == b"%d" % port
             await asyncio.gather(*asking)
 

@@ -87,22 +87,22 @@ def test_secrets_stay_here_and_ports_are_told(bench: Bench) -> None:
     changes = [bench.put(secret()), bench.put(https()), bench.put(http())]
     assert bench.apply(*changes) == []
     assert bench.engine.taken == [("put", "listener", "d/g/https"), ("put", "listener", "d/g/p80")]
-    assert {port: use.port for port, use in bench.table.uses.items()} == {10443: 443, 80: 80}
-    assert bench.table.uses[10443].choose is not None
-    assert bench.table.uses[80].choose is None
+    assert {port: use.port for (port, _), use in bench.table.uses.items()} == {10443: 443, 80: 80}
+    assert bench.table.uses[10443, ""].choose is not None
+    assert bench.table.uses[80, ""].choose is None
     bench.apply(Change("del", "listener", "d/g/p80", 0, 0))
-    assert list(bench.table.uses) == [10443]
+    assert list(bench.table.uses) == [(10443, "")]
 
 
 def test_an_unusable_secret_is_refused_and_the_old_one_serves(bench: Bench) -> None:
     bench.apply(bench.put(secret()), bench.put(https()))
-    choose = bench.table.uses[10443].choose
+    choose = bench.table.uses[10443, ""].choose
     assert choose is not None
     context = choose("a.test")
     (refused,) = bench.apply(bench.put(secret(Pair(PAIR.certificate, CA.issue("b").key))))
     assert refused[:2] == ("secret", "cert")
     assert "does not belong" in refused[2]
-    assert bench.table.uses[10443].choose == choose
+    assert bench.table.uses[10443, ""].choose == choose
     assert choose("a.test") is context
 
 
@@ -111,7 +111,7 @@ def test_a_listener_that_the_engine_refuses_keeps_its_old_use(bench: Bench) -> N
     bench.engine.refuse.add("d/g/p80")
     moved = msgspec.structs.replace(http(), port=8080)
     assert bench.apply(bench.put(moved)) == [("listener", "d/g/p80", "no")]
-    assert bench.table.uses[80].port == 80
+    assert bench.table.uses[80, ""].port == 80
 
 
 def test_new_key_material_reaches_the_clusters_that_use_it(bench: Bench) -> None:
@@ -180,7 +180,7 @@ def test_certificates_are_loaded_one_by_one_and_once(
     assert asyncio.run(bench.table.apply(bench.engine, changes, "v", rest)) == []
     assert loads == list(range(20))
     # What they replace is freed in pieces, too, and all of it.
-    context = bench.table._server_tls._ports[10443]._listeners["h0.test"].context_for("h0.test")
+    context = bench.table._server_tls._ports[10443, ()]._listeners["h0.test"].context_for("h0.test")
     assert context is not None
     gone = weakref.ref(context)
     del context
