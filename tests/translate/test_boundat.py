@@ -121,7 +121,7 @@ def test_explain_and_diff_know_the_address() -> None:
     ):
         found = explain(before, read_ask("GET", url, address=address))
         assert [one.location for one in found.answers] == [to]
-    assert f"nothing listens on port 80 of {C}" in found.answers[0].why
+    assert f"no listener on port 80 of {C}" in found.answers[0].why
     said = explain(before, read_ask("GET", f"http://{B}/"))
     assert f"(port 80 of {B}, HTTP, any host)" in "\n".join(render_explanation(said))
     changes = diff_translations(old, new).changes

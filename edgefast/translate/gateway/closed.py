@@ -41,7 +41,7 @@ def warn_closed(
     else:
         parts += _tell_places(listeners)
     if obj.closed.lost and allowed:
-        what = "class or parent" if nobody else "listener whose port or hostname cannot be read"
+        what = "class or parent" if nobody else "readable port and hostname of each listener"
         parts.append(
             f"without a {what} its hostnames are unknown, and other listeners can get its requests"
         )
