@@ -194,6 +194,50 @@ int ef_tls_handshake(ef_tls *tls) {
     return 1;
 }
 
+/* Why a certificate was refused. ef_tls_names_allowed leaves the library's result X509_V_OK. */
+static int distrust_of(const ef_tls *tls) {
+    switch (tls->ssl ? SSL_get_verify_result(tls->ssl) : X509_V_ERR_UNSPECIFIED) {
+    case X509_V_OK:
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+        return EF_TLS_B_NAME;
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+        return EF_TLS_B_EXPIRED;
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+        return EF_TLS_B_NOT_YET_VALID;
+    case X509_V_ERR_CERT_SIGNATURE_FAILURE: /* by an authority of the same name with another key */
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+    case X509_V_ERR_CERT_UNTRUSTED:
+        return EF_TLS_B_UNKNOWN_CA;
+    default:
+        return EF_TLS_B_CERTIFICATE;
+    }
+}
+
+int ef_tls_backend_failure(const ef_tls *tls) {
+    switch (tls->failure) {
+    case EF_TLS_F_CERTIFICATE:
+        return distrust_of(tls);
+    case EF_TLS_F_PROTOCOL: /* the first error of a wrong signature is not libssl's, so failure_of does not know it */
+        return tls->ssl && SSL_get_verify_result(tls->ssl) == X509_V_ERR_CERT_SIGNATURE_FAILURE ? EF_TLS_B_UNKNOWN_CA
+                                                                                                : EF_TLS_B_PROTOCOL;
+    case EF_TLS_F_VERSION:
+        return EF_TLS_B_VERSION;
+    case EF_TLS_F_CIPHER:
+        return EF_TLS_B_CIPHER;
+    case EF_TLS_F_ALERT:
+        return EF_TLS_B_REFUSED;
+    case EF_TLS_F_CLOSED:
+        return EF_TLS_B_CLOSED;
+    default:
+        return EF_TLS_B_LOCAL;
+    }
+}
+
 int ef_tls_has_name(const ef_tls *tls, const char *name, size_t n) {
     const char *read = SSL_get_servername(tls->ssl, TLSEXT_NAMETYPE_host_name);
     /* A session of 1.2 that is resumed tells the name of its first handshake, which had the same scope. */

@@ -73,6 +73,22 @@ enum ef_tls_failure {
     EF_TLS_F_COUNT
 };
 
+/* Why a handshake with a backend failed; edgefast/core/cells.py names them in this order. */
+enum ef_tls_backend_failure {
+    EF_TLS_B_EXPIRED = 0,   /* a certificate of the chain has expired */
+    EF_TLS_B_NOT_YET_VALID, /* a certificate of the chain is not valid yet */
+    EF_TLS_B_NAME,          /* the certificate is for other names */
+    EF_TLS_B_UNKNOWN_CA,    /* no trusted authority signed the certificate */
+    EF_TLS_B_CERTIFICATE,   /* the certificate is invalid for another reason */
+    EF_TLS_B_PROTOCOL,      /* the answer is not TLS, or violates TLS */
+    EF_TLS_B_VERSION,       /* no version in common */
+    EF_TLS_B_CIPHER,        /* no cipher suite, group or signature in common */
+    EF_TLS_B_REFUSED,       /* the backend sent an alert */
+    EF_TLS_B_CLOSED,        /* the backend closed the connection */
+    EF_TLS_B_LOCAL,         /* this side failed, or reached a limit */
+    EF_TLS_B_COUNT
+};
+
 typedef struct ef_tls_context ef_tls_context;
 
 typedef struct ef_tls {
@@ -128,6 +144,7 @@ int ef_tls_accept(ef_tls *tls, ef_tls_context *context, ef_ticket_rule *rule, co
 int ef_tls_connect(ef_tls *tls, int fd, ef_tls_context *context, const char *name, int is_address);
 int ef_tls_handshake(ef_tls *tls);
 int ef_tls_has_name(const ef_tls *tls, const char *name, size_t n); /* the library has read the same one; n 0: none */
+int ef_tls_backend_failure(const ef_tls *tls); /* of a client whose handshake failed; enum ef_tls_backend_failure */
 ssize_t ef_tls_read(ef_tls *tls, uint8_t *to, size_t room);
 int ef_tls_pending(const ef_tls *tls); /* after a read: the next one needs no descriptor */
 /* last: ef_tls_end follows at once. One record's worth is held until then, if that much is left. */

@@ -118,3 +118,4 @@ cdef enum:
     P_DENIED = 53
     P_ERROR = 54
     P_CACHED = 55
+    B_TLS_FAILED = 56  # behind those of a policy

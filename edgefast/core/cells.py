@@ -7,6 +7,8 @@ cells, and by proxy/metrics, which reads them. Names are stable: new ones go at 
 from __future__ import annotations
 
 __all__ = [
+    "BACKEND",
+    "BACKEND_TLS_FAILURES",
     "BUCKET_BOUNDS_MS",
     "GLOBALS",
     "GRPC_STATUSES",
@@ -40,6 +42,11 @@ HTTP2_BREACHES: tuple[str, ...] = (
 #: In the order of csrc/tls/tls.h enum ef_tls_failure, but for the first, which stands for a deadline.
 HANDSHAKE_FAILURES: tuple[str, ...] = (
     "timeout", "protocol", "name", "version", "cipher", "certificate", "alert", "closed", "limit", "local",
+)  # fmt: skip
+#: Why a handshake with a backend failed, in the order of csrc/tls/tls.h enum ef_tls_backend_failure.
+BACKEND_TLS_FAILURES: tuple[str, ...] = (
+    "certificate_expired", "certificate_not_yet_valid", "certificate_name_mismatch", "certificate_unknown_authority",
+    "certificate_invalid", "protocol", "version", "cipher", "handshake_refused", "closed", "local",
 )  # fmt: skip
 #: Versions, and whether a session went on; as net/peer.pyx places them.
 HANDSHAKES_DONE: tuple[str, ...] = ("1.2_false", "1.2_true", "1.3_false", "1.3_true")
@@ -194,5 +201,8 @@ LIMIT: tuple[str, ...] = ("ok", "over", "shadow_over", "error", "store_us", "ove
 # service fails), and of those let in or refused the ones that nobody had to be asked about.
 POLICY: tuple[str, ...] = ("allowed", "denied", "error", "cached")
 
+# A row whose label is "backend\t<cluster>\t<reason of BACKEND_TLS_FAILURES>", behind the cells of POLICY.
+BACKEND: tuple[str, ...] = ("tls_failed",)
+
 assert len(GLOBALS) <= 192, "csrc/stat.h EF_STAT_GLOBALS"
-assert len(ROW) + len(LIMIT) + len(POLICY) <= 63, "csrc/stat.h EF_STAT_HOLDERS"
+assert len(ROW) + len(LIMIT) + len(POLICY) + len(BACKEND) <= 63, "csrc/stat.h EF_STAT_HOLDERS"

@@ -36,7 +36,7 @@ from msgspec.structs import astuple
 from orjson import dumps as json_encode
 
 from edgefast import ir
-from edgefast.core.cells import GAUGES, GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, MIRROR_DROPS, POLICY, ROW, STREAM_REFUSED
+from edgefast.core.cells import BACKEND, BACKEND_TLS_FAILURES, GAUGES, GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, MIRROR_DROPS, POLICY, ROW, STREAM_REFUSED
 from edgefast.core.guard.encoding import choose_encoding, make_encoder
 from edgefast.core.guard.passwords import Passwords as PasswordThread
 from edgefast.htpasswd import find_decoys, is_quick, verify

@@ -6,6 +6,7 @@ cells of edgefast/core/cells.py against this list, both ways. Must never: name a
 
 from __future__ import annotations
 
+from edgefast.monitoring.backendfamilies import BACKEND_TLS
 from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name, count, now
 from edgefast.monitoring.mirrorfamilies import MIRROR_DROPS, MIRRORS
 from edgefast.monitoring.policyfamilies import AUTHORISATION, DECIDED
@@ -417,6 +418,7 @@ _ROWS = (
         "seconds",
     ),
     DECIDED,
+    BACKEND_TLS,
 )
 
 #: Only with a controller.

@@ -269,6 +269,7 @@ TRAFFIC = (
                 "Errors of backends",
                 (
                     (_sum("edgefast_upstream_connect_failures_total"), "connecting failed"),
+                    (_sum("edgefast_upstream_tls_failures_total"), "TLS handshakes failed"),
                     (_sum("edgefast_upstream_http2_unprocessed_total"), "HTTP/2: not processed"),
                     (_sum("edgefast_upstream_http2_breaches_total"), "HTTP/2: abuse"),
                     (_sum("edgefast_upstream_http2_retired_total"), "HTTP/2: too many cancelled"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import mmap
 
 from edgefast._csrc import ffi, lib
-from edgefast.core.cells import GLOBALS, LIMIT, POLICY, ROW
+from edgefast.core.cells import BACKEND, GLOBALS, LIMIT, POLICY, ROW
 
 GAUGES = (
     "connections_active",
@@ -47,7 +47,7 @@ class Counters:
         for number in range(self._stat.used_rows):
             row = self._stat.rows[number]
             label = ffi.string(ffi.cast("char *", row.label)).decode()
-            if label.startswith(("limit\t", "policy\t")) or (number and not label):
+            if label.startswith(("limit\t", "policy\t", "backend\t")) or (number and not label):
                 continue
             found[label] = {name: int(row.cells[i]) for i, name in enumerate(ROW)}
         return found
@@ -79,6 +79,17 @@ class Counters:
                 cells = enumerate(POLICY, len(ROW) + len(LIMIT))
                 return {cell: int(row.cells[i]) for i, cell in cells if row.cells[i]}
         return {}
+
+    def tls_failures(self) -> dict[str, int]:
+        """The failed handshakes with backends, by "cluster\\treason"."""
+        found = {}
+        for number in range(1, self._stat.used_rows):
+            row = self._stat.rows[number]
+            label = ffi.string(ffi.cast("char *", row.label)).decode()
+            if label.startswith("backend\t"):
+                at = len(ROW) + len(LIMIT) + len(POLICY) + BACKEND.index("tls_failed")
+                found[label.removeprefix("backend\t")] = int(row.cells[at])
+        return found
 
     def check(self) -> None:
         """What holds whenever nothing is going on: no gauge is up, and every request ended once."""

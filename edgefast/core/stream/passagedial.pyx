@@ -46,6 +46,8 @@ cdef class PassageDial(Dial):
         cdef Passage passage = self.passage
         self.passage = None
         if self.speaks is not None:
+            if why == END_WIRE:
+                count_tls_failure(self.endpoint.cluster, self.speaks)
             self.endpoint.cluster.engine.handshakes.sessions.forget(self.speaks.backend)
         if self.called_off or passage is None or passage.dial is not self:
             return 0

@@ -177,6 +177,10 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
         out_reserve(out, 2048 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
         out_raw(out, <const char *>b',"endpoint":', 12)
         out_bytes(out, text)
+    if ex.failure >= <int>UP_TLS_BY and ex.flags & F_CONNECT:
+        out_raw(out, <const char *>b',"upstream_tls_failure":"', 25)
+        out_bytes(out, tls_failure_of(ex))
+        out_raw(out, <const char *>b'"', 1)
     out_raw(out, <const char *>b',"request_id":"', 15)
     log_text(out, ex.request_id, ex.request_id_len)
     out_raw(out, <const char *>b'","bytes_received":', 19)

@@ -42,6 +42,7 @@ def _check_cells():
     if (
         any(GLOBALS[i] != name for i, name in expected.items()) or any(ROW[i] != name for i, name in rows.items())
         or LIMIT[L_STORE_US - len(ROW)] != "store_us" or POLICY[P_CACHED - len(ROW) - len(LIMIT)] != "cached"
+        or BACKEND[B_TLS_FAILED - len(ROW) - len(LIMIT) - len(POLICY)] != "tls_failed"
     ):
         raise ImportError("edgefast/core/cells.pxi does not fit cells.py")
     breaches = tuple(ef_h2_breach_name(i).decode() for i in range(1, EF_H2_B_COUNT))
@@ -49,6 +50,8 @@ def _check_cells():
         raise ImportError(f"edgefast/core/cells.py HTTP2_BREACHES does not fit csrc/h2_guard.h: {breaches}")
     if len(HANDSHAKE_FAILURES) != EF_TLS_F_COUNT:
         raise ImportError("edgefast/core/cells.py HANDSHAKE_FAILURES does not fit csrc/tls/tls.h")
+    if len(BACKEND_TLS_FAILURES) != EF_TLS_B_COUNT:
+        raise ImportError("edgefast/core/cells.py BACKEND_TLS_FAILURES does not fit csrc/tls/tls.h")
     if len(PASSAGE_ENDS) != PE_COUNT:
         raise ImportError("edgefast/core/telemetry/ending.pyx PASSAGE_ENDS does not fit stream/passage.pxd")
     if names != HEAD_ERRORS:

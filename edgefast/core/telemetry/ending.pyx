@@ -11,7 +11,14 @@ cdef tuple FLAG_WORDS = (  # as Envoy's %RESPONSE_FLAGS% and %RESPONSE_FLAGS_LON
     (b"UAEX", b"UnauthorizedExternalService"), (b"DI", b"DelayInjected"), (b"FI", b"FaultInjected"),
 )
 cdef tuple PROTOCOL_ERROR = (b"DPE", b"DownstreamProtocolError")
-cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error", b"no_http2", None, None)
+cdef tuple TRANSPORT_FAILURES = (None, None, None, b"connection_failure", b"connection_timeout", b"tls_error", b"no_http2", None, None, None, None, None)
+TRANSPORT_FAILURES += (b"tls_error",) * EF_TLS_B_COUNT  # from UP_TLS_BY on
+cdef tuple TLS_FAILURES = tuple([one.encode() for one in BACKEND_TLS_FAILURES])
+
+
+cdef bytes tls_failure_of(Exchange ex):
+    """Why the TLS handshake of the last try failed; None: it did not fail."""
+    return <bytes>TLS_FAILURES[ex.failure - <int>UP_TLS_BY] if ex.flags & F_CONNECT and ex.failure >= <int>UP_TLS_BY else None
 
 
 cdef bytes flags_of(Exchange ex, int column, int status):

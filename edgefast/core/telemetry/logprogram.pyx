@@ -50,6 +50,7 @@ cdef tuple LOG_FIELDS = (
     "time", "client", "peer", "method", "host", "path", "status", "flags", "route", "rule", "limit", "limit_window",
     "limit_remaining", "backend", "endpoint", "request_id", "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries",
     "user_agent", "trace_id", "reason", "grpc_status", "policy", "policy_rule", "user",
+    "upstream_tls_failure",
 )
 
 _LOG_KINDS = {
@@ -85,6 +86,7 @@ _LOG_KINDS = {
     "UPSTREAM_LOCAL_PORT": K_UPSTREAM_LOCAL + 2,
     "UPSTREAM_REQUEST_ATTEMPT_COUNT": K_TRIES,
     "UPSTREAM_TRANSPORT_FAILURE_REASON": K_TRANSPORT_FAILURE,
+    "UPSTREAM_TLS_FAILURE_REASON": K_FIELDS + LOG_FIELDS.index("upstream_tls_failure"),
     "CONNECTION_TERMINATION_DETAILS": K_NEVER,
     "DOWNSTREAM_REMOTE_ADDRESS": K_REMOTE,
     "DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT": K_REMOTE + 1,

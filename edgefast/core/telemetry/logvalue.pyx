@@ -342,6 +342,8 @@ cdef int log_field(
         text = ex.backend.cluster.log if ex.forwarded else None
     elif name == "endpoint":
         text = ex.endpoint.log if ex.endpoint is not None else None
+    elif name == "upstream_tls_failure":
+        program.put(v, tls_failure_of(ex))
     elif name == "request_id":
         put_raw(v, ex.request_id, ex.request_id_len)
     elif name == "bytes_received":

@@ -27,6 +27,9 @@ cdef extern from "tls/tls.h" nogil:
         EF_TLS_F_COUNT
 
     enum:
+        EF_TLS_B_COUNT
+
+    enum:
         EF_TLS_ASK_NOBODY
         EF_TLS_ASK_ANY
         EF_TLS_ASK_TRUSTED
@@ -69,6 +72,7 @@ cdef extern from "tls/tls.h" nogil:
     int ef_tls_accept(ef_tls *tls, ef_tls_context *context, ef_ticket_rule *rule, const uint8_t *scope, size_t n)
     int ef_tls_connect(ef_tls *tls, int fd, ef_tls_context *context, const char *name, int is_address)
     int ef_tls_handshake(ef_tls *tls)
+    int ef_tls_backend_failure(const ef_tls *tls)
     int ef_tls_has_name(const ef_tls *tls, const char *name, size_t n)
     ssize_t ef_tls_read(ef_tls *tls, uint8_t *to, size_t room)
     int ef_tls_pending(const ef_tls *tls)

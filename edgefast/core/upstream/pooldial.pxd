@@ -15,6 +15,7 @@ cdef class PoolDial(Dial):
 
     cdef int on_ready(self, H2Client session) except -1
     cdef int on_refused(self) except -1
+    cdef UpFailure tls_failure(self) except *
 
 
 # Who waits for one connection that may be for all of them: each is chosen for its endpoint already.

@@ -66,5 +66,22 @@ cdef class PoolDial(Dial):
             return 0
         return self.pool.on_dial_failed(
             self,
-            UP_PROTOCOL if self.refused else UP_CONNECT_TIMEOUT if why == END_TIMED_OUT else UP_TLS if why == END_WIRE else UP_CONNECT,
+            UP_PROTOCOL if self.refused else UP_CONNECT_TIMEOUT if why == END_TIMED_OUT else self.tls_failure() if why == END_WIRE else UP_CONNECT,
         )
+
+    cdef UpFailure tls_failure(self) except *:
+        """Why the handshake failed; counted, unless this is a health check."""
+        if self.speaks is None:
+            return UP_TLS
+        if (<Cluster>self.pool).health is self.pool.engine.health:
+            count_tls_failure(<Cluster>self.pool, self.speaks)
+        return <UpFailure>(<int>UP_TLS_BY + ef_tls_backend_failure(&self.speaks.tls))
+
+
+cdef int count_tls_failure(Cluster cluster, TlsWire wire) except -1:
+    """Count a failed handshake by cluster and reason. Its row is made at the first failure, so other clusters cost nothing."""
+    cdef bytes label = b"backend\t%b\t%b" % (cluster.name.encode(), TLS_FAILURES[ef_tls_backend_failure(&wire.tls)])
+    cdef ef_stat_row *row = ef_stat_hold(cluster.engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
+    ef_stat_add(&row.cells[B_TLS_FAILED], 1)
+    ef_stat_release(row)
+    return 0

@@ -6,12 +6,13 @@ cdef enum UpFailure:
     UP_OVERFLOW = 2
     UP_CONNECT = 3
     UP_CONNECT_TIMEOUT = 4
-    UP_TLS = 5
+    UP_TLS = 5          # TLS failed before the handshake began
     UP_PROTOCOL = 6     # it does not speak what it has to
     UP_REQUESTS = 7     # of a breaker: as many requests as may be are on their way
     UP_SHUT = 8         # of a breaker: there may be no connection at all
     UP_STARVED = 10     # of an interval: too many requests were repeats
     UP_STREAMS = 11     # no place for another long-lived stream
+    UP_TLS_BY = 12      # + enum ef_tls_backend_failure
     UP_OTHERWISE = 9    # of who only wants to know how an endpoint is: not in this way; it may ask anew
 
 

@@ -13,10 +13,17 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from edgefast.core.cells import BUCKET_BOUNDS_MS, GRPC_STATUSES, LIMIT, POLICY, ROW
+from edgefast.core.cells import BACKEND, BUCKET_BOUNDS_MS, GRPC_STATUSES, LIMIT, POLICY, ROW
 from edgefast.monitoring.proxyfamilies import BY_LABELS, OVERFLOW, PROXY
 from edgefast.proxy.metrics.openmetrics import EOF, canonical, heading_of, write_exemplar
-from edgefast.proxy.metrics.stats import Segment, sum_globals, sum_limits, sum_policies, sum_rows
+from edgefast.proxy.metrics.stats import (
+    Segment,
+    sum_backends,
+    sum_globals,
+    sum_limits,
+    sum_policies,
+    sum_rows,
+)
 from edgefast.proxy.traces.exemplars import Exemplar, Marks
 from edgefast.xds.facts import StreamFacts
 
@@ -103,6 +110,8 @@ def _render(segments: Sequence[Segment], facts: AgentFacts, marks: Marks | None)
     _render_rows(lines, sum_rows(segments), marks)
     _render_limits(lines, sum_limits(segments))
     _render_policies(lines, sum_policies(segments))
+    labelled = _labelled(sum_backends(segments), "backend", "reason", len(BACKEND))
+    _render_cells(lines, "upstream_tls_failures_total", labelled, 0, False)
     return lines
 
 

@@ -14,7 +14,7 @@ import os
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgefast.core.cells import GLOBALS, LIMIT, POLICY, ROW
+from edgefast.core.cells import BACKEND, GLOBALS, LIMIT, POLICY, ROW
 
 __all__ = [
     "GAUGES",
@@ -24,6 +24,7 @@ __all__ = [
     "map_segment",
     "reset_global",
     "segment_size",
+    "sum_backends",
     "sum_globals",
     "sum_limits",
     "sum_policies",
@@ -40,10 +41,12 @@ _ROW_SIZE = _LABEL + 8 * _CELLS
 _HOLDERS = _CELLS - 1  # EF_STAT_HOLDERS
 _HEAD = struct.Struct("<IIQQ")  # magic, max_rows, used_rows, free_rows
 _POLICY_LABEL = b"policy\t"  # ... and of units of policies
+_BACKEND_LABEL = b"backend\t"  # ... and of failed handshakes with backends
 _LIMIT_LABEL = b"limit\t"  # what labels of rate limits begin with; no route is called so
 
 _POLICY_AT = len(ROW) + len(LIMIT)  # cells of a row before those of a policy
-_LAST = _POLICY_AT + len(POLICY)
+_BACKEND_AT = _POLICY_AT + len(POLICY)
+_LAST = _BACKEND_AT + len(BACKEND)
 
 #: Cells that say how many there are now: a new worker starts them from zero.
 GAUGES = frozenset(name for name in GLOBALS if name.endswith("_active"))
@@ -79,7 +82,7 @@ class Segment:
         return self._cells[start : start + len(GLOBALS)].tolist()
 
     def rows(self) -> Iterator[tuple[bytes, Sequence[int]]]:
-        """Yield (label, cells in the order of `ROW`, then `LIMIT`, then `POLICY`); the overflow row's label is empty.
+        """Yield (label, cells in the order of `ROW`, then `LIMIT`, `POLICY`, `BACKEND`); the overflow row's label is empty.
 
         Values may be a few events old, never torn.
         """
@@ -147,7 +150,7 @@ def sum_rows(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
     return _sum(
         (label, cells[: len(ROW)])
         for label, cells in found
-        if not label.startswith((_LIMIT_LABEL, _POLICY_LABEL))
+        if not label.startswith((_LIMIT_LABEL, _POLICY_LABEL, _BACKEND_LABEL))
     )
 
 
@@ -164,7 +167,15 @@ def sum_policies(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
 
     Those that found no row of their own are under "", if there are any.
     """
-    return _sum_part(segments, _POLICY_LABEL, _POLICY_AT, _LAST)
+    return _sum_part(segments, _POLICY_LABEL, _POLICY_AT, _BACKEND_AT)
+
+
+def sum_backends(segments: Iterable[Segment]) -> dict[bytes, list[int]]:
+    """Add failed handshakes with backends of all workers, cells in the order of `BACKEND`, by "cluster\treason".
+
+    Those that found no row of their own are under "", if there are any.
+    """
+    return _sum_part(segments, _BACKEND_LABEL, _BACKEND_AT, _LAST)
 
 
 def _sum_part(

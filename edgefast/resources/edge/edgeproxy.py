@@ -238,6 +238,7 @@ LogField = Literal[
     "limit", "limit_window", "limit_remaining", "backend", "endpoint", "request_id",
     "bytes_received", "bytes_sent", "duration_ms", "upstream_ms", "tries", "user_agent", "trace_id",
     "reason", "grpc_status", "policy", "policy_rule", "user",
+    "upstream_tls_failure",
 ]  # fmt: skip
 
 

@@ -56,6 +56,7 @@ OPERATORS: dict[str, Literal["", "request", "response", "time", "grpc"]] = {
             "UPSTREAM_LOCAL_PORT",
             "UPSTREAM_REQUEST_ATTEMPT_COUNT",
             "UPSTREAM_TRANSPORT_FAILURE_REASON",
+            "UPSTREAM_TLS_FAILURE_REASON",
             "CONNECTION_TERMINATION_DETAILS",
             "DOWNSTREAM_REMOTE_ADDRESS",
             "DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT",

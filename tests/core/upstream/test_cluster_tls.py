@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 from collections.abc import Iterator
 
@@ -12,7 +13,8 @@ from core.backend import make_response, say
 from core.certificates import Site
 from core.client import make_request
 from core.conftest import check
-from core.fleets import make_cluster, make_fleet
+from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
+from core.logs import text_log
 from core.world import World
 from edgefast import ir
 from edgefast.core import TlsContext
@@ -23,13 +25,18 @@ def site() -> Site:
     return Site("a.test", "b.test")
 
 
+@pytest.fixture(scope="module")
+def old() -> Site:
+    return Site("old.test", seconds=-60)
+
+
 @pytest.fixture
-def secure(site: Site) -> Iterator[World]:
+def secure(site: Site, old: Site) -> Iterator[World]:
     """A world that knows a context for every name."""
     contexts: dict[str, TlsContext] = {}
 
     def give(tls: ir.UpstreamTls) -> TlsContext:
-        return contexts.setdefault(tls.sni, site.dialler())
+        return contexts.setdefault(tls.sni, (old if tls.sni == "old.test" else site).dialler())
 
     yield from check(World(upstream_tls=give))
 
@@ -96,6 +103,54 @@ async def test_a_backend_with_another_name_is_not_believed(secure: World, site: 
     assert (answer.status, answer.body) == (503, b"the backend could not be reached\n")
     assert backend.count == 0
     assert secure.counters["upstream_connect_failures"] >= 1
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "certificate_name_mismatch",
+        "certificate_expired",
+        "certificate_unknown_authority",
+        "handshake_refused",
+        "protocol",
+        "closed",
+    ],
+)
+async def test_a_failed_handshake_has_a_reason(
+    secure: World, site: Site, old: Site, reason: str
+) -> None:
+    """The access log and a counter by cluster give the reason; no other reason is counted."""
+    shown = {
+        "certificate_expired": old,
+        "certificate_unknown_authority": Site("a.test"),
+    }.get(reason, site)
+    name = {"certificate_expired": "old.test", "certificate_name_mismatch": "c.test"}.get(reason)
+    raw = {
+        "protocol": b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        "closed": b"",
+        "handshake_refused": bytes([21, 3, 3, 0, 2, 2, 40]),
+    }
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65536)
+        writer.write(raw[reason])
+        writer.close()
+
+    plain = await asyncio.start_server(answer, "127.0.0.1", 0)
+    crypted = await secure.backend(say("x"), shown.server())
+    number = plain.sockets[0].getsockname()[1] if reason in raw else crypted.port
+    cluster = make_cluster(number, tls=ir.UpstreamTls(sni=name or "a.test"))
+    text = text_log("%UPSTREAM_TLS_FAILURE_REASON% %UPSTREAM_TRANSPORT_FAILURE_REASON%")
+    rest = make_host(make_rule()), cluster
+    port = await secure.serve(make_fleet(make_listener(log=text), *rest))
+    assert (await (await secure.client(port)).get()).status == 503
+    secure.apply(make_fleet(make_listener(), *rest))
+    assert (await (await secure.client(port)).get()).status == 503
+    first, second = secure.texts()
+    assert first == f"{reason} tls_error"
+    assert json.loads(second)["upstream_tls_failure"] == reason
+    assert secure.counters.tls_failures() == {f"{CLUSTER}\t{reason}": 2}
+    plain.close()
 
 
 async def test_settings_that_change_during_a_handshake_send_nothing_in_plain(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from edgefast.core.cells import GLOBALS, LIMIT, POLICY, ROW
+from edgefast.core.cells import BACKEND, GLOBALS, LIMIT, POLICY, ROW
 from edgefast.monitoring.proxyfamilies import BY_LABELS, PROXY
 from edgefast.proxy.metrics.exposition import render_metrics
 from edgefast.proxy.metrics.stats import Segment, add_global, map_segment
@@ -206,6 +206,25 @@ def test_units_of_policies_are_no_routes(segment: Segment) -> None:
     }
     limits = values(families["edgefast_ratelimit_requests"])
     assert {dict(key)["limit"] for key in limits} == {"overflow"}
+
+
+def test_failed_handshakes_with_backends_have_labels(segment: Segment) -> None:
+    other = Segment(8)
+    label = b"backend\tservice/ns/web/80\tcertificate_expired"
+    at = 64 + 8 * 192 + 192 + 8 * 64 + 192 + 8 * len((*ROW, *LIMIT, *POLICY))
+    try:
+        for one, count in ((segment, 2), (other, 3)):
+            write_row(one, 1, label)
+            struct.pack_into("<Q", map_segment(one.fd), at + 8 * BACKEND.index("tls_failed"), count)
+        families = parse([segment, other])
+    finally:
+        other.close()
+    assert values(families["edgefast_upstream_tls_failures"]) == {
+        (("backend", "service/ns/web/80"), ("reason", "certificate_expired")): 5,
+        (("backend", "overflow"), ("reason", "overflow")): 0,
+    }
+    routes = {dict(key)["route"] for key in values(families["edgefast_requests"])}
+    assert routes == {"overflow"}
 
 
 def test_rate_limits_of_all_workers_are_added(segment: Segment) -> None:
