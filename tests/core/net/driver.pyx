@@ -11,6 +11,9 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 
 import logging
+from ipaddress import ip_address
+
+from edgefast.localaddress import is_local
 
 include "consts.pxi"
 include "net/consts.pxi"
