@@ -1,4 +1,4 @@
-"""The rooms of the engine are those of ARCHITECTURE.md, and each of their files is part of it."""
+"""The rooms of the engine are those of docs/internals/engine.md, and each of their files is part of it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_every_file_is_included_once() -> None:
         assert sorted(included) == sorted(there), kind
 
 
-def test_rooms_are_the_ones_of_the_architecture() -> None:
-    text = (ROOT / "ARCHITECTURE.md").read_text().partition("| room | what it knows |")[2]
+def test_rooms_are_the_ones_of_the_page() -> None:
+    text = (ROOT / "docs/internals/engine.md").read_text().partition("| room | what it knows |")[2]
     table = text.partition("\n\n")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == _rooms()
 
