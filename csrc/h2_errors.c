@@ -20,7 +20,7 @@ static const struct {
     [EF_H2_E_TE] = {"te", "TE other than trailers"},
     [EF_H2_E_HOST] = {"host", "Host is not :authority"},
     [EF_H2_E_CONTENT_LENGTH] = {"content_length", "Content-Length twice, or not that of the body"},
-    [EF_H2_E_TRAILER] = {"trailer", "a field that may not stand in trailers"},
+    [EF_H2_E_TRAILER] = {"trailer", "a field that is not allowed in trailers"},
     [EF_H2_E_TOO_LARGE] = {"too_large", "the head is too large"},
     [EF_H2_E_HEAD] = {"head", "the head is not valid"},
     [EF_H2_E_DISAGREE] = {"disagree", "the head reads differently as HTTP/1.1"},

@@ -343,7 +343,7 @@ def test_a_process_that_went_away(browser: Browser, site: Site) -> None:
         page.until("document.body.dataset.ready")
         site.terminate()
         page.until("!document.querySelector('#lost').hidden")
-        assert "goes on trying" in page.text("#lost")
+        assert "tries again" in page.text("#lost")
         site.exit_status()
         site.start()
         page.until("document.querySelector('#lost').hidden")

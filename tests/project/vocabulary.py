@@ -52,7 +52,7 @@ _PATTERNS = {name: re.compile(text) for name, text in BANNED.items()}
 
 _TOKEN = re.compile(
     r"(?P<comment>\#[^\n]*)"
-    r"|(?<![A-Za-z0-9_])(?P<prefix>[rRbBuUfF]{0,2})"
+    r"|(?<![A-Za-z0-9_])(?P<prefix>[rRbBuUfFcC]{0,2})"
     r"(?P<string>\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')"
     r"|(?P<open>[\(\[\{])|(?P<close>[\)\]\}])",
     re.DOTALL,
@@ -414,24 +414,23 @@ def name_counts() -> dict[str, list[str]]:
 
 def write_ratchet(*, force: bool) -> list[str]:
     """Write what is counted now; return what has grown instead, unless that is forced."""
-    now = {"constructions": counts(hits()), "names": name_counts()}
+    numbers, listed = counts(hits()), name_counts()
     if RATCHET.exists() and not force:
         before = json.loads(RATCHET.read_text())
         grown = [
             f"{group}: {new} > {old}"
             for group in ("messages", "docs", "comments")
-            if (new := _sum(now["constructions"], group))
-            > (old := _sum(before["constructions"], group))
+            if (new := _sum(numbers, group)) > (old := _sum(before["constructions"], group))
         ]
         grown += [
             f"{kind}: {name}"
-            for kind, found in now["names"].items()
+            for kind, found in listed.items()
             for name in found
             if name not in before["names"][kind]
         ]
         if grown:
             return grown
-    RATCHET.write_text(json.dumps(now, indent=1) + "\n")
+    RATCHET.write_text(json.dumps({"constructions": numbers, "names": listed}, indent=1) + "\n")
     return []
 
 

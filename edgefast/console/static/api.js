@@ -44,7 +44,7 @@ export async function ask(name, query = {}, purpose = name) {
   } catch (error) {
     if (control.signal.aborted) return null;
     if (error instanceof Refusal) throw error;
-    const why = answer && !answer.ok ? `it said ${answer.status}` : 'it does not answer';
+    const why = answer && !answer.ok ? `it answered ${answer.status}` : 'it does not answer';
     onLost(why);
     throw new Refusal(0, why);
   } finally {

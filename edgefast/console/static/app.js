@@ -211,7 +211,7 @@ async function beat() {
 function lost(why) {
   const line = byId('lost');
   line.hidden = false;
-  say(line, `The process cannot be asked: ${why}. What you see is old; the page goes on trying.`);
+  say(line, `The process cannot be reached: ${why}. The page shows old data and tries again.`);
   byId('state').dataset.state = 'bad';
 }
 

@@ -144,7 +144,7 @@ class Counters {
 
   draw(told) {
     if (!told.rows.length) {
-      fill(this.box, h('p', { class: 'empty' }, told.why_not || 'No counter lives: nobody has made a request that counts.'));
+      fill(this.box, h('p', { class: 'empty' }, told.why_not || 'No counter exists: no request has been counted.'));
       return;
     }
     const titles = ['State', 'Limit', 'Route', 'Values', 'Used', 'Left', 'For'];
@@ -184,7 +184,7 @@ export class Problems extends List {
 
 export class Members extends List {
   constructor(shared) {
-    super(shared, 'members', [['Name'], ['State'], ['Table'], ['More']], 'Search', 'There are none.');
+    super(shared, 'members', [['Name'], ['State'], ['Table'], ['More']], 'Search', 'No members.');
     this.served = '';
   }
 
