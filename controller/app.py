@@ -49,7 +49,6 @@ from controller.status.clock import SystemClock
 from controller.status.shape import SHAPES
 from controller.status.writer import Writer
 from controller.tidings import Tidings
-from controller.troubles import find_key_troubles
 from edgefast.daemon.address import Address
 from edgefast.daemon.logs import set_level
 from edgefast.problem import ObjectRef
@@ -105,7 +104,6 @@ class App:
         self.cache.release(config.provider.cluster.release_kinds)
         self.tidings = Tidings(self.events, self.cache, (namespace, options.config_map))
         self.denials = self.tidings.denials = kube.denials
-        self.tidings.find_troubles = lambda outcome: find_key_troubles(self.fleets, outcome)
         certificates = CertificatePolicy(
             lambda: self.file.config.provider.cluster.deploy.certificates, namespace
         )

@@ -24,6 +24,7 @@ from controller.push.fleets import Ack, Fleets
 from controller.status.blame import NOBODY, Blame, Refusal, blame
 from controller.status.board import Board
 from controller.status.writer import Writer
+from controller.troubles import find_key_troubles
 from edgefast import ir
 from edgefast.resources.snapshot import Key
 from edgefast.translate.settings import FleetState
@@ -205,7 +206,11 @@ class Handover:
                 if ack.connected:
                     refused |= {Refusal(node, r.type, r.name, r.reason) for r in ack.refused}
             found = self._blame(key, frozenset(refused))
-            self._writer.mark(self._board.see_proxies(key, there, served, found, now, why))
+            unfetched = find_key_troubles(self._tables[key], acks.values())
+            self._writer.mark(
+                self._board.see_proxies(key, there, served, found, now, why)
+                | self._board.see_keys(key, unfetched)
+            )
             self._note(key, acks)
 
     def tell_again(self) -> None:

@@ -31,9 +31,6 @@ __all__ = ["Tidings"]
 
 log = logging.getLogger(__name__)
 
-#: Problems, each with the object of its Event.
-Reports = tuple[tuple[ObjectRef, Problem], ...]
-
 _GATEWAY = "gateway.networking.k8s.io/v1"
 _LOOK = 2.0  # seconds between looks at the configuration, which has no callback for what it refuses
 #: Of an outcome, by turns of the namespaces; the console has all, and Events are for what is bad, too.
@@ -62,8 +59,6 @@ class Tidings:
         self._config = About("v1", "ConfigMap", *config_map)
         self.denials = Denials()
         self._parentless = Parentless()
-        #: Returns the problems that proxies report, for an outcome.
-        self.find_troubles: Callable[[Outcome], Reports] = lambda outcome: ()
 
     def on_written(self, ref: Ref, before: Json, fields: Json) -> None:
         """A status has been written: tell what has become bad with it."""
@@ -125,7 +120,6 @@ class Tidings:
         seen = file.refusals
         retained: frozenset[str] = frozenset()
         refused: tuple[Problem, ...] = ()
-        reported: Reports = ()
         looked_at: Outcome | None = None
         again = 0.0
         while True:
@@ -149,12 +143,6 @@ class Tidings:
                     self._warn(await self._parentless.look(last))
                 except Exception:
                     log.exception("events: routes without a Gateway not reported")
-                try:
-                    if (troubles := self.find_troubles(last)) != reported:
-                        reported = troubles
-                        self._warn(troubles)
-                except Exception:
-                    log.exception("events: problems that proxies report not reported")
             if (kept := frozenset(self._cache.retained)) != retained and self._events.written:
                 self._tell_retained(kept - retained)
                 retained = kept

@@ -1,24 +1,25 @@
 """Troubles of proxies, as problems: what they know to be wrong and a controller cannot see, such as a store that does not count.
 
 In: what the nodes of fleets say (push/ack.py). Out: `Problem`s, each once for a fleet, with how many of its proxies say so, and
-which fleet that is: a pod may be a tenant's. What another release says is left out; the proxy's own status has it. No I/O.
+which fleet that is: a pod may be a tenant's. For statuses: the key sets that cannot be fetched, by policy of the fleet's table. What another release says is left out; the proxy's own status has it. No I/O.
 Must never: speak for a proxy that is not connected.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from controller.pipeline import Outcome
 from controller.push.ack import Ack
 from controller.push.fleets import Fleets
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.kinds import EDGE_GROUP
+from edgefast import ir
+from edgefast.problem import Problem
+from edgefast.translate.status.condition import render_problems
 from edgefast.xds.troubles import Trouble
 
 __all__ = [
     "FLEET_LIMIT",
+    "KEYS_NAMED",
     "describe_troubles",
     "find_key_troubles",
     "find_troubles",
@@ -27,6 +28,8 @@ __all__ = [
 
 #: Troubles of one fleet that are told, those that most of its proxies have first: each proxy may word its own.
 FLEET_LIMIT = 100
+#: Texts about key sets of one policy in its status: each proxy may report another cause.
+KEYS_NAMED = 5
 
 
 def find_troubles(fleets: Fleets) -> Iterator[Problem]:
@@ -35,30 +38,28 @@ def find_troubles(fleets: Fleets) -> Iterator[Problem]:
         yield from describe_troubles(fleet, fleets.acks(fleet).values())
 
 
-def find_key_troubles(fleets: Fleets, outcome: Outcome) -> tuple[tuple[ObjectRef, Problem], ...]:
-    """Return, once for each policy and text, the key sets that proxies cannot fetch, of policies in the table of their fleet."""
-    found: dict[tuple[ObjectRef, Problem], None] = {}
-    for fleet in sorted(fleets.names()):
-        told = {
-            one
-            for ack in fleets.acks(fleet).values()
-            for one in (list_troubles(ack) if ack.connected else ())
-            if one.reason == "KeysNotFetched"
-        }
-        names = _name_policies(outcome, fleet) if told else frozenset()
-        for one in sorted(told)[:FLEET_LIMIT]:
-            if f"security/{one.namespace}/{one.name}" in names:
-                ref = ObjectRef(one.kind, one.namespace, one.name, EDGE_GROUP)
-                found[ref, one.problem()] = None
-    return tuple(found)
+def find_key_troubles(table: ir.Fleet, acks: Iterable[Ack]) -> Mapping[tuple[str, str], str]:
+    """Return, by policy of the fleet's table, the text about key sets that connected proxies of the fleet cannot fetch."""
+    told = {
+        one
+        for ack in acks
+        if ack.connected and ack.troubles
+        for one in list_troubles(ack)
+        if one.reason == "KeysNotFetched"
+    }
+    if not told:
+        return {}
+    units = {unit.name.partition("#")[0] for unit in table.policies}
+    found: dict[tuple[str, str], list[Problem]] = {}
+    for one in sorted(told):
+        if f"security/{one.namespace}/{one.name}" in units:
+            found.setdefault((one.namespace, one.name), []).append(one.problem())
+    return {policy: _join(problems) for policy, problems in found.items()}
 
 
-def _name_policies(outcome: Outcome, fleet: str) -> frozenset[str]:
-    """Return the policies of a fleet's table, as their units name them."""
-    name = fleet.rpartition("/")[2]
-    table = next((one for one in outcome.translation.ir.fleets if one.name == name), None)
-    units = table.policies if table is not None else ()
-    return frozenset(one.name.partition("#")[0] for one in units)
+def _join(problems: list[Problem]) -> str:
+    more = len(problems) - KEYS_NAMED
+    return render_problems(problems[:KEYS_NAMED]) + (f"; and {more} more" if more > 0 else "")
 
 
 def describe_troubles(fleet: str, acks: Collection[Ack]) -> Iterator[Problem]:

@@ -82,6 +82,7 @@ class Board:
         self._reach: dict[str, Reach] = {}
         self._blame: dict[str, Blame] = {}
         self._notes: dict[str, tuple[tuple[str, ...], bool]] = {}
+        self._keys: dict[str, Mapping[Key, str]] = {}  # by fleet: key sets of policies that fail
         self._waiting: dict[str, set[Ref]] = {}  # by fleet: looked at while its gate was closed
         self._ever: set[Ref] = set()  # ours once; entries may be left at the server
         self.farewells: Farewells = NONE
@@ -142,6 +143,7 @@ class Board:
             self._progress.setdefault(fleet, Progress()).publish(revision, version, now)
         for fleet in self._progress.keys() - versions.keys():
             dirty |= self._waiting.pop(fleet, set())
+            dirty |= self.see_keys(fleet, {})
             for state in (self._progress, self._reached, self._reach, self._blame, self._notes):
                 state.pop(fleet, None)
         return dirty | self.look(now)
@@ -192,6 +194,14 @@ class Board:
                     if gateway in one.gateways
                 }
         return dirty | self.look(now, (fleet,))
+
+    def see_keys(self, fleet: str, texts: Mapping[Key, str]) -> set[Ref]:
+        """Take, by SecurityPolicy, the text about key sets that proxies of a fleet cannot fetch."""
+        before = self._keys.pop(fleet, {})
+        if texts:
+            self._keys[fleet] = texts
+        both = {*before, *texts}
+        return {("SecurityPolicy", *key) for key in both if before.get(key) != texts.get(key)}
 
     def see_fleet(self, fleet: str, notes: tuple[str, ...], *, awaited: bool = False) -> set[Ref]:
         """Take what there is to say of a fleet besides tables, for the statuses of its Gateways; see Gate."""
@@ -306,6 +316,9 @@ class Board:
             refused=refused,
             notes=notes if ref[0] == "Gateway" else (),
             awaited=awaited,
+            unfetched=self._keys.get(fleet, {}).get(ref[1:], "")
+            if ref[0] == "SecurityPolicy"
+            else "",
         )
 
     def explain(self) -> list[dict[str, Any]]:

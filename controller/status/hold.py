@@ -29,6 +29,7 @@ class Gate(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()  # what its proxies refuse of the object, as texts
     notes: tuple[str, ...] = ()  # what else there is to say of the fleet where Programmed is told
     awaited: bool = False  # the fleet before it serves until it can take over
+    unfetched: str = ""  # the text about the policy's key sets that its proxies cannot fetch
 
     @property
     def deserted(self) -> bool:
@@ -73,6 +74,9 @@ def _hold_entries(
         conditions = _hold_programmed(conditions, one["conditions"], there, gate)
         if gate.refused:
             conditions = [*conditions, _refused(gate.refused, one["conditions"])]
+        if gate.unfetched:
+            rest = [known for known in conditions if known["type"] != "KeysAvailable"]
+            conditions = [*rest, _unfetched(gate.unfetched, one["conditions"])]
         held.append({**one, "conditions": conditions})
     return {**wanted, shape.entries: held}
 
@@ -213,16 +217,27 @@ def _pending(wanted: Json, gate: Gate) -> Json:
 
 
 def _refused(texts: Sequence[str], wanted: Sequence[Json]) -> Json:
-    generation = {
-        key: one[key] for one in wanted[:1] for key in ("observedGeneration",) if key in one
-    }
     return {
         "type": "Programmed",
         "status": "False",
         "reason": "RefusedByProxies",
         "message": _said(texts),
-        **generation,
+        **_generation(wanted),
     }
+
+
+def _unfetched(text: str, wanted: Sequence[Json]) -> Json:
+    return {
+        "type": "KeysAvailable",
+        "status": "False",
+        "reason": "KeysNotFetched",
+        "message": cut_message(text),
+        **_generation(wanted),
+    }
+
+
+def _generation(wanted: Sequence[Json]) -> Json:
+    return {key: one[key] for one in wanted[:1] for key in ("observedGeneration",) if key in one}
 
 
 def _said(texts: Sequence[str]) -> str:

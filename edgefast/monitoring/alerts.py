@@ -216,6 +216,16 @@ ALERTS = (
     ),
     Alert(
         group="proxies",
+        name="EdgefastKeysNotFetched",
+        expr="max by (job, policy, provider) (edgefast_jwks_fetch_failing) > 0",
+        lasts="5m",
+        severity="warning",
+        summary="A proxy of {{ $labels.job }} cannot fetch the keys of provider {{ $labels.provider }} of SecurityPolicy {{ $labels.policy }}.",
+        todo="The previous keys stay in use for 24 h. After that, or without any, requests with a token of the provider get 503. The "
+        "condition `KeysAvailable` of the policy has the reason: see `edgefast problem KeysNotFetched`.",
+    ),
+    Alert(
+        group="proxies",
         name="EdgefastSpansLost",
         expr="rate(edgefast_spans_lost_total[10m]) + rate(edgefast_spans_dropped_total[10m]) > 0",
         lasts="10m",

@@ -94,6 +94,13 @@ _AGENT = (
         ("store", "trouble"),
         when="a store has a problem",
     ),
+    Family(
+        f"{PREFIX}jwks_fetch_failing",
+        "gauge",
+        "1 while the proxy cannot fetch the key set of a provider of a SecurityPolicy.",
+        ("policy", "provider"),
+        when="a provider has `remoteJWKS`",
+    ),
     _gauge(
         "metric_rows",
         "Rows of one worker for routes' rules, limits and policies; the rest overflows.",

@@ -66,10 +66,11 @@ FLEETS = (
             "answer is not a key set.",
             "Correct the uri, or allow the proxies' network to reach it (NetworkPolicy, egress proxy). They repeat the request until it succeeds.",
         ),
-        seen="SecurityPolicy default/api spec.jwt: KeysNotFetched the keys at "
+        seen='SecurityPolicy default/api spec.jwt: KeysNotFetched provider "idp": the keys at '
         "https://idp.example/keys cannot be fetched: answered 404; requests with its "
         "tokens get 503",
-        where="In `edgefast status` and the console of a proxy and of a cluster, the proxy's log, and an Event of the SecurityPolicy.",
+        where="In the condition `KeysAvailable` and an Event of the SecurityPolicy, `edgefast status` and the console of a proxy and of a "
+        "cluster, the proxy's log, and the metric `edgefast_jwks_fetch_failing`.",
     ),
     Page(
         word="NoResources",

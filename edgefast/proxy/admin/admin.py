@@ -182,6 +182,7 @@ class Admin:
                 if facts is not None
             },
             store_troubles=agent.uncounted.count_stores(),
+            keys_failing=agent.keys.failing(),
             stream=agent.stream(),
         )
         segments = [slot.segment for slot in agent.slots]

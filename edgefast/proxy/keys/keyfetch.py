@@ -21,6 +21,7 @@ from edgefast import ir
 from edgefast.credential import show_query
 from edgefast.ircredential import RemoteKeys
 from edgefast.problem import ObjectRef, Problem
+from edgefast.proxy.keys.keyfile import LAST
 from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.ledger import Key, Placed
 
@@ -38,6 +39,7 @@ _SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
 _MARK = msgspec.msgpack.encode("remote")  # the name of JwtProvider's field
 _T = TypeVar("_T")
 _Source = tuple[str, str]
+_Asked = tuple[str, RemoteKeys]  # the provider's name
 
 
 class ToldKeys(NamedTuple):
@@ -67,7 +69,7 @@ class KeyFetch:
         self._own_ports = own_ports
         self._means: Means | None = None
         self._placed: Mapping[Key, Placed] = {}
-        self._asking: dict[str, tuple[RemoteKeys, ...]] = {}  # by unit
+        self._asking: dict[str, tuple[_Asked, ...]] = {}  # by unit
         self._sources: dict[_Source, KeySource] = {}
         self._tasks: dict[KeySource, asyncio.Task[None]] = {}
         self._left: dict[_Source, None] = {}  # beyond SOURCES
@@ -96,7 +98,7 @@ class KeyFetch:
                 if cluster in clusters:
                     one.on_cluster()
 
-    def _specs(self, key: Key) -> tuple[RemoteKeys, ...]:
+    def _specs(self, key: Key) -> tuple[_Asked, ...]:
         one = self._placed.get(key)
         data = self._arena.read(one.block) if one is not None else b""
         if _MARK not in data:
@@ -105,12 +107,13 @@ class KeyFetch:
             jwt = _POLICY.decode(data).jwt
         except ValueError:
             return ()  # workers refuse it, and say so
-        return tuple(one.remote for one in jwt.providers if one.remote) if jwt is not None else ()
+        providers = jwt.providers if jwt is not None else ()
+        return tuple((one.name, one.remote) for one in providers if one.remote)
 
     def _sum_up(self) -> None:
         wanted: dict[_Source, RemoteKeys] = {}
         for name in sorted(self._asking):
-            for spec in self._asking[name]:
+            for _, spec in self._asking[name]:
                 source = (spec.uri, spec.cluster)
                 known = wanted.get(source, spec)
                 wanted[source] = RemoteKeys(
@@ -195,35 +198,52 @@ class KeyFetch:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What keeps keys from being fetched, for each policy that asks for them."""
+        """What keeps keys from being fetched, for each provider of each policy."""
         found = []
         for unit in sorted(self._asking):
-            for spec in dict.fromkeys(self._asking[unit]):
-                source = (spec.uri, spec.cluster)
-                one = self._sources.get(source)
-                if one is not None and one.trouble:
-                    found.append(_problem(unit, source, one.trouble, old=bool(one.data)))
-                elif source in self._left:
-                    found.append(
-                        _problem(
-                            unit, source, f"the limit of {SOURCES} key sets is reached", old=False
-                        )
-                    )
-        return tuple(found)
+            for provider, spec in self._asking[unit]:
+                if said := self._find_trouble(spec):
+                    one = self._sources.get((spec.uri, spec.cluster))
+                    old = one is not None and bool(one.data)
+                    found.append(_problem(unit, provider, spec.uri, said, old=old))
+        return tuple(dict.fromkeys(found))
+
+    def failing(self) -> dict[tuple[str, str], bool]:
+        """Return for each (policy, provider) with fetched keys whether its keys cannot be fetched now."""
+        found: dict[tuple[str, str], bool] = {}
+        for unit, asked in self._asking.items():
+            policy = "/".join(_split(unit))
+            for provider, spec in asked:
+                before = found.get((policy, provider), False)
+                found[policy, provider] = before or bool(self._find_trouble(spec))
+        return found
+
+    def _find_trouble(self, spec: RemoteKeys) -> str:
+        """Return why the keys cannot be fetched; "" if they can."""
+        source = (spec.uri, spec.cluster)
+        if source in self._left:
+            return f"the limit of {SOURCES} key sets is reached"
+        one = self._sources.get(source)
+        return one.trouble if one is not None else ""
 
 
-def _problem(unit: str, source: _Source, trouble: str, *, old: bool) -> Problem:
+def _split(unit: str) -> tuple[str, str]:
+    """Return namespace and name of the policy of a unit ("security/NAMESPACE/NAME#jwt")."""
     _, namespace, rest = unit.split("/", 2)
-    what = (
-        "the previous keys stay valid for a limited time"
+    return namespace, rest.partition("#")[0]
+
+
+def _problem(unit: str, provider: str, uri: str, trouble: str, *, old: bool) -> Problem:
+    effect = (
+        f"the previous keys stay in use for {LAST / 3600:.0f} h after their fetch, and tokens with other keys get 401"
         if old
         else "requests with its tokens get 503"
     )
     return Problem(
-        ObjectRef("SecurityPolicy", namespace, rest.partition("#")[0]),
+        ObjectRef("SecurityPolicy", *_split(unit)),
         "spec.jwt",
         "KeysNotFetched",
-        f"the keys at {show_query(source[0])} cannot be fetched: {trouble}; {what}",
+        f'provider "{provider}": the keys at {show_query(uri)} cannot be fetched: {trouble}; {effect}',
         hint="correct the uri, or check the server at this address; edgefast retries",
         severity="warning",
     )

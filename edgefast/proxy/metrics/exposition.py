@@ -85,6 +85,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     last_good_age: float | None
     expiries: Mapping[str, float]
     store_troubles: Mapping[tuple[str, str], int] = {}  # (place of counters, trouble) -> workers
+    keys_failing: Mapping[tuple[str, str], bool] = {}  # (policy, provider) with fetched keys
     stream: StreamFacts | None = None  # None: tables come from files
 
 
@@ -163,6 +164,12 @@ def _render_agent(lines: list[str], facts: AgentFacts) -> None:
         lines += [
             f'{name}{{store="{_escape(store)}",trouble="{_escape(trouble)}"}} {workers}\n'
             for (store, trouble), workers in sorted(facts.store_troubles.items())
+        ]
+    if facts.keys_failing:
+        name = _open(lines, "jwks_fetch_failing")
+        lines += [
+            f'{name}{{policy="{_escape(policy)}",provider="{_escape(provider)}"}} {failing:d}\n'
+            for (policy, provider), failing in sorted(facts.keys_failing.items())
         ]
 
 

@@ -303,6 +303,9 @@ prints the page of the reason (`edgefast problem BackendNotFound`).
   the reason `Pending`. The same applies to a listener of a fleet without a ready proxy.
 - **Refused tables.** A table that proxies refuse is an error of edgefast, or a lack of memory. Listeners then have `Programmed` False with `Invalid`,
   routes with *RefusedByProxies*. The proxies keep the previous table.
+- **Key sets.** While a proxy cannot fetch the key set of a provider, a SecurityPolicy has `KeysAvailable` False with the reason
+  [*KeysNotFetched*](../problems/KeysNotFetched.md) at each Gateway that this proxy serves. `lastTransitionTime` is the start of the problem. The
+  condition is absent otherwise.
 - **Objects of no controller** (another `controllerName`, a namespace that is not watched) have `Accepted` and `Programmed` `Unknown` with the
   reason `Pending`. The message names the reason, the fleet that serves its last table, and whether new pods get one. `addresses` are
   those of that fleet. Entries in routes and policies are removed.

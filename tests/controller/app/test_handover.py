@@ -23,8 +23,10 @@ from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import FleetState, Settings
 from edgefast.xds.refusals import COMMIT, TABLE, Refused
+from edgefast.xds.troubles import Trouble
 from tests.controller.status.said import OURS
 from tests.translate import world
+from tests.translate.world import make
 
 pytestmark = pytest.mark.pure
 
@@ -162,6 +164,38 @@ def test_what_a_proxy_refuses_is_told_to_whom_it_concerns() -> None:
         assert room.nacks == ["virtual_host"]  # once, not with every answer
         await answer(room, key, "pod", version)
         assert "Programmed" not in room.verdict(ROUTE)
+
+    run(scenario)
+
+
+def test_keys_that_a_proxy_cannot_fetch_are_told_of_their_policy() -> None:
+    async def scenario(room: Room) -> None:
+        remote = {"uri": "https://idp.example/keys"}
+        policy = make(
+            {
+                "apiVersion": "gateway.edge.io/v1alpha1",
+                "kind": "SecurityPolicy",
+                "metadata": {"name": "p", "namespace": "default"},
+                "spec": {
+                    "targetRefs": [{"group": GATEWAY_GROUP, "kind": "Gateway", "name": "gw"}],
+                    "jwt": {"providers": [{"name": "idp", "issuer": "i", "remoteJWKS": remote}]},
+                },
+            }
+        )
+        room.objects = room.objects.replace([policy])
+        key = await room.run()
+        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
+        fleet, version = room.fleets.find(key), room.fleets.version(key)
+        ref = ("SecurityPolicy", "default", "p")
+        trouble = Trouble(*ref, "spec.jwt", "KeysNotFetched", "404", "warning")
+        for troubles in ((), (trouble,), ()):
+            room.marked.clear()
+            room.fleets.tell(fleet, "pod", version, (), troubles)
+            await asyncio.sleep(0.01)
+            assert ref in room.marked
+            fields = room.board.judge(ref, {}, 1e9, "2026-01-01T00:00:00Z").fields or {}
+            types = [one["type"] for one in fields["ancestors"][0]["conditions"]]
+            assert ("KeysAvailable" in types) == bool(troubles)
 
     run(scenario)
 

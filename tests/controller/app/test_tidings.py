@@ -17,7 +17,6 @@ from controller.kube.errors import ApiError
 from controller.parentless import SETTLED, Parentless
 from controller.pipeline import Outcome
 from controller.tidings import _WARNINGS, Tidings
-from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import Object
 from edgefast.resources.snapshot import Snapshot
@@ -219,15 +218,7 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
         assert len(events.told) == 1
         # An exception in one source of Events ends neither the others nor the task.
         told._parentless = cast(Parentless, SimpleNamespace(look=fail))
-        told.find_troubles = fail
         await looks(4)
-        ref = ObjectRef("SecurityPolicy", "a", "b", "gateway.edge.io")
-        keys = Problem(ref, "spec.jwt", "KeysNotFetched", "404", severity="warning")
-        cache.present = lambda ref: None
-        told.find_troubles = lambda outcome: ((ref, keys),)
-        await looks(4)  # once
-        (about, reason, _) = events.told.pop()
-        assert (about.kind, about.name, reason) == ("SecurityPolicy", "b", "KeysNotFetched")
         said = 'User "u" cannot list resource "pods" in API group ""'
         told.denials.fail("GET", "/api/v1/pods", False, ApiError(403, "Forbidden", said))
         await looks(4)

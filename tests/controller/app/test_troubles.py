@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import cast
-
 import msgspec
 import pytest
 
-from controller.pipeline import Outcome
 from controller.push.ack import Ack
-from controller.push.fleets import Fleets
 from controller.troubles import (
     FLEET_LIMIT,
+    KEYS_NAMED,
     describe_troubles,
     find_key_troubles,
     list_troubles,
@@ -69,18 +65,16 @@ def test_keys_that_cannot_be_fetched_are_told_of_policies_of_the_own_fleet_alone
         "q": Ack("v", troubles=(keys,)),
         "r": Ack("v", connected=False, troubles=(gone,)),
     }
-    fleets = cast(Fleets, SimpleNamespace(names=lambda: ("e/f",), acks=lambda fleet: acks))
     table = ir.Fleet(name="f", policies=(ir.PolicyUnit(name="security/a/b#jwt"),))
-    translation = SimpleNamespace(ir=SimpleNamespace(fleets=(table,)))
-    outcome = cast(Outcome, SimpleNamespace(translation=translation))
-    ((ref, problem),) = find_key_troubles(fleets, outcome)
-    assert (ref.group, ref.kind, ref.namespace, ref.name) == (
-        "gateway.edge.io",
-        "SecurityPolicy",
-        "a",
-        "b",
-    )
-    assert problem.text() == "SecurityPolicy a/b spec.jwt: KeysNotFetched 404"
+    said = "SecurityPolicy a/b spec.jwt: KeysNotFetched 404"
+    assert find_key_troubles(table, acks.values()) == {("a", "b"): said}
+    many = [
+        Ack("v", troubles=(msgspec.structs.replace(keys, message=f"{n}"),))
+        for n in range(KEYS_NAMED + 2)
+    ]
+    (text,) = find_key_troubles(table, many).values()
+    assert text.count("KeysNotFetched") == KEYS_NAMED and text.endswith("; and 2 more")
+    assert find_key_troubles(ir.Fleet(name="f"), acks.values()) == {}
 
 
 def test_texts_of_a_pod_break_no_line() -> None:

@@ -311,6 +311,56 @@ def test_a_policy_is_programmed_when_its_proxies_have_it_and_while_there_are_any
     assert said() == {"Accepted": "Accepted", "Programmed": "Programmed"}
 
 
+def test_a_policy_says_so_while_a_proxy_cannot_fetch_its_keys() -> None:
+    world = World()
+    world.proxies(x="a")
+    entries = tuple(
+        PolicyAncestorStatus(
+            ancestor_ref=ParentReference(name=gateway),
+            controller_name=OURS,
+            conditions=(good(3), holds("Programmed", "Programmed", "Policy is programmed", 3)),
+        )
+        for gateway in ("gw", "of-another-fleet")
+    )
+    statuses = Statuses(security_policies={("default", "p"): PolicyStatus(ancestors=entries)})
+
+    def want(version: str, fleet_of: dict[tuple[str, str], str] = FLEET_OF) -> Any:
+        world.revision += 1
+        versions = dict.fromkeys(fleet_of.values(), version)
+        return world.board.want(statuses, world.revision, versions, fleet_of, 0.0)
+
+    def said() -> list[Any]:
+        world.write(POLICY, now=GRACE)
+        return [
+            next((one for one in entry["conditions"] if one["type"] == "KeysAvailable"), None)
+            for entry in world.server[POLICY]["ancestors"]
+        ]
+
+    assert POLICY in want("a")
+    assert said() == [None, None]
+    text = "SecurityPolicy default/p spec.jwt: KeysNotFetched 404"
+    assert world.board.see_keys("fleet", {("default", "p"): text}) == {POLICY}
+    assert not world.board.see_keys("fleet", {("default", "p"): text})
+    told, other = said()
+    assert other is None
+    assert (told["status"], told["reason"]) == ("False", "KeysNotFetched")
+    assert told["message"].startswith(text) and told["observedGeneration"] == 3
+    assert world.write(POLICY, now=GRACE) is None
+    # A new controller has heard of no proxy yet: the condition stays until one has answered.
+    world.board = Board(OURS)
+    world.proxies(x="")
+    want("a")
+    assert said() == [told, None]
+    assert POLICY in world.proxies(x="a")
+    assert said() == [None, None]
+    # It ends with the report, and with the fleet.
+    for end in (lambda: world.board.see_keys("fleet", {}), lambda: want("a", {})):
+        world.board.see_keys("fleet", {("default", "p"): text})
+        assert said()[0] == told
+        assert POLICY in end()
+        assert said() == [None, None]
+
+
 def test_blame_finds_who_asks_a_service() -> None:
     service = ir.ExtAuth(backends=(ir.AuthBackend("service/default/auth/80"),))
     fleet = ir.Fleet(

@@ -143,9 +143,11 @@ def test_failures_are_told_and_tried_again_ever_less_often(run: Callable[..., No
         (problem,) = world.fetch.problems
         assert str(problem.object) == "SecurityPolicy ns/p" and problem.severity == "warning"
         assert "connection refused; requests with its tokens get 503" in problem.text()
-        assert told == [1]
+        assert 'KeysNotFetched provider "p0": the keys at https://idp.test/keys' in problem.text()
+        assert told == [1] and world.fetch.failing() == {("ns/p", "p0"): True}
         world.publishes(OLD)
         await asyncio.sleep(70)
+        assert world.fetch.failing() == {("ns/p", "p0"): False}
         assert world.keys == {URI: key_set(OLD)} and world.fetch.problems == () and told == [1, 0]
 
     run(main)
@@ -163,7 +165,7 @@ def test_the_last_good_ones_are_believed_for_a_day(run: Callable[..., None], ans
         await asyncio.sleep(LAST - 100)
         assert world.keys == {URI: key_set(OLD)}
         (problem,) = world.fetch.problems
-        assert "the previous keys stay valid for a limited time" in problem.text()
+        assert "the previous keys stay in use for 24 h after their fetch" in problem.text()
         await asyncio.sleep(100 + RETRY_MAX * 2)
         assert world.keys == {URI: b""}
 
@@ -248,7 +250,7 @@ def test_a_source_that_no_table_names_is_forgotten(run: Callable[..., None]) -> 
         assert {uri for _, uri in world.calls[count:]} == {URI}
         world.table()
         await asyncio.sleep(1000)
-        assert world.keys == {} and not world.fetch.problems
+        assert world.keys == {} and not world.fetch.problems and not world.fetch.failing()
         count = len(world.calls)
         world.table(unit(RemoteKeys(URI)))
         await asyncio.sleep(1)
@@ -338,6 +340,7 @@ def test_more_sources_than_are_fetched(run: Callable[..., None]) -> None:
         assert left == [one.uri for one in many[SOURCES:]]
         assert len(world.fetch.problems) == 2
         assert "the limit of 256 key sets" in world.fetch.problems[0].text()
+        assert sum(world.fetch.failing().values()) == 2
         before = world.fetch.told[left[0], ""].serial
         world.fetch.ask(left[0], "")
         assert world.fetch.told[left[0], ""].serial > before

@@ -64,6 +64,10 @@ def test_agent_facts(segment: Segment) -> None:
     assert values(families["edgefast_certificate_expiry_timestamp_seconds"]) == {
         (("secret", "secret/default/web"),): 1893456000,
     }
+    assert values(families["edgefast_jwks_fetch_failing"]) == {
+        (("policy", "default/api"), ("provider", "idp")): 1,
+        (("policy", "default/api"), ("provider", "other")): 0,
+    }
 
 
 def test_every_global_cell_is_there(segment: Segment) -> None:
