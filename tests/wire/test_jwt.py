@@ -108,7 +108,7 @@ spec:
     return [gateway_class(), gateway(port), *parts]
 
 
-Front = tuple[int, RecordingOrigin, Published]
+Front = tuple[int, RecordingOrigin, Published, Process]
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
         run = Process(tmp_path, "-f", str(file), "--workers", "2")
         try:
             run.wait_ready()
-            yield port, origin, keys
+            yield port, origin, keys, run
         finally:
             assert run.stop() == 0
             keys.close()
@@ -134,7 +134,7 @@ def ask(port: int, text: str, **more: str) -> int:
 
 
 def test_keys_that_are_fetched_let_in_whom_they_should(front: Front) -> None:
-    port, origin, keys = front
+    port, origin, keys, run = front
     good = token(0, "one", sub="ann", role="staff")
     assert ask(port, good, **{"x-sub": "root"}) == 200
     (message,) = origin.take().messages
@@ -145,11 +145,13 @@ def test_keys_that_are_fetched_let_in_whom_they_should(front: Front) -> None:
     assert ask(port, token(0, "one", role="staff", exp=int(time.time()) - 100)) == 401
     assert ask(port, "") == 401
     assert origin.take().messages == [] and keys.asked == 1
+    _, page = run.get(run.metrics, "/metrics")
+    assert 'edgefast_jwks_fetch_failing{policy="default/tokens",provider="login"} 0' in page
 
 
 def test_no_good_token_is_refused_while_keys_change(front: Front) -> None:
     """An issuer publishes its new key, signs with it, and takes the old one back much later."""
-    port, _, keys = front
+    port, _, keys, _ = front
     old, new = token(0, "one", role="staff"), token(1, "two", role="staff")
     statuses: list[int] = []
     stop = threading.Event()
