@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.apart import apart, shift
+from core.backend import say
 from core.client import Gone, make_request
 from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
 from core.world import World
@@ -248,6 +249,17 @@ async def test_connecting_has_a_deadline(world: World) -> None:
     assert (answer.status, answer.body) == (503, b"the backend could not be reached\n")
     assert world.counters["upstream_connect_failures"] == 1
     assert world.lines()[0]["flags"] == "UF"
+
+
+async def test_another_endpoint_is_asked_when_connecting_takes_too_long(world: World) -> None:
+    """No byte was sent, so this applies to any method."""
+    good = await world.backend(say("good"))
+    cluster = make_cluster(await world.silent_port(), good.port)
+    client = await world.client(
+        await world.serve(make_fleet(make_listener(connect_timeout=SHORT), cluster))
+    )
+    for _ in range(6):
+        assert (await client.ask(make_request(method="POST", body=b"x"))).status == 200
 
 
 async def test_a_slow_connect_does_not_outlive_the_request(world: World) -> None:
