@@ -312,7 +312,6 @@ async def test_headers_of_an_answer(world: World) -> None:
     client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
     answer = await client.get()
     assert (answer.status, answer.body, answer.value("server")) == (401, b"x", "edgefast")
-    for one in passed:
-        assert answer.headers.count(one) == 1
+    assert [one for one in answer.headers if one[0] in dict(passed)] == list(passed)
     (took,) = [value for name, value in answer.headers if name == "x-edge-upstream-service-time"]
     assert took.isdigit()
