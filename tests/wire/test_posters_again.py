@@ -62,8 +62,9 @@ class Posters:
             one.send(HEAD)
 
 
-@pytest.mark.parametrize("most", [2000, pytest.param(3000, marks=pytest.mark.heavy)])
-def test_uploads_pass_among_posters_that_come_again(most: int) -> None:
+@pytest.mark.heavy
+def test_uploads_pass_among_posters_that_come_again() -> None:
+    most = 3000
     with RecordingOrigin() as origin, descriptors(most * 2 + 500):
         objects = [
             make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),

@@ -89,8 +89,19 @@ async def test_a_body_that_is_too_large_to_keep_is_sent_once(world: World) -> No
     assert backend.count == 1
 
 
-@pytest.mark.parametrize(("method", "status"), [("GET", 200), ("PUT", 200), ("POST", 502)])
-async def test_a_pooled_connection_that_broke(world: World, method: str, status: int) -> None:
+@pytest.mark.parametrize("closes", [False, True])
+@pytest.mark.parametrize(
+    ("method", "size", "status"),
+    [
+        *[(method, 1, 200) for method in ("PUT", "DELETE")],
+        *[(method, 0, 200) for method in ("GET", "HEAD", "OPTIONS")],
+        *[(method, 1, 502) for method in ("POST", "PATCH")],
+        ("PUT", 200_000, 502),  # more than is kept for a second try
+    ],
+)
+async def test_a_pooled_connection_that_broke(
+    world: World, method: str, size: int, status: int, closes: bool
+) -> None:
     """The reuse race: only what is idempotent is sent again, without any retry in the route."""
     backend = await world.backend(say("x"))
     port = await world.serve(make_fleet(make_cluster(backend.port)))
@@ -99,13 +110,34 @@ async def test_a_pooled_connection_that_broke(world: World, method: str, status:
 
     def cut(call: Call) -> bytes | None:
         backend.answer = say("again")
-        call.link.abort()
+        (call.link.close if closes else call.link.abort)()
         return None
 
     backend.answer = cut
-    answer = await client.ask(make_request(method=method, body=b"1"))
-    assert answer.status == status
+    request = make_request(method=method, body=b"1" * size)
+    assert (await client.ask(request, head=method == "HEAD")).status == status
     assert backend.count == (3 if status == 200 else 2)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_zero_attempts_are_no_second_try_of_anything(world: World, method: str) -> None:
+    """`attempts: 0` also turns off the retries that are safe without a setting."""
+    rule = make_rule(retry=ir.Retry(codes=(503,), attempts=0))
+    backend = await world.backend(say("x"))
+    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
+    client = await world.client(port)
+    assert (await client.get()).status == 200
+    backend.answer = lambda call: make_response(status=503)
+    assert (await client.ask(make_request(method=method))).status == 503
+    assert backend.count == 2
+    backend.answer = lambda call: call.link.abort()
+    assert (await client.ask(make_request(method=method))).status in (502, 503)
+    assert backend.count == 3
+    mixed = await world.serve(make_fleet(rule, make_cluster(world.refusing_port(), backend.port)))
+    backend.answer = say("x")
+    client = await world.client(mixed)
+    # each endpoint is asked first in turn, and the one that refuses is the only one that is asked
+    assert 503 in {(await client.ask(make_request(method=method))).status for _ in range(20)}
 
 
 async def test_a_fresh_connection_that_breaks_is_not_tried_again(world: World) -> None:
@@ -125,8 +157,11 @@ async def test_a_route_that_retries_answers_503_when_every_connection_breaks(wor
     backend = await world.backend(cut)
     rule = make_rule(retry=ir.Retry(attempts=2, backoff=1))
     port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    assert (await (await world.client(port)).get()).status == 503
+    client = await world.client(port)
+    assert (await client.get()).status == 503
     assert backend.count == 3
+    assert (await client.ask(make_request(method="POST", body=b"x"))).status in (502, 503)
+    assert backend.count == 4, "a POST is not repeated"
 
 
 async def test_refused_connections_move_on_to_other_endpoints(world: World) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.apart import apart, shift
+from core.backend import say
 from core.client import Gone, make_request
 from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
 from core.world import World
@@ -250,6 +251,17 @@ async def test_connecting_has_a_deadline(world: World) -> None:
     assert world.lines()[0]["flags"] == "UF"
 
 
+async def test_another_endpoint_is_asked_when_connecting_takes_too_long(world: World) -> None:
+    """No byte was sent, so this applies to any method."""
+    good = await world.backend(say("good"))
+    cluster = make_cluster(await world.silent_port(), good.port)
+    client = await world.client(
+        await world.serve(make_fleet(make_listener(connect_timeout=SHORT), cluster))
+    )
+    for _ in range(6):
+        assert (await client.ask(make_request(method="POST", body=b"x"))).status == 200
+
+
 async def test_a_slow_connect_does_not_outlive_the_request(world: World) -> None:
     listener = make_listener(connect_timeout=600, route_timeout=SHORT)
     port = await world.serve(make_fleet(listener, make_cluster(await world.silent_port())))
@@ -257,7 +269,10 @@ async def test_a_slow_connect_does_not_outlive_the_request(world: World) -> None
     assert world.counters["upstream_connect_failures"] == 0  # it is still under way
 
 
-@pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nhost: te"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"G", b"GET / HTTP/1.1\r\nhost: te", b"GET / HTTP/1.1\r\nhost: test\r\n\r"],
+)
 async def test_a_head_that_comes_too_slowly_is_408(world: World, sent: bytes) -> None:
     backend = await world.backend()
     listener = make_listener(head_timeout=SHORT)
@@ -268,6 +283,50 @@ async def test_a_head_that_comes_too_slowly_is_408(world: World, sent: bytes) ->
     assert (answer.status, answer.value("connection")) == (408, "close")
     assert await client.ending() == "closed"
     assert world.counters["head_timeouts"] == 1
+
+
+@apart(clock=True)
+async def test_bytes_of_a_head_give_it_no_more_time(world: World) -> None:
+    """The time counts from the first byte, also for a later request of the connection."""
+    backend = await world.backend(say("x"))
+    listener = make_listener(head_timeout=5000)
+    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
+    for used in (False, True):
+        client = await world.client(port)
+        if used:
+            assert (await client.get()).status == 200
+        sent = 0
+        before = world.counters["head_timeouts"]
+        for byte in b"GET / HTTP/1.1":
+            if world.counters["head_timeouts"] > before:
+                break
+            await client.send(bytes([byte]))
+            sent += 1
+            await world.turns()
+            shift(2)
+            await world.turns()
+        assert 3 <= sent <= 5
+        assert (await client.response()).status == 408
+        assert await client.ending() == "closed"
+
+
+@pytest.mark.parametrize(
+    "began", [b"HTTP/1.1 200 OK\r\nContent-", b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
+async def test_an_answer_that_stops_in_its_head_is_504(
+    world: World, method: str, began: bytes
+) -> None:
+    backend = await world.backend()
+    rule = make_rule(timeouts=ir.Timeouts(request=SHORT))
+    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    for _ in range(2):
+        await client.send(make_request(method=method))
+        (await backend.call()).send(began)
+        answer = await client.response(head=method == "HEAD")
+        if answer.status == 103:
+            answer = await client.response(head=method == "HEAD")
+        assert (answer.status, answer.value("connection")) == (504, None)
 
 
 async def test_an_idle_connection_is_closed_quietly(world: World) -> None:

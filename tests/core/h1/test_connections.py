@@ -46,6 +46,19 @@ async def test_requests_per_connection(world: World, most: int) -> None:
     assert backend.count == most
 
 
+async def test_bytes_between_requests(world: World) -> None:
+    """A blank line is skipped; anything else is the start of a request."""
+    backend = await world.backend(say("x"))
+    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    assert (await client.get()).status == 200
+    await client.send(b"\r\n")
+    assert (await client.get()).status == 200
+    await client.send(b"\x00")
+    await client.send(b"\r\n\r\n")
+    assert (await client.response()).status == 400
+    assert await client.ending() == "closed"
+
+
 async def test_backend_connections_are_used_again(world: World) -> None:
     backend = await world.backend(say("x"))
     port = await world.serve(make_fleet(make_cluster(backend.port)))

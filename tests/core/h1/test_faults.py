@@ -9,7 +9,7 @@ from typing import Any
 import httptools
 import pytest
 
-from core.backend import say
+from core.backend import Link, say
 from core.client import Gone, make_request
 from core.conftest import check
 from core.fleets import make_cluster, make_fleet
@@ -99,3 +99,29 @@ async def test_a_fault_at_the_end_of_an_exchange_ends_its_connection(
     assert len(failing.take_faults()) == failing.counters["faults"] == 1
     sink.fails = False
     failing.batches = sink.batches
+
+
+@pytest.mark.parametrize("closes", [False, True], ids=["reset", "close"])
+@pytest.mark.parametrize("asked", [False, True], ids=["connected", "asked"])
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
+async def test_a_backend_that_hangs_up_before_it_answers(
+    world: World, method: str, asked: bool, closes: bool
+) -> None:
+    """The answer is a status with a short text, and the client's connection can be used again."""
+
+    def end(link: Link) -> None:
+        (link.close if closes else link.abort)()
+
+    backend = await world.backend()
+    if asked:
+        backend.answer = lambda call: end(call.link)
+    else:
+        backend.on_link = end
+    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    request = make_request(method=method, body=b"x" if method == "POST" else None)
+    for _ in range(2):
+        answer = await client.ask(request, head=method == "HEAD")
+        assert answer.status in (502, 503)
+        assert (answer.value("server"), answer.value("connection")) == ("edgefast", None)
+        assert method == "HEAD" or answer.body
+        assert answer.value("content-type") == "text/plain"

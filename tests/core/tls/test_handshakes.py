@@ -173,9 +173,27 @@ async def test_who_cannot_be_given_a_certificate_is_told_of_once(world: World, s
 
 async def test_a_handshake_has_as_long_as_a_request_head(world: World, site: Site) -> None:
     port = await serve(world, site, head_timeout=50)
-    for said in (b"", HELLO):
-        assert await ended(world, connect(world, port, said)) == b""
+    async with asyncio.timeout(8):  # less than a handshake has without that setting
+        for said in (b"", HELLO):
+            assert await ended(world, connect(world, port, said)) == b""
     await world.until(lambda: world.counters["handshakes_failed_timeout"] == 2)
+    flight = await ended(world, connect(world, port, client_hello(site.client())[2].read()))
+    assert flight, "the hello was answered; its client's Finished did not come"
+    await world.until(lambda: world.counters["handshakes_failed_timeout"] == 3)
+
+
+async def test_bytes_of_a_hello_give_it_no_more_time(world: World, site: Site) -> None:
+    port = await serve(world, site, head_timeout=200)
+    sock = connect(world, port, b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03")
+    heard = asyncio.ensure_future(ended(world, sock))
+    async with asyncio.timeout(8):
+        while not heard.done():
+            with contextlib.suppress(ConnectionError):
+                sock.send(b"\x00")
+            await asyncio.sleep(0.02)
+    with contextlib.suppress(ConnectionError):
+        assert await heard == b""
+    assert world.counters["handshakes_failed_timeout"] == 1
 
 
 @pytest.mark.parametrize(
@@ -211,12 +229,15 @@ def client_hello(context: ssl.SSLContext) -> tuple[ssl.SSLObject, ssl.MemoryBIO,
     return tls, to_client, to_server
 
 
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize("size", [1, 7, 100])
 async def test_a_hello_in_pieces_and_in_several_records(
-    world: World, site: Site, size: int
+    world: World, site: Site, size: int, version: ssl.TLSVersion
 ) -> None:
     port = await serve(world, site)
-    tls, to_client, to_server = client_hello(site.client())
+    context = site.client()
+    context.minimum_version = context.maximum_version = version
+    tls, to_client, to_server = client_hello(context)
     hello = to_server.read()[5:]
     step = max(size, 16)
     records = b"".join(
@@ -233,7 +254,7 @@ async def test_a_hello_in_pieces_and_in_several_records(
             tls.do_handshake()
             break
         except ssl.SSLWantReadError:
-            pass
+            await world.loop.sock_sendall(sock, to_server.read())
     tls.write(b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")
     await world.loop.sock_sendall(sock, to_server.read())
     to_client.write(await ended(world, sock))

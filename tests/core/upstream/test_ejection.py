@@ -7,7 +7,7 @@ import pytest
 from core.apart import apart, shift
 from core.backend import Backend, say
 from core.client import make_request
-from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_listener, make_rule
+from core.fleets import CLUSTER, ROW, make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.world import World
 from edgefast import ir
 
@@ -33,7 +33,8 @@ async def fail_until(world: World, port: int, ejections: int) -> None:
 
 async def test_five_refused_connections_take_an_endpoint_out(world: World) -> None:
     bad, good = world.refusing_port(), await world.backend(say("good"))
-    port = await world.serve(make_fleet(make_cluster(bad, good.port)))
+    host = make_host(make_rule(), ("/b", make_rule(route="ns/b")))
+    port = await world.serve(make_fleet(make_listener(), host, make_cluster(bad, good.port)))
     client = await world.client(port)
     seen = 0
     while world.counters["endpoint_ejections"] == 0:
@@ -45,7 +46,7 @@ async def test_five_refused_connections_take_an_endpoint_out(world: World) -> No
     assert world.counters["upstream_connect_failures"] == 5
     assert health(world) == [False, True]
     for _ in range(50):
-        assert (await client.get()).status == 200
+        assert (await client.get("/b")).status == 200
     assert world.counters["upstream_connect_failures"] == 5
 
 

@@ -20,11 +20,6 @@ def context_of(port: TlsPort, version: ssl.TLSVersion) -> ssl.SSLContext:
     return context
 
 
-def byte_by_byte(data: bytes) -> Iterable[bytes]:
-    """A packet for each byte."""
-    return (data[at : at + 1] for at in range(len(data)))
-
-
 def records_of(size: int) -> Callable[[bytes], Iterable[bytes]]:
     """Cuts a ClientHello into records of so many bytes, in one packet; the rest stays as it is."""
 
@@ -39,20 +34,6 @@ def records_of(size: int) -> Callable[[bytes], Iterable[bytes]]:
                 yield one
 
     return cut
-
-
-@pytest.mark.parametrize("version", VERSIONS, ids=lambda one: one.name)
-def test_a_byte_a_packet(port: TlsPort, version: ssl.TLSVersion) -> None:
-    with ByHand(port, context_of(port, version), byte_by_byte) as client:
-        assert client.ask().startswith(b"HTTP/1.1 200 ")
-
-
-@pytest.mark.parametrize("size", [20, 300])
-@pytest.mark.parametrize("version", VERSIONS, ids=lambda one: one.name)
-def test_small_records(port: TlsPort, version: ssl.TLSVersion, size: int) -> None:
-    """RFC 8446, 5.1: a handshake message may be in several records."""
-    with ByHand(port, context_of(port, version), records_of(size)) as client:
-        assert client.ask().startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda one: one.name)

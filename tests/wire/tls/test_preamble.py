@@ -1,4 +1,4 @@
-"""The PROXY protocol on HTTPS ports: before the hello, by the rules of plain ports, and never inside of TLS."""
+"""The PROXY protocol on HTTPS ports: before the hello and never inside of TLS. Which headers are valid: core/exchange/test_clientaddress."""
 
 from __future__ import annotations
 
@@ -61,11 +61,10 @@ def refused(port: TlsPort) -> float:
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", GOOD)
 def test_it_names_the_client(
-    ports: dict[str, TlsPort], origin: RecordingOrigin, name: str, setting: str
+    ports: dict[str, TlsPort], origin: RecordingOrigin, setting: str
 ) -> None:
-    block, address = GOOD[name]
+    block, address = GOOD["v2-tlv"]
     assert seen(ports[setting], origin, block) == address
 
 
@@ -78,7 +77,7 @@ def test_the_longest(ports: dict[str, TlsPort], origin: RecordingOrigin) -> None
     assert not ports["required"].say(V2 + b"\x21\x11" + LONGEST.to_bytes(2, "big"))
 
 
-@pytest.mark.parametrize("name", ["v1-tcp4", "v2-tlv", "v1-unknown"])
+@pytest.mark.parametrize("name", ["v1-tcp4"])
 def test_a_byte_a_packet(ports: dict[str, TlsPort], origin: RecordingOrigin, name: str) -> None:
     """Header and hello are one stream: any cut, also none between them."""
     block, address = GOOD[name]
@@ -98,7 +97,7 @@ def test_a_byte_a_packet(ports: dict[str, TlsPort], origin: RecordingOrigin, nam
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", ["v1-port", "v1-twice", "v2-huge", "v2-signature"])
 def test_broken_ones(
     ports: dict[str, TlsPort], origin: RecordingOrigin, name: str, setting: str
 ) -> None:
@@ -120,34 +119,19 @@ def test_required_means_required(ports: dict[str, TlsPort], origin: RecordingOri
     assert seen(port, origin, V1) == "192.0.2.7"
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_a_sender_that_is_not_trusted(origin: RecordingOrigin, setting: str) -> None:
-    """Its header is refused before the hello; without one the peer is the client, where that is allowed."""
-    address = {"proxyProtocol": setting, "trustedCIDRs": ["10.0.0.0/8"]}
-    with TlsPort(origin, client_address=address) as port:
-        origin.take()
-        assert say_hello(port, V1) == []
-        assert origin.take().messages == []
-        if setting == "optional":
-            assert seen(port, origin, b"") == "127.0.0.1"
-        port.wait_until(lambda: refused(port) == 1, "a count of it")
-
-
 def test_optional_means_optional(ports: dict[str, TlsPort], origin: RecordingOrigin) -> None:
     assert seen(ports["optional"], origin, b"") == "127.0.0.1"
 
 
-@pytest.mark.parametrize("block", [V1, proxy_v2("192.0.2.8")])
-def test_off_means_off(ports: dict[str, TlsPort], origin: RecordingOrigin, block: bytes) -> None:
+def test_off_means_off(ports: dict[str, TlsPort], origin: RecordingOrigin) -> None:
     origin.take()
-    assert say_hello(ports["off"], block)
+    assert say_hello(ports["off"], V1)
     assert origin.take().messages == []
 
 
 @pytest.mark.parametrize("setting", ["off", *SETTINGS])
-@pytest.mark.parametrize("block", [V1, proxy_v2("192.0.2.8")])
 def test_inside_of_tls_it_is_no_header(
-    ports: dict[str, TlsPort], origin: RecordingOrigin, setting: str, block: bytes
+    ports: dict[str, TlsPort], origin: RecordingOrigin, setting: str
 ) -> None:
     """A client that could say it there would choose its own address."""
     port = ports[setting]
@@ -155,7 +139,7 @@ def test_inside_of_tls_it_is_no_header(
     first = V1 if setting == "required" else b""
     with Client(("127.0.0.1", port.port), tls=port.context(), sni=NAME, first=first) as client:
         client.expect("GET")
-        client.send(block + b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
+        client.send(V1 + b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n")
         assert [item.status for item in client.read_to_end(5)] == [400]
     assert origin.take().messages == []
 
