@@ -1,4 +1,4 @@
-"""Kube against a real API server: verbs, typed errors, pages, tokens, deadlines."""
+"""Kube against a real API server: verbs, typed errors, pages, tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that XBackends select, at a real API server: they come, serve, leave and go; without permission nothing is asked, and nothing said."""
+"""Pods that XBackends select, read from a real API server by the command line; without permission nothing is read."""
 
 from __future__ import annotations
 
