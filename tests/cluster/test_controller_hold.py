@@ -50,28 +50,6 @@ def test_a_gateway_is_not_programmed_before_its_proxies_serve_it(bench: Bench) -
     bench.expect_condition("Gateway", "late", "Programmed", "True")
 
 
-def test_good_news_waits_and_bad_news_does_not(bench: Bench) -> None:
-    port, fleet = bench.bring_up("slow")
-    bench.add_route("slow", host="slow.example.com", gateway="slow")
-    bench.expect_condition("HTTPRoute", "slow", "Accepted", "True")
-    bench.expect_condition("Gateway", "slow", "Programmed", "True")
-    proxy = next(one for one in bench.processes if one.name == f"{fleet}-0")
-    freeze(proxy)
-    try:
-        began = time.monotonic()
-        bench.add_route("news", host="news.example.com", gateway="slow")
-        bench.add_route("bad", host="bad.example.com", gateway="slow", backend="nothing")
-        # The only proxy does not answer: nothing is in force, however long it takes.
-        bench.expect_condition("HTTPRoute", "bad", "ResolvedRefs", "False", "BackendNotFound")
-        time.sleep(max(0.0, began + PATIENCE + 1 - time.monotonic()))
-        assert bench.conditions("HTTPRoute", "news") == {}
-        assert bench.conditions("Gateway", "slow")["Programmed"]["status"] == "True"
-    finally:
-        thaw(proxy)
-    bench.expect_condition("HTTPRoute", "news", "Accepted", "True")
-    assert bench.request(port, host="news.example.com") == (200, "one")
-
-
 def test_a_straggler_is_named_and_holds_nobody_for_long(bench: Bench) -> None:
     port = bench.add_gateway("two")
     fleet = bench.fleet("two")
@@ -114,15 +92,3 @@ def test_a_straggler_is_named_and_holds_nobody_for_long(bench: Bench) -> None:
     wait_for("it has caught up", lambda: says("2/2 proxies at version 1"))
     after = bench.conditions("Gateway", "two")["Programmed"]
     assert after["lastTransitionTime"] == done["lastTransitionTime"]
-
-
-def test_a_proxy_that_is_gone_is_waited_for_no_longer(bench: Bench) -> None:
-    _, fleet = bench.bring_up("gone")
-    bench.add_route("before", host="before.example.com", gateway="gone")
-    bench.expect_condition("HTTPRoute", "before", "Accepted", "True")
-    proxy = next(one for one in bench.processes if one.name == f"{fleet}-0")
-    proxy.stop(signal.SIGKILL)
-    bench.set_pods(fleet)
-    bench.add_route("after", host="after.example.com", gateway="gone")
-    bench.expect_condition("HTTPRoute", "after", "Accepted", "True")
-    bench.expect_condition("Gateway", "gone", "Programmed", "False", "NoResources")

@@ -176,28 +176,6 @@ def test_what_others_add_stays(apiserver: ApiServer, place: Placement) -> None:
     run_bench(apiserver, place, body)
 
 
-def test_a_listener_more_does_not_roll_pods(apiserver: ApiServer, place: Placement) -> None:
-    async def body(bench: InfraBench) -> None:
-        want(bench, place, fleet(place))
-        await settled(bench)
-        path = bench.path("Deployment", place.namespace, NAME)
-        before = apiserver.admin.get(path)["metadata"]["generation"]
-        more = (ir.InfraPort("http-80", 80, 10080), ir.InfraPort("https-443", 443, 10443))
-        renewed = msgspec.structs.replace(place, ca="PEM\nPEM\n")
-        want(bench, renewed, fleet(place, ports=more, service=ir.InfraService(type="ClusterIP")))
-        await settled(bench)
-        assert apiserver.admin.get(path)["metadata"]["generation"] == before
-        found = bench.live("ConfigMap", place.namespace, NAME)
-        assert found is not None and found["data"]["ca.crt"] == "PEM\nPEM\n"
-        service = bench.live("Service", place.namespace, NAME)
-        assert service is not None and service["spec"]["type"] == "ClusterIP"
-        want(bench, renewed, fleet(place, ports=more, workers=2))
-        await settled(bench)
-        assert apiserver.admin.get(path)["metadata"]["generation"] > before
-
-    run_bench(apiserver, place, body)
-
-
 def test_somebody_who_never_stops_is_answered_slower(
     apiserver: ApiServer, place: Placement
 ) -> None:

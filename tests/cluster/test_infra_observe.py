@@ -105,18 +105,6 @@ def test_load_balancer_replicas_and_ready_pods(apiserver: ApiServer, place: Plac
     run_bench(apiserver, place, body)
 
 
-def test_cluster_ip_with_external_ips(apiserver: ApiServer, place: Placement) -> None:
-    async def body(bench: InfraBench) -> None:
-        service = ir.InfraService(type="ClusterIP", addresses=("192.0.2.7",))
-        await make(bench, place, service)
-        found = bench.live("Service", place.namespace, NAME)
-        assert found is not None
-        wanted = ("192.0.2.7", found["spec"]["clusterIP"])
-        await until(lambda: bench.state(NAME).addresses == wanted)
-
-    run_bench(apiserver, place, body)
-
-
 def test_node_port_has_the_addresses_of_nodes(apiserver: ApiServer, place: Placement) -> None:
     names = [f"{place.namespace}-{letter}" for letter in "ab"]
     for at, name in enumerate(names):

@@ -55,41 +55,6 @@ def test_a_snapshot_holds_what_counts(apiserver: ApiServer) -> None:
     run(test())
 
 
-def test_an_object_that_is_nested_too_deep_is_refused_alone(apiserver: ApiServer) -> None:
-    """An API server takes thousands of levels where a schema is open: in a list and in a watch others are read beside it."""
-    namespace = apiserver.namespace("cache")
-    path = f"/apis/gateway.edge.io/v1alpha1/namespaces/{namespace}/edgeproxies"
-
-    def create(name: str, levels: int) -> None:
-        affinity = b'{"a":' * levels + b"1" + b"}" * levels
-        body = (
-            b'{"apiVersion":"gateway.edge.io/v1alpha1","kind":"EdgeProxy","metadata":{"name":"%s"},'
-        )
-        body += b'"spec":{"deployment":{"affinity":{"nodeAffinity":%s}}}}'
-        apiserver.admin.request("POST", path, body % (name.encode(), affinity), decode=False)
-
-    async def test() -> None:
-        async with following(apiserver, namespace) as one:
-            await one.cache.wait_synced()
-            create("watched", 4000)
-            create("sound", 3)
-            proxies = one.cache.snapshot
-            await until(lambda: (namespace, "sound") in proxies().edge_proxies, "the sound one")
-            found = {key for key in one.cache.snapshot().edge_proxies if key[0] == namespace}
-            assert found == {(namespace, "sound")}
-            assert {name for _, where, name in one.cache.refused if where == namespace} == {
-                "listed",
-                "watched",
-            }
-
-    create("listed", 4000)
-    try:
-        run(test())
-    finally:  # others list them, too
-        for name in ("listed", "watched"):
-            apiserver.admin.request("DELETE", f"{path}/{name}", decode=False)
-
-
 def test_another_release_of_the_kinds_is_noticed_between_looks_at_them(
     apiserver: ApiServer,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Kube against a real API server: verbs, typed errors, pages, tokens, deadlines."""
+"""Kube against a real API server: verbs, typed errors, pages, tokens."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from cluster.world.apiserver import ApiServer
-from controller.kube.access import AccessError
 from controller.kube.apis import APIS, api_of
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
@@ -198,29 +197,3 @@ def test_every_row_of_the_table_is_as_the_server_says(apiserver: ApiServer) -> N
             if one["kind"] == kind and "/" not in one["name"]
         ]
         assert not found or found == [(api.plural, api.namespaced)]
-
-
-def test_a_call_to_a_stopped_server_ends_at_its_deadline(apiserver: ApiServer) -> None:
-    async def test() -> None:
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            await kube.get("/version")
-            apiserver.plane.pause()
-            try:
-                with pytest.raises(ApiError) as late:
-                    await kube.get("/version", deadline=0.3)
-            finally:
-                apiserver.plane.resume()
-            assert (late.value.status, late.value.reason) == (0, "Timeout")
-            assert late.value.passing
-            await kube.get("/version")
-
-    run(test())
-
-
-def test_no_way_to_a_cluster_is_an_error_in_words(apiserver: ApiServer) -> None:
-    async def test() -> None:
-        missing = apiserver.folder / "no-such-file"
-        with pytest.raises(AccessError, match="no-such-file"):
-            await Kube.open(missing)
-
-    run(test())

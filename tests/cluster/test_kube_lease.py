@@ -158,17 +158,3 @@ def test_somebody_elses_lease_is_waited_for(apiserver: ApiServer) -> None:
                 assert lease.transitions == 8
 
     run(test())
-
-
-def test_alone_it_leads_at_once(apiserver: ApiServer) -> None:
-    namespace = apiserver.namespace("lease")
-
-    async def test() -> None:
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            lease = Lease(kube, namespace, "n", "one", LeaseTimes(disabled=True))
-            async with running(lease.run()):
-                await until(lambda: lease.leading, "leading")
-            assert not lease.leading
-        assert apiserver.admin.find(LEASES.path(namespace, "n")) is None
-
-    run(test())

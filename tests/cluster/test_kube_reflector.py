@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
-
 from cluster.cable import Cable, laid
 from cluster.world.apiserver import ApiServer
 from controller.kube.apis import APIS
@@ -138,30 +136,6 @@ def test_a_reset_watch_goes_on_where_it_was(apiserver: ApiServer) -> None:
     run(test())
 
 
-def test_a_half_open_watch_is_noticed(apiserver: ApiServer) -> None:
-    namespace = apiserver.namespace("reflector")
-    put(apiserver, namespace, "a")
-
-    async def test() -> None:
-        picture = Picture()
-        async with through_cable(apiserver) as (cable, kube):
-            reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
-            async with running(reflector.run()):
-                await until(lambda: reflector.synced, "synced")
-                put(apiserver, namespace, "b")
-                await until(lambda: "b" in picture.objects, "watching")
-                cable.freeze()
-                remove(apiserver, namespace, "a")
-                # A watch without events is silent on a sound cable too: from now on.
-                before = reflector.restarts["silent"]
-                await until(lambda: reflector.restarts["silent"] > before, "noticed")
-                assert picture.objects.keys() == {"a", "b"}
-                cable.mend()
-                await until(lambda: picture.objects.keys() == {"b"}, "caught up")
-
-    run(test())
-
-
 def test_after_an_expired_version_only_differences_are_told(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("reflector")
     other = apiserver.namespace("reflector")
@@ -189,30 +163,6 @@ def test_after_an_expired_version_only_differences_are_told(apiserver: ApiServer
                 assert picture.deletes == Counter({"gone": 1})
                 put(apiserver, namespace, "later")
                 await until(lambda: "later" in picture.objects, "watching again")
-
-    run(test())
-
-
-def test_a_dead_api_server_loses_nothing(apiserver: ApiServer) -> None:
-    namespace = apiserver.namespace("reflector")
-    put(apiserver, namespace, "a", "b")
-
-    async def test() -> None:
-        picture = Picture()
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
-            async with running(reflector.run()):
-                await until(lambda: reflector.synced, "synced")
-                apiserver.plane.stop_apiserver()
-                try:
-                    await until(lambda: reflector.problem, "said")
-                    assert picture.objects.keys() == {"a", "b"} and reflector.synced
-                finally:
-                    apiserver.plane.start_apiserver()
-                put(apiserver, namespace, "c")
-                await until(lambda: "c" in picture.objects, "watching again", 60)
-                assert picture.objects.keys() == {"a", "b", "c"}
-                assert not picture.deletes and not reflector.problem
 
     run(test())
 
@@ -246,19 +196,5 @@ def test_without_permission_nothing_is_synced(apiserver: ApiServer) -> None:
                 apiserver.admin.apply(ROLE.replace("NAMESPACE", namespace))
                 await until(lambda: reflector.synced, "synced")
                 assert picture.at_sync == {"a"} and not reflector.problem
-
-    run(test())
-
-
-@pytest.mark.parametrize("namespace", ["no-such-namespace", None])
-def test_nothing_there_is_synced_as_well(apiserver: ApiServer, namespace: str | None) -> None:
-    async def test() -> None:
-        picture = Picture()
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            target = Target(CONFIG_MAPS, namespace, label_selector="nobody=has-this")
-            reflector = picture.reflect(kube, target)
-            async with running(reflector.run()):
-                await until(lambda: reflector.synced, "synced")
-                assert picture.at_sync == set()
 
     run(test())

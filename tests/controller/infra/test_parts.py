@@ -281,6 +281,11 @@ NODES = {
         ({"type": "ClusterIP", "clusterIPs": ["None"]}, [], ()),
         ({"type": "ClusterIP", "externalIPs": ["192.0.2.7"]}, [], ("192.0.2.7",)),
         (
+            {"type": "ClusterIP", "clusterIPs": ["10.1.1.1"], "externalIPs": ["192.0.2.7"]},
+            [],
+            ("192.0.2.7", "10.1.1.1"),
+        ),
+        (
             {"type": "NodePort", "externalTrafficPolicy": "Cluster", "clusterIPs": ["10.1.1.1"]},
             [],
             ("10.0.0.1", "192.0.2.2", "2001:db8::2"),

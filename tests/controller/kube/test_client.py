@@ -210,3 +210,24 @@ def test_a_bucket_lets_a_burst_through_and_then_its_rate(monkeypatch: pytest.Mon
     assert waits == pytest.approx([0, 0, 0, 0, 0, 0.1, 0.2, 0.3], abs=1e-9)
     now += 100
     assert bucket.reserve() == 0
+
+
+def test_a_call_without_an_answer_ends_at_its_deadline() -> None:
+    silent = True
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        if silent:
+            return await stream(request)
+        return web.json_response({"ok": True})
+
+    async def test() -> None:
+        nonlocal silent
+        async with scripted(serve) as kube:
+            with pytest.raises(ApiError) as late:
+                await kube.get(PATH, deadline=0.05)
+            assert (late.value.status, late.value.reason) == (0, "Timeout")
+            assert late.value.passing
+            silent = False
+            assert await kube.get(PATH) == {"ok": True}
+
+    run(test())

@@ -1,4 +1,4 @@
-"""Lease: what is said when it cannot be given back; everything else is tested against a real API server."""
+"""Lease: a failed release and a disabled lease; tests/cluster proves the rest against a real API server."""
 
 from __future__ import annotations
 
@@ -37,3 +37,21 @@ def test_not_given_back(caplog: pytest.LogCaptureFixture, status: int, warned: b
     run(test())
     said = [one for one in caplog.records if "not released" in one.getMessage()]
     assert [one.levelno >= logging.WARNING for one in said] == [warned]
+
+
+def test_a_disabled_lease_leads_at_once_without_a_call() -> None:
+    calls: list[str] = []
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        calls.append(request.path)
+        return failure(404, "NotFound")
+
+    async def test() -> None:
+        async with scripted(serve) as kube:
+            lease = Lease(kube, "ns", "n", "one", LeaseTimes(disabled=True))
+            async with running(lease.run()):
+                await until(lambda: lease.leading, "leading")
+            assert not lease.leading
+
+    run(test())
+    assert not calls

@@ -308,3 +308,18 @@ def test_a_list_that_fails_halfway_syncs_nothing_and_deletes_nothing() -> None:
         assert told.puts == ["a@1", "b@2"] and not told.deletes
 
     run(test())
+
+
+def test_an_empty_list_is_synced() -> None:
+    async def serve(request: web.Request) -> web.StreamResponse:
+        return await stream(request) if "watch" in request.query else page(5)
+
+    async def test() -> None:
+        told = Told()
+        async with scripted(serve) as kube:
+            reflector = told.reflect(kube)
+            async with running(reflector.run()):
+                await until(lambda: reflector.synced, "synced")
+        assert told.synced == 1 and not told.puts and not told.deletes
+
+    run(test())
