@@ -263,7 +263,7 @@ def test_check_fails_and_explain_says_500(
     policy: dict[str, Any], shut: list[str], open_: list[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "a.yaml"
-    file.write_text(WEB + json.dumps(policy | {"metadata": {"name": "p"}}))
+    file.write_text(WEB + json.dumps(policy | {"metadata": {"name": "p"}}) + "\n")
     done = call("check", "-f", str(file))
     assert done.status == 1 and "get 500" in done.out + done.err
     for name in (*shut, *open_):
