@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from edgefast.problem import ObjectRef
-from edgefast.resources.decode.nearly import items_of, read_meta
+from edgefast.resources.decode.nearly import items_of, note_closed, read_meta
 from edgefast.resources.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     BackendTrafficPolicySpec,
@@ -37,8 +37,7 @@ from edgefast.resources.gatewayapi.xbackendtrafficpolicy import (
     XBackendTrafficPolicySpec,
 )
 from edgefast.resources.limits import MAX_CLOSED_PARTS
-from edgefast.resources.loaded import Path, render_path
-from edgefast.resources.model.closed import Closed
+from edgefast.resources.loaded import Path
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.rules.rule import Violation
 
@@ -63,7 +62,7 @@ def close_policy_object(raw: object, ref: ObjectRef, first: Violation) -> OwnPol
     spec = value.get("spec")
     aimed = read_aims(spec, policy=ref.kind) if isinstance(spec, dict) else ()
     meta = msgspec.structs.replace(read_meta(value.get("metadata"), ref), name=ref.name)
-    closed = Closed(render_path(first.path), f"{first.reason} {first.message}")
+    closed = note_closed(first)
     aimed = aimed or _everything(("spec",))
     if ref.kind == SecurityPolicy.__name__:
         return SecurityPolicy(
