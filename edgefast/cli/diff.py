@@ -17,7 +17,7 @@ from edgefast.cli.comparable import find_unknown
 from edgefast.cli.diff_live import translate_live
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
-from edgefast.cli.mistakes import tell_adopted, tell_mistakes
+from edgefast.cli.mistakes import refuse_unparsed, tell_adopted, tell_mistakes
 from edgefast.cli.options import (
     Format,
     adopt_option,
@@ -132,6 +132,7 @@ def diff_command(
 
 def _translate(path: Path, inputs: Inputs, other: Inputs) -> Translation:
     """Translate one side; a `--backend` that only the other side uses is not an error."""
+    refuse_unparsed(inputs.unparsed)
     problems = [
         one for one in inputs.problems if not one.path.startswith(FLAG) or one in other.problems
     ]

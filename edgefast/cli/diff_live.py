@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from edgefast.cli.live import Cluster, Objects
-from edgefast.cli.mistakes import tell_mistakes
+from edgefast.cli.mistakes import refuse_unparsed, tell_mistakes
 from edgefast.cli.output import escape_control
 from edgefast.providers.addedbackends import make_slice
 from edgefast.providers.files import FileSource
@@ -41,7 +41,9 @@ def translate_live(
 ) -> tuple[Translation, Translation]:
     """Return the cluster before and after; `namespace` is of objects that name none, None the kubeconfig's."""
     objects = cluster.read_objects()
-    reading = FileSource(paths, namespace or objects.namespace).read()
+    source = FileSource(paths, namespace or objects.namespace)
+    reading = source.read()
+    refuse_unparsed(source.unparsed)
     tell_mistakes("files and cluster", (*reading.problems, *objects.problems))
     # What has a mistake a server refuses, and keeps what it has.
     items = [one for one in reading.snapshot.loaded.values() if not is_closed(one.obj)]

@@ -22,7 +22,7 @@ from edgefast.cli.check import collect_problems
 from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import LiveError, Where, check_live, live_options, open_cluster
-from edgefast.cli.mistakes import tell_adopted
+from edgefast.cli.mistakes import refuse_unparsed, tell_adopted
 from edgefast.cli.options import (
     Format,
     adopt_option,
@@ -221,6 +221,7 @@ def _read_files(
         ignore_foreign_policies=ignore_foreign_policies,
         backends=backends,
     )
+    refuse_unparsed(inputs.unparsed)
     translation = translate(inputs.reading.snapshot, inputs.settings)
     found = collect_problems(inputs, translation)
     tell_adopted(found)

@@ -26,6 +26,7 @@ class Inputs(msgspec.Struct, frozen=True):
     reading: Reading
     settings: Settings
     problems: tuple[Problem, ...]
+    unparsed: tuple[Problem, ...] = ()  # one for each file that cannot be parsed
 
 
 def read_inputs(
@@ -43,7 +44,8 @@ def read_inputs(
     `ignore_foreign_policies`: serve targets of other projects' policies without these policies.
     `backends`: for Services that have no endpoints in the files.
     """
-    reading = FileSource(paths).read()
+    source = FileSource(paths)
+    reading = source.read()
     snapshot, unused = add_backends(reading.snapshot, backends)
     reading = msgspec.structs.replace(reading, snapshot=snapshot)
     loaded, wrong = read_config(config, standalone=standalone)
@@ -54,7 +56,7 @@ def read_inputs(
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
     )
-    return Inputs(reading, settings, (*wrong, *reading.problems, *unused))
+    return Inputs(reading, settings, (*wrong, *reading.problems, *unused), source.unparsed)
 
 
 def read_config(

@@ -1,7 +1,7 @@
 """What is left out of an answer because it has mistakes, told beside the answer.
 
 In: whose the problems are, the problems of decoding. Out: the first of them on standard error, each with its place, and where there is
-more. Nothing for warnings, but for the line that says what `--adopt` did. It must not decide what becomes of an object.
+more. Nothing for warnings, but for the line that says what `--adopt` did. A file that cannot be parsed ends the call. It must not decide what becomes of an object.
 """
 
 from __future__ import annotations
@@ -14,6 +14,18 @@ from edgefast.cli.output import escape_control
 from edgefast.problem import Problem, ask_for_more
 
 _SHOWN = 3
+
+
+def refuse_unparsed(problems: Iterable[Problem]) -> None:
+    """End the call with exit status 2 for a file that cannot be parsed: its missing part may decide the answer."""
+    found = [one.line() for one in problems]
+    if not found:
+        return
+    for line in found[:_SHOWN]:
+        click.echo(escape_control(line), err=True)
+    rest = f"and {len(found) - _SHOWN} more; " if len(found) > _SHOWN else ""
+    click.echo(f"{rest}no answer: a file cannot be parsed; correct or remove it", err=True)
+    raise click.exceptions.Exit(2)
 
 
 def tell_mistakes(whose: str, problems: Iterable[Problem]) -> None:

@@ -52,6 +52,7 @@ from edgefast.proxy.pipelines.banner import Banner
 from edgefast.proxy.pipelines.standalone import (
     Complete,
     FilesPending,
+    FilesUnparsed,
     NothingServed,
     Outcome,
     Standalone,
@@ -152,7 +153,7 @@ def run(
                 take_over=take_over,
             )
             uvloop.run(serving)
-    except* (FilesPending, ServerTaken, TakeOverRefused) as group:
+    except* (FilesPending, FilesUnparsed, ServerTaken, TakeOverRefused) as group:
         why = "; ".join(str(one) for one in group.exceptions)
     except* NothingServed:
         why = "nothing can be served: no listener has a port to listen on, or no worker runs"

@@ -16,6 +16,7 @@ from edgefast.cli import show
 from edgefast.cli.backendoption import backend_option
 from edgefast.cli.check import collect_problems
 from edgefast.cli.inputs import read_inputs
+from edgefast.cli.mistakes import refuse_unparsed
 from edgefast.cli.options import (
     Format,
     cluster_option,
@@ -64,6 +65,7 @@ def translate(
       edgefast translate -f examples/kubernetes --cluster --to infra
     """
     inputs = read_inputs(files, config, standalone=not cluster, backends=backends)
+    refuse_unparsed(inputs.unparsed)
     translation = translate_objects(inputs.reading.snapshot, inputs.settings)
     for problem in collect_problems(inputs, translation):
         click.echo(render_line(problem), err=True)

@@ -1,26 +1,21 @@
-"""Cut: whether the text of a file ends before its last document does.
+"""Cut: whether the text of a file ends before its last document does, and whether a part of it cannot be parsed.
 
-In: the bytes of a file and what they were decoded to. Out: why the last document is incomplete. A text that
-cannot be parsed is not handled here: it is invalid anyway. Must never: report a file as cut off if its last document has no mistake
+In: the bytes of a file and what they were decoded to. Out: why the last document is incomplete; why a file that was
+never read whole may contain a policy that is not known. Must never: report a file as cut off if its last document has no mistake
 and its last line has a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-import msgspec
-
 from edgefast.problem import Problem
+from edgefast.providers.hold import has_object_field, is_other_content
 from edgefast.resources.decode.decode import Decoded
-from edgefast.resources.decode.duplicate import policy_of_duplicate
-from edgefast.resources.decode.meantpolicy import CLOSING_KINDS
 from edgefast.resources.decode.text import DocumentMarks, split_documents
-from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.loaded import Marks
 
-__all__ = ["Cut", "breaks_file", "close_policies", "find_cut", "lacks_end", "lose_last"]
+__all__ = ["Cut", "breaks_file", "find_cut", "find_unparsed"]
 
 #: Kinds that contain texts: their last line may be a line of such a text.
 _TEXTS = ("ConfigMap", "Secret")
@@ -46,7 +41,8 @@ def find_cut(data: bytes, decoded: Decoded) -> Cut | None:
     if not (dangling or decoded.refused):  # nearly always
         return None
     *_, last = split_documents(data)
-    if last.text.lstrip()[:1] == b"{":  # JSON that is cut off cannot be parsed
+    text = last.text.lstrip().removeprefix(b"---").lstrip()
+    if text[:1] == b"{":  # JSON that is cut off cannot be parsed
         return None
     wrong = max((_place(one.marks) for one in decoded.refused), default=(-1, 0, ()))
     sound = _place(decoded.objects[-1].marks) if decoded.objects else (-1, 0, ())
@@ -68,25 +64,19 @@ def breaks_file(problem: Problem) -> bool:
     return problem.object is None and problem.severity == "error"
 
 
-def lacks_end(data: bytes, problems: Iterable[Problem]) -> bool:
-    """Tell whether the last document of a file cannot be read."""
+def find_unparsed(data: bytes, decoded: Decoded, cut: Problem | None) -> Problem | None:
+    """Return why a part of a text is not known, None if all of it is; `cut`: that its last document is cut off.
+
+    A text without a field of an object (a log, values of a chart) contains no policy.
+    """
+    known = has_object_field(data)
+    if decoded.unparsed is not None:
+        return decoded.unparsed if known or not is_other_content(data) else None
+    if cut is not None:
+        return cut
     last = max((one.line for one in split_documents(data)), default=0)
-    return any(
-        one.source is not None and one.source.line > last for one in problems if breaks_file(one)
-    )
-
-
-def close_policies(decoded: Decoded) -> tuple[ForeignPolicy, ...]:
-    """Return objects that close the targets of the policies of a file that is not used."""
-    found = ((policy_of_duplicate(one, 1), one.ref) for one in decoded.objects)
-    return tuple(msgspec.structs.replace(one, ref=ref) for one, ref in found if one is not None)
-
-
-def lose_last(decoded: Decoded) -> tuple[ForeignPolicy, ...]:
-    """Return the last object of a file that is cut off, if it is a policy: its targets are unknown, so they are closed."""
-    if not decoded.objects or (last := decoded.objects[-1]).ref.kind not in CLOSING_KINDS:
-        return ()
-    return (ForeignPolicy(last.ref, (), (), last.source, lost=True),)
+    ends = (one for one in decoded.problems if breaks_file(one) and one.source is not None)
+    return next((one for one in ends if one.source and one.source.line > last and known), None)
 
 
 def _dangles(data: bytes) -> str:

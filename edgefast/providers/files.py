@@ -1,8 +1,8 @@
 """FileSource: the objects of watched files, folders and standard input.
 
 In: paths. Out: a `Reading` (snapshot and problems) for every look. A look reads the files that changed and decodes the documents
-that changed. It counts when no link or folder moved meanwhile and no file held it (hold.py); else the reading before stays.
-A new file that is not whole gives no objects. A file that cannot be read, is broken or
+that changed. It counts when no link or folder moved meanwhile, no file held it (hold.py), and each file can be parsed or was
+read whole before; else the reading before stays. A file that cannot be read, is broken or
 became empty keeps its last good content, and so does all that is under a folder that cannot be read;
 an object that became invalid keeps its last good version, and the place of a route without one stays
 closed; all are problems. Must never raise for what is in a file or what the file system says, or give
@@ -24,7 +24,7 @@ import msgspec
 
 from edgefast.problem import Problem, Source
 from edgefast.providers.content import NotRegular, Stamp, Unsettled, read_file
-from edgefast.providers.cut import breaks_file, close_policies, find_cut, lacks_end, lose_last
+from edgefast.providers.cut import breaks_file, find_cut, find_unparsed
 from edgefast.providers.folders import SUFFIXES, find_folders
 from edgefast.providers.hold import Hold, Written
 from edgefast.providers.listing import Entry, list_files
@@ -55,6 +55,7 @@ _TRIES = 5
 _MOVED = "links or folders of the path changed during every read"
 #: Seconds until the next look when links moved in each of the tries.
 _MOVED_AGAIN = 0.1
+_WAITS = "the file is incomplete; changes of all files wait until it is corrected or removed"
 
 
 class FileSource:
@@ -81,6 +82,8 @@ class FileSource:
         self.due: float | None = None
         #: Files that the last look was held for; None: it counts.
         self.held: tuple[Written, ...] | None = None
+        #: For each file of the last look that cannot be parsed and was never read whole: why.
+        self.unparsed: tuple[Problem, ...] = ()
         self._hold = Hold()
         self._overdue: tuple[Problem, ...] = ()  # of a hold, already reported
         self._files: dict[str, SourceFile] = {}
@@ -108,8 +111,13 @@ class FileSource:
         hold = self._hold.decide(look.written)
         files, problems = look.files, [*look.problems, *hold.problems]
         self.held = tuple(look.written) if hold.held else None
-        if hold.held:
-            return self._wait_on(tuple(problems), began, overdue=hold.overdue)
+        self.unparsed = tuple(one.unparsed for one in look.unparsed if one.unparsed)
+        # `edgefast check` reads once, and reports what there is.
+        if hold.held or (self.unparsed and not (self._first and self._settling is None)):
+            for file in look.unparsed:
+                problems += (*file.problems, *_explain_wait(file))
+            overdue = hold.overdue or bool(self.unparsed)
+            return self._wait_on(tuple(problems), began, overdue=overdue)
         if self._settling is not None:
             self._settling.forget(look.paths)
         changed = self._first or self._undelivered or bool(self._overdue)
@@ -139,13 +147,15 @@ class FileSource:
                 file = self._look(one, look) if reachable else self._files.get(one.name)
                 if file is not None:
                     look.files[one.name] = file
+                    if file.unparsed is not None:
+                        look.unparsed.append(file)
             if not look.pins.moved():
                 return look
         return None
 
     def _wait_on(self, problems: tuple[Problem, ...], began: float, *, overdue: bool) -> Reading:
         """Return the previous reading for a look that is held, with the reason if that takes long."""
-        if self._first or not overdue:
+        if not overdue:
             return self._as_before(problems, began)
         changed = self._undelivered or self._overdue != problems
         self._overdue, self._undelivered = problems, False
@@ -303,25 +313,22 @@ class FileSource:
     def _decode(self, name: str, data: bytes, known: SourceFile | None) -> SourceFile:
         decoded = decode_documents(data, name, self._cache, namespace=self._namespace)
         problems, policies = decoded.problems, decoded.policies
+        end = None
         if cut := find_cut(data, decoded):
-            policies += lose_last(decoded)
-            if known is not None or not cut.told:
-                problems += (_problem(name, "Invalid", f"the file is cut off: {cut.why}"),)
+            end = _problem(
+                name,
+                "Invalid",
+                f"the file is cut off: {cut.why}",
+                data.rstrip().count(b"\n") + 1,
+            )
+            problems += (end,) if known is not None or not cut.told else ()
         broken = cut is not None or any(breaks_file(one) for one in problems)
         if broken and known is not None and (known.read or known.objects):
             stays = _problem(
                 name, "Invalid", "the file is incomplete; its last good content stays in use"
             )
             return known._replace(problems=(*problems, stays))
-        # At the start all valid objects are served, except those of a file that is cut off.
-        careful = not self._first or (
-            self._settling is not None and (cut is not None or lacks_end(data, problems))
-        )
-        if broken and careful:
-            none = _problem(name, "Invalid", "the file is incomplete; its objects are not used")
-            policies += close_policies(decoded)
-            refused = decoded.refused if self._first else ()
-            return SourceFile(None, b"", (), (*problems, none), False, Kept(), refused, policies)
+        unparsed = find_unparsed(data, decoded, end) if broken else None
         before = dict(known.objects) if known is not None else {}
         objects = tuple(reuse_loaded(one, before) for one in decoded.objects)
         present = [key for key, _ in objects]
@@ -341,6 +348,7 @@ class FileSource:
             decoded.refused,
             policies,
             _find_guarded(objects + kept.objects),
+            unparsed,
         )
 
     # --- all files ------------------------------------------------------------------------------
@@ -390,12 +398,17 @@ async def watch_files(source: FileSource, watch: Watch) -> Reading:
             return reading
 
 
-def _problem(name: str, reason: Word, message: str) -> Problem:
-    return Problem(None, "", reason, message, source=Source(name, 1))
+def _problem(name: str, reason: Word, message: str, line: int = 1) -> Problem:
+    return Problem(None, "", reason, message, source=Source(name, line))
 
 
 def _unreadable(name: str, error: OSError) -> Problem:
     return _problem(name, "Invalid", f"cannot be read: {error.strerror or error}")
+
+
+def _explain_wait(file: SourceFile) -> Iterator[Problem]:
+    if file.unparsed is not None and file.unparsed.source is not None:
+        yield _problem(file.unparsed.source.file, "Invalid", _WAITS)
 
 
 def _find_guarded(objects: Iterable[tuple[Key, Loaded]]) -> tuple[ForeignPolicy, ...]:

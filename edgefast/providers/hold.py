@@ -19,7 +19,15 @@ import msgspec
 from edgefast.problem import Problem, Source
 from edgefast.providers.content import read_start
 
-__all__ = ["HOLD", "START_AT_MOST", "Decision", "Hold", "Written", "is_other_content"]
+__all__ = [
+    "HOLD",
+    "START_AT_MOST",
+    "Decision",
+    "Hold",
+    "Written",
+    "has_object_field",
+    "is_other_content",
+]
 
 #: Seconds for which a file that is being written holds changes of others, if it cannot have policies that they need.
 HOLD = 10.0
@@ -31,6 +39,7 @@ _ENOUGH = 4096
 _START = 64 * 1024
 _COMMENT = re.compile(rb"^[ \t]*#[^\n]*(?:\n|\Z)|^---[ \t\r]*\n", re.MULTILINE)
 _VERSION = re.compile(rb"""(?:^|[\s{,"'])apiVersion["']?\s*:""", re.IGNORECASE)
+_FIELD = re.compile(rb"""(?:^|[\s{,"'])(?:apiVersion|kind|targetRefs?)["']?\s*:""", re.IGNORECASE)
 
 
 class Written(NamedTuple):
@@ -78,6 +87,11 @@ class Hold:
                 stays += "; changes of all files wait until it is complete"
             problems.append(_problem(one, stays))
         return Decision(held, overdue, frozenset(left_out), tuple(problems))
+
+
+def has_object_field(data: bytes) -> bool:
+    """Tell whether a text has a field that only a Kubernetes object has."""
+    return _FIELD.search(data) is not None
 
 
 def is_other_content(data: bytes) -> bool:

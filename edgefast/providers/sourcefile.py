@@ -48,6 +48,9 @@ class SourceFile(NamedTuple):
     refused: tuple[Refused, ...] = ()
     policies: tuple[ForeignPolicy, ...] = ()
     guarded: tuple[ForeignPolicy, ...] = ()  # objects with annotations that decide access
+    unparsed: Problem | None = (
+        None  # why the whole set waits for it: its missing part may be a policy
+    )
 
     @property
     def sound(self) -> tuple[tuple[Key, Loaded], ...]:
@@ -75,6 +78,9 @@ class Look:
         self.problems: list[Problem] = []
         self.lost: set[str] = set()  # folders that cannot be read whole
         self.written: list[Written] = []  # files that are being written
+        self.unparsed: list[
+            SourceFile
+        ] = []  # files that cannot be parsed and were never read whole
         self.paths: set[str] = set()  # of all files
         self.wait: float | None = None  # seconds until one of these may be complete
 

@@ -281,25 +281,75 @@ def test_a_file_that_became_empty_keeps_its_last_good_content(tmp_path: Path) ->
     assert names(source.read()) == set()
 
 
-@pytest.mark.parametrize("broken", ["a: [1, 2", route("b") + "---\n" + route("x")[:70]])
-def test_what_was_never_had_whole_makes_no_table_to_rely_on(tmp_path: Path, broken: str) -> None:
+_BROKEN = [
+    "a: [1, 2",
+    route("b") + "---\n" + route("x")[:70],
+    b"\xff\xfe kind: a",
+    "kind:\n\tname: 1",
+]
+
+
+@pytest.mark.parametrize("broken", _BROKEN)
+def test_all_changes_wait_for_a_file_that_cannot_be_parsed(
+    tmp_path: Path, broken: str | bytes
+) -> None:
+    """It may contain policies for the other files; without an earlier reading nothing is served."""
     write(tmp_path / "a.yaml", route("a"))
     write(tmp_path / "b.yaml", broken)
-    source = FileSource([tmp_path])
-    reading = source.read()
-    assert "a" in names(reading)
-    assert not reading.usable
-    write(tmp_path / "b.yaml", broken + " ")
-    assert not source.read().usable
+    source = FileSource([tmp_path], settle=0.0)
+    for _ in range(2):
+        reading = source.read()
+        assert (names(reading), reading.usable, len(source.unparsed)) == (set(), False, 1)
+        assert "b.yaml:1 Invalid the file is incomplete; changes of all files wait" in texts(
+            reading
+        )
     write(tmp_path / "b.yaml", route("b"))
-    assert source.read().usable
-    # Broken later, its last good content stays; a new file takes nothing away, but is not trusted.
-    write(tmp_path / "b.yaml", broken)
-    write(tmp_path / "c.yaml", broken)
     reading = source.read()
-    assert names(reading) == {"a", "b"}
-    assert not reading.usable
+    assert (names(reading), reading.usable, source.unparsed) == ({"a", "b"}, True, ())
+    # Of a file that was read whole the last good content stays, and others change.
+    write(tmp_path / "b.yaml", broken)
+    write(tmp_path / "a.yaml", route("a", "/2"))
+    reading = source.read()
+    assert (path_of(reading, "a"), names(reading), source.unparsed) == ("/2", {"a", "b"}, ())
+    # A new one holds all changes, also removals, and is reported once.
+    write(tmp_path / "c.yaml", broken)
+    write(tmp_path / "a.yaml", route("a", "/3"))
+    reading = source.read()
+    assert (path_of(reading, "a"), reading.changed, reading.usable) == ("/2", True, True)
+    assert "c.yaml:1 Invalid the file is incomplete" in texts(reading)
+    assert not source.read().changed
+    (tmp_path / "b.yaml").unlink()
+    assert names(source.read()) == {"a", "b"}
     write(tmp_path / "c.yaml", route("c"))
+    reading = source.read()
+    assert (names(reading), path_of(reading, "a"), reading.problems) == ({"a", "c"}, "/3", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("values.yaml", "replicas: 3\n"),
+        ("log.json", '{"level": "info"}\n{"level": "warning"}\n'),
+        ("notes.yaml", "x: [\n" * 1000),
+    ],
+)
+def test_a_file_without_objects_does_not_hold_the_others(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    write(tmp_path / "a.yaml", route("a"))
+    source = FileSource([tmp_path], settle=0.0)
+    source.read()
+    write(tmp_path / name, text)
+    write(tmp_path / "a.yaml", route("a", "/2"))
+    reading = source.read()
+    assert (path_of(reading, "a"), reading.usable, source.unparsed) == ("/2", False, ())
+    assert names(FileSource([tmp_path], settle=0.0).read()) == {"a"}
+
+
+def test_nothing_at_all_makes_no_table_to_rely_on(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        write(tmp_path / f"{name}.yaml", route(name))
+    source = FileSource([tmp_path])
     assert source.read().usable
     (tmp_path / "a.yaml").unlink()
     (tmp_path / "b.yaml").unlink()

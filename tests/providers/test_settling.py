@@ -379,11 +379,9 @@ def test_a_file_that_is_cut_off_keeps_its_last_good_content(
     assert ("HTTPRoute" in texts(reading)) or why in texts(reading)
     assert why in texts(reading)
     assert "last good content stays" in texts(reading)
-    # Without such content the table is incomplete, and the targets of its policies are closed.
-    fresh = FileSource([file]).read()
-    assert not fresh.usable
-    if last.startswith(POLICY):
-        assert [one.lost for one in fresh.snapshot.foreign_policies] == [True]
+    # Without such content nothing is served.
+    fresh = FileSource([file], settle=0.0)
+    assert (names(fresh.read()), len(fresh.unparsed)) == (set(), 1)
 
 
 def test_a_mistake_is_not_taken_for_a_cut(tmp_path: Path) -> None:
@@ -413,24 +411,26 @@ def test_a_mistake_is_not_taken_for_a_cut(tmp_path: Path) -> None:
         "apiVersion: [",
     ],
 )
-def test_a_new_file_that_is_cut_off_gives_no_objects(tmp_path: Path, last: str) -> None:
+def test_a_new_file_that_is_cut_off_holds_all_changes(tmp_path: Path, last: str) -> None:
     write(tmp_path / "a.yaml", route("a"))
     source = FileSource([tmp_path])
     assert source.read().usable
     sound = POLICY.replace("name: p", "name: sound") + "  basicAuth: {users: {name: u}}\n"
     whole = f"{route('b')}---\n{sound}"
     write(tmp_path / "c.yaml", f"{whole}---\n{last}")
-    for reading in (source.read(), source.read()):
-        assert (names(reading), reading.usable) == ({"a"}, False)
+    write(tmp_path / "d.yaml", route("d"))
+    for _ in range(2):
+        reading = source.read()
+        assert (names(reading), reading.usable) == ({"a"}, True)
         assert not reading.snapshot.security_policies
-        assert "c.yaml:1 Invalid the file is incomplete; its objects are not used" in texts(reading)
-        # The targets of its policies may be in another file.
-        closed = {one.ref.name: one.targets for one in reading.snapshot.foreign_policies}
-        assert [target.name for target, _ in closed["sound"]] == ["a"]
+        assert "c.yaml:1 Invalid the file is incomplete; changes of all files wait" in texts(
+            reading
+        )
+    (tmp_path / "d.yaml").unlink()
     write(tmp_path / "c.yaml", whole)
     reading = source.read()
     assert (names(reading), reading.usable, reading.problems) == ({"a", "b"}, True, ())
     # A gateway that starts with such a file does not serve it, either.
     write(tmp_path / "c.yaml", f"{whole}---\n{last}")
     reading = FileSource([tmp_path], settle=0.0).read()
-    assert (names(reading), reading.usable) == ({"a"}, False)
+    assert (names(reading), reading.usable) == (set(), False)

@@ -382,3 +382,18 @@ def test_no_text_makes_it_raise(pieces: list[str], file: str) -> None:
         assert 1 <= one.source_at("metadata.name").line <= last
     config, problems = decode_config(data, file)
     assert (config is None) == bool(problems)
+
+
+@pytest.mark.parametrize("before", ["---\n", "--- ", "---\n\n  "])
+def test_json_between_documents_of_yaml_is_json(before: str) -> None:
+    text = (
+        '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "p", '
+        '"annotations": {"owner": "\\ud83d\\ude00"}}}\n'
+    )
+    found = decode_documents(f"{before}{text}---\nkind: []\n".encode(), "a.yaml")
+    assert [one.obj.metadata.name for one in found.objects] == ["p"]
+    assert found.objects[0].source.line == before.count("\n") + 1
+    # Text that only begins as JSON is YAML.
+    flow = f"{before}{{apiVersion: v1, kind: Namespace, metadata: {{name: a}}}}".encode()
+    only = decode_documents(flow, "a.yaml")
+    assert [one.obj.metadata.name for one in only.objects] == ["a"] and not only.problems

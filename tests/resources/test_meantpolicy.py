@@ -1,4 +1,4 @@
-"""Objects that are all but policies: what they are for stays closed, and what is another project's is left alone."""
+"""Objects that are policies but for their group or kind close what they name; objects of other projects do not."""
 
 from __future__ import annotations
 
@@ -10,189 +10,126 @@ import pytest
 
 from cli.calling import call
 from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
-from edgefast.resources.foreign.meanttarget import meant_kind
+from edgefast.resources.edge.policytarget import CLOSED_BY
 
 pytestmark = pytest.mark.pure
 
 GROUP = "gateway.networking.k8s.io"
 OURS = "gateway.edge.io/v1alpha1"
-TARGETS = {"targetRefs": [{"group": GROUP, "kind": "HTTPRoute", "name": "web"}]}
-SERVICE = {"targetRefs": [{"group": "", "kind": "Service", "name": "web"}]}
 X_GROUP = "gateway.networking.x-k8s.io"
 EXPERIMENTAL = f"{X_GROUP}/v1alpha1"
+TARGET = {"group": GROUP, "kind": "HTTPRoute", "name": "web"}
+TARGETS = {"targetRefs": [TARGET]}
+SERVICE = {"targetRefs": [{"group": "", "kind": "Service", "name": "web"}]}
+BOTH = {"targetRefs": [*TARGETS["targetRefs"], *SERVICE["targetRefs"]]}
+ROUTE = [("HTTPRoute", "web")]
+#: Every kind that a policy closes, by the name that is written.
+ANY = {kind: [(one, "a") for one in kinds] for kind, kinds in CLOSED_BY.items()}
+LOST = "lost"
+Closed = list[tuple[str, str]] | str | None
 
 
-def policies(
-    api_version: str | None, kind: str | None, spec: Any, beside: str = ""
-) -> tuple[tuple[ForeignPolicy, ...], list[str]]:
-    raw = {"metadata": {"name": "p"}, "spec": spec}
-    raw |= {} if api_version is None else {"apiVersion": api_version}
-    raw |= {} if kind is None else {"kind": kind}
+def closed_by(api_version: object, kind: object, spec: object) -> tuple[str, Closed]:
+    """Return the policy of ours that an object counts as, and what it closes; LOST: all of its namespace."""
+    raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "p"}, "spec": spec}
     found = decode_documents(json.dumps(raw).encode(), "a.json")
-    assert not found.objects
-    return found.policies, [one.severity for one in found.problems]
+    assert not found.objects and found.problems
+    ours = [one for one in found.policies if one.ref.kind in (*CLOSED_BY, "BackendTLSPolicy")]
+    ours = [one for one in ours if one.why]
+    if not ours:
+        return "", None
+    assert any(one.severity == "error" for one in found.problems)
+    (one,) = ours
+    assert (one.ref.namespace, one.ref.name) == ("default", "p")
+    if one.lost:
+        return one.ref.kind, LOST
+    return one.ref.kind, [(target.kind, target.name) for target, _ in one.targets]
 
 
 @pytest.mark.parametrize(
-    ("api_version", "kind", "meant"),
+    ("policy", "spec", "closed", "written"),
     [
-        (OURS, "SecurityPolicies", "SecurityPolicy"),
-        (OURS, "securitypolicy", "SecurityPolicy"),
-        (OURS, "Security-Policy", "SecurityPolicy"),
-        (OURS, "SecurityPolcy", "SecurityPolicy"),
-        (OURS, "BackendTrafficPolicys", "BackendTrafficPolicy"),
-        (OURS, "Guard", "SecurityPolicy"),  # of our group only policies have targets
-        (OURS, None, "SecurityPolicy"),
-        (None, "SecurityPolicy", "SecurityPolicy"),
-        (None, "SecurityPolcy", "SecurityPolicy"),
-        ("", "SecurityPolicy", "SecurityPolicy"),
-        ("v1", "SecurityPolicy", "SecurityPolicy"),
-        ("gateway.edge.io", "SecurityPolicy", "SecurityPolicy"),
-        ("gateway.edge.io/v1", "SecurityPolicy", "SecurityPolicy"),
-        ("Gateway.Edge.io/v1alpha1", "SecurityPolicy", "SecurityPolicy"),
-        ("gateway.edge.io/v1alpha1/v1alpha1", "SecurityPolicy", "SecurityPolicy"),
-        ("gateway.edge.io/", "SecurityPolicy", "SecurityPolicy"),
-        ("gateways.edge.io/v1alpha1", "BackendTrafficPolicy", "BackendTrafficPolicy"),
-        (f"{GROUP}/v1", "SecurityPolicy", "SecurityPolicy"),
-        (f"{GROUP}/v1", "BackendTlsPolicy", "BackendTLSPolicy"),
-        ("gateway.networking.x-k8s.io/v1", "XBackendTrafficPolicy", "XBackendTrafficPolicy"),
-        ("gateway.networking.x-k8s.io/v1alpha1", "XBackendTrafficPolcy", "XBackendTrafficPolicy"),
+        # By its exact kind, whatever its group, or by its targets.
+        ("SecurityPolicy", TARGETS, ROUTE, [
+            (None, "SecurityPolicy"), ("", "SecurityPolicy"), ("v1", "SecurityPolicy"), ("v1.0", "SecurityPolicy"),
+            ("gateway.edge.io", "SecurityPolicy"), ("gateway.edge.io/", "SecurityPolicy"), ("gateway.edge.io/v1", "SecurityPolicy"),
+            ("Gateway.Edge.io/v1alpha1", "SecurityPolicy"), (f"{OURS}/v1alpha1", "SecurityPolicy"), (f"{GROUP}/v1", "SecurityPolicy"),
+            ("apps/v1", "SecurityPolicy"),
+            (OURS, "SecurityPolicies"), (OURS, "securitypolicy"), (OURS, "Guard"), (OURS, None), (OURS, 5), (OURS, []), (OURS, " "),
+            (None, "SecurityPolcy"), (None, None), ("gateways.edge.io/v1alpha1", "SecurityPolcy"), (f"{GROUP}/v1", "Security"),
+            (EXPERIMENTAL, "Policy"),
+        ]),
+        ("BackendTrafficPolicy", TARGETS, ROUTE, [("gateways.edge.io/v1alpha1", "BackendTrafficPolicy"), (EXPERIMENTAL, "BackendTrafficPolicy")]),
+        ("BackendTrafficPolicy", SERVICE, [("Service", "web")], [(OURS, "BackendTrafficPolicys"), (OURS, ""), (None, "BackendTraffic")]),
+        ("BackendTrafficPolicy", BOTH, [*ROUTE, ("Service", "web")], [(OURS, None)]),
+        ("XBackendTrafficPolicy", SERVICE, [("Service", "web")], [(f"{X_GROUP}/v1", "XBackendTrafficPolicy"), (EXPERIMENTAL, "XBackendTrafficPolcy"), (EXPERIMENTAL, None)]),
+        ("BackendTLSPolicy", SERVICE, [("Service", "web")], [(None, "BackendTLSPolicy"), (f"{GROUP}/v2", "BackendTLSPolicy")]),
+        # What it is for cannot be told.
+        ("SecurityPolicy", {}, LOST, [(None, "SecurityPolicy"), ("gateway.edge.io/v1", "SecurityPolicy")]),
+        ("SecurityPolicy", {"authorization": {}}, LOST, [(OURS, "SecurityPolicies"), (OURS, None)]),
+        ("SecurityPolicy", [], LOST, [(OURS, "SecurityPolicies")]),
+        ("SecurityPolicy", {"targetRefs": 5}, LOST, [(OURS, None), (None, "SecurityPolcy")]),
+        # Another kind, or of another project.
+        ("", TARGETS, None, [
+            ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"), ("gateway.envoyproxy.io/v1alpha1/v1", "SecurityPolicy"),
+            ("gateway.envoyproxy.io/v1alpha1", "BackendTrafficPolicy"), ("gateway.nginx.org/v1alpha1", "SnippetsPolicy"),
+            ("security.istio.io/v1", "AuthorizationPolicy"), ("policy/v1", "PodSecurityPolicy"), ("networking.k8s.io/v1", "NetworkPolicy"),
+            ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler"), ("flagger.app/v1beta1", "Canary"), (EXPERIMENTAL, "XMesh"),
+        ]),
+        ("", {}, None, [("gateway.edge.io/v1", "Backend"), ("gateway.edge.io/v1", "HTTPRouteFilter"), (OURS, "Backends"), (None, "Deploiment")]),
     ],
-)
-def test_what_looks_like_a_policy_closes_what_it_is_for(
-    api_version: str | None, kind: str | None, meant: str
+)  # fmt: skip
+def test_what_an_object_closes(
+    policy: str, spec: Any, closed: Closed, written: list[tuple[object, object]]
 ) -> None:
-    targets = SERVICE if meant.startswith("X") else TARGETS
-    (found,), severities = policies(api_version, kind, targets)
-    assert (found.ref.kind, found.ref.namespace, found.ref.name) == (meant, "default", "p")
-    assert [one.name for one, _ in found.targets] == ["web"] and not found.lost
-    assert "error" in severities
+    for api_version, kind in written:
+        assert closed_by(api_version, kind, spec) == (policy, closed), (api_version, kind)
 
 
 @pytest.mark.parametrize(
-    ("api_version", "kind"),
+    ("closed", "written"),
     [
-        ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"),
-        ("gateway.envoyproxy.io/v1alpha1/v1", "SecurityPolicy"),
-        ("gateway.envoyproxy.io/v1alpha1", "BackendTrafficPolicy"),
-        ("gateway.nginx.org/v1alpha1", "SnippetsPolicy"),
-        ("security.istio.io/v1", "AuthorizationPolicy"),
-        ("policy/v1", "PodSecurityPolicy"),
-        ("networking.k8s.io/v1", "NetworkPolicy"),
-        ("gateway.networking.x-k8s.io/v1alpha1", "XMesh"),
-        ("gateway.networking.x-k8s.io/v1alpha2", "BackendTrafficPolicy"),
-        ("gateway.edge.io/v1", "Backend"),
-        ("gateway.edge.io/v1", "HTTPRouteFilter"),
+        ("exact", [
+            (None, "HTTPRoute"), (5, "HTTPRoute"), ("", "HTTPRoute"), (f"{GROUP}/v1", "HTTPRoute"), ("gateway.networking.k8s.oi", "HTTPRoute"),
+            ("networking.k8s.io", "HTTPRoute"), ("Gateway.Networking.k8s.io ", "HTTPRoute"), (None, "Service"), (GROUP, "Service"), ("core", "Service"),
+            (None, "TCPRoute"),
+        ]),
+        ("any", [
+            (GROUP, "HttpRoute"), (GROUP, "httproute"), (GROUP, " HTTPRoute"), (GROUP, "Gatewy"), (GROUP, " "), (GROUP, "0s"), ("v1", "service"),
+            ("", "service"), (None, "Foo"), ("networking.k8s.io", "HttpRoute"), ("gateway.networking.k8s.oi", "HttpRoute"), (X_GROUP, "Backends"),
+        ]),
+        ("", [
+            (GROUP, "GatewayClass"), (GROUP, "HTTPRouteFilter"), ("", "ServiceAccount"), ("apps", "Deployment"), ("apps/v1", "Deployment"),
+            ("multicluster.x-k8s.io", "ServiceImport"), (X_GROUP, "BackendTrafficPolicy"), ("policy.linkerd.io", "HTTPRoute"),
+            ("gateway.envoyproxy.io", "HTTPRoute"), ("gateway.envoyproxy.io/v1alpha1", "Backend"), ("networking.istio.io", "Gateway"),
+        ]),
+        (LOST, [(None, None), (GROUP, ""), (GROUP, 5), (GROUP, "x" * 5000)]),
     ],
-)
-def test_what_is_another_kind_closes_nothing(api_version: str, kind: str) -> None:
-    closing = ("SecurityPolicy", "BackendTrafficPolicy")
-    for spec in ({}, TARGETS if "edge.io" not in api_version else {}):
-        found, _ = policies(api_version, kind, spec)
-        assert not [one for one in found if one.lost]
-        assert not [one for one in found if one.ref.group == "gateway.edge.io" and one.ref.kind in closing]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("spec", "lost"),
-    [
-        ({}, True),
-        (None, True),
-        ({"targetRefs": []}, True),
-        ({"targetRefs": [{"kind": 5}]}, True),
-        ({"targetRefs": [*TARGETS["targetRefs"], 5]}, True),
-        ({"targetRef": TARGETS["targetRefs"][0], "targetRefs": 5}, True),
-        ({"targetRefs": [{"group": GROUP, "kind": "TCPRoute", "name": "t"}]}, False),
-        ({"targetRef": TARGETS["targetRefs"][0]}, False),
-        ({"targetRefs": [{"group": GROUP, "kind": " ", "name": "web"}]}, True),
-    ],
-)
-def test_a_target_that_cannot_be_read_may_be_anything(spec: Any, lost: bool) -> None:
-    (found,), _ = policies(OURS, "SecurityPolicies", spec)
-    assert found.lost is lost
-    (found,), _ = policies("gateway.edge.io/v1", "SecurityPolicy", spec)
-    assert found.lost is lost
-
-
-@pytest.mark.parametrize("kind", [None, "", " ", "0s", 5, True, [], {}])
-def test_what_has_no_kind_is_told_by_its_targets(kind: Any) -> None:
-    both = {"targetRefs": [*TARGETS["targetRefs"], *SERVICE["targetRefs"]]}
-    for api_version, spec, meant in (
-        (OURS, TARGETS, "SecurityPolicy"),
-        (OURS, SERVICE, "BackendTrafficPolicy"),
-        (OURS, both, "BackendTrafficPolicy"),
-        (OURS, {"targetRefs": 5}, "SecurityPolicy"),
-        (EXPERIMENTAL, SERVICE, "XBackendTrafficPolicy"),
-    ):
-        if api_version == EXPERIMENTAL and kind == "0s":
-            continue  # a kind of that group, which has others
-        raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "p"}, "spec": spec}
-        (found,) = decode_documents(json.dumps(raw).encode(), "a.json").policies
-        assert found.ref.kind == meant
-        assert found.lost or len(found.targets) == len(spec["targetRefs"])
-    raw = {"apiVersion": EXPERIMENTAL, "kind": kind, "metadata": {"name": "p"}, "spec": TARGETS}
-    told = decode_documents(json.dumps(raw).encode(), "a.json").policies
-    assert all(one.ref.kind == kind for one in told)
-
-
-@pytest.mark.parametrize(
-    ("group", "kind", "meant"),
-    [
-        (None, "HTTPRoute", "HTTPRoute"),
-        (5, "HTTPRoute", "HTTPRoute"),
-        ("", "HTTPRoute", "HTTPRoute"),
-        (f"{GROUP}/v1", "HTTPRoute", "HTTPRoute"),
-        ("gateway.networking.k8s.oi", "HTTPRoute", "HTTPRoute"),
-        ("networking.k8s.io", "HTTPRoute", "HTTPRoute"),
-        ("Gateway.Networking.k8s.io ", "HTTPRoute", "HTTPRoute"),
-        (GROUP, "HttpRoute", "HTTPRoute"),
-        (GROUP, "httproute", "HTTPRoute"),
-        (GROUP, "HTTPRout", "HTTPRoute"),
-        (GROUP, " HTTPRoute", "HTTPRoute"),
-        (GROUP, "Gatewy", "Gateway"),
-        (GROUP, "GRPC-Route", "GRPCRoute"),
-        (None, "Service", "Service"),
-        (GROUP, "Service", "Service"),
-        ("v1", "service", "Service"),
-        ("core", "Service", "Service"),
-        ("gateway.edge.oi", "Backend", "Backend"),
-        # Kinds of the experimental group have an X before them.
-        (X_GROUP, "Backend", "XBackend"),
-        (f"{X_GROUP}/v1alpha1", "backend", "XBackend"),
-        (X_GROUP, "Backends", "XBackend"),
-        (X_GROUP, "XBackends", "XBackend"),
-        (X_GROUP, "x-backend", "XBackend"),
-        (None, None, None),
-        (GROUP, " ", None),
-        (GROUP, "0s", None),
-        (GROUP, "x" * 5000, None),
-        # What is well-formed and of others is theirs.
-        (GROUP, "HTTPRouteFilter", ""),
-        (GROUP, "GatewayClass", ""),
-        (GROUP, "Mesh", ""),
-        ("", "ServiceAccount", ""),
-        ("apps", "Deployment", ""),
-        ("apps/v1", "Deployment", ""),
-        ("multicluster.x-k8s.io", "ServiceImport", ""),
-        (X_GROUP, "XListenerSet", ""),
-        (X_GROUP, "BackendTrafficPolicy", ""),
-        ("policy.linkerd.io", "HTTPRoute", ""),
-        ("gateway.envoyproxy.io", "HTTPRoute", ""),
-        ("gateway.envoyproxy.io/v1alpha1", "Backend", ""),
-        ("networking.istio.io", "Gateway", ""),
-    ],
-)
-def test_a_target_that_is_all_but_right_is_what_was_meant(
-    group: Any, kind: Any, meant: str | None
+)  # fmt: skip
+@pytest.mark.parametrize("policy", ["SecurityPolicy", "BackendTrafficPolicy"])
+def test_what_a_target_closes(
+    policy: str, closed: str, written: list[tuple[object, object]]
 ) -> None:
-    assert meant_kind(group, kind) == meant
-    one = {"group": group, "kind": kind, "name": "a"}
-    raw = {"apiVersion": OURS, "kind": "BackendTrafficPolicy", "metadata": {"name": "p"}}
-    raw["spec"] = {"targetRefs": [*TARGETS["targetRefs"], one], "timeout": 5}
-    (found,) = decode_documents(json.dumps(raw).encode(), "a.json").policies
-    named = [target.kind for target, _ in found.targets if target.name == "a"]
-    assert (named, found.lost) == ([meant] if meant else [], meant is None)
+    for group, kind in written:
+        spec = {"targetRefs": [{"group": group, "kind": kind, "name": "a"}], "timeout": 5}
+        named = {"exact": [(kind, "a")], "any": ANY[policy], "": [], LOST: LOST}[closed]
+        if closed == "exact" and kind not in CLOSED_BY[policy]:
+            named = []
+        assert closed_by(OURS, policy, spec) == (policy, named), (group, kind)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"targetRefs": []},
+        {"targetRefs": [TARGET, 5]},
+        {"targetRef": TARGET, "targetRefs": 5},
+        {"targetRefs": [TARGET | {"sectionName": 5}]},
+    ],
+)
+def test_a_target_that_cannot_be_read_may_be_anything_of_the_namespace(spec: Any) -> None:
+    for api_version, kind in ((OURS, "SecurityPolicy"), ("gateway.edge.io/v1", "SecurityPolicy")):
+        assert closed_by(api_version, kind, spec) == ("SecurityPolicy", LOST)
 
 
 def test_of_targets_that_are_given_twice_the_first_are_lost() -> None:
@@ -241,31 +178,26 @@ spec: {{ports: [{{port: 80}}]}}
     ("policy", "shut", "open_"),
     [
         ({"apiVersion": OURS, "kind": "securitypolicy", "spec": TARGETS}, ["web"], ["other"]),
-        ({"apiVersion": OURS, "kind": "securitypolicy", "spec": {}}, ["web", "other"], []),
-        ({"kind": "SecurityPolicy", "spec": TARGETS}, ["web"], ["other"]),
+        ({"kind": "SecurityPolicy", "spec": {}}, ["web", "other"], []),
         (
             {
                 "apiVersion": OURS,
                 "kind": "SecurityPolicy",
-                "spec": {
-                    "targetRefs": [{"group": None, "kind": "HttpRoute", "name": "web"}],
-                    "authorization": {},
-                },
+                "spec": {"targetRefs": [TARGET | {"kind": "HttpRoute"}], "authorization": {}},
             },
             ["web"],
             ["other"],
         ),
-        ({"apiVersion": OURS, "kind": [], "spec": TARGETS}, ["web"], ["other"]),
-        ({"apiVersion": OURS, "kind": "", "spec": SERVICE}, ["web", "other"], []),
     ],
 )
 def test_check_fails_and_explain_says_500(
     policy: dict[str, Any], shut: list[str], open_: list[str], tmp_path: Path
 ) -> None:
     file = tmp_path / "a.yaml"
-    file.write_text(WEB + json.dumps(policy | {"metadata": {"name": "p"}}))
+    file.write_text(WEB + json.dumps(policy | {"metadata": {"name": "p"}}) + "\n")
     done = call("check", "-f", str(file))
     assert done.status == 1 and "get 500" in done.out + done.err
+    assert "TargetNotFound" not in done.out  # kinds that the reference does not name
     for name in (*shut, *open_):
         said = call("explain", "-f", str(file), "GET", f"http://{name}.example/").out
         assert ("500 Internal Server Error" in said) is (name in shut), said

@@ -3,8 +3,8 @@
 In: a FileSource, translation settings, an agent. Out: an `Outcome` for every table, given to the
 caller's report. Each stage gets what it made the last time, so that a small change costs little:
 read (changed files) -> translate (changed routes) -> compile (changed hosts) -> publish (difference).
-A start at which not every file can be had whole serves the last good table, until they are. Must
-never end the service for what is in a file or what a file system says: the table before stays.
+A start at which not every file can be read whole serves the last good table, until they are; without one,
+a file that cannot be parsed ends it. Must never end the service for what is in a file or what a file system says: the table before stays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from edgefast.translate.translation import Translation
 
-__all__ = ["FilesPending", "NothingServed", "Outcome", "Standalone"]
+__all__ = ["FilesPending", "FilesUnparsed", "NothingServed", "Outcome", "Standalone"]
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +58,10 @@ class NothingServed(Exception):
 
 class FilesPending(Exception):
     """At start, a file was being written for START_AT_MOST seconds."""
+
+
+class FilesUnparsed(Exception):
+    """At start, a file cannot be parsed: it may contain policies for the other files."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +106,7 @@ class Standalone:
         self._serving = False  # the start is over, and something could be served
 
     async def run(self) -> None:
-        """Serve the objects of the files until cancelled; raises NothingServed and FilesPending at start."""
+        """Serve the objects of the files until cancelled; raises NothingServed, FilesPending and FilesUnparsed at start."""
         watch = Watch(SUFFIXES)
         self._agent.drain.on_hangup = watch.look_now
         try:
@@ -135,6 +139,8 @@ class Standalone:
             reading = await self._wait_for_writers(reading, watch, START_AT_MOST - limit)
             if (held := self._source.held) is not None:
                 raise FilesPending(await asyncio.to_thread(_explain_hold, held))
+            if self._source.unparsed:
+                raise FilesUnparsed(_explain_unparsed(self._source.unparsed))
         outcome = await self._take(reading, began)
         self._report(outcome)
         if not self._agent.serving and self._agent.drain.phase == "serving":
@@ -242,6 +248,16 @@ def _explain_hold(held: Iterable[Written]) -> str:
     for one in held:
         writers = ", ".join(find_writers(one.path)) or "not known"
         found.append(f"{one.name}: {one.why}; writer: {writers}")
-    which = " | ".join(found[:_SHOWN]) or "links or folders change during every read"
+    which = _list_some(found) or "links or folders change during every read"
+    return f"files are not complete after {START_AT_MOST:g} s: {which}"
+
+
+def _explain_unparsed(found: Iterable[Problem]) -> str:
+    """Return which files cannot be parsed, with the line of each mistake, and what to do."""
+    which = _list_some([one.line() for one in found])
+    return f"files cannot be parsed: {which}; nothing is served; correct or remove them"
+
+
+def _list_some(found: list[str]) -> str:
     more = f" | and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"files are not complete after {START_AT_MOST:g} s: {which}{more}"
+    return " | ".join(found[:_SHOWN]) + more

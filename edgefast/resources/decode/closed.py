@@ -22,8 +22,10 @@ from edgefast.resources.decode.nearly import (
     is_strange,
     items_of,
     names_of,
+    note_closed,
     read_hostnames,
     read_meta,
+    read_spec,
     word_of,
     words_of,
 )
@@ -37,13 +39,12 @@ from edgefast.resources.gatewayapi.httproute import (
     HTTPRouteSpec,
 )
 from edgefast.resources.limits import MAX_CLOSED_PARTS
-from edgefast.resources.loaded import Path, render_path
-from edgefast.resources.model.closed import Closed
+from edgefast.resources.loaded import Path
 from edgefast.resources.model.reference import ParentReference
 from edgefast.resources.rules.httproute import check_literal
 from edgefast.resources.rules.rule import Violation
 
-__all__ = ["Kind", "close_as", "close_route", "read_parents", "read_values"]
+__all__ = ["Kind", "close_as", "close_route", "read_place", "read_values"]
 
 #: An expression for any value at all, line breaks included.
 _ANY_VALUE = "(?s).*"
@@ -76,13 +77,8 @@ def close_as(
     kind: Kind, raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path]
 ) -> Any:
     """Do what close_route does, for a kind of route."""
-    spec = raw.get("spec")
-    spec = spec if isinstance(spec, dict) else {}
-    parents = tuple(read_parents(field_of(spec, "parentRefs", kind.spec)))
-    hostnames, lost = read_hostnames(field_of(spec, "hostnames", kind.spec))
-    if not hostnames:  # they may be in a field that is not known, or in the one of two that is lost
-        twice = {("spec",), ("spec", "hostnames")}.intersection(repeated)
-        lost = lost or bool(twice) or is_strange(spec, kind.spec)
+    spec = read_spec(raw)
+    parents, hostnames = read_place(spec, kind.spec, repeated)
     rules: list[Any] = []
     widened: set[tuple[int, int]] = set()
     for at, matches in enumerate(
@@ -92,14 +88,8 @@ def close_as(
         widened.update((at, place) for place, (_, wide) in enumerate(matches) if wide)
     return kind.route(
         metadata=read_meta(raw.get("metadata"), ref),
-        spec=kind.spec(
-            parent_refs=() if lost else parents, hostnames=hostnames, rules=tuple(rules)
-        ),
-        closed=Closed(
-            render_path(first.path),
-            f"{first.reason} {first.message}",
-            frozenset(widened),
-        ),
+        spec=kind.spec(parent_refs=parents, hostnames=hostnames, rules=tuple(rules)),
+        closed=note_closed(first, widened=widened),
     )
 
 
@@ -109,7 +99,21 @@ _Match = tuple[Any, bool]  # and whether it takes more than was written
 # --- where ---------------------------------------------------------------------------------------
 
 
-def read_parents(raw: object) -> Iterator[ParentReference]:
+def read_place(
+    spec: dict[str, Any], struct: type[Any], repeated: Collection[Path]
+) -> tuple[tuple[ParentReference, ...], tuple[str, ...]]:
+    """Return parents and hostnames; no parent where a hostname may be one that cannot be read."""
+    parents = tuple(_read_parents(field_of(spec, "parentRefs", struct)))
+    if "hostnames" not in names_of(struct):
+        return parents, ()
+    hostnames, lost = read_hostnames(field_of(spec, "hostnames", struct))
+    if not hostnames:  # they may be in a field that is not known, or in the one of two that is lost
+        twice = {("spec",), ("spec", "hostnames")}.intersection(repeated)
+        lost = lost or bool(twice) or is_strange(spec, struct)
+    return () if lost else parents, hostnames
+
+
+def _read_parents(raw: object) -> Iterator[ParentReference]:
     """Give the parents that can be read."""
     for one in items_of(raw):
         named = {"name": one} if isinstance(one, str) else one

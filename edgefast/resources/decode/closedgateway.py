@@ -22,8 +22,10 @@ from edgefast.resources.decode.nearly import (
     field_of,
     is_strange,
     items_of,
+    note_closed,
     read_hostnames,
     read_meta,
+    read_spec,
     word_of,
 )
 from edgefast.resources.gatewayapi.gateway import (
@@ -41,8 +43,7 @@ from edgefast.resources.gatewayapi.listener import (
 )
 from edgefast.resources.gatewayapi.listenerset import ListenerSet, ListenerSetSpec
 from edgefast.resources.limits import MAX_CLOSED_PARTS
-from edgefast.resources.loaded import Path, render_path
-from edgefast.resources.model.closed import Closed
+from edgefast.resources.loaded import Path
 from edgefast.resources.model.reference import ParentGatewayReference
 from edgefast.resources.rules.rule import Violation
 
@@ -58,7 +59,7 @@ def close_gateway(
     raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
 ) -> Gateway:
     """Return the closed Gateway of an object; without `gateway_class_name` its places cannot be told."""
-    spec = _spec_of(raw)
+    spec = read_spec(raw)
     name = field_of(spec, "gatewayClassName", GatewaySpec)
     listeners, lost = _read_listeners(spec, GatewaySpec, repeated)
     addresses = (build(GatewaySpecAddress, one) for one in items_of(spec.get("addresses")))
@@ -71,7 +72,7 @@ def close_gateway(
         infrastructure=build(GatewayInfrastructure, spec.get("infrastructure") or {}),
         allowed_listeners=allowed,
     )
-    closed = _closed(first, lost=lost or not made.gateway_class_name)
+    closed = note_closed(first, lost=lost or not made.gateway_class_name)
     return Gateway(metadata=read_meta(raw.get("metadata"), ref), spec=made, closed=closed)
 
 
@@ -79,7 +80,7 @@ def close_listener_set(
     raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
 ) -> ListenerSet:
     """Return the closed ListenerSet of an object; with a parent "" its places cannot be told."""
-    spec = _spec_of(raw)
+    spec = read_spec(raw)
     given = field_of(spec, "parentRef", ListenerSetSpec)
     given = next(items_of(given), None)
     given = {"name": given} if isinstance(given, str) else given
@@ -88,7 +89,7 @@ def close_listener_set(
     made = ListenerSetSpec(
         parent_ref=parent or ParentGatewayReference(name=""), listeners=listeners
     )
-    closed = _closed(first, lost=lost or parent is None)
+    closed = note_closed(first, lost=lost or parent is None)
     return ListenerSet(metadata=read_meta(raw.get("metadata"), ref), spec=made, closed=closed)
 
 
@@ -105,15 +106,6 @@ def _read_allowed(raw: Any) -> tuple[AllowedListeners | None, bool]:
     if word in ("All", "Same", "None"):
         return AllowedListeners(namespaces=build(ListenerNamespaces, {"from": word})), False
     return AllowedListeners(namespaces=ListenerNamespaces(from_="Same")), True
-
-
-def _spec_of(raw: dict[str, Any]) -> dict[str, Any]:
-    spec = raw.get("spec")
-    return spec if isinstance(spec, dict) else {}
-
-
-def _closed(first: Violation, *, lost: bool) -> Closed:
-    return Closed(render_path(first.path), f"{first.reason} {first.message}", lost=lost)
 
 
 def _read_listeners(

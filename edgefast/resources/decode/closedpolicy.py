@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from edgefast.problem import ObjectRef
-from edgefast.resources.decode.nearly import items_of, read_meta
+from edgefast.resources.decode.nearly import items_of, note_closed, read_meta
 from edgefast.resources.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     BackendTrafficPolicySpec,
@@ -30,15 +30,14 @@ from edgefast.resources.edge.policytarget import (
 )
 from edgefast.resources.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.resources.foreign.foreignpolicy import read_target
-from edgefast.resources.foreign.meanttarget import meant_kind
+from edgefast.resources.foreign.meanttarget import read_kinds
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import (
     BackendTarget,
     XBackendTrafficPolicy,
     XBackendTrafficPolicySpec,
 )
 from edgefast.resources.limits import MAX_CLOSED_PARTS
-from edgefast.resources.loaded import Path, render_path
-from edgefast.resources.model.closed import Closed
+from edgefast.resources.loaded import Path
 from edgefast.resources.model.meta import LabelSelector
 from edgefast.resources.rules.rule import Violation
 
@@ -63,7 +62,7 @@ def close_policy_object(raw: object, ref: ObjectRef, first: Violation) -> OwnPol
     spec = value.get("spec")
     aimed = read_aims(spec, policy=ref.kind) if isinstance(spec, dict) else ()
     meta = msgspec.structs.replace(read_meta(value.get("metadata"), ref), name=ref.name)
-    closed = Closed(render_path(first.path), f"{first.reason} {first.message}")
+    closed = note_closed(first)
     aimed = aimed or _everything(("spec",))
     if ref.kind == SecurityPolicy.__name__:
         return SecurityPolicy(
@@ -88,7 +87,7 @@ def aim_policy(obj: Any, raw: object) -> Any:
 
 
 def _aim_slips(policy: OwnPolicy) -> Iterator[Aim]:
-    """Give what targets mean whose group or kind is all but right: an API server lets none pass, but for one whose CRDs are others."""
+    """Give what targets may name whose group or kind has a slip: an API server lets none pass, but for one whose CRDs are others."""
     name = type(policy).__name__
     refs: Sequence[PolicyTargetReference | BackendTarget] = policy.spec.target_refs
     for at, ref in enumerate(refs):
@@ -122,18 +121,20 @@ def read_aims(
 def _read_aim(
     one: dict[str, Any], path: Path, unread: Callable[[Path], tuple[Aim, ...]], policy: str
 ) -> Iterator[Aim]:
-    target, kind = read_target(one, path, ""), meant_kind(one.get("group"), one.get("kind"))
+    target, kinds = read_target(one, path, ""), read_kinds(one.get("group"), one.get("kind"))
     section = None if policy in WHOLE else one.get("sectionName")
-    if target is None or kind is None or (section is not None and not isinstance(section, str)):
+    if target is None or kinds is None or (section is not None and not isinstance(section, str)):
         yield from unread(path)
-    elif kind in CLOSED_BY[policy]:
-        yield Aim(
-            path=path,
-            kind=kind,
-            name=target.name,
-            section="" if policy in WHOLE else target.section,
-            selector=target.selector,
-        )
+        return
+    for kind in kinds:
+        if kind in CLOSED_BY[policy]:
+            yield Aim(
+                path=path,
+                kind=kind,
+                name=target.name,
+                section="" if policy in WHOLE else target.section,
+                selector=target.selector,
+            )
 
 
 def _everything(path: Path) -> tuple[Aim, ...]:

@@ -1,47 +1,55 @@
-"""Closed scopes: of a GatewayClass or Namespace with a mistake, what others must know so that nothing opens because of it.
+"""Closed objects without a place: of a GatewayClass, Namespace or filter with a mistake, what others must know so that nothing opens because of it.
 
-In: the plain value of a document, and what is wrong with it. Out: a GatewayClass that is not accepted, so that Gateways of it hold
-their places; a Namespace that no selector chooses, for the labels that cannot be read may be the ones that keep it out.
+In: the plain value of a document, and what is wrong with it. Out: a GatewayClass that is not accepted, so that its Gateways hold their
+places; a Namespace without labels, because labels that cannot be read may exclude it; a filter without content, whose rules report the mistake.
 Must never: raise for what a user wrote.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
 
 from edgefast.problem import ObjectRef
-from edgefast.resources.decode.nearly import build, field_of, read_meta
+from edgefast.resources.decode.nearly import build, field_of, note_closed, read_meta, read_spec
+from edgefast.resources.edge.httproutefilter import HTTPRouteFilter, HTTPRouteFilterSpec
+from edgefast.resources.edge.ratelimitfilter import RateLimitFilter, RateLimitFilterSpec
 from edgefast.resources.gatewayapi.gatewayclass import GatewayClass, GatewayClassSpec
 from edgefast.resources.kubernetes.namespace import Namespace
-from edgefast.resources.loaded import Path, render_path
-from edgefast.resources.model.closed import Closed
+from edgefast.resources.loaded import Path
 from edgefast.resources.rules.rule import Violation
 
-__all__ = ["close_gateway_class", "close_namespace"]
+__all__ = ["SCOPES", "Scope", "close_scope"]
+
+Scope = GatewayClass | Namespace | HTTPRouteFilter | RateLimitFilter
 
 
-def close_gateway_class(
+def _read_class(spec: dict[str, Any]) -> GatewayClassSpec:
+    name = field_of(spec, "controllerName", GatewayClassSpec)
+    found: GatewayClassSpec | None = build(GatewayClassSpec, {"controllerName": name})
+    return found or GatewayClassSpec(controller_name="")
+
+
+#: By kind: the Struct, and how its `spec` is made; None without one.
+SCOPES: dict[str, tuple[type[Any], Callable[[dict[str, Any]], Any] | None]] = {
+    "GatewayClass": (GatewayClass, _read_class),
+    "Namespace": (Namespace, None),
+    "HTTPRouteFilter": (HTTPRouteFilter, lambda _: HTTPRouteFilterSpec()),
+    "RateLimitFilter": (RateLimitFilter, lambda _: RateLimitFilterSpec(type="Global")),
+}
+_OF_CLUSTER = ("GatewayClass", "Namespace")
+
+
+def close_scope(
     raw: dict[str, Any], ref: ObjectRef, first: Violation, _: Collection[Path] = ()
-) -> GatewayClass:
-    """Return the closed GatewayClass of an object; `controller_name` is "" where it cannot be read."""
-    spec = raw.get("spec")
-    name = field_of(spec if isinstance(spec, dict) else {}, "controllerName", GatewayClassSpec)
-    sound = build(GatewayClassSpec, {"controllerName": name})
-    meta = msgspec.structs.replace(read_meta(raw.get("metadata"), ref), namespace="")
-    made = sound or GatewayClassSpec(controller_name="")
-    return GatewayClass(metadata=meta, spec=made, closed=_closed(first))
-
-
-def close_namespace(
-    raw: dict[str, Any], ref: ObjectRef, first: Violation, _: Collection[Path] = ()
-) -> Namespace:
-    """Return the closed Namespace of an object; it has no labels."""
-    meta = msgspec.structs.replace(read_meta(raw.get("metadata"), ref), namespace="")
-    return Namespace(metadata=meta, closed=_closed(first))
-
-
-def _closed(first: Violation) -> Closed:
-    return Closed(render_path(first.path), f"{first.reason} {first.message}")
+) -> Scope:
+    """Return the closed object of a kind of SCOPES."""
+    struct, read = SCOPES[ref.kind]
+    meta = read_meta(raw.get("metadata"), ref)
+    if ref.kind in _OF_CLUSTER:
+        meta = msgspec.structs.replace(meta, namespace="")
+    spec = {} if read is None else {"spec": read(read_spec(raw))}
+    made: Scope = struct(metadata=meta, closed=note_closed(first), **spec)
+    return made

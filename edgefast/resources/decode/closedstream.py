@@ -11,70 +11,31 @@ from collections.abc import Collection
 from typing import Any
 
 from edgefast.problem import ObjectRef
-from edgefast.resources.decode.closed import read_parents
-from edgefast.resources.decode.nearly import field_of, is_strange, read_hostnames, read_meta
+from edgefast.resources.decode.closed import read_place
+from edgefast.resources.decode.nearly import note_closed, read_meta, read_spec
 from edgefast.resources.gatewayapi.streamroute import (
+    StreamRoute,
     StreamRouteSpec,
     TCPRoute,
     TLSRoute,
     TLSRouteSpec,
     UDPRoute,
 )
-from edgefast.resources.loaded import Path, render_path
-from edgefast.resources.model.closed import Closed
+from edgefast.resources.loaded import Path
 from edgefast.resources.rules.rule import Violation
 
-__all__ = ["close_tcp_route", "close_tls_route", "close_udp_route"]
+__all__ = ["close_stream_route"]
 
 
-def close_tls_route(
+def close_stream_route(
     raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
-) -> TLSRoute:
-    """Return the closed route of an object, as close_route does: without hostnames that can be read it has no place."""
-    spec = _spec_of(raw)
-    parents = tuple(read_parents(field_of(spec, "parentRefs", TLSRouteSpec)))
-    hostnames, lost = read_hostnames(field_of(spec, "hostnames", TLSRouteSpec))
-    if not hostnames:  # they may be in a field that is not known, or in the one of two that is lost
-        twice = {("spec",), ("spec", "hostnames")}.intersection(repeated)
-        lost = lost or bool(twice) or is_strange(spec, TLSRouteSpec)
-    return TLSRoute(
-        metadata=read_meta(raw.get("metadata"), ref),
-        spec=TLSRouteSpec(parent_refs=() if lost else parents, hostnames=hostnames, rules=()),
-        closed=_closed(first),
-    )
-
-
-def close_tcp_route(
-    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
-) -> TCPRoute:
-    """Return the closed route of an object: its place are the listeners."""
-    return TCPRoute(
-        metadata=read_meta(raw.get("metadata"), ref),
-        spec=_read_spec(raw),
-        closed=_closed(first),
-    )
-
-
-def close_udp_route(
-    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
-) -> UDPRoute:
-    """Return the closed route of an object: its place are the listeners."""
-    return UDPRoute(
-        metadata=read_meta(raw.get("metadata"), ref),
-        spec=_read_spec(raw),
-        closed=_closed(first),
-    )
-
-
-def _read_spec(raw: dict[str, Any]) -> StreamRouteSpec:
-    parents = read_parents(field_of(_spec_of(raw), "parentRefs", StreamRouteSpec))
-    return StreamRouteSpec(parent_refs=tuple(parents), rules=())
-
-
-def _spec_of(raw: dict[str, Any]) -> dict[str, Any]:
-    spec = raw.get("spec")
-    return spec if isinstance(spec, dict) else {}
-
-
-def _closed(first: Violation) -> Closed:
-    return Closed(render_path(first.path), f"{first.reason} {first.message}")
+) -> StreamRoute:
+    """Return the closed route of an object; a TLSRoute without hostnames that can be read has no place."""
+    meta, closed = read_meta(raw.get("metadata"), ref), note_closed(first)
+    struct = TLSRouteSpec if ref.kind == TLSRoute.__name__ else StreamRouteSpec
+    parents, hostnames = read_place(read_spec(raw), struct, repeated)
+    if ref.kind == TLSRoute.__name__:
+        named = TLSRouteSpec(parent_refs=parents, hostnames=hostnames, rules=())
+        return TLSRoute(metadata=meta, spec=named, closed=closed)
+    made = TCPRoute if ref.kind == TCPRoute.__name__ else UDPRoute
+    return made(metadata=meta, spec=StreamRouteSpec(parent_refs=parents, rules=()), closed=closed)

@@ -32,7 +32,6 @@ from edgefast.resources.decode.document import (
     repeated_fields,
 )
 from edgefast.resources.decode.json_text import read_json
-from edgefast.resources.decode.lostpolicy import find_lost
 from edgefast.resources.decode.nearly import NAMELESS, name_stand_in
 from edgefast.resources.decode.newerpolicy import note_newer
 from edgefast.resources.decode.text import (
@@ -60,6 +59,7 @@ class Decoded(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
     refused: tuple[Refused, ...] = ()
     policies: tuple[ForeignPolicy, ...] = ()  # of other projects
+    unparsed: Problem | None = None  # the first reason why a part of the text is not decoded
 
 
 class DecodeError(Exception):
@@ -96,7 +96,6 @@ class _PieceResult(msgspec.Struct, frozen=True, eq=False):
     lines: PieceLines
     found: tuple[tuple[int, Found], ...] = ()
     error: SyntaxProblem | None = None
-    lost: tuple[tuple[ObjectRef, int], ...] = ()  # policies that are in the text, with their lines
 
 
 def decode_documents(
@@ -109,13 +108,15 @@ def decode_documents(
     """Decode a file; `file` is its name in problems, `namespace` is of objects that name none."""
     if len(data) > MAX_FILE_BYTES:
         message = f"{len(data)} bytes (at most {MAX_FILE_BYTES})"
-        return Decoded((), (Problem(None, "", "TooLong", message, source=Source(file, 1)),))
+        long = Problem(None, "", "TooLong", message, source=Source(file, 1))
+        return Decoded(problems=(long,), unparsed=long)
     known = cache.take(file) if cache else {}
     results: dict[bytes, _PieceResult] = {}
     objects: list[Loaded] = []
     refused: list[Refused] = []
     policies: list[ForeignPolicy] = []
     problems: list[Problem] = []
+    unparsed: list[Problem] = []
     count = 0
     for piece in _pieces(data, file):
         result = known.get(piece.text) or results.get(piece.text)
@@ -125,13 +126,23 @@ def decode_documents(
         if count > MAX_DOCUMENTS:
             message = f"more than {MAX_DOCUMENTS} documents (further documents are ignored)"
             source = Source(file, piece.line + 1)
-            problems.append(Problem(None, "", "TooMany", message, source=source))
+            unparsed.append(Problem(None, "", "TooMany", message, source=source))
             break
         _place(result, file, piece.line, objects, refused, problems)
+        if result.error is not None:
+            source = Source(file, piece.line + result.error.line + 1)
+            message = result.error.message
+            unparsed.append(Problem(None, "", "Invalid", message, source=source))
         policies += _policies(result, file, piece.line)
     if cache:
         cache.keep(file, results)
-    return Decoded(tuple(objects), _arrange(problems, file), tuple(refused), tuple(policies))
+    return Decoded(
+        tuple(objects),
+        _arrange([*problems, *unparsed], file),
+        tuple(refused),
+        tuple(policies),
+        next(iter(unparsed), None),
+    )
 
 
 def _decode_piece(piece: Piece, file: str, namespace: str) -> _PieceResult:
@@ -143,7 +154,7 @@ def _decode_piece(piece: Piece, file: str, namespace: str) -> _PieceResult:
     except SyntaxProblem as error:
         lines = PieceLines(piece.text, "yaml")
         mistake = find_template(piece.text) or error
-        return _PieceResult(lines, tuple(found), mistake, find_lost(piece.text, namespace))
+        return _PieceResult(lines, tuple(found), mistake)
     return _PieceResult(PieceLines(text, syntax), tuple(found))
 
 
@@ -166,9 +177,6 @@ def _place(
         for one in found.violations:
             source = Source(file, marks.line_of(one.path))
             problems.append(_problem(found.ref, one, source, found.severity))
-    if result.error is not None:
-        source = Source(file, base + result.error.line + 1)
-        problems.append(Problem(None, "", "Invalid", result.error.message, source=source))
 
 
 def _place_closed(closed: Closing, file: str, marks: DocumentMarks) -> Loaded:
@@ -196,8 +204,6 @@ def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPol
                 lost=found.lost,
                 why=found.why if found.meant else "",
             )
-    for ref, line in result.lost:
-        yield ForeignPolicy(ref, (), source=Source(file, base + line + 1), lost=True)
 
 
 class LoadedConfig(msgspec.Struct, frozen=True, eq=False):

@@ -17,16 +17,11 @@ import msgspec
 from edgefast.problem import ObjectRef, Severity, did_you_mean
 from edgefast.reasons.word import Word
 from edgefast.resources.decode.closed import close_route
-from edgefast.resources.decode.closedfilter import close_rate_limit_filter, close_route_filter
 from edgefast.resources.decode.closedgateway import close_gateway, close_listener_set
 from edgefast.resources.decode.closedgrpc import close_grpc_route
 from edgefast.resources.decode.closedpolicy import aim_policy
-from edgefast.resources.decode.closedscope import close_gateway_class, close_namespace
-from edgefast.resources.decode.closedstream import (
-    close_tcp_route,
-    close_tls_route,
-    close_udp_route,
-)
+from edgefast.resources.decode.closedscope import SCOPES, Scope, close_scope
+from edgefast.resources.decode.closedstream import close_stream_route
 from edgefast.resources.decode.meantpolicy import (
     CLOSING_KINDS,
     is_lost,
@@ -35,8 +30,6 @@ from edgefast.resources.decode.meantpolicy import (
 )
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.decode.yaml_text import ParsedDocument
-from edgefast.resources.edge.httproutefilter import HTTPRouteFilter
-from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
 from edgefast.resources.foreign.annotated import Unapplied
 from edgefast.resources.foreign.counterparts import find_kind
 from edgefast.resources.foreign.foreign import api_version_of, is_foreign_server, judge_foreign
@@ -48,13 +41,11 @@ from edgefast.resources.foreign.foreignpolicy import (
 from edgefast.resources.foreign.guards import find_guards
 from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
 from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
 from edgefast.resources.gatewayapi.httproute import HTTPRoute
 from edgefast.resources.gatewayapi.listenerset import ListenerSet
 from edgefast.resources.gatewayapi.streamroute import StreamRoute
 from edgefast.resources.kinds import KINDS, KindInfo, Object
-from edgefast.resources.kubernetes.namespace import Namespace
 from edgefast.resources.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.resources.loaded import Path, render_path
 from edgefast.resources.model.fields import Element, Resource
@@ -68,30 +59,15 @@ from edgefast.resources.rules.version import check_version
 DEFAULT_NAMESPACE = "default"
 
 #: An object that only keeps the place of one with a mistake.
-Closing = (
-    HTTPRoute
-    | GRPCRoute
-    | StreamRoute
-    | Gateway
-    | ListenerSet
-    | GatewayClass
-    | Namespace
-    | HTTPRouteFilter
-    | RateLimitFilter
-)
+Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | Scope
 #: Kinds that have a place, decide about those of others, or are named by rules that then say what is wrong.
 _CLOSES: dict[str, Callable[..., Closing]] = {
     "HTTPRoute": close_route,
     "GRPCRoute": close_grpc_route,
-    "TLSRoute": close_tls_route,
-    "TCPRoute": close_tcp_route,
-    "UDPRoute": close_udp_route,
+    **dict.fromkeys(("TLSRoute", "TCPRoute", "UDPRoute"), close_stream_route),
     "Gateway": close_gateway,
     "ListenerSet": close_listener_set,
-    "GatewayClass": close_gateway_class,
-    "Namespace": close_namespace,
-    "HTTPRouteFilter": close_route_filter,
-    "RateLimitFilter": close_rate_limit_filter,
+    **dict.fromkeys(SCOPES, close_scope),
 }
 #: Hints of kinds that were perhaps meant to be one of them.
 _MEANT = {did_you_mean(kind, (kind,)): kind for kind in _CLOSES}

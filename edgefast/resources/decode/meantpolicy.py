@@ -1,24 +1,28 @@
-"""Meant policies: an object that is all but a policy that decides who gets in, or how backends are spoken to, and closes what that would.
+"""Policy guess: an object that is a policy but for its group or kind closes what it names.
 
-In: the plain value of a document whose kind or apiVersion is not one that is read. Out: the kind of policy that it was meant to be, "" where
-it is none; what such a policy is for; whether some target of a policy cannot be read.
-An object of another project's group is that project's (docs/guides/migrating/README.md), whatever its kind is called. What is of our group, of no kind that
-we have, and names targets can only be a policy.
+In: the plain value of a document whose kind or apiVersion is not supported. Out: the kind of policy that it counts as, "" where it is
+none; its targets; whether a target cannot be read. A kind counts by its exact name. An unknown kind counts if the object names
+targets, and its group is not another project's.
 Must never: raise for what a user wrote.
 """
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections.abc import Collection
 from typing import Any
 
 from edgefast.resources.decode.closedpolicy import read_aims
-from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.resources.decode.nearly import names_of
+from edgefast.resources.edge.backend import BackendSpec
+from edgefast.resources.edge.backendtrafficpolicy import (
+    BackendTrafficPolicy,
+    BackendTrafficPolicySpec,
+)
+from edgefast.resources.edge.httproutefilter import HTTPRouteFilterSpec
 from edgefast.resources.edge.policytarget import BACKEND_TARGETS, Aim, group_of_target
-from edgefast.resources.edge.securitypolicy import SecurityPolicy
-from edgefast.resources.foreign.foreign import UNREAD_KINDS, is_slip
+from edgefast.resources.edge.ratelimitfilter import RateLimitFilterSpec
+from edgefast.resources.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
+from edgefast.resources.foreign.foreign import OTHER_GROUPS, UNREAD_KINDS, is_slip
 from edgefast.resources.foreign.foreignpolicy import read_targets
 from edgefast.resources.foreign.target import Target
 from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
@@ -37,58 +41,54 @@ CLOSING_KINDS: dict[str, str] = {
     XBackendTrafficPolicy.__name__: EXPERIMENTAL_GROUP,
     BackendTLSPolicy.__name__: GATEWAY_GROUP,
 }
-#: Of the letters of a name, how many must agree for it to be taken for another one.
-_ALIKE = 0.92
-_LETTERS = re.compile("[^a-z0-9]")
+_GROUPS = (EDGE_GROUP, GATEWAY_GROUP, EXPERIMENTAL_GROUP)
 _VERSIONS = tuple(
     sorted({one for info in KINDS.values() if "." in info.group for one in info.api_versions})
 )
+_OTHERS = frozenset(one.kind for one in KINDS.values()) | UNREAD_KINDS
 _AIMS = ("targetRef", "targetRefs", "targetSelectors")
 
 
-def _fold(kind: str) -> str:
-    """Return a kind without case, signs and plural."""
-    plain = _LETTERS.sub("", kind[:MAX_SHOWN_NAME].lower())
-    return re.sub("(?:ies|ys|y)$", "y", plain)
-
-
-_FOLDED = {_fold(info.kind): info.kind for info in KINDS.values()}
-
-
 def meant_policy(raw: dict[str, Any], api_version: object, kind: object) -> str:
-    """Return the kind of policy that an object was meant to be."""
+    """Return the kind of policy that an object counts as."""
     text = api_version[:MAX_SHOWN_NAME].lower() if isinstance(api_version, str) else ""
-    group = text.partition("/")[0] if "/" in text else ""  # a third part is a slip
-    ours = group in (EDGE_GROUP, GATEWAY_GROUP) or is_slip(text, _VERSIONS)
-    word = kind if isinstance(kind, str) else ""
-    unread = not _fold(word)
-    if group == EXPERIMENTAL_GROUP:  # whose other kinds are none of ours
-        ours = unread or word[:1].lower() == "x"
-    if ("." in group and not ours) or word in UNREAD_KINDS:
+    group = text.partition("/")[0] if "/" in text or text in _GROUPS else ""
+    if "." in group and group not in _GROUPS and not is_slip(text, _VERSIONS):
         return ""
-    aims = any(True for _ in read_targets(raw, ""))
-    near = _nearest(kind, strict=not ours and not aims) if isinstance(kind, str) else ""
-    if near in CLOSING_KINDS:
-        return near
-    known = isinstance(kind, str) and any(info.kind == kind for info in KINDS.values())
-    if group == EDGE_GROUP and not known and (aims or _has_targets(raw)):
-        return _by_targets(raw)
-    if group == EXPERIMENTAL_GROUP and unread and _by_targets(raw) != SecurityPolicy.__name__:
-        return XBackendTrafficPolicy.__name__
-    return ""
+    if isinstance(kind, str) and kind in CLOSING_KINDS:
+        return kind
+    if group in OTHER_GROUPS or (isinstance(kind, str) and kind in _OTHERS):
+        return ""
+    return _by_targets(raw, group) if _is_aimed(raw, group) else ""
 
 
-def _has_targets(raw: dict[str, Any]) -> bool:
+def _is_aimed(raw: dict[str, Any], group: str) -> bool:
+    """Tell whether an object names targets; of our own group, whether it has a field of a policy."""
     spec = raw.get("spec")
-    return isinstance(spec, dict) and any(spec.get(one) is not None for one in _AIMS)
+    if not isinstance(spec, dict):
+        return group == EDGE_GROUP and spec is not None
+    return any(spec.get(one) is not None for one in _AIMS) or (
+        group == EDGE_GROUP and not _policy_fields().isdisjoint(spec)
+    )
 
 
-def _by_targets(raw: dict[str, Any]) -> str:
-    """Return the kind of policy of ours that names such targets: what backends have is not for a SecurityPolicy to say."""
+def _policy_fields() -> frozenset[str]:
+    """Return the fields that only policies have."""
+    policies = (SecurityPolicySpec, BackendTrafficPolicySpec)
+    others = (BackendSpec, HTTPRouteFilterSpec, RateLimitFilterSpec)
+    found = frozenset(name for one in policies for name in names_of(one))
+    return found.difference(*(names_of(one) for one in others))
+
+
+def _by_targets(raw: dict[str, Any], group: str) -> str:
+    """Return the kind of policy of ours that names such targets: a SecurityPolicy has no backends."""
     spec = raw.get("spec")
     aims = read_aims(spec, unread=_nothing) if isinstance(spec, dict) else ()
-    below = any(one.kind in BACKEND_TARGETS for one in aims)
-    return BackendTrafficPolicy.__name__ if below else SecurityPolicy.__name__
+    others = {one.path for one in aims if one.kind not in BACKEND_TARGETS}
+    if all(one.path in others for one in aims):
+        return SecurityPolicy.__name__
+    named = XBackendTrafficPolicy if group == EXPERIMENTAL_GROUP else BackendTrafficPolicy
+    return named.__name__
 
 
 def _nothing(_: Path) -> tuple[Aim, ...]:
@@ -96,7 +96,7 @@ def _nothing(_: Path) -> tuple[Aim, ...]:
 
 
 def meant_targets(raw: dict[str, Any], policy: str, namespace: str) -> tuple[Target, ...]:
-    """Return the targets that a policy with a mistake names, all but right ones as they were meant."""
+    """Return the targets that a policy with a mistake may name."""
     spec = raw.get("spec")
     if policy == BackendTLSPolicy.__name__ or not isinstance(spec, dict):
         return read_targets(raw, namespace)
@@ -112,16 +112,6 @@ def meant_targets(raw: dict[str, Any], policy: str, namespace: str) -> tuple[Tar
         )
         for one in read_aims(spec, unread=_nothing, policy=policy)
     )
-
-
-def _nearest(kind: str, *, strict: bool) -> str:
-    """Return the kind of all that are read which a name is, or all but is; `strict`: but for case, signs and plural."""
-    folded = _fold(kind)
-    found = _FOLDED.get(folded, "" if strict else None)
-    if found is None:
-        near = difflib.get_close_matches(folded, _FOLDED, n=1, cutoff=_ALIKE)
-        found = _FOLDED[near[0]] if near else ""
-    return found
 
 
 def is_lost(raw: dict[str, Any], policy: str, repeated: Collection[Path]) -> bool:

@@ -8,7 +8,7 @@ Must never: raise for what a user wrote, or read more of it than an object may h
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -17,11 +17,14 @@ import msgspec
 from edgefast.problem import ObjectRef, Source, did_you_mean
 from edgefast.resources.decode.walk import Walk
 from edgefast.resources.limits import MAX_CLOSED_PARTS
+from edgefast.resources.loaded import render_path
+from edgefast.resources.model.closed import Closed
 from edgefast.resources.model.fields import Element, Hostname
 from edgefast.resources.model.meta import ObjectMeta
 from edgefast.resources.model.shape import shape_of
 from edgefast.resources.model.timestamp import parse_timestamp
 from edgefast.resources.rules.hostname import check_hostname
+from edgefast.resources.rules.rule import Violation
 
 #: The name of an object whose own cannot be read.
 NAMELESS = "?"
@@ -46,6 +49,20 @@ def read_meta(raw: object, ref: ObjectRef) -> ObjectMeta:
         generation=generation if isinstance(generation, int) else 0,
         creation_timestamp=created if isinstance(created, str) and aged else "",
     )
+
+
+def read_spec(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the `spec` of an object, empty if it is not a mapping."""
+    spec = raw.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
+def note_closed(
+    first: Violation, *, widened: Iterable[tuple[int, int]] = (), lost: bool = False
+) -> Closed:
+    """Return the note of an object with a mistake."""
+    said = f"{first.reason} {first.message}"
+    return Closed(render_path(first.path), said, frozenset(widened), lost)
 
 
 def name_stand_in(source: Source) -> str:

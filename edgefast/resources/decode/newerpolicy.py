@@ -14,14 +14,14 @@ import msgspec
 
 from edgefast.problem import ObjectRef, Problem
 from edgefast.resources.decode.closedpolicy import read_aims
-from edgefast.resources.decode.nearly import read_meta
+from edgefast.resources.decode.nearly import note_closed, read_meta
 from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.resources.edge.policytarget import Aim, Newer, is_target
 from edgefast.resources.edge.securitypolicy import SecurityPolicy
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
 from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.resources.kinds import ref_of
-from edgefast.resources.loaded import Loaded, render_path
+from edgefast.resources.loaded import Loaded
 from edgefast.resources.model.closed import Closed
 from edgefast.resources.rules.rule import Violation
 
@@ -37,7 +37,7 @@ def note_newer(present: T, raw: object, ref: ObjectRef, first: Violation) -> T:
     value: dict[str, Any] = raw if isinstance(raw, dict) else {}
     spec = value.get("spec")
     newer = Newer(
-        closed=Closed(render_path(first.path), f"{first.reason} {first.message}"),
+        closed=note_closed(first),
         aimed=read_aims(spec, unread=lambda path: ()) if isinstance(spec, dict) else (),
         generation=read_meta(value.get("metadata"), ref).generation,
     )

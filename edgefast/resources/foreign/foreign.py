@@ -25,7 +25,7 @@ from edgefast.resources.model.routename import ROUTE_KINDS
 #: The reason given to objects that are well known and none of our business.
 IGNORED: Final = "Ignored"
 
-_CORE = frozenset(
+CORE_KINDS = frozenset(
     {
         "Endpoints",
         "Event",
@@ -64,6 +64,8 @@ _ROUTED = frozenset({*ROUTE_KINDS, "ListenerSet"})
 #: Of the letters of an apiVersion, how many must agree for it to be taken for a slip.
 _SLIP = 0.9
 _GROUPS = frozenset({"apps", "autoscaling", "batch", "policy", "discovery.k8s.io"})
+#: Groups of Kubernetes whose objects no policy of ours names.
+OTHER_GROUPS = _GROUPS | {"multicluster.x-k8s.io"}
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -119,7 +121,7 @@ def judge_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Verdic
             return Verdict("kind", "NotSupported", said, "", "error")
         verdict = _unsupported("kind", kind, in_group)
         return msgspec.structs.replace(verdict, hint="") if kind in UNREAD_KINDS else verdict
-    if (not group and kind in _CORE) or group in _GROUPS or group.endswith(".k8s.io"):
+    if (not group and kind in CORE_KINDS) or group in _GROUPS or group.endswith(".k8s.io"):
         return Verdict("", IGNORED, "a gateway does not read this kind", "", "warning")
     said = f'"{kind}" of {api_version} is not known'
     return Verdict("kind", "NotSupported", said, _meant_kind(api_version, kind), "warning")

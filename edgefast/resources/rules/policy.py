@@ -32,7 +32,7 @@ from edgefast.resources.edge.securitypolicy import (
     OperationPath,
     SecurityPolicySpec,
 )
-from edgefast.resources.foreign.meanttarget import hint_at_kind, meant_kind
+from edgefast.resources.foreign.meanttarget import hint_at_kind, read_kinds
 from edgefast.resources.model.duration import parse_duration
 from edgefast.resources.model.reference import GATEWAY_GROUP
 from edgefast.resources.model.regex import tell_regex
@@ -75,7 +75,7 @@ _LITERAL = (
 )
 def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
     """Policies are attached to what requests of HTTP go through; of those at a Service policytarget.py knows more."""
-    fate = f"; {PASSES}" if meant_kind(one.group, one.kind) == "" else ""
+    fate = f"; {PASSES}" if read_kinds(one.group, one.kind) == () else ""
     if BACKEND_TARGETS.get(one.kind) == one.group:
         return
     if hint := hint_at_kind(one.group, one.kind):

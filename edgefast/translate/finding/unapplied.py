@@ -14,7 +14,7 @@ from edgefast.resources.edge.policytarget import BACKEND_TARGETS, LATER_KINDS, T
 from edgefast.resources.foreign.annotated import is_guard
 from edgefast.resources.foreign.counterparts import hint_at
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
-from edgefast.resources.foreign.meanttarget import mean_target
+from edgefast.resources.foreign.meanttarget import spread_target
 from edgefast.resources.foreign.target import Target, pod_labels
 from edgefast.resources.gatewayapi.gateway import Gateway
 from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, Object
@@ -102,8 +102,12 @@ def _judge(
     if policy.guards and policy.lost and closes:
         said = f"a target of {policy.ref.group} cannot be read; all of namespace {policy.ref.namespace} answers 500"
         yield Problem(policy.ref, "spec", "PolicyIgnored", said, _OPEN, policy.source)
-    for target, source in policy.targets:
-        target = (mean_target(target) if policy.guards else None) or target
+    spread = (
+        (meant, source)
+        for target, source in policy.targets
+        for meant in ((policy.guards and spread_target(target)) or (target,))
+    )
+    for target, source in spread:
         table = _TABLES.get((target.group, target.kind))
         if table is None:
             continue

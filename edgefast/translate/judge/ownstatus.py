@@ -10,6 +10,7 @@ Must never: list a Gateway of another controller, or differ from what is judged 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -206,6 +207,7 @@ def _follow_targets(
     world: World,
 ) -> _Aimed:
     found, shape = _Aimed({}, set(), [], []), outcome.shape
+    kinds = Counter(path for _, path in {(target[0], path) for target, path in outcome.targets})
     for target, path in outcome.targets:
         if target[0] in BACKEND_TARGETS:
             at = (one for unit in shape.units for one in uses.gateways_of(shape.unit(unit)))
@@ -219,7 +221,9 @@ def _follow_targets(
             level = own.attached.get(target, ())
             found.problems.extend(_find_conflicts(shape, level, ref, path))
         else:
-            found.problems.append(place.missing)
+            # Of the kinds that a reference with a slip may name, those without such an object are not reported.
+            if place.attached or kinds[path] == 1:
+                found.problems.append(place.missing)
             if not place.gateways:
                 found.nowhere.append(target)
     return found

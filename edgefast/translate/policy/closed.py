@@ -104,7 +104,11 @@ def close_newer(policy: OwnPolicy, snapshot: Snapshot) -> tuple[OwnKey, OwnOutco
         shape=shape,
         targets=targets,
         units=(close_policy(shape, f"{ref}: {policy.newer.said}"),),
-        problems=tuple(_tell(ref, path, target, None, snapshot) for target, path in targets),
+        problems=tuple(
+            _tell(ref, path, target, None, snapshot)
+            for target, path in targets
+            if not _is_guess(target, path, targets, snapshot)
+        ),
     )
     return ((ref.kind, namespace, name), outcome) if targets else None
 
@@ -153,13 +157,18 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
             else ""
         )
         told.append(Problem(ref, "spec", "Invalid", said, "", lost.source, severity="warning"))
-    for named, source in chain.from_iterable(one.targets for one in policies):
-        path = render_path(named.path)
-        for target in _targets_of(named, ref.kind, snapshot):
-            if target not in targets:
-                whole = (*target[:3], "") in targets  # that is told already
-                targets[target] = path
-                told += [] if whole else [_tell(ref, path, target, source, snapshot)]
+    aimed = [
+        (target, render_path(named.path), source)
+        for named, source in chain.from_iterable(one.targets for one in policies)
+        for target in _targets_of(named, ref.kind, snapshot)
+    ]
+    places = [(target, path) for target, path, _ in aimed]
+    for target, path, source in aimed:
+        if target not in targets:
+            whole = (*target[:3], "") in targets  # that is told already
+            targets[target] = path
+            if not whole and not _is_guess(target, path, places, snapshot):
+                told.append(_tell(ref, path, target, source, snapshot))
     return OwnOutcome(
         policy=None,
         shape=shape,
@@ -167,6 +176,16 @@ def _close(policies: Sequence[ForeignPolicy], snapshot: Snapshot) -> OwnOutcome:
         units=(close_policy(shape, f"{ref} has an error{why and f': {why}'}"),),
         problems=tuple(told),
     )
+
+
+def _is_guess(
+    target: Target, path: str, targets: Sequence[tuple[Target, str]], snapshot: Snapshot
+) -> bool:
+    """Tell whether a target does not exist, and its reference may name another kind: only what exists is reported."""
+    kind, namespace, name, _ = target
+    if (namespace, name) in TARGETS[kind](snapshot):
+        return False
+    return any(at == path and one[0] != kind for one, at in targets)
 
 
 def _tell(

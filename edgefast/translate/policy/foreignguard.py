@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from edgefast.problem import ObjectRef
 from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
-from edgefast.resources.foreign.meanttarget import mean_target
+from edgefast.resources.foreign.meanttarget import spread_target
 from edgefast.resources.foreign.target import Target as Named
 from edgefast.resources.foreign.target import pod_labels
 from edgefast.resources.gatewayapi.gateway import Gateway
@@ -98,8 +98,7 @@ def _targets_of(policy: ForeignPolicy, snapshot: Snapshot) -> Iterator[tuple[Tar
                 if _is_of_class(gateway, one, snapshot):
                     yield ("Gateway", namespace, name, ""), path
             continue
-        meant = mean_target(one)
-        if meant is not None:
+        for meant in spread_target(one):
             yield from ((target, path) for target in _find(meant, snapshot))
 
 

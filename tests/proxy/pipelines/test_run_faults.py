@@ -16,7 +16,12 @@ import pytest
 from edgefast.providers.files import FileSource
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.pipelines import standalone as module
-from edgefast.proxy.pipelines.standalone import FilesPending, Outcome, Standalone
+from edgefast.proxy.pipelines.standalone import (
+    FilesPending,
+    FilesUnparsed,
+    Outcome,
+    Standalone,
+)
 from edgefast.proxy.tables.lastgood import LastGood, LastGoodError
 from edgefast.translate.settings import Settings
 from proxy.command import Process, Start, gateway, gateway_class, mark_of, route, save
@@ -66,7 +71,8 @@ def test_a_start_with_half_a_file_serves_the_last_good_table_and_keeps_it(
     run.until(lambda: "NOT ALL FILES CAN BE READ" in run.said, "what is served")
     # No change is taken in before all files are whole: neither served nor kept.
     save(files / "a.yaml", gateway_class(), gateway(port, free_port()))
-    run.until(lambda: run.said.count("serving the last good table from disk") == 2, "second look")
+    (files / "b.yaml").write_bytes(whole[:60] + b"\n\n  {[")
+    run.until(lambda: "b.yaml:5 Invalid" in run.said, "second look")
     assert mark_of(port) == "v1"
     assert run.stop() == 0
     assert version_of(state) == good
@@ -245,6 +251,21 @@ def test_a_start_ends_when_a_file_is_never_complete(
 
     with open(tmp_path / "a.yaml", "a"):
         assert with_agent(talk, workers=1, log_level="error") == 0
+
+
+def test_a_start_ends_when_a_file_cannot_be_parsed(tmp_path: Path) -> None:
+    """It may contain policies for the other files; the error names file and line."""
+    save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
+    (tmp_path / "b.yaml").write_text("kind: SecurityPolicy\nspec: [\n")
+    source = FileSource([tmp_path], settle=0.0)
+    outcomes: list[Outcome] = []
+
+    async def talk(agent: Agent) -> None:
+        with pytest.raises(FilesUnparsed, match=r"b\.yaml:\d+ Invalid .*nothing is served"):
+            await Standalone(agent, source, Settings, outcomes.append).run()
+        assert (outcomes, agent.serving) == ([], False)
+
+    assert with_agent(talk, workers=1, log_level="error") == 0
 
 
 def test_ready_says_no_while_no_port_is_open(start: Start, tmp_path: Path) -> None:

@@ -172,8 +172,9 @@ JWT = {"jwt": {"providers": []}}
         (make(EG, "SecurityPolicy", "p", {"targetRefs": [target()], "cors": {}}), set()),
         (make(EG, "ClientTrafficPolicy", "p", {"targetRefs": [target("Gateway", "edge")], "tls": {}}), set()),
         (make(EG, "BackendTrafficPolicy", "p", {"targetRefs": [target()], "retry": {}}), set()),
-        # A misspelt group, another namespace, a missing route.
+        # A misspelt group or kind, another namespace, a missing route.
         (make("consul.hashicorp.com/v1alpha1", "GatewayPolicy", "p", {"targetRef": {**target("Gateway", "edge"), "group": "gateway.networking.kuberenetes.io"}}), ALL),
+        (make(EG, "SecurityPolicy", "p", {"targetRefs": [target("HttpRoute")], **JWT}), {"web"}),
         (make(EG, "SecurityPolicy", "p", {"targetRefs": [target()], **JWT}, namespace="far"), set()),
         (make(EG, "SecurityPolicy", "p", {"targetRefs": [target(name="gone")], **JWT}), set()),
         # Policies that name nothing.

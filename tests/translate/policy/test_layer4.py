@@ -85,12 +85,6 @@ def test_a_target_that_is_all_but_right_closes_what_was_meant(
     assert closed(translate(snapshot, Settings(standalone=True))) == {"tcproute"}
 
 
-def test_a_policy_that_is_no_document_closes_all_of_its_namespace(tmp_path: Path) -> None:
-    text = yaml.safe_dump(policy(target("TCPRoute"), authorization=DENY)) + "\n  x: [\n"
-    snapshot = read(tmp_path, text)
-    assert closed(translate(snapshot, Settings(standalone=True))) == {k.lower() for k in KINDS}
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_policy_of_traffic_passes_them_by(tmp_path: Path, kind: str) -> None:
     limit = policy(target(kind), kind="BackendTrafficPolicy", requestBuffer={"limit": "1Mi"})
