@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from core.guard.desks import Desk
-from tokens.issuer import ALGORITHMS, NOW, judge, jwk, provider, token
+from auth.jwt.issuer import ALGORITHMS, NOW, judge, jwk, provider, token
+from core.policy.token_verifiers import VerifierRig
 
 KNOWN = 1.5  # us
 TIMES = 2000
@@ -38,7 +38,7 @@ def typical(alg: str) -> bytes:
 
 
 def test_known(benchmark: BenchmarkFixture) -> None:
-    desk = Desk(cost=0.0)
+    desk = VerifierRig(cost=0.0)
     verifier = desk.verifier(provider(jwk("RS256", kid="k1")))
     made = typical("RS256")
     assert desk.word(verifier, made) == ""
@@ -59,12 +59,12 @@ def test_known(benchmark: BenchmarkFixture) -> None:
 def test_verified(benchmark: BenchmarkFixture, alg: str) -> None:
     spec = provider(jwk(alg, kid="k1"))
     made = typical(alg)
-    desk = Desk(cost=0.0)
+    desk = VerifierRig(cost=0.0)
     verifier = desk.verifier(spec)
     assert judge(made, spec).good
 
-    from edgefast.tokens.compact import read_token
-    from edgefast.tokens.trust import Plan, look_over
+    from edgefast.auth.jwt.compact import read_token
+    from edgefast.auth.jwt.keys import Plan, look_over
 
     def verify() -> None:
         plan = look_over(read_token(made), verifier.providers, NOW)

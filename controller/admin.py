@@ -2,7 +2,7 @@
 
 In: the rooms, as functions that give plain values. Out: on loopback `/dump` (all that is served, without keys), `/fleets`
 (proxies and their versions), `/denials` (what RBAC denies), `/version`, `/log-level`, `/console/` unless it is off (edgefast.console); for kubelet `/healthz` and `/readyz`; for Prometheus `/metrics`.
-The log's level is changed on the order socket (edgefast/daemon/orders.py). Must never: show key material, a token or a store's password, or
+The log's level is changed on the order socket (edgefast/httpd/control_socket.py). Must never: show key material, a token or a store's password, or
 take an order by TCP.
 """
 
@@ -18,11 +18,11 @@ import orjson
 
 from edgefast import __version__, ir
 from edgefast.console import LazyConsole
-from edgefast.daemon.address import Address
-from edgefast.daemon.httpserver import HttpServer, Reply, Request, bind_server
 from edgefast.daemon.logs import LEVELS, set_level
-from edgefast.daemon.orders import OrderServer, refuse_order
-from edgefast.table.hidden import hide_fleet
+from edgefast.httpd.address import Address
+from edgefast.httpd.control_socket import ControlSocket, refuse_command
+from edgefast.httpd.server import HttpServer, Reply, Request, bind_server
+from edgefast.table.redacted import hide_fleet
 
 __all__ = ["Servers", "View", "plain_fleet"]
 
@@ -51,7 +51,7 @@ class Servers:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._servers: list[HttpServer | OrderServer] = []
+        self._servers: list[HttpServer | ControlSocket] = []
 
     def open_admin(self, address: Address) -> Address:
         """Bind the admin server; returns the address. Raises OSError."""
@@ -63,11 +63,11 @@ class Servers:
                 ("GET", "/denials"): self._denials,
                 ("GET", "/version"): self._version,
                 ("GET", "/log-level"): self._log_level,
-                ("POST", "/log-level"): refuse_order,
+                ("POST", "/log-level"): refuse_command,
                 **(self._view.console.routes if self._view.console is not None else {}),
             },
         )
-        self._servers.append(OrderServer(bound, {("POST", "/log-level"): self._set_log_level}))
+        self._servers.append(ControlSocket(bound, {("POST", "/log-level"): self._set_log_level}))
         return bound
 
     def open_probes(self, address: Address) -> Address:

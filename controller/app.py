@@ -18,41 +18,40 @@ import msgspec
 from controller.certs.certgen import CertgenError
 from controller.certs.policy import CertificatePolicy
 from controller.certs.rotate import Rotation
-from controller.certs.ticketkeeper import TicketKeeper
+from controller.certs.ticket_secret import TicketSecret
 from controller.config import ConfigFile, level_of, structure_of
+from controller.dispatch import Dispatch
+from controller.event_reports import EventReports
 from controller.events import Events
-from controller.handover import Handover
-from controller.infra.applier import Applier
-from controller.infra.claim import Sight
-from controller.infra.holdings import Holdings
-from controller.infra.observe import Observer
-from controller.infra.placement import Placement
-from controller.kube.authorship import author_of
+from controller.fleet_provisioner import FleetProvisioner
+from controller.fleets.apply import Applier
+from controller.fleets.inventory import Inventory
+from controller.fleets.observe import Observer
+from controller.fleets.ownership import Sight
+from controller.fleets.placement import Placement
+from controller.fleets.released import ReleasedObjects
 from controller.kube.cache import Cache
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.kube.lease import Lease, LeaseTimes, lease_name
-from controller.kube.pace import Backoff
 from controller.kube.scope import Scope
+from controller.kube.status_author import author_of
+from controller.kube.throttle import Backoff
 from controller.metrics import Metrics
 from controller.options import Options
-from controller.parting import Parting
 from controller.pipeline import Pipeline
-from controller.provision import Provision
 from controller.push.fleets import Fleets
 from controller.push.relay import Relay
 from controller.push.server import PushServer
 from controller.source import ClusterSource
-from controller.status.api import KubeStatuses
-from controller.status.board import Board
-from controller.status.clock import SystemClock
+from controller.status.api import KubeStatuses, SystemClock
 from controller.status.shape import SHAPES
+from controller.status.tracker import StatusTracker
 from controller.status.writer import Writer
-from controller.tidings import Tidings
-from edgefast.daemon.address import Address
+from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.daemon.logs import set_level
-from edgefast.problem import ObjectRef
-from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.diagnostics.problem import ObjectRef
+from edgefast.httpd.address import Address
 from edgefast.translate.settings import Settings, settings_from
 
 __all__ = ["App"]
@@ -102,7 +101,7 @@ class App:
         author = author_of(place.identity)
         self.cache = Cache(kube, scope, self._on_objects, on_status=self._on_status, author=author)
         self.cache.release(config.provider.cluster.release_kinds)
-        self.tidings = Tidings(self.events, self.cache, (namespace, options.config_map))
+        self.tidings = EventReports(self.events, self.cache, (namespace, options.config_map))
         self.denials = self.tidings.denials = kube.denials
         certificates = CertificatePolicy(
             lambda: self.file.config.provider.cluster.deploy.certificates, namespace
@@ -115,12 +114,12 @@ class App:
             domain=options.cluster_domain,
             leading=lambda: self.lease.leading,
         )
-        self.tickets = TicketKeeper(kube, namespace, name=name, leading=lambda: self.lease.leading)
+        self.tickets = TicketSecret(kube, namespace, name=name, leading=lambda: self.lease.leading)
         self.tickets.on_trouble = self.tidings.on_tickets
         everywhere = None if not scope.namespaces else scope.namespaces
-        self.holdings = Holdings(kube, place, everywhere if tokens else (namespace,))
-        self.holdings.is_absent = self.cache.is_absent
-        self.source = ClusterSource(self.cache, self.holdings, self._settings)
+        self.inventory = Inventory(kube, place, everywhere if tokens else (namespace,))
+        self.inventory.is_absent = self.cache.is_absent
+        self.source = ClusterSource(self.cache, self.inventory, self._settings)
         self._base: tuple[EdgeGateway, Settings] | None = None
 
         # ... and tables, fleets and statuses go out.
@@ -147,21 +146,21 @@ class App:
         )
         self.applier = Applier(
             kube,
-            self.holdings,
+            self.inventory,
             place.identity,
             lambda: self.lease.leading and self.provision.adopted,
             self._on_fleet_problem,
         )
-        self.observer = Observer(self.holdings, self.applier.failure, self._on_fleets_seen)
-        self.provision = Provision(
-            self.holdings,
+        self.observer = Observer(self.inventory, self.applier.failure, self._on_fleets_seen)
+        self.provision = FleetProvisioner(
+            self.inventory,
             self.applier,
             self.observer,
             self.rotation,
             self._place,
             certificates=not tokens,
         )
-        self.board = Board(config.gateway.controller_name)
+        self.board = StatusTracker(config.gateway.controller_name)
         statuses = KubeStatuses(kube, self.cache, author)
         self.provision.sight = lambda: Sight(
             unread=self.cache.refused.keys(),
@@ -177,14 +176,14 @@ class App:
             self.tidings.on_written,
             lambda reason: self.metrics.status_failures.labels(reason).inc(),
         )
-        self.handover = Handover(
+        self.handover = Dispatch(
             self.fleets,
             self.provision,
             self.board,
             self.writer,
             lambda type_: self.metrics.nacks.labels(type_).inc(),
             lambda: self.lease.leading,
-            Parting(
+            ReleasedObjects(
                 self.board,
                 statuses,
                 self.tidings.on_claim,
@@ -198,7 +197,7 @@ class App:
     # --- life -----------------------------------------------------------------------------------
 
     async def run(self, servers: Coroutine[Any, Any, None]) -> bool:
-        """Control until `stop`, and run the `servers` of views.py for as long as anything else runs.
+        """Control until `stop`, and run the `servers` of operator_servers.py for as long as anything else runs.
 
         True when the configuration asks for a new start in this process.
         """
@@ -215,7 +214,7 @@ class App:
             )
             self._start(tasks, "events", self.events.run())
             self._start(tasks, "cache", self.cache.run())
-            self._start(tasks, "holdings", self.holdings.run())
+            self._start(tasks, "holdings", self.inventory.run())
             self._start(tasks, "main", self._main(tasks))
             await self._stop.wait()
             await self._end()
@@ -264,15 +263,15 @@ class App:
     async def _load_authority(self) -> None:
         """Read the authority, for as long as it takes: certgen may be at work still."""
         backoff = Backoff(0.5, 15.0)
-        said = ""
+        message = ""
         while True:
             try:
                 await self.rotation.load()
                 return
             except (CertgenError, ApiError) as error:
-                if str(error) != said:
-                    said = str(error)
-                    log.warning("%s; retrying", said)
+                if str(error) != message:
+                    message = str(error)
+                    log.warning("%s; retrying", message)
             await asyncio.sleep(backoff.next())
 
     def _start(self, tasks: asyncio.TaskGroup, name: str, room: Coroutine[Any, Any, None]) -> None:
@@ -321,7 +320,7 @@ class App:
             self.provision.adopted = False
         elif self.handover.first.is_set():
             self.writer.mark_all()
-            self.handover.tell_again()
+            self.handover.report_again()
         if self.lease.leading:
             self.rotation.look()
             self.tickets.look()

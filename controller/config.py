@@ -14,9 +14,9 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from edgefast.problem import Problem, Source
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.decode.decode import decode_config
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.decode.decode import decode_config
+from edgefast.diagnostics.problem import Problem, Source
 
 __all__ = ["ConfigError", "ConfigFile", "level_of", "structure_of"]
 
@@ -89,8 +89,8 @@ class ConfigFile:
                 text = opened.read(_MAX_BYTES + 1)
         except OSError as error:
             self._text = None
-            said = f"cannot be read: {error.strerror or error}"
-            self.problems = (Problem(None, "", "Invalid", said, source=Source(file, 1)),)
+            message = f"cannot be read: {error.strerror or error}"
+            self.problems = (Problem(None, "", "Invalid", message, source=Source(file, 1)),)
             return
         if text == self._text:
             return

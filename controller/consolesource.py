@@ -1,7 +1,7 @@
 """ConsoleSource: what the console of the controller shows: tables of all fleets, their proxies, problems of all objects.
 
 In: an App. Out: a `Source` (edgefast.console); it is asked in the event loop. Numbers of requests are the proxies' own, each
-has a console of its own. Must never: show key material, or keep more of an old table than `Past` does.
+has a console of its own. Must never: show key material, or keep more of an old table than `ChangeRecord` does.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from controller.app import App
+from controller.proxy_problems import find_troubles, list_troubles
 from controller.push.ack import Ack
-from controller.troubles import find_troubles, list_troubles
 from edgefast import __version__
-from edgefast.console import Counters, Member, Past, Room, Table
-from edgefast.problem import Problem
+from edgefast.console import ChangeRecord, Counters, Member, Room, Table
+from edgefast.diagnostics.problem import Problem
+from edgefast.explain import Live
 from edgefast.table import Shards
-from edgefast.why import Live
 
 __all__ = ["ConsoleSource"]
 
@@ -33,7 +33,7 @@ class ConsoleSource:
         self._why_not_ready = why_not_ready
         self._started = time.time()
         self._room = Room()
-        self._past: dict[str, Past] = {}  # of fleets that are there, as below
+        self._past: dict[str, ChangeRecord] = {}  # of fleets that are there, as below
         self._accepted: dict[str, float] = {}
         self._swept = 0  # the revision of which that is true
         app.pipeline.on_change = self._on_change
@@ -45,7 +45,7 @@ class ConsoleSource:
         now = time.time()
         past = self._past.get(fleet)
         if past is None:
-            past = self._past[fleet] = Past(self._room)
+            past = self._past[fleet] = ChangeRecord(self._room)
         past.note(before, after, now)
         self._accepted[fleet] = now
 
@@ -64,9 +64,9 @@ class ConsoleSource:
         self._sweep()
         return sorted(self._app.fleets.names())
 
-    def past(self, fleet: str) -> Past:
+    def past(self, fleet: str) -> ChangeRecord:
         """Return the last changes of a fleet's table."""
-        return self._past.get(_name(fleet)) or Past()
+        return self._past.get(_name(fleet)) or ChangeRecord()
 
     def problems(self) -> Sequence[Problem]:
         """Return those of objects and of the configuration, and those that proxies tell."""
@@ -137,19 +137,19 @@ class ConsoleSource:
 def _describe(fleet: str, node: str, ack: Ack, wanted: str) -> Member:
     refused = tuple(("refused", f"{one.type} {one.name}: {one.reason}") for one in ack.refused[:5])
     via = (("via", ack.via),) if ack.via else ()
-    troubles = list_troubles(ack)
-    state, said = _judge(ack, wanted, bool(troubles))
+    problems = list_troubles(ack)
+    state, message = _evaluate(ack, wanted, bool(problems))
     return Member(
         name=node,
         group=fleet,
         version=ack.version,
         state=state,
-        said=said,
-        facts=(*via, *refused, *(("trouble", one.message) for one in troubles[:5])),
+        said=message,
+        facts=(*via, *refused, *(("trouble", one.message) for one in problems[:5])),
     )
 
 
-def _judge(ack: Ack, wanted: str, troubled: bool) -> tuple[Literal["good", "late", "bad"], str]:
+def _evaluate(ack: Ack, wanted: str, troubled: bool) -> tuple[Literal["good", "late", "bad"], str]:
     if not ack.connected:
         return "bad", "is not connected"
     if ack.refused:

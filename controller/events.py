@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.reasons.named import MORE, lead_on
+from edgefast.diagnostics.reasons.mentions import MORE, lead_on
 
 __all__ = ["About", "Events"]
 
@@ -59,7 +59,7 @@ class Events:
         self._instance = instance
         self._count = count
         self._queue: asyncio.Queue[tuple[About, str, str]] = asyncio.Queue(_QUEUE)
-        self._told: OrderedDict[tuple[About, str, bytes], float] = OrderedDict()
+        self._reported: OrderedDict[tuple[About, str, bytes], float] = OrderedDict()
         self._tokens, self._filled = float(_BURST), time.monotonic()
 
     @property
@@ -73,7 +73,7 @@ class Events:
             return
         now = time.monotonic()
         key = (about, reason, hashlib.blake2b(text.encode(), digest_size=8).digest())
-        if now - self._told.get(key, -AGAIN) < AGAIN:
+        if now - self._reported.get(key, -AGAIN) < AGAIN:
             self._count("repeated")
             return
         self._tokens = min(_BURST, self._tokens + (now - self._filled) * _RATE)
@@ -82,10 +82,10 @@ class Events:
             self._count("dropped")
             return
         self._tokens -= 1
-        self._told[key] = now
-        self._told.move_to_end(key)
-        while len(self._told) > _KEPT:
-            self._told.popitem(last=False)
+        self._reported[key] = now
+        self._reported.move_to_end(key)
+        while len(self._reported) > _KEPT:
+            self._reported.popitem(last=False)
         self._queue.put_nowait((about, reason, text))
 
     async def run(self) -> None:

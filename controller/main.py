@@ -17,8 +17,8 @@ import click
 
 from controller.options import Options
 from edgefast import __version__
-from edgefast.daemon.address import Address, parse_address
 from edgefast.daemon.logs import LEVELS
+from edgefast.httpd.address import Address, parse_address
 
 __all__ = ["main"]
 

@@ -1,7 +1,7 @@
 """Metrics: everything that Prometheus may ask the controller for, under one prefix.
 
 In: events of the rooms as they happen, and functions that read a number when somebody looks. Out: the text of
-`/metrics`. Names, labels and texts are in edgefast/monitoring/controllerfamilies.py and nowhere else. Must never: have a
+`/metrics`. Names, labels and texts are in edgefast/monitoring/controller_metrics.py and nowhere else. Must never: have a
 label whose values objects choose without bound (fleets are the widest there is), or do anything on the path of a change but count.
 """
 
@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.registry import Collector
 
-from edgefast.monitoring.controllerfamilies import CONTROLLER
+from edgefast.monitoring.controller_metrics import CONTROLLER
 from edgefast.monitoring.family import Family
 
 __all__ = ["Metrics", "Reading"]

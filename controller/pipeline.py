@@ -18,9 +18,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from edgefast.daemon.collector import keep_all
-from edgefast.problem import Problem
-from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.api.snapshot import Key, Snapshot
+from edgefast.daemon.process import keep_all
+from edgefast.diagnostics.problem import Problem
 from edgefast.table import Shards, compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate.backend.podselectors import Selection

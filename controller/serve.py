@@ -18,14 +18,12 @@ from controller.app import App
 from controller.config import ConfigError, ConfigFile, level_of
 from controller.kube.access import AccessError
 from controller.kube.client import Kube
+from controller.operator_servers import open_servers
 from controller.options import Options
 from controller.push.credentials import KeysError
-from controller.views import open_servers
-from edgefast.daemon.collector import look_seldom
-from edgefast.daemon.cores import forbid_cores
-from edgefast.daemon.failure import explain_failure
-from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import set_level, start_logging
+from edgefast.daemon.os_error import explain_failure
+from edgefast.daemon.process import forbid_cores, look_seldom, share_interpreter
 
 __all__ = ["serve"]
 

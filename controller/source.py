@@ -13,12 +13,12 @@ import asyncio
 from collections.abc import Callable, Set
 from operator import is_
 
-from controller.infra.holdings import Holdings
+from controller.fleets.inventory import Inventory
 from controller.kube.cache import Cache
 from controller.kube.fetch import Reference
 from controller.kube.pods import Selection
 from controller.kube.references import READ, referenced
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 
 __all__ = ["ClusterSource"]
@@ -35,31 +35,31 @@ _Known = tuple[tuple[object, ...], Settings, frozenset[Reference]]
 class ClusterSource:
     """Supplies the pipeline with the cluster's objects."""
 
-    def __init__(self, cache: Cache, holdings: Holdings, settings: Callable[[], Settings]) -> None:
+    def __init__(self, cache: Cache, holdings: Inventory, settings: Callable[[], Settings]) -> None:
         self._cache = cache
-        self._holdings = holdings
+        self._inventory = holdings
         self._settings = settings
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._referenced: _Known | None = None
         self._given: _Given = ((), Settings())
         self._held: _Given | None = None  # what selects Pods that have not been read
-        holdings.on_synced.append(self._news.set)
+        holdings.on_synced.append(self._wakeup.set)
 
     def mark(self) -> None:
         """Say that the cache has changed."""
-        self._news.set()
+        self._wakeup.set()
 
     async def ready(self) -> None:
         """Return when a snapshot is whole."""
         await self._cache.wait_synced()
         while True:
-            self._news.clear()
-            if self._holdings.synced:
+            self._wakeup.clear()
+            if self._inventory.synced:
                 snapshot = self._cache.snapshot()
                 read = self._cache.want(self._find_referenced(snapshot))
                 if read and not (self._cache.pods.waits and self._is_held(snapshot)):
                     return
-            await self._news.wait()
+            await self._wakeup.wait()
 
     def select(self, selections: Set[Selection]) -> bool:
         """Say which Pods the translation of what was given last selects; False: not all of them have been read."""

@@ -45,7 +45,7 @@
  * Cost (bench/bench_limit.c): 45 ns for a counter whose 2 cache lines are near, half of that for the hash of a key of 100
  * bytes; 250 ns for a new one; what memory takes comes on top. Memory: 209 bytes a slot, taken as pages are touched.
  * A bucket whose 60 slots all belong to windows that have not ended has no room. With random keys and some thousand buckets
- * the first is refused when 60 % of all slots are taken; of all that come up to 67 %, not 1 in 1000 (tests/test_limit_room.c).
+ * the first is refused when 60 % of all slots are taken; of all that come up to 67 %, not 1 in 1000 (tests/test_limit_shares.c).
  * Leaf functions: no malloc, no system calls. A key is used with one unit. When it changes between fixed and sliding, its
  * count goes on; only the window before the change may weigh nothing.
  */
@@ -68,7 +68,7 @@ typedef struct ef_limit_result {
     uint64_t window;    /* its start, seconds since 1970: what was admitted belongs to it */
 } ef_limit_result;
 /* A bound on how many counters begin a window together: what their common name, the first name_len bytes of their keys, has
- * admitted in `names`, another segment, when each of them takes one. See limit_rooms.h. */
+ * admitted in `names`, another segment, when each of them takes one. See limit_store.h. */
 typedef struct ef_limit_bound {
     ef_limit *names;
     size_t name_len;

@@ -14,7 +14,7 @@ import socket
 import struct
 from ipaddress import IPv6Address
 
-from edgefast.inetaddr import Address, parse_address
+from edgefast.netaddr import Address, parse_address
 
 __all__ = ["is_local", "leads_to"]
 

@@ -48,7 +48,7 @@ async def answer_calls(
             elif isinstance(event, StreamEnded):
                 stream, head = event.stream_id, heads.pop(event.stream_id)
                 if head[":path"] == CHECK:
-                    _say(connection, stream, [], check(asked.pop(stream, b"")[5:]))
+                    _write_message(connection, stream, [], check(asked.pop(stream, b"")[5:]))
                 else:
                     _answer(connection, stream, service, head, known_ids)
             elif isinstance(event, ConnectionTerminated):
@@ -73,10 +73,10 @@ def _answer(
         connection.send_headers(stream, [_STATUS, _KIND, *named, *said], end_stream=True)
         return
     told: dict[str, Any] = {"service": service, "method": head[":path"], "headers": head}
-    _say(connection, stream, named, json.dumps(told).encode())
+    _write_message(connection, stream, named, json.dumps(told).encode())
 
 
-def _say(
+def _write_message(
     connection: H2Connection, stream: int, named: list[tuple[str, str]], message: bytes
 ) -> None:
     connection.send_headers(stream, [_STATUS, _KIND, *named])

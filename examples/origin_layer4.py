@@ -31,12 +31,12 @@ class Datagrams(asyncio.DatagramProtocol):
     """A server of UDP."""
 
     def __init__(self, service: str, endpoint: str) -> None:
-        self._told = {"service": service, "endpoint": endpoint}
+        self._reported = {"service": service, "endpoint": endpoint}
         self._transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport
 
     def datagram_received(self, data: bytes, addr: tuple[Any, ...]) -> None:
-        told = {**self._told, "text": data.decode("utf-8", "replace")}
+        told = {**self._reported, "text": data.decode("utf-8", "replace")}
         self._transport.sendto(json.dumps(told).encode() + b"\n", addr)

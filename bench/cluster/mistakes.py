@@ -10,7 +10,7 @@ from cluster.installed import applications, edge_proxy
 from cluster.invalid import Ground, certificate_of, ground_gateways, ground_objects
 from cluster.invalid_gateways import gateway_cases
 from cluster.invalid_routes import route_cases
-from cluster.invalid_told import apply_all, wait_told
+from cluster.invalid_statuses import apply_all, wait_told
 from cluster.underload import UnderLoad
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cluster.underload import UnderLoad
 from cluster.world.process import Program
-from controller.infra.placement import EDGE
+from controller.fleets.placement import EDGE
 
 CONTAINER = "edge-gateway"
 PROGRAMS = ("controller", "proxy", "API server")

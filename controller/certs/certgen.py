@@ -3,7 +3,7 @@
 In: access to the Secrets of the controller's namespace. Out: Secrets `<name>-ca` (the ring of authorities, with its keys) and
 `<name>` (tls.crt, tls.key, ca.crt of the controller). `overwrite` replaces both at once and ends the trust in all that was
 signed before: for a key that is known to others. `rotate` announces a new authority; the running controllers do the rest, with
-overlap (ring.py). Must never replace what exists unless told to. Source: gateway-api B2.
+overlap (authority_set.py). Must never replace what exists unless told to. Source: gateway-api B2.
 """
 
 from __future__ import annotations
@@ -11,8 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from controller.certs.authority_set import (
+    AuthoritySet,
+    announce,
+    decode_authority_set,
+    encode_authority_set,
+    make_authority_set,
+)
 from controller.certs.issue import issue_server
-from controller.certs.ring import Ring, announce, decode_ring, encode_ring, make_ring
 from controller.certs.secrets import SecretApi, Secrets, Stored
 from controller.kube.errors import ApiError
 
@@ -29,7 +35,7 @@ def authority_name(name: str) -> str:
 
 
 def server_data(
-    ring: Ring, *, namespace: str, name: str, domain: str, now: datetime
+    ring: AuthoritySet, *, namespace: str, name: str, domain: str, now: datetime
 ) -> dict[str, str]:
     """Return the data of the controller's own Secret, with a new certificate."""
     pair = issue_server(ring.current, namespace=namespace, name=name, domain=domain, now=now)
@@ -50,11 +56,11 @@ async def certgen(
     secrets = Secrets(kube, namespace)
     now = clock()
     ca = authority_name(name)
-    said = []
+    message = []
     stored = await secrets.read(ca)
     if stored is None or overwrite:
-        ring = make_ring(name, now)
-        verb = await _write(secrets, ca, stored, encode_ring(ring))
+        ring = make_authority_set(name, now)
+        verb = await _write(secrets, ca, stored, encode_authority_set(ring))
         if verb == "kept":  # somebody was faster
             stored = await secrets.read(ca)
             ring = _decode(namespace, ca, stored)
@@ -64,17 +70,17 @@ async def certgen(
         if rotate:
             changed = announce(ring, name, now)
             if changed is not ring:
-                await secrets.replace(stored, encode_ring(changed))
+                await secrets.replace(stored, encode_authority_set(changed))
                 ring, verb = changed, "has a new authority announced"
-    said.append(f"Secret {namespace}/{ca} {verb}")
+    message.append(f"Secret {namespace}/{ca} {verb}")
     server = await secrets.read(name)
     if server is None or overwrite:
         data = server_data(ring, namespace=namespace, name=name, domain=domain, now=now)
         verb = await _write(secrets, name, server, data)
     else:
         verb = "kept"
-    said.append(f"Secret {namespace}/{name} {verb}")
-    return said
+    message.append(f"Secret {namespace}/{name} {verb}")
+    return message
 
 
 async def _write(secrets: Secrets, name: str, old: Stored | None, data: dict[str, str]) -> str:
@@ -90,9 +96,9 @@ async def _write(secrets: Secrets, name: str, old: Stored | None, data: dict[str
     return "created"
 
 
-def _decode(namespace: str, name: str, stored: Stored | None) -> Ring:
+def _decode(namespace: str, name: str, stored: Stored | None) -> AuthoritySet:
     try:
-        return decode_ring(stored.data if stored is not None else {})
+        return decode_authority_set(stored.data if stored is not None else {})
     except ValueError as error:
         raise CertgenError(
             f"Secret {namespace}/{name} is not a certificate authority of edgefast: {error}; "

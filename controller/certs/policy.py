@@ -15,8 +15,8 @@ from cryptography import x509
 
 from controller.certs.authority import SKEW
 from controller.certs.issue import read_after
-from edgefast.resources.config.edgegateway import FleetCertificates
-from edgefast.resources.model.duration import parse_duration
+from edgefast.api.config.edgegateway import FleetCertificates
+from edgefast.api.model.units import parse_duration
 
 __all__ = ["CertificatePolicy"]
 

@@ -16,12 +16,18 @@ from typing import Any
 
 import msgspec
 
+from controller.certs.authority_set import (
+    AuthoritySet,
+    Overlap,
+    advance,
+    decode_authority_set,
+    encode_authority_set,
+)
 from controller.certs.certgen import CertgenError, authority_name, server_data
 from controller.certs.identity import fleet_key, fleet_uri
 from controller.certs.issue import is_client_good, is_server_good, issue_client
 from controller.certs.pair import Pair, read_pair
 from controller.certs.policy import CertificatePolicy
-from controller.certs.ring import Overlap, Ring, advance, decode_ring, encode_ring
 from controller.certs.secrets import SecretApi, Secrets, Stored, secret_manifest
 from controller.kube.errors import ApiError
 
@@ -73,10 +79,10 @@ class Rotation:
         self._policy = policy or CertificatePolicy()
         self._overlap = overlap or Overlap()
         self._clock = clock
-        self._ring: Ring | None = None
+        self._ring: AuthoritySet | None = None
         self._clients: dict[tuple[str, str], _Client] = {}
         self._wake = asyncio.Event()
-        self._written: tuple[Ring, str] | None = None
+        self._written: tuple[AuthoritySet, str] | None = None
 
     @property
     def bundle(self) -> str:
@@ -87,7 +93,7 @@ class Rotation:
         return self._written[1]
 
     @property
-    def _loaded(self) -> Ring:
+    def _loaded(self) -> AuthoritySet:
         if self._ring is None:
             raise RuntimeError("load() comes first")
         return self._ring
@@ -206,7 +212,7 @@ class Rotation:
 
     # --- the controller's own -------------------------------------------------------------------
 
-    async def _read_ring(self) -> tuple[Stored, Ring]:
+    async def _read_ring(self) -> tuple[Stored, AuthoritySet]:
         name = authority_name(self._name)
         stored = await self._secrets.read(name)
         if stored is None:
@@ -214,15 +220,15 @@ class Rotation:
                 f"Secret {self._namespace}/{name} is missing: run `edgefast-controller certgen`"
             )
         try:
-            return stored, decode_ring(stored.data)
+            return stored, decode_authority_set(stored.data)
         except ValueError as error:
             raise CertgenError(f"Secret {self._namespace}/{name}: {error}") from None
 
-    async def _renew_ring(self, stored: Stored, ring: Ring, now: datetime) -> Ring:
+    async def _renew_ring(self, stored: Stored, ring: AuthoritySet, now: datetime) -> AuthoritySet:
         changed = advance(ring, self._name, now, self._overlap)
         if changed is ring:
             return ring
-        await self._secrets.replace(stored, encode_ring(changed))
+        await self._secrets.replace(stored, encode_authority_set(changed))
         log.info(
             "authorities: %d trusted, %s",
             len(changed.trusted),
@@ -230,7 +236,7 @@ class Rotation:
         )
         return changed
 
-    async def _renew_server(self, ring: Ring, now: datetime) -> None:
+    async def _renew_server(self, ring: AuthoritySet, now: datetime) -> None:
         """Renew the controller's certificate when it is due, not ours, or signed by a former authority."""
         stored = await self._secrets.read(self._name)
         data = stored.data if stored is not None else {}

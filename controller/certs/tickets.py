@@ -16,7 +16,7 @@ import msgspec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-from edgefast.xds.givensecrets import GivenSecrets
+from edgefast.xds.ticket_secrets import TicketSecrets
 from edgefast.xds.tickets import SECRET
 
 __all__ = [
@@ -70,14 +70,14 @@ def is_due(
     return now - held.since >= period or seen >= period
 
 
-def derive_for_fleet(held: Tickets, fleet: str) -> GivenSecrets:
+def derive_for_fleet(held: Tickets, fleet: str) -> TicketSecrets:
     """Return what proxies of a fleet ("namespace/name") are given."""
 
     def derive(secret: bytes) -> bytes:
         info = _LABEL + fleet.encode()
         return HKDFExpand(SHA256(), SECRET, info).derive(secret) if secret else b""
 
-    return GivenSecrets(derive(held.previous), derive(held.current), derive(held.next))
+    return TicketSecrets(derive(held.previous), derive(held.current), derive(held.next))
 
 
 def encode_tickets(held: Tickets) -> dict[str, str]:

@@ -126,7 +126,7 @@ def install(
     except ModuleNotFoundError as error:
         raise click.ClickException(f"{error}: pip install 'edgefast[controller]'") from None
     try:
-        asyncio.run(roll_out(made, manifests, kubeconfig, context, timeout, _say))
+        asyncio.run(roll_out(made, manifests, kubeconfig, context, timeout, _write_message))
     except Refused as error:
         click.echo(f"edgefast install: {error}", err=True)
         ctx.exit(1)
@@ -174,7 +174,7 @@ def _read(path: Path) -> tuple[str, bytes]:
     return str(path), path.read_bytes()
 
 
-def _say(line: str) -> None:
+def _write_message(line: str) -> None:
     click.echo(line)
 
 

@@ -15,9 +15,9 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from controller.manifests.naming import CONFIG_KEY, DEFAULT_RELEASE, Release
-from edgefast.problem import Problem
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.decode.decode import decode_config
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.decode.decode import decode_config
+from edgefast.diagnostics.problem import Problem
 
 __all__ = ["Installation", "InstallationError", "find_installation"]
 
@@ -106,10 +106,10 @@ def _read(file: Path) -> bytes:
 def _decode(text: bytes, source: str) -> EdgeGateway:
     config, problems = decode_config(text, source)
     if config is None:
-        raise InstallationError(_say(problems))
+        raise InstallationError(_write_message(problems))
     return config
 
 
-def _say(problems: tuple[Problem, ...]) -> str:
-    said = "; ".join(one.line() for one in problems)
-    return f"{said} (the controller uses its previous configuration, which is unknown here)"
+def _write_message(problems: tuple[Problem, ...]) -> str:
+    message = "; ".join(one.line() for one in problems)
+    return f"{message} (the controller uses its previous configuration, which is unknown here)"

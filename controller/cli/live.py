@@ -11,15 +11,15 @@ import time
 
 import msgspec
 
+from controller.cli.cluster_status import ClusterSource
 from controller.cli.installation import find_installation
 from controller.cli.objects import Reader
 from controller.cli.proxies import list_pods, read_pages
 from controller.cli.session import Session
-from controller.cli.watched import ClusterSource
 from edgefast import ir
+from edgefast.api.snapshot import Snapshot
 from edgefast.cli.counters import Page
 from edgefast.cli.live import Objects, Proxy, Where
-from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.settings import settings_from
 
 __all__ = ["LiveCluster", "open_cluster"]

@@ -13,24 +13,24 @@ from collections.abc import Mapping
 
 import msgspec
 
-from controller.cli.standin import make_stand_in
+from controller.cli.placeholder import make_placeholder
 from controller.kube.apis import APIS, Api
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.discovery import Discovery, Served
 from controller.kube.errors import ApiError
 from controller.kube.fetch import Reference
-from controller.kube.pace import Pace
 from controller.kube.pods import Selection, Table, list_pods
 from controller.kube.references import referenced
 from controller.kube.reflector import Item, Target
 from controller.kube.scope import BUILT_IN, Scope
 from controller.kube.store import Source, Store
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.kinds import KINDS, Object
-from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.sortedmap import EMPTY
+from controller.kube.throttle import RequestRate
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.kinds import KINDS, Object
+from edgefast.api.snapshot import Key, Snapshot
+from edgefast.collections.sortedmap import EMPTY
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 
@@ -40,7 +40,7 @@ _PAGE = 500
 _LISTS = 4  # collections read at once
 _GETS = 16  # referenced objects read at once
 #: A kind that is not there at the first look is not there: nobody waits for a CRD here.
-_PACE = Pace(absent_after=0.0)
+_PACE = RequestRate(absent_after=0.0)
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -73,7 +73,7 @@ class Reader:
         self._kube = kube
         self._store = Store(lambda: None, lambda _: None)
         self._source = Source(released=True)
-        self._asked: set[Reference] = set()
+        self._was_requested: set[Reference] = set()
         self._stand_ins: dict[Reference, Object] = {}
         self._unread: dict[Reference, str] = {}
         self._selected: tuple[frozenset[Selection], Table] = (frozenset(), EMPTY)
@@ -105,7 +105,7 @@ class Reader:
         ]
         async with asyncio.TaskGroup() as tasks:
             for reference in wanted:
-                if reference not in self._asked:
+                if reference not in self._was_requested:
                     tasks.create_task(self._get(reference, settings, turns))
         read = self._store.snapshot()
         found = [read.get(ObjectRef(*one)) or self._stand_ins.get(one) for one in wanted]
@@ -127,8 +127,8 @@ class Reader:
         """Objects that cannot be decoded."""
         groups = {info.kind: info.group for info in KINDS.values()}
         return tuple(
-            Problem(ObjectRef(*name, groups[name[0]]), "", "Invalid", said)
-            for name, said in sorted(self._store.problems.items())
+            Problem(ObjectRef(*name, groups[name[0]]), "", "Invalid", message)
+            for name, message in sorted(self._store.problems.items())
         )
 
     @property
@@ -172,8 +172,8 @@ class Reader:
         head = decode_json(raw, _Head)
         meta = head.metadata
         if kind == "Gateway" and head.status is not None:
-            said = head.status.addresses or ()
-            self.addresses[meta.namespace, meta.name] = tuple(one.value for one in said)
+            message = head.status.addresses or ()
+            self.addresses[meta.namespace, meta.name] = tuple(one.value for one in message)
         item = Item(meta.namespace, meta.name, meta.resource_version, raw)
         self._store.put(self._source, kind, item)
 
@@ -188,7 +188,7 @@ class Reader:
                 data = await self._kube.read(api.path(namespace, name))
             except ApiError as error:
                 if error.forbidden:
-                    self._stand_ins[reference] = make_stand_in(reference, settings)
+                    self._stand_ins[reference] = make_placeholder(reference, settings)
                     self._unread[reference] = error.reason
                 elif (
                     not error.not_found and error.status != 400
@@ -196,4 +196,4 @@ class Reader:
                     raise
             else:
                 self._put(kind, msgspec.Raw(data))
-        self._asked.add(reference)
+        self._was_requested.add(reference)

@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 
 from controller.status.shape import is_bad
-from edgefast.cli.screen import (
+from edgefast.api.model.routename import name_of, route_key
+from edgefast.cli.status_model import (
     ClassRow,
     GatewayRow,
     ListenerRow,
@@ -22,7 +23,6 @@ from edgefast.cli.screen import (
     ProblemRow,
     RouteRow,
 )
-from edgefast.resources.model.routename import name_of, route_key
 
 Json = dict[str, Any]
 
@@ -107,12 +107,12 @@ def _find_unanswered(classes: Sequence[Json]) -> Iterator[ProblemRow]:
         conditions = _conditions(one)
         if not _state(conditions, "Accepted") and not any(map(is_bad, conditions)):
             controller = one["spec"]["controllerName"]
-            said = (
+            message = (
                 f"spec.controllerName: no controller {controller} has accepted the class; its Gateways are not served; start that "
                 "controller, or correct the name"
             )
             name = f"GatewayClass {_name(one)}"
-            yield ProblemRow(object=name, condition="Accepted", reason="Pending", message=said)
+            yield ProblemRow(object=name, condition="Accepted", reason="Pending", message=message)
 
 
 def _find_classless(gateways: Sequence[Json], classes: Sequence[Json]) -> Iterator[ProblemRow]:
@@ -121,11 +121,11 @@ def _find_classless(gateways: Sequence[Json], classes: Sequence[Json]) -> Iterat
     for one in gateways:
         wanted = one["spec"]["gatewayClassName"]
         if wanted not in known:
-            said = (
+            message = (
                 f"spec.gatewayClassName: GatewayClass {wanted} not found; the Gateway is not served"
             )
             name = f"Gateway {_name(one)}"
-            yield ProblemRow(object=name, condition="Accepted", reason="NotFound", message=said)
+            yield ProblemRow(object=name, condition="Accepted", reason="NotFound", message=message)
 
 
 def _find_parentless(
@@ -141,9 +141,11 @@ def _find_parentless(
                 wanted = f"{place}/{ref['name']}"
                 if ref.get("kind", "Gateway") != "Gateway" or not seen or wanted in known:
                     continue
-                said = f"spec.parentRefs[{at}]: Gateway {wanted} not found; no request reaches the route through it"
+                message = f"spec.parentRefs[{at}]: Gateway {wanted} not found; no request reaches the route through it"
                 name = f"{kind} {_name(one)}"
-                yield ProblemRow(object=name, condition="Accepted", reason="NotFound", message=said)
+                yield ProblemRow(
+                    object=name, condition="Accepted", reason="NotFound", message=message
+                )
 
 
 def _name(one: Json) -> str:
@@ -197,9 +199,9 @@ def _listener_set_row(one: Json) -> ListenerSetRow:
 
 def _listener_rows(one: Json, gateway: str, place: str) -> Iterator[ListenerRow]:
     """Give the listeners of a Gateway or of a ListenerSet, whose names have a `place` before them."""
-    said = {row["name"]: row for row in (one.get("status") or {}).get("listeners") or ()}
+    message = {row["name"]: row for row in (one.get("status") or {}).get("listeners") or ()}
     for listener in one["spec"].get("listeners") or ():
-        status = said.get(listener["name"], {})
+        status = message.get(listener["name"], {})
         yield ListenerRow(
             gateway=gateway,
             name=f"{place}{listener['name']}",

@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
-from controller.infra.placement import MANAGED_LABEL, MANAGER, METRICS_PORT
+from controller.fleets.placement import MANAGED_LABEL, MANAGER, METRICS_PORT
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
+from edgefast.api.kinds import EDGE_GROUP
 from edgefast.cli.counters import Page, read_page
-from edgefast.resources.kinds import EDGE_GROUP
 
 __all__ = ["PROXIES", "Pod", "list_pods", "read_pages"]
 

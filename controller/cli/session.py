@@ -51,10 +51,10 @@ class Session:
         except BaseExceptionGroup as group:
             error = _first(group)
             if isinstance(error, ApiError):
-                raise LiveError(self._say(error)) from None
+                raise LiveError(self._write_message(error)) from None
             raise
         except ApiError as error:
-            raise LiveError(self._say(error)) from None
+            raise LiveError(self._write_message(error)) from None
         except (AccessError, InstallationError) as error:
             raise LiveError(str(error)) from None
 
@@ -64,7 +64,7 @@ class Session:
             self._runner.run(self._kube.close())
         self._runner.close()
 
-    def _say(self, error: ApiError) -> str:
+    def _write_message(self, error: ApiError) -> str:
         return f"{self._server or 'the API server'}: {error}"
 
 

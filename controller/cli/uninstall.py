@@ -67,21 +67,21 @@ def uninstall(
 async def _uninstall(
     release: Release, kubeconfig: Path | None, context: str | None, purge: bool
 ) -> tuple[int, list[str]]:
-    from controller.cli.lastword import say_last_words
-    from controller.cli.leftovers import find_leftovers, remove_fleets
+    from controller.cli.leftover_fleets import find_leftover_fleets, remove_fleets
     from controller.cli.rollout import check_helm, opened, remove
-    from controller.infra.placement import Placement
+    from controller.cli.status_cleanup import clean_up_statuses
+    from controller.fleets.placement import Placement
     from controller.kube.apis import api_of
-    from controller.kube.authorship import author_of
-    from controller.status.clock import SystemClock
+    from controller.kube.status_author import author_of
+    from controller.status.api import SystemClock
 
     async with opened(kubeconfig, context) as kube:
         await check_helm(kube, release)
-        fleets = await find_leftovers(kube, release)
+        fleets = await find_leftover_fleets(kube, release)
         gone = await remove(kube, release)
         gone += await remove_fleets(kube, fleets.unanswered)
         place = Placement(image="", ca="", namespace=release.namespace, name=release.base)
-        await say_last_words(kube, author_of(place.identity), fleets, SystemClock().stamp())
+        await clean_up_statuses(kube, author_of(place.identity), fleets, SystemClock().stamp())
         if purge:
             secret = api_of("v1", "Secret")
             for name in (release.base, release.authority, release.tickets):

@@ -152,8 +152,8 @@ class Kubeconfig:
             return cls(loader, configuration)
         except Exception as error:
             # The loader takes files and plug-ins at their word: what is no kubeconfig fails anywhere in it.
-            said = str(error) or type(error).__name__
-            raise AccessError(f"{file} cannot be used: {said}") from None
+            message = str(error) or type(error).__name__
+            raise AccessError(f"{file} cannot be used: {message}") from None
 
     async def headers(self, *, fresh: bool = False) -> Mapping[str, str]:
         """Return the token, if there is one; plug-ins are asked again when theirs has expired."""

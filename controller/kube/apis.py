@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from edgefast.resources.kinds import KINDS
+from edgefast.api.kinds import KINDS
 
 
 class Api(msgspec.Struct, frozen=True):

@@ -23,19 +23,19 @@ from functools import partial
 import msgspec
 
 from controller.kube.apis import APIS, Api
-from controller.kube.authorship import AUTHOR
 from controller.kube.client import Kube
 from controller.kube.discovery import OPTIONAL, Discovery, Served
 from controller.kube.errors import ApiError
 from controller.kube.fetch import Fetch, Reference
-from controller.kube.pace import Backoff, Pace
 from controller.kube.pods import Pods, Selection
 from controller.kube.reflector import Item, Reflector, Target
 from controller.kube.retention import Retention
 from controller.kube.scope import BUILT_IN, REFERENCED_KINDS, Scope
+from controller.kube.status_author import AUTHOR
 from controller.kube.store import Name, Present, Source, Store
-from edgefast.problem import ObjectRef
-from edgefast.resources.snapshot import Snapshot
+from controller.kube.throttle import Backoff, RequestRate
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 
 __all__ = ["Cache", "Present"]
 
@@ -72,7 +72,7 @@ class Cache:
         on_change: Callable[[], None] = lambda: None,
         *,
         on_status: Callable[[ObjectRef], None] = lambda _: None,
-        pace: Pace | None = None,
+        pace: RequestRate | None = None,
         author: str = AUTHOR,
     ) -> None:
         """`author`: the field manager of our statuses."""
@@ -82,21 +82,21 @@ class Cache:
         self.events: Counter[str] = Counter()  # objects that came, changed or went, by kind
         self._kube = kube
         self._scope = scope
-        self._pace = pace or Pace()
-        self._store = Store(self._tell_change, lambda ref: self.on_status(ref), author)
+        self._pace = pace or RequestRate()
+        self._store = Store(self._report_change, lambda ref: self.on_status(ref), author)
         self._fetch = Fetch(
             kube,
             self._on_fetched,
             self._on_unfetched,
-            self._tell_change,
+            self._report_change,
             self._pace,
             lambda kind: self.served.get(kind) or APIS["v1", kind],
         )
         self._fetched = Source(released=True)
         self._retention = Retention(
-            kube, self._on_deleted, self._store.forget_status, self._tell_change, self._pace
+            kube, self._on_deleted, self._store.forget_status, self._report_change, self._pace
         )
-        self.pods = Pods(kube, self._tell_change, self._pace)  # that `select` names
+        self.pods = Pods(kube, self._report_change, self._pace)  # that `select` names
         self._discovery = Discovery(kube, self._pace)
         self._served: Served | None = None
         self._followed: dict[Target, _Followed] = {}
@@ -223,8 +223,8 @@ class Cache:
             if one.reflector.problem
         }
         found |= {
-            f"{kind} {where}/{name}": said
-            for (kind, where, name), said in self._fetch.problems.items()
+            f"{kind} {where}/{name}": message
+            for (kind, where, name), message in self._fetch.problems.items()
         }
         found |= self.pods.problems
         if self._retention.problem:
@@ -301,7 +301,7 @@ class Cache:
     def _note_version(self, version: str) -> None:
         if version != self.bundle_version:
             self.bundle_version = version
-            self._tell_change()
+            self._report_change()
 
     def _adopt(self, served: Served, tasks: asyncio.TaskGroup) -> None:
         before, self._served = self._served, served
@@ -310,7 +310,7 @@ class Cache:
                 log.warning("the API server has no kind %s (its CRD is not installed)", kind)
             for kind in sorted(served.missing & OPTIONAL):
                 log.info("the API server has no kind %s", kind)
-            self._tell_change()
+            self._report_change()
         wanted = self._scope.targets((*BUILT_IN, *served.apis.values()))
         targets = frozenset(one for one in wanted if not self.is_absent(one.namespace))
         joining = targets - self._followed.keys()
@@ -423,7 +423,7 @@ class Cache:
         if not self._synced.is_set():
             self._synced.set()
             log.info("synced: %s", ", ".join(f"{n} {k}" for k, n in sorted(self.counts.items())))
-            self._tell_change()
+            self._report_change()
 
     def _on_fetched(self, kind: str, item: Item) -> None:
         self._store.put(self._fetched, kind, item)
@@ -431,7 +431,7 @@ class Cache:
     def _on_unfetched(self, reference: Reference) -> None:
         self._store.delete(self._fetched, *reference)
 
-    def _tell_change(self) -> None:
+    def _report_change(self) -> None:
         if self._synced.is_set():
             self.on_change()
 

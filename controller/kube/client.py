@@ -325,8 +325,8 @@ class Kube:
             "spec": {"token": token, "audiences": list(audiences)},
         }
         path = APIS["authentication.k8s.io/v1", "TokenReview"].path()
-        said = await self._write("POST", path, manifest, deadline=deadline, urgent=True)
-        status = said.get("status") or {}
+        message = await self._write("POST", path, manifest, deadline=deadline, urgent=True)
+        status = message.get("status") or {}
         user = status.get("user") or {}
         return TokenReview(
             authenticated=bool(status.get("authenticated")),

@@ -19,7 +19,7 @@ from controller.kube.access import Access
 from controller.kube.denials import Denials
 from controller.kube.errors import SILENT, TIMEOUT, UNREACHABLE, ApiError, error_from
 from controller.kube.http import Http
-from controller.kube.pace import Bucket
+from controller.kube.throttle import Bucket
 from controller.kube.wire import Answer, Broken
 from edgefast import __version__
 
@@ -93,8 +93,8 @@ class Connection:
                         async with asyncio.timeout(silence):
                             chunk = await answer.read()
                     except TimeoutError:
-                        said = f"no data for {silence:g} s"
-                        raise ApiError(0, SILENT, said) from None
+                        message = f"no data for {silence:g} s"
+                        raise ApiError(0, SILENT, message) from None
                     if not chunk:
                         return
                     yield chunk

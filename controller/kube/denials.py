@@ -15,7 +15,7 @@ from collections.abc import Callable
 import msgspec
 
 from controller.kube.errors import ApiError
-from edgefast.problem import ObjectRef, Problem
+from edgefast.diagnostics.problem import ObjectRef, Problem
 
 __all__ = ["KEPT", "LAST", "Denials"]
 
@@ -73,16 +73,16 @@ class Denials:
         """Note a call that failed."""
         if error.status != 403 or (found := _WORDS.search(error.message)) is None:
             return
-        said = Denial(**{name: text or "" for name, text in found.groupdict().items()})
-        if said.resource.partition("/")[0] in _OPTIONAL:
+        message = Denial(**{name: text or "" for name, text in found.groupdict().items()})
+        if message.resource.partition("/")[0] in _OPTIONAL:
             return
         call = _call_of(method, path, watch)
         before = self._found.pop(call, None)
-        self._found[call] = (said, self._clock())
+        self._found[call] = (message, self._clock())
         while len(self._found) > KEPT:
             del self._found[next(iter(self._found))]
-        if before is None or before[0] != said:
-            log.warning("access denied: %s", said.problem().text())
+        if before is None or before[0] != message:
+            log.warning("access denied: %s", message.problem().text())
 
     def succeed(self, method: str, path: str, watch: bool) -> None:
         """Note a call that succeeded."""

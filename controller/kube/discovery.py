@@ -16,10 +16,10 @@ import msgspec
 from controller.kube.apis import APIS, Api, group_path
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
-from controller.kube.pace import Pace
-from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo
-from edgefast.resources.kubernetes.clustertrustbundle import CERTIFICATES_GROUP
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from controller.kube.throttle import RequestRate
+from edgefast.api.core.clustertrustbundle import CERTIFICATES_GROUP
+from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo
+from edgefast.api.model.reference import GATEWAY_GROUP
 
 __all__ = ["OPTIONAL", "Discovery", "Served"]
 
@@ -48,7 +48,7 @@ class Served(msgspec.Struct, frozen=True):
 class Discovery:
     """Looks, and remembers what it saw before."""
 
-    def __init__(self, kube: Kube, pace: Pace) -> None:
+    def __init__(self, kube: Kube, pace: RequestRate) -> None:
         self._kube = kube
         self._pace = pace
         self._seen: dict[str, Api] = {}

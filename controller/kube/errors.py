@@ -78,12 +78,12 @@ class _Status(msgspec.Struct):
 def error_from(status: int, body: bytes | msgspec.Raw, retry_after: str = "") -> ApiError:
     """Make the error of an answer's status and body; `retry_after` is the header, "" for none."""
     try:
-        said = decode_json(body, _Status)
+        message = decode_json(body, _Status)
     except msgspec.MsgspecError:
-        said = _Status(message=bytes(body)[:200].decode("utf-8", "replace"))
-    code = status or said.code
+        message = _Status(message=bytes(body)[:200].decode("utf-8", "replace"))
+    code = status or message.code
     wait = _read_wait(retry_after)
-    return ApiError(code, said.reason or _word(code), said.message[:_LONGEST_MESSAGE], wait)
+    return ApiError(code, message.reason or _word(code), message.message[:_LONGEST_MESSAGE], wait)
 
 
 def _read_wait(retry_after: str) -> float | None:

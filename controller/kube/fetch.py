@@ -19,9 +19,9 @@ from controller.kube.apis import APIS, Api
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.errors import ApiError
-from controller.kube.pace import TRIES, Backoff, Pace
-from controller.kube.patience import Open, Patience
 from controller.kube.reflector import Item
+from controller.kube.sync_deadline import Open, SyncDeadline
+from controller.kube.throttle import TRIES, Backoff, RequestRate
 
 __all__ = ["Fetch", "Reference"]
 
@@ -42,7 +42,7 @@ class _Head(msgspec.Struct):
 class _Wanted:
     """A reference and what has been had of it."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: RequestRate) -> None:
         self.version = ""  # that was read; "": none
         self.first = False  # wanted since the controller began, and there since then
         self.answered = False  # read, or known that it cannot be
@@ -66,7 +66,7 @@ class Fetch:
         on_item: Callable[[str, Item], None],
         on_gone: Callable[[Reference], None],
         on_settled: Callable[[], None],
-        pace: Pace,
+        pace: RequestRate,
         find_api: Callable[[str], Api] = lambda kind: APIS["v1", kind],
     ) -> None:
         """`find_api` says where objects of a kind are now."""
@@ -83,7 +83,7 @@ class Fetch:
         self._queue: deque[Reference] = deque()
         self._work = asyncio.Semaphore(0)  # one for each entry of the queue
         self._begun = False
-        self._patience = Patience(pace.patience, on_settled)
+        self._patience = SyncDeadline(pace.patience, on_settled)
 
     async def run(self) -> None:
         """Read until cancelled."""
@@ -119,7 +119,7 @@ class Fetch:
         """Say what is referred to now; tell whether all of it that exists has been read.
 
         When some has not, `on_settled` is called later. What is referred to the first time is waited for without end, unless it is
-        refused; what comes later with patience (patience.py).
+        refused; what comes later with patience (sync_deadline.py).
         """
         for reference in self._wanted.keys() - references:
             self._reset(reference, self._wanted.pop(reference))
@@ -206,10 +206,10 @@ class Fetch:
             wanted.answered = True
             self._close(reference)
             return
-        said = str(error) if isinstance(error, ApiError) else "its JSON is not valid"
-        if self.problems.get(reference) != said:
-            self.problems[reference] = said
-            log.warning("%s %s/%s: cannot be read: %s; retrying", *reference, said)
+        message = str(error) if isinstance(error, ApiError) else "its JSON is not valid"
+        if self.problems.get(reference) != message:
+            self.problems[reference] = message
+            log.warning("%s %s/%s: cannot be read: %s; retrying", *reference, message)
         wanted.tries += 1
         # No answer at all is no fact about this object; a refusal is one. Between two tries credentials are replaced.
         silent = isinstance(error, ApiError) and error.status in (0, 429)

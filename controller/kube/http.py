@@ -110,8 +110,8 @@ class Http:
         if proxy is None:
             return await self._wrap(await _dial(host, self._port), tls, access.server_name or host)
         if proxy.scheme != "http":
-            said = f"a proxy of {proxy.scheme}:// cannot be used, only one of http://"
-            raise OSError(said)
+            message = f"a proxy of {proxy.scheme}:// cannot be used, only one of http://"
+            raise OSError(message)
         made = await _dial(proxy.hostname or "", proxy.port or 80)
         if self._secure:
             made = await _tunnel(made, f"{_bracket(host)}:{self._port}", proxy)
@@ -176,18 +176,18 @@ async def _tunnel(made: socket.socket, target: str, proxy: SplitResult) -> socke
     loop = asyncio.get_running_loop()
     lines = {"Host": target, **_proxy_headers(proxy)}
     head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
-    said = b""
+    message = b""
     try:
         await loop.sock_sendall(made, f"CONNECT {target} HTTP/1.1\r\n{head}\r\n".encode())
         # Byte by byte: what comes after the head is the server's.
-        while not said.endswith(b"\r\n\r\n"):
+        while not message.endswith(b"\r\n\r\n"):
             more = await loop.sock_recv(made, 1)
-            if not more or len(said) > 8192:
+            if not more or len(message) > 8192:
                 raise OSError("the answer of the proxy cannot be read")
-            said += more
-        status = said.split(b" ", 2)[1:2]
-        if not said.startswith(b"HTTP/1.") or status != [b"200"]:
-            line = said.split(b"\r\n", 1)[0].decode("latin-1")
+            message += more
+        status = message.split(b" ", 2)[1:2]
+        if not message.startswith(b"HTTP/1.") or status != [b"200"]:
+            line = message.split(b"\r\n", 1)[0].decode("latin-1")
             raise OSError(f"the proxy refused: {line}")
     except BaseException:
         with contextlib.suppress(OSError):

@@ -22,8 +22,8 @@ import msgspec
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
-from edgefast.resources.config.edgegateway import LeaderElection
-from edgefast.resources.model.duration import parse_duration
+from edgefast.api.config.edgegateway import LeaderElection
+from edgefast.api.model.units import parse_duration
 
 __all__ = ["Lease", "LeaseTimes", "lease_name"]
 
@@ -81,7 +81,7 @@ class Lease:
         self._seen_at = 0.0  # monotonic, when it was first seen like that
         self._leads_until = 0.0  # monotonic
         self._alone = False  # leading without a Lease
-        self._told = False  # what on_change was last called for
+        self._reported = False  # what on_change was last called for
 
     @property
     def leading(self) -> bool:
@@ -104,7 +104,7 @@ class Lease:
         try:
             if self._times.disabled:
                 self._alone, self.holder = True, self.identity
-                self._tell()
+                self._notify()
                 await asyncio.Event().wait()
             while True:
                 await self._step()
@@ -124,7 +124,7 @@ class Lease:
             # A conflict is the other replica's success; all else is worth a line.
             if not error.conflict and not error.exists:
                 log.warning("Lease %s/%s: %s; retrying", self._namespace, self._name, error)
-        self._tell()
+        self._notify()
 
     async def _wait(self) -> None:
         """Wait for the next try; notice meanwhile that leading has ended."""
@@ -133,7 +133,7 @@ class Lease:
         end = time.monotonic() + seconds
         if self.leading and self._leads_until < end:
             await asyncio.sleep(self.remaining)
-            self._tell()
+            self._notify()
         await asyncio.sleep(max(0.0, end - time.monotonic()))
 
     async def _try(self, deadline: float) -> None:
@@ -219,7 +219,7 @@ class Lease:
         """Stop leading; then say so, if it can be said."""
         led, seen = self.leading and not self._alone, self._seen
         self._leads_until, self._alone = 0.0, False
-        self._tell()
+        self._notify()
         if not led or seen is None:
             return
         deadline = self._times.retry
@@ -250,10 +250,10 @@ class Lease:
         await self._kube.replace({**lease, "spec": spec}, deadline=deadline, urgent=True)
         self.holder = ""
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         leading = self.leading
-        if leading != self._told:
-            self._told = leading
+        if leading != self._reported:
+            self._reported = leading
             log.info(
                 "Lease %s/%s: %s",
                 self._namespace,

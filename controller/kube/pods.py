@@ -22,11 +22,11 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.errors import ApiError
-from controller.kube.pace import TRIES, Pace
-from controller.kube.patience import Open, Patience
 from controller.kube.reflector import Item, Key, Reflector, Target
-from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
-from edgefast.sortedmap import EMPTY, SortedMap
+from controller.kube.sync_deadline import Open, SyncDeadline
+from controller.kube.throttle import TRIES, RequestRate
+from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.collections.sortedmap import EMPTY, SortedMap
 
 __all__ = ["NOT_YET", "Pods", "Selection", "Table", "list_pods"]
 
@@ -94,7 +94,7 @@ class _Followed:
 class Pods:
     """Watches the Pods that XBackends select; single-threaded. `run` it as a task."""
 
-    def __init__(self, kube: Kube, on_change: Callable[[], None], pace: Pace) -> None:
+    def __init__(self, kube: Kube, on_change: Callable[[], None], pace: RequestRate) -> None:
         self._kube = kube
         self._on_change = on_change
         self._pace = pace
@@ -105,7 +105,7 @@ class Pods:
         self._leaving: list[asyncio.Task[None]] = []
         self._ended: Counter[str] = Counter()  # restarts of reflectors that are no more, by cause
         self._begun = False
-        self._patience = Patience(pace.patience, on_change)
+        self._patience = SyncDeadline(pace.patience, on_change)
 
     async def run(self) -> None:
         """Follow what is wanted until cancelled."""
@@ -127,7 +127,7 @@ class Pods:
         """Say what is selected now; tell whether all of it has been read.
 
         When some has not, `on_change` is called later. What is selected the first time is waited for without end, unless it is refused;
-        what comes later with patience (patience.py). It is called at once when something is new and not waited for: the table
+        what comes later with patience (sync_deadline.py). It is called at once when something is new and not waited for: the table
         says of it now that it has not been read.
         """
         for selection in self._followed.keys() - selections:
@@ -193,7 +193,7 @@ class Pods:
             Target(_API, namespace, label_selector=labels),
             partial(self._on_put, one),
             partial(self._on_delete, one),
-            partial(self._tell, one),
+            partial(self._notify, one),
             on_read=partial(self._on_read, one),
             on_error=partial(self._on_error, one),
             pace=self._pace,
@@ -222,7 +222,7 @@ class Pods:
         one.faults += passing
         if not passing or one.faults >= TRIES:
             one.refused = error.reason
-            self._tell(one)
+            self._notify(one)
 
     def _on_read(self, one: _Followed, followed: bool) -> None:
         """Let refusals and faults go, once a watch says something: what is listed and not watched is out of date at once."""
@@ -231,9 +231,9 @@ class Pods:
         one.faults = 0
         if one.refused:
             one.refused = ""
-            self._tell(one)
+            self._notify(one)
 
-    def _tell(self, one: _Followed) -> None:
+    def _notify(self, one: _Followed) -> None:
         """There is something else to say of a selection."""
         if self._followed.get(one.selection) is one:
             self._dirty.add(one.selection)

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from controller.kube.fetch import Reference
-from edgefast.resources.edge.securitypolicy import SecurityPolicy
-from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.listener import Listener
-from edgefast.resources.gatewayapi.xbackend import XBackend
-from edgefast.resources.model.reference import (
+from edgefast.api.edge.securitypolicy import SecurityPolicy
+from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.gateway.listener import Listener
+from edgefast.api.gateway.xbackend import XBackend
+from edgefast.api.model.reference import (
     LocalObjectReference,
     ObjectReference,
     SecretObjectReference,
 )
-from edgefast.resources.snapshot import Snapshot
-from edgefast.translate.facts.authority import CLUSTER_KIND, authority_of
-from edgefast.translate.facts.reference import Grants, index_grants, is_granted
+from edgefast.api.snapshot import Snapshot
+from edgefast.translate.deps.authority import CLUSTER_KIND, authority_of
+from edgefast.translate.deps.reference import Grants, index_grants, is_granted
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.settings import Settings
 

@@ -24,7 +24,7 @@ from controller.kube.apis import Api
 from controller.kube.client import Kube
 from controller.kube.depth import decode_json
 from controller.kube.errors import SILENT, ApiError, error_from
-from controller.kube.pace import Backoff, Pace
+from controller.kube.throttle import Backoff, RequestRate
 
 __all__ = ["Item", "Key", "Reflector", "Target"]
 
@@ -90,7 +90,7 @@ class Reflector:
         on_read: Callable[[bool], None] = lambda followed: None,
         on_error: Callable[[ApiError], None] = lambda error: None,
         known: dict[Key, str] | None = None,
-        pace: Pace | None = None,
+        pace: RequestRate | None = None,
     ) -> None:
         self.target = target
         #: Resource version of every object that has been put and not deleted.
@@ -105,7 +105,7 @@ class Reflector:
         self._on_missing = on_missing
         self._on_read = on_read  # told, too, whether it was a watch that said something
         self._on_error = on_error
-        self._pace = pace or Pace()
+        self._pace = pace or RequestRate()
         self._backoff = Backoff(self._pace.backoff_first, self._pace.backoff_most)
         self._position = ""  # the resource version to watch from; "": list first
         self._failures = 0  # watches in a row that gave nothing
@@ -270,10 +270,10 @@ class Reflector:
             # The position may be one that the server does not know (its store was restored).
             self._position = ""
             self._failures = 0
-        said = str(error)
-        if said != self.problem:
-            self.problem = said
-            log.warning("%s: %s; retrying", self.target, said)
+        message = str(error)
+        if message != self.problem:
+            self.problem = message
+            log.warning("%s: %s; retrying", self.target, message)
         return cause
 
     def _settle(self) -> None:

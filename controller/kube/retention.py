@@ -23,11 +23,11 @@ import msgspec
 from controller.kube.apis import APIS, Api, group_path
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
-from controller.kube.pace import Backoff, Pace
 from controller.kube.store import Name, Source
-from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.model.routename import ROUTE_KINDS
+from controller.kube.throttle import Backoff, RequestRate
+from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.model.routename import ROUTE_KINDS
 
 __all__ = ["GROUPS", "Retention", "crd_name"]
 
@@ -68,7 +68,7 @@ class Retention:
         on_deleted: Callable[[Source, Name], None],
         on_held: Callable[[Name], None] = lambda name: None,
         on_change: Callable[[], None] = lambda: None,
-        pace: Pace | None = None,
+        pace: RequestRate | None = None,
     ) -> None:
         """`on_held` is called for each object that stays, `on_change` when `held` changes."""
         self.problem = ""  # why the kinds of deleted objects cannot be read now, "" when they can
@@ -76,8 +76,8 @@ class Retention:
         self._on_deleted = on_deleted
         self._on_held = on_held
         self._on_change = on_change
-        self._pace = pace or Pace()
-        self._asked: dict[Name, _Gone] = {}
+        self._pace = pace or RequestRate()
+        self._was_requested: dict[Name, _Gone] = {}
         self._held: dict[Name, Source] = {}
         self._counts: Counter[str] = Counter()  # of `_held`, by kind; without zeros
         self._released: frozenset[str] = frozenset()
@@ -90,23 +90,23 @@ class Retention:
 
     def ask(self, api: Api, source: Source, name: Name, created: str) -> None:
         """Find out whether a missing object was deleted itself, or with its kind."""
-        if api.group not in GROUPS or (api.kind in self._released and not self._asked):
+        if api.group not in GROUPS or (api.kind in self._released and not self._was_requested):
             self._on_deleted(source, name)
             return
         self._end_hold(name)
-        self._asked.pop(name, None)  # the last one of all
-        self._asked[name] = _Gone(api, source, created)
+        self._was_requested.pop(name, None)  # the last one of all
+        self._was_requested[name] = _Gone(api, source, created)
         self._wake.set()
 
     def lose(self, source: Source, names: Iterable[Name]) -> None:
         """Hold objects: the API server no longer serves their kind."""
         for name in names:
-            self._asked.pop(name, None)
+            self._was_requested.pop(name, None)
             self._keep(source, name)
 
     def forget(self, name: Name) -> None:
         """Note that an object exists, again or still."""
-        self._asked.pop(name, None)
+        self._was_requested.pop(name, None)
         if self._end_hold(name) is not None:
             self._on_change()
 
@@ -122,7 +122,7 @@ class Retention:
         for name in [name for name in self._held if name[0] in self._released]:
             log.warning("%s %s/%s: released by the configuration; no longer in force", *name)
             self._let_go(name)
-        self._settle(list(self._asked.items()), {})
+        self._settle(list(self._was_requested.items()), {})
 
     async def run(self) -> None:
         """Decide until cancelled."""
@@ -143,23 +143,27 @@ class Retention:
 
     async def _decide(self) -> str:
         """Decide about the objects that were asked for before this call; return what went wrong."""
-        asked = list(self._asked.items())
+        requested = list(self._was_requested.items())
         found: dict[Api, _Kind] = {}
         failed = ""
-        apis = dict.fromkeys(gone.api for _, gone in asked if gone.api.kind not in self._released)
+        apis = dict.fromkeys(
+            gone.api for _, gone in requested if gone.api.kind not in self._released
+        )
         for api in apis:
             try:
                 found[api] = await self._look(api)
             except ApiError as error:
                 failed = f"{crd_name(api)}: {error}"
-        self._settle(asked, found)
+        self._settle(requested, found)
         return failed
 
-    def _settle(self, asked: Collection[tuple[Name, _Gone]], found: Mapping[Api, _Kind]) -> None:
+    def _settle(
+        self, requested: Collection[tuple[Name, _Gone]], found: Mapping[Api, _Kind]
+    ) -> None:
         """Drop or hold objects in their order, but for those of a kind with unknown state, and routes and policies behind them."""
         ordered = False  # an object that may serve traffic waits
-        for name, gone in asked:
-            if self._asked.get(name) is not gone:
+        for name, gone in requested:
+            if self._was_requested.get(name) is not gone:
                 continue  # it came back, or is gone already
             kind = found.get(gone.api)
             released = name[0] in self._released
@@ -168,7 +172,7 @@ class Retention:
                 continue
             if ordered and (name[0] in ROUTE_KINDS or name[0] in _POLICIES):
                 continue
-            del self._asked[name]
+            del self._was_requested[name]
             if kind is not None and kind.lost(gone) and not released:
                 self._keep(gone.source, name)
             else:

@@ -14,8 +14,8 @@ import msgspec
 
 from controller.kube.apis import Api
 from controller.kube.reflector import Target
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.kinds import KINDS
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.kinds import KINDS
 
 #: Watched as names only; the content is read of those that something refers to.
 REFERENCED_KINDS = frozenset({"Secret", "ConfigMap", "ClusterTrustBundle"})

@@ -5,7 +5,7 @@ in its status or resource version is the very same object, and what is `present`
 be decoded is a problem; its last good version stays, and the place of a route, Gateway or ListenerSet, or the targets of a policy, without one are closed. Changes of a
 `Source` are held back until it is released, so that a namespace or a kind joins whole. Routes with regular expressions cost
 milliseconds each: after the first `renew`, a snapshot takes a slice of them in, namespace by namespace in turn, and the rest waits for the
-next `renew` with the version before in force. Later changes that depend on a waiting one wait behind it (turns.py): a policy must not leave
+next `renew` with the version before in force. Later changes that depend on a waiting one wait behind it (change_queue.py): a policy must not leave
 before the route change that made it unnecessary. Services and EndpointSlices never wait: they grant nothing, and old addresses fail.
 Must never: do I/O, or raise for what an object holds.
 """
@@ -19,30 +19,30 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from controller.kube.authorship import AUTHOR, Word, find_word
+from controller.kube.change_queue import ChangeQueue
 from controller.kube.depth import DEPTH, MARK, cut_deep, decode_json
+from controller.kube.intern import Intern
 from controller.kube.pods import Table
 from controller.kube.reflector import Item
 from controller.kube.scope import REFERENCED_KINDS
-from controller.kube.sharing import Sharing
-from controller.kube.turns import Turns
-from edgefast.problem import ObjectRef
-from edgefast.resources.decode.decode import (
+from controller.kube.status_author import AUTHOR, Word, find_own_entry
+from edgefast.api.core.endpointslice import SERVICE_NAME_LABEL, Endpoint, EndpointSlice
+from edgefast.api.core.namespace import Namespace, label_namespace
+from edgefast.api.core.service import Service, ServiceSpec
+from edgefast.api.decode.decode import (
     DecodeError,
     close_api_object,
     decode_api_object,
     keep_api_object,
 )
-from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo, Object
-from edgefast.resources.kubernetes.endpointslice import SERVICE_NAME_LABEL, Endpoint, EndpointSlice
-from edgefast.resources.kubernetes.namespace import Namespace, label_namespace
-from edgefast.resources.kubernetes.service import Service, ServiceSpec
-from edgefast.resources.model.closed import is_closed
-from edgefast.resources.model.meta import ObjectMeta
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.rules.regexes import count_regexes
-from edgefast.resources.rules.rule import Violation
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo, Object
+from edgefast.api.model.failclosed import is_closed
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.snapshot import Snapshot
+from edgefast.api.validation.regexes import count_regexes
+from edgefast.api.validation.rule import Violation
+from edgefast.diagnostics.problem import ObjectRef
 
 __all__ = ["REGEX_SLICE", "Name", "Present", "Source", "Store"]
 
@@ -104,10 +104,10 @@ class Store:
         self._author = author
         self._snapshot = Snapshot()
         self._pending: dict[Name, Object | None] = {}  # None: it is gone
-        self._turns = Turns()  # what waits for a slice
+        self._turns = ChangeQueue()  # what waits for a slice
         self._left: int | None = None  # of the slice; None: all is taken in at once
         self._present: dict[Name, Present] = {}
-        self._sharing = Sharing()
+        self._sharing = Intern()
 
     def put(self, source: Source, kind: str, item: Item) -> None:
         """Take in an object."""
@@ -253,9 +253,9 @@ class Store:
     def _note_status(self, name: Name, obj: Object, item: Item) -> None:
         status = decode_json(item.raw, _WithStatus).status
         meta = obj.metadata
-        word = find_word(item.raw, name[0], self._author)
-        told = self._sharing.share_bytes(bytes(status))
-        now = Present(item.resource_version, meta.generation, meta.uid, told, word)
+        word = find_own_entry(item.raw, name[0], self._author)
+        reported = self._sharing.share_bytes(bytes(status))
+        now = Present(item.resource_version, meta.generation, meta.uid, reported, word)
         before = self._present.get(name)
         self._present[name] = now
         if before is None or before.status != now.status:

@@ -25,8 +25,8 @@ _HEAD = 64 * 1024
 class Broken(Exception):
     """The connection ended, or what came is no HTTP; `untouched`: no byte of an answer had come."""
 
-    def __init__(self, said: str, *, untouched: bool = False) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, untouched: bool = False) -> None:
+        super().__init__(message)
         self.untouched = untouched
 
 
@@ -74,7 +74,7 @@ class Wire(asyncio.Protocol):
         self._parser = httptools.HttpResponseParser(self)
         self._pieces: deque[bytes] = deque()
         self._waiting = 0  # bytes of them
-        self._asked = False  # a request was written, and its answer is not over
+        self._was_requested = False  # a request was written, and its answer is not over
         self._came = 0  # bytes of the head
         self._head = False
         self._whole = False
@@ -90,7 +90,7 @@ class Wire(asyncio.Protocol):
         transport = self._transport
         if transport is None or self.lost:
             raise Broken(self._why or "the connection is closed", untouched=True)
-        self._asked = True
+        self._was_requested = True
         try:
             transport.write(request)
             await self._writable.wait()
@@ -125,7 +125,7 @@ class Wire(asyncio.Protocol):
 
     def leave(self) -> None:
         """See `Answer.leave`."""
-        if not self._asked:
+        if not self._was_requested:
             return
         if not self._whole or self.lost or not self._kept:
             self.cut()
@@ -179,7 +179,7 @@ class Wire(asyncio.Protocol):
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
-        if not self._asked:
+        if not self._was_requested:
             self._why = "the server sent data without a request"
             self.cut()
             return

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from controller.manifests.objects import Manifest
 from controller.manifests.policystatus import POLICY_STATUS
-from edgefast.resources.kinds import EDGE_GROUP, KINDS
-from edgefast.resources.schema.schema import json_schema
+from edgefast.api.kinds import EDGE_GROUP, KINDS
+from edgefast.api.schema.schema import json_schema
 
 
 class Looks(Struct, frozen=True):

@@ -14,8 +14,8 @@ import msgspec
 import yaml
 
 from controller.manifests.values import CONFIG_DEFAULT, ChartValues
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.model.shape import FieldShape, Shape, shape_of
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.model.shape import FieldShape, Shape, shape_of
 
 HEAD = """\
 # Values of gateway-chart. Made from controller/manifests/values.py by

@@ -22,7 +22,7 @@ from controller.manifests.objects import VERSION
 from controller.manifests.page import render_page
 from controller.manifests.rbac import GROUPS, Grant
 from controller.manifests.valuesschema import render_schema
-from edgefast.monitoring.boards import render_boards
+from edgefast.monitoring.dashboards import render_boards
 from edgefast.monitoring.rulesfile import render_rules
 
 FOLDER = Path(__file__).parent / "chart"

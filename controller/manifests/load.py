@@ -15,13 +15,13 @@ from controller.manifests.naming import Release
 from controller.manifests.objects import Install, Manifest
 from controller.manifests.setting import SettingError, apply_setting
 from controller.manifests.values import ChartValues
-from edgefast.problem import Problem, Source
-from edgefast.reasons.word import Word
-from edgefast.resources.decode.text import DocumentMarks, PieceLines
-from edgefast.resources.decode.walk import Walk
-from edgefast.resources.decode.yaml_text import SyntaxProblem, read_yaml
-from edgefast.resources.loaded import Path, render_path
-from edgefast.resources.rules.rule import Violation
+from edgefast.api.decode.text import DocumentMarks, PieceLines
+from edgefast.api.decode.walk import Walk
+from edgefast.api.decode.yaml_text import SyntaxProblem, read_yaml
+from edgefast.api.loaded import Path, render_path
+from edgefast.api.validation.rule import Violation
+from edgefast.diagnostics.problem import Problem, Source
+from edgefast.diagnostics.reasons.word import Word
 
 File = tuple[str, bytes]  # name in problems, text
 
@@ -97,8 +97,8 @@ def _check(values: ChartValues | None, merged: Manifest) -> Iterable[Violation]:
         at = ("podDisruptionBudget", "maxUnavailable")
         yield Violation(at, "Forbidden", "together with minAvailable")
     if values.hpa.min_replicas > values.hpa.max_replicas:
-        said = f"{values.hpa.min_replicas} (at most maxReplicas, {values.hpa.max_replicas})"
-        yield Violation(("hpa", "minReplicas"), "Invalid", said)
+        message = f"{values.hpa.min_replicas} (at most maxReplicas, {values.hpa.max_replicas})"
+        yield Violation(("hpa", "minReplicas"), "Invalid", message)
 
 
 def _missing(defaults: Manifest, merged: Any, path: Path) -> Iterable[Violation]:

@@ -13,7 +13,7 @@ from controller.manifests.monitoringvalues import MonitorValues
 from controller.manifests.networkpolicy import PROXIES
 from controller.manifests.objects import RELEASE_NAMESPACE, Install, Manifest, labels, metadata
 from controller.manifests.roles import own_namespaces
-from edgefast.monitoring.boards import render_boards
+from edgefast.monitoring.dashboards import render_boards
 from edgefast.monitoring.rulesfile import list_groups
 
 #: Of the kinds of the Prometheus operator.

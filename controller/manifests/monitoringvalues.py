@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from edgefast.resources.model.fields import AnnotationValue, Element, LabelValue, expects
+from edgefast.api.model.fields import AnnotationValue, Element, LabelValue, expects
 
 _LabelName = Annotated[
     str,

@@ -13,8 +13,8 @@ from typing import Any
 from controller.manifests.defaults import default_values
 from controller.manifests.rbac import GROUPS
 from controller.manifests.values import ChartValues
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.model.shape import Shape, shape_of
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.model.shape import Shape, shape_of
 
 _HEAD = """\
 <!-- Made from controller/manifests by `python -m controller.manifests.generate --write`; do not edit. -->

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from edgefast.resources.kinds import EDGE_GROUP, KINDS
+from edgefast.api.kinds import EDGE_GROUP, KINDS
 
 _GATEWAY: Final = "gateway.networking.k8s.io"
 _EXPERIMENTAL: Final = "gateway.networking.x-k8s.io"

@@ -11,7 +11,7 @@ import yaml
 from controller.manifests.naming import CONFIG_KEY
 from controller.manifests.objects import Install, Manifest, metadata, selector
 from controller.manifests.workload import PORTS
-from edgefast.resources.config.edgegateway import CONFIG_API_VERSION
+from edgefast.api.config.edgegateway import CONFIG_API_VERSION
 
 
 def render_services(install: Install) -> list[Manifest]:

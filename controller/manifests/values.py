@@ -2,7 +2,7 @@
 
 In: nothing. Out: `ChartValues`; values.yaml, values.schema.json and the reference page are made from it, and
 `edgefast install` checks its values against it. `config.edgeGateway` is the configuration of the controller itself
-(`edgefast.resources.config.edgegateway`). Source: spec section 2 (installation values under `config.edgeGateway.`).
+(`edgefast.api.config.edgegateway`). Source: spec section 2 (installation values under `config.edgeGateway.`).
 Must never: have a value that no object shows.
 """
 
@@ -13,9 +13,9 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from controller.manifests.monitoringvalues import MonitoringValues
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.edge.edgeproxy_fleet import ContainerResources, EnvVar, Toleration
-from edgefast.resources.model.fields import (
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.edge.edgeproxy_fleet import ContainerResources, EnvVar, Toleration
+from edgefast.api.model.fields import (
     AnnotationValue,
     DNSSubdomain,
     Element,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from controller.manifests.values import ChartValues
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.edge.edgeproxy_fleet import ContainerResources
-from edgefast.resources.model.shape import FieldShape, Shape, shape_of
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.edge.edgeproxy_fleet import ContainerResources
+from edgefast.api.model.shape import FieldShape, Shape, shape_of
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from controller.push.limits import GONE_NODES, NODES
-from edgefast.xds.refusals import Refused as Refusal
-from edgefast.xds.troubles import Trouble
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import Refused as Refusal
 
 __all__ = ["Ack", "Acks", "merge"]
 
@@ -27,7 +27,9 @@ class Ack(msgspec.Struct, frozen=True):
     refused: tuple[Refusal, ...] = ()
     connected: bool = True
     via: str = ""
-    troubles: tuple[Trouble, ...] = ()  # what else the node says is wrong, while it is connected
+    troubles: tuple[
+        ProxyProblem, ...
+    ] = ()  # what else the node says is wrong, while it is connected
 
 
 class Acks:

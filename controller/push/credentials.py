@@ -112,10 +112,10 @@ class ServerKeys:
         found = []
         for name in _FILES:
             try:
-                said = os.stat(name, dir_fd=pinned)
+                message = os.stat(name, dir_fd=pinned)
             except OSError as error:
                 raise KeysError(f"{self._folder / name}: {error.strerror}") from None
-            found.append((said.st_ino, said.st_mtime_ns, said.st_size))
+            found.append((message.st_ino, message.st_mtime_ns, message.st_size))
         return tuple(found)
 
     def _load(self, pinned: int) -> _Loaded:

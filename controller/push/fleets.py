@@ -17,11 +17,11 @@ from controller.push.history import History
 from controller.push.limits import ITEMS_AT_ONCE, ITEMS_SECONDS, LOG_ENTRIES
 from controller.push.refusal import Refused
 from edgefast.table.shards import Shards
-from edgefast.xds.givensecrets import GivenSecrets
-from edgefast.xds.refusals import COMMIT, TABLE
-from edgefast.xds.refusals import Refused as Refusal
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import COMMIT, TABLE
+from edgefast.xds.rejections import Refused as Refusal
+from edgefast.xds.ticket_secrets import TicketSecrets
 from edgefast.xds.tickets import encode_given
-from edgefast.xds.troubles import Trouble
 
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
 
@@ -68,7 +68,7 @@ class Fleets:
         #: Fleets that stay although nobody wants them, some of them with a table that is not here.
         self.kept: Collection[str] = ()
         #: What a fleet's proxies make session tickets with; see `renew_tickets`.
-        self.tickets: Callable[[str], GivenSecrets | None] = lambda fleet: None
+        self.tickets: Callable[[str], TicketSecrets | None] = lambda fleet: None
         self._log_entries = log_entries
         self._fleets: dict[str, Fleet] = {}
         self._others: dict[str, Report] = {}  # via -> what it said
@@ -216,10 +216,10 @@ class Fleets:
         node: str,
         version: str,
         refused: tuple[Refusal, ...],
-        troubles: tuple[Trouble, ...] = (),
+        problems: tuple[ProxyProblem, ...] = (),
     ) -> None:
         """Note what a node of ours answered."""
-        self._note(fleet, node, Ack(version, refused, True, self.identity, troubles))
+        self._note(fleet, node, Ack(version, refused, True, self.identity, problems))
 
     def turn_away(self, fleet: Fleet, node: str, version: str, reason: str) -> None:
         """Note a node that can be given no table of ours, and why; it goes on with what it has."""

@@ -15,7 +15,7 @@ from itertools import islice
 import msgspec
 
 from controller.push.limits import LOG_ENTRIES
-from edgefast.sortedmap import find_unlike
+from edgefast.collections.sortedmap import find_unlike
 from edgefast.table.shards import TYPES, Delta, Key, Resource, Shards
 from edgefast.xds.messages import encode_item
 

@@ -85,7 +85,7 @@ class Refusals:
         self._lines = 0
         self._unsaid = 0
         self._summed = clock()  # when the others were last counted aloud
-        self._told: OrderedDict[tuple[Cause, str, str], float] = OrderedDict()
+        self._reported: OrderedDict[tuple[Cause, str, str], float] = OrderedDict()
 
     def note(self, refused: Refused, *, peer: str, method: str, fleet: str = "") -> None:
         """Count a refusal and log it; `fleet` is what the credential names, if it names one."""
@@ -96,16 +96,16 @@ class Refusals:
         # A caller has a new port for each call.
         key = (refused.cause, peer.rpartition(":")[0] or peer, fleet)
         if (
-            now - self._told.get(key, -REFUSAL_AGAIN) < REFUSAL_AGAIN
+            now - self._reported.get(key, -REFUSAL_AGAIN) < REFUSAL_AGAIN
             or self._lines >= REFUSAL_LINES
         ):
             self._unsaid += 1
         else:
             self._lines += 1
-            self._told[key] = now
-            self._told.move_to_end(key)
-            while len(self._told) > REFUSALS_KEPT:
-                self._told.popitem(last=False)
+            self._reported[key] = now
+            self._reported.move_to_end(key)
+            while len(self._reported) > REFUSALS_KEPT:
+                self._reported.popitem(last=False)
             who = f"{peer} (fleet {fleet})" if fleet else peer
             say = log.info if refused.cause in ("replaced", "removed") else log.warning
             say("refused %s from %s: %s (%s)", _known(method), who, refused.message, refused.cause)

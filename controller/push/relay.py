@@ -16,7 +16,7 @@ from controller.push.credentials import ServerKeys
 from controller.push.fleets import Fleets
 from controller.push.reports import REPORT, Line, encode_reports
 from controller.push.transport import ReportEnded, Talk, call_report
-from edgefast.inetaddr import read_address
+from edgefast.netaddr import read_address
 
 __all__ = ["PORT", "Relay"]
 
@@ -51,14 +51,14 @@ class Relay:
         self._holder = holder
         self._leading = leading
         self._port = port
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         # What is still to be told; None while nobody is: whoever is told anew hears of every node first.
         self._changed: dict[tuple[str, str], None] | None = None
         fleets.on_node = self._note
 
     def look(self) -> None:
         """The Lease may have another holder."""
-        self._news.set()
+        self._wakeup.set()
 
     async def run(self) -> None:
         """Report, until cancelled."""
@@ -83,7 +83,7 @@ class Relay:
     def _note(self, fleet: str, node: str) -> None:
         if self._changed is not None:
             self._changed[fleet, node] = None
-            self._news.set()
+            self._wakeup.set()
 
     def _other(self) -> str:
         """Return the holder if it is another replica whose address we know."""
@@ -100,10 +100,10 @@ class Relay:
         return f"{host}:{self._port}"
 
     async def _wait(self, seconds: float) -> None:
-        self._news.clear()
+        self._wakeup.clear()
         try:
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._wakeup.wait()
         except TimeoutError:
             return
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from controller.push.ack import Ack
+from controller.push.auth import Admission
 from controller.push.fleets import Fleets, Report
-from controller.push.gate import Admission
 from controller.push.refusal import Refused
 from controller.push.transport import Call
 

@@ -14,19 +14,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from controller.certs.policy import CertificatePolicy
-from controller.push.certificate_gate import CertificateGate
-from controller.push.closed_gate import ClosedGate
+from controller.push.auth import Admission, RejectAll, StreamAuth
+from controller.push.certificate_auth import CertificateAuth
 from controller.push.credentials import ServerKeys
 from controller.push.fleets import Fleets
-from controller.push.gate import Admission, Gate
 from controller.push.limits import KEYS_EVERY, STREAMS_PER_POD
 from controller.push.refusal import Refusals, Refused
 from controller.push.reports import REPORT, receive_reports
 from controller.push.stream import Counts, Deadlines, Stream
-from controller.push.token_gate import TokenGate
+from controller.push.token_auth import TokenAuth
 from controller.push.tokens import Review, Tokens, audience_of
 from controller.push.transport import Call, Listening, Serve, listen
-from edgefast.daemon.address import Address
+from edgefast.httpd.address import Address
 from edgefast.xds.messages import METHOD
 
 __all__ = ["PushServer"]
@@ -68,21 +67,21 @@ class PushServer:
 
     async def serve_certificates(self, address: Address) -> Address:
         """Serve fleets with client certificates; returns the address bound. Raises OSError."""
-        gate = CertificateGate(self.keys, self._namespace, self._clock, self._policy)
+        gate = CertificateAuth(self.keys, self._namespace, self._clock, self._policy)
         return await self._listen(address, True, gate, METHOD, self._serve_fleet)
 
     async def serve_tokens(self, address: Address) -> Address:
         """Serve fleets with tokens of their ServiceAccounts; as above."""
-        gate = TokenGate(self.tokens, self._clock)
+        gate = TokenAuth(self.tokens, self._clock)
         return await self._listen(address, False, gate, METHOD, self._serve_fleet)
 
     async def serve_nobody(self, address: Address) -> Address:
         """Refuse everybody with a word on why; as above."""
-        return await self._listen(address, False, ClosedGate(), METHOD, self._serve_fleet)
+        return await self._listen(address, False, RejectAll(), METHOD, self._serve_fleet)
 
     async def serve_replicas(self, address: Address) -> Address:
         """Take the reports of other replicas; as above."""
-        gate = CertificateGate(self.keys, self._namespace, self._clock, replicas=True)
+        gate = CertificateAuth(self.keys, self._namespace, self._clock, replicas=True)
         return await self._listen(address, True, gate, REPORT, self._serve_report)
 
     async def run(self) -> None:
@@ -109,7 +108,7 @@ class PushServer:
         self._ports.clear()
 
     async def _listen(
-        self, address: Address, mutual: bool, gate: Gate, method: str, serve: Serve
+        self, address: Address, mutual: bool, gate: StreamAuth, method: str, serve: Serve
     ) -> Address:
         port = await listen(
             address,

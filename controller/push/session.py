@@ -1,6 +1,6 @@
 """Session: one proxy's stream without any I/O: requests in, batches of messages out (edgefast.xds.messages is the rule).
 
-In: decoded requests, and the fleet's history, which moves on beside it. Out: what the proxy said of itself (`Told`), and
+In: decoded requests, and the fleet's history, which moves on beside it. Out: what the proxy said of itself (`SentState`), and
 the messages of the next batch when one is due. Everything that changes the state of a stream is in this file.
 Must never: have two batches under way, send what does not differ, or let pass what the protocol does not name; Refused
 then. A session that has refused is over.
@@ -28,11 +28,11 @@ from edgefast.xds.messages import (
     encode_commit,
     encode_response,
 )
-from edgefast.xds.refusals import MISMATCH
-from edgefast.xds.refusals import Refused as Refusal
-from edgefast.xds.troubles import Trouble
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import MISMATCH
+from edgefast.xds.rejections import Refused as Refusal
 
-__all__ = ["Phase", "Session", "Told"]
+__all__ = ["Phase", "Session", "SentState"]
 
 _ORDER = (*TYPES, COMMIT)
 
@@ -47,12 +47,12 @@ class Phase(enum.Enum):
     OVER = "over"  # the proxy said that it holds something else: it opens again
 
 
-class Told(msgspec.Struct, frozen=True):
+class SentState(msgspec.Struct, frozen=True):
     """What a proxy serves: the table's version ("" for none known), and what of it is not in force."""
 
     version: str
     refused: tuple[Refusal, ...] = ()
-    troubles: tuple[Trouble, ...] = ()  # what else is wrong with the proxy
+    troubles: tuple[ProxyProblem, ...] = ()  # what else is wrong with the proxy
 
 
 class Session:
@@ -71,7 +71,7 @@ class Session:
         self._held = NOTHING
         self._rank = -1  # of the last type in the opening
         self._versions: dict[Key, str] = {}  # told in the opening
-        self._told = 0  # characters of them
+        self._reported = 0  # characters of them
         self._serves = ""  # version that the node is known to serve
         self._nonce = 0  # the last one given away
         self._open: dict[
@@ -93,7 +93,7 @@ class Session:
 
     # --- requests -------------------------------------------------------------------------------
 
-    def receive(self, request: Request) -> Told | None:
+    def receive(self, request: Request) -> SentState | None:
         """Take in a request; returns what is known now of the node, if that is news. Raises Refused."""
         if self.phase is Phase.OVER:
             raise _protocol("a message after a mismatch")
@@ -101,7 +101,7 @@ class Session:
             return self._receive_opening(request)
         return self._receive_answer(request)
 
-    def _receive_opening(self, request: Request) -> Told | None:
+    def _receive_opening(self, request: Request) -> SentState | None:
         rank = _ORDER.index(request.type)
         # Several requests of one type add up; no type is left out.
         if rank not in (self._rank, self._rank + 1) or (rank == self._rank == len(TYPES)):
@@ -119,8 +119,8 @@ class Session:
         if request.type != COMMIT:
             if len(self._versions) + len(request.held) > TABLE_RESOURCES:
                 raise _protocol(f"the proxy has more than {TABLE_RESOURCES} resources")
-            self._told += sum(len(name) + len(one) for name, one in request.held.items())
-            if self._told > HELD_LIMIT:
+            self._reported += sum(len(name) + len(one) for name, one in request.held.items())
+            if self._reported > HELD_LIMIT:
                 raise _protocol(f"names and versions of more than {HELD_LIMIT} characters")
             self._versions.update(
                 ((request.type, name), version) for name, version in request.held.items()
@@ -135,7 +135,7 @@ class Session:
         self._held = Held(number) if number else self._history.compare(self._versions)
         self._versions = {}
         self.phase = Phase.IDLE
-        return Told(self._serves)
+        return SentState(self._serves)
 
     def _check_formats(self, node: Node) -> None:
         if self._formats.isdisjoint(node.formats):
@@ -147,7 +147,7 @@ class Session:
                 "keeps its last table; update its pod to the controller's release",
             )
 
-    def _receive_answer(self, request: Request) -> Told | None:
+    def _receive_answer(self, request: Request) -> SentState | None:
         if request.node is not None and request.node != self.node:
             raise Refused("node", "PERMISSION_DENIED", "a stream can serve only one node")
         if request.subscribe or request.held:
@@ -167,7 +167,7 @@ class Session:
         del self._open[request.nonce]
         return None
 
-    def _close_batch(self, request: Request) -> Told:
+    def _close_batch(self, request: Request) -> SentState:
         """Take in the answer to the commit, which is the last of its batch."""
         if self._open and request.whole != MISMATCH:
             raise _protocol("the commit was answered before the rest of its batch")
@@ -178,11 +178,11 @@ class Session:
         self.phase = Phase.OVER if request.whole == MISMATCH else Phase.IDLE
         return self._learn(request)
 
-    def _learn(self, request: Request) -> Told:
+    def _learn(self, request: Request) -> SentState:
         """A commit may be answered again, until the next one is answered: the newest answer counts."""
         if not request.whole:
             self._serves = self._answered[1]
-        return Told(self._serves, request.refused, request.troubles)
+        return SentState(self._serves, request.refused, request.troubles)
 
     # --- batches --------------------------------------------------------------------------------
 

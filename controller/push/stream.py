@@ -13,14 +13,14 @@ from time import monotonic
 
 import msgspec
 
+from controller.push.auth import Admission, admit_request
 from controller.push.fleets import Fleet, Fleets
-from controller.push.gate import Admission, admit_request
 from controller.push.limits import ANSWER_DEADLINE, OPENING_DEADLINE, WRITE_DEADLINE
 from controller.push.refusal import Refused
-from controller.push.session import Phase, Session, Told
+from controller.push.session import Phase, SentState, Session
 from controller.push.transport import Call
 from edgefast.table.format import table_format
-from edgefast.xds.refusals import Refused as Refusal
+from edgefast.xds.rejections import Refused as Refusal
 
 __all__ = ["Counts", "Deadlines", "Stream"]
 
@@ -146,23 +146,23 @@ class Stream:
         request = await admit_request(self._admission, data)
         before = session.phase
         try:
-            told = session.receive(request)
+            reported = session.receive(request)
         except Refused as refused:
             if refused.cause == "format" and session.node is not None:
                 self._fleets.turn_away(fleet, session.node.id, session.serves, refused.message)
             raise
-        if told is None:
+        if reported is None:
             return
         assert session.node is not None
         node = session.node.id
         if before is Phase.OPENING:
             self._fleets.follow(fleet, node, self)
         else:
-            self._count_answer(fleet, session, before, told)
-        self._fleets.tell(fleet, node, told.version, told.refused, told.troubles)
+            self._count_answer(fleet, session, before, reported)
+        self._fleets.tell(fleet, node, reported.version, reported.refused, reported.troubles)
         self.wake()
 
-    def _count_answer(self, fleet: Fleet, session: Session, before: Phase, told: Told) -> None:
+    def _count_answer(self, fleet: Fleet, session: Session, before: Phase, told: SentState) -> None:
         """A commit that is answered again, with other troubles, is no other answer to it."""
         again = before is not Phase.WAITING and told.refused == self._refusals
         self._refusals = told.refused
@@ -185,7 +185,7 @@ class Stream:
             if self._wants_tickets(fleet, session):
                 await self._admission.check()
                 self._tickets = fleet.tickets
-                await self._say(self._tickets)
+                await self._write_message(self._tickets)
                 continue
             if session.due:
                 await self._admission.check()
@@ -213,12 +213,12 @@ class Stream:
         counts = self._counts
         before = session.resources_sent
         for data in batch:
-            await self._say(data)
+            await self._write_message(data)
         self._began = monotonic()  # the answer's time begins when all is sent
         counts.batches += 1
         counts.resources += session.resources_sent - before
 
-    async def _say(self, data: bytes) -> None:
+    async def _write_message(self, data: bytes) -> None:
         try:
             async with asyncio.timeout(self._deadlines.write):
                 await self._call.write(data)

@@ -81,14 +81,14 @@ class _Claims(msgspec.Struct):
     aud: list[str] | str
 
 
-class _Verdict(msgspec.Struct, frozen=True):
+class _ReviewResult(msgspec.Struct, frozen=True):
     cause: Cause
     message: str
 
 
 class _Known(msgspec.Struct, frozen=True):
     until: float  # Unix time; after this the API server is asked again
-    judged: Subject | _Verdict
+    judged: Subject | _ReviewResult
 
 
 class Tokens:
@@ -127,7 +127,7 @@ class Tokens:
             finally:
                 if not lock.locked() and self._asking.get(digest) is lock:
                     del self._asking[digest]
-        if isinstance(known.judged, _Verdict):
+        if isinstance(known.judged, _ReviewResult):
             raise _refuse(known.judged.cause, known.judged.message)
         return known.judged
 
@@ -176,29 +176,29 @@ class Tokens:
             ) from None
         self._failed = None
         now = self._clock()
-        judged = self._judge(review, expires)
-        if isinstance(judged, Subject):
-            known = _Known(min(now + self._seconds, expires), judged)
+        evaluated = self._evaluate(review, expires)
+        if isinstance(evaluated, Subject):
+            known = _Known(min(now + self._seconds, expires), evaluated)
         else:
-            known = _Known(now + min(self._seconds, REVIEW_REFUSED_SECONDS), judged)
+            known = _Known(now + min(self._seconds, REVIEW_REFUSED_SECONDS), evaluated)
         self._known[digest] = known
         while len(self._known) > REVIEWS:
             self._known.popitem(last=False)
         return known
 
-    def _judge(self, review: Review, expires: float) -> Subject | _Verdict:
+    def _evaluate(self, review: Review, expires: float) -> Subject | _ReviewResult:
         if not review.authenticated:
-            return _Verdict("token", "the API server does not accept the token")
+            return _ReviewResult("token", "the API server does not accept the token")
         if self._audience not in review.audiences:
-            return _Verdict("audience", f"the token is not for audience {self._audience}")
+            return _ReviewResult("audience", f"the token is not for audience {self._audience}")
         prefix, _, rest = review.username.partition(":")
         kind, _, account = rest.partition(":")
         namespace, _, name = account.partition(":")
         if f"{prefix}:{kind}" != _USER or not namespace or not name or _GROUP not in review.groups:
-            return _Verdict("service_account", "the token is not one of a ServiceAccount")
+            return _ReviewResult("service_account", "the token is not one of a ServiceAccount")
         pods = review.extra.get(_POD_NAME, ())
         if len(pods) != 1 or not pods[0]:
-            return _Verdict("service_account", "the token is not bound to a pod")
+            return _ReviewResult("service_account", "the token is not bound to a pod")
         return Subject(namespace, name, pods[0], expires)
 
 

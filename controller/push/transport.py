@@ -18,8 +18,8 @@ import grpc
 import grpc.aio
 import msgspec
 
+from controller.push.auth import Admission, Connection, StreamAuth
 from controller.push.credentials import ServerKeys
-from controller.push.gate import Admission, Connection, Gate
 from controller.push.limits import (
     ADMIT_DEADLINE,
     AGE_GRACE,
@@ -29,7 +29,7 @@ from controller.push.limits import (
     METADATA_LIMIT,
 )
 from controller.push.refusal import Refusals, Refused
-from edgefast.daemon.address import Address
+from edgefast.httpd.address import Address
 from edgefast.xds.limits import (
     KEEPALIVE_MINIMUM,
     KEEPALIVE_TIME,
@@ -89,7 +89,7 @@ async def listen(
     keys: ServerKeys,
     *,
     mutual: bool,
-    gate: Gate,
+    gate: StreamAuth,
     method: str,
     serve: Serve,
     refusals: Refusals,
@@ -149,7 +149,7 @@ def _server_options() -> list[tuple[str, Any]]:
 class _OneHandler(grpc.GenericRpcHandler):
     """The only handler that there is: it takes every method, as a stream of bytes."""
 
-    def __init__(self, gate: Gate, method: str, serve: Serve, refusals: Refusals) -> None:
+    def __init__(self, gate: StreamAuth, method: str, serve: Serve, refusals: Refusals) -> None:
         self._gate = gate
         self._method = method
         self._serve = serve

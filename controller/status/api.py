@@ -6,22 +6,25 @@ the resourceVersion, so that the server refuses what was made from an older stat
 
 from __future__ import annotations
 
+import datetime
+import time
 from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
 from controller.kube.apis import APIS, Api
-from controller.kube.authorship import AUTHOR, find_word
 from controller.kube.cache import Cache
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
-from controller.status.board import Ref
+from controller.kube.status_author import AUTHOR, find_own_entry
 from controller.status.shape import SHAPES, Json
+from controller.status.tracker import Ref
 from controller.status.writer import Conflict, Gone, Present
-from edgefast.problem import ObjectRef
+from edgefast.diagnostics.problem import ObjectRef
 
-__all__ = ["KubeStatuses"]
+__all__ = ["KubeStatuses", "SystemClock"]
+
 
 #: Seconds for one write: it must end before another replica can lead (see Lease.remaining).
 _DEADLINE = 5.0
@@ -116,5 +119,20 @@ class KubeStatuses:
         return Present(
             found["metadata"]["resourceVersion"],
             msgspec.json.encode(status) if status else b"",
-            bool(find_word(msgspec.json.encode(found), ref[0], self._author)),
+            bool(find_own_entry(msgspec.json.encode(found), ref[0], self._author)),
         )
+
+
+# --- systemClock: the time, as the status writer wants it ---
+
+
+class SystemClock:
+    """See `controller.status.writer.Clock`."""
+
+    def monotonic(self) -> float:
+        """Return seconds that only grow."""
+        return time.monotonic()
+
+    def stamp(self) -> str:
+        """Return the time as RFC 3339 text with seconds."""
+        return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from controller.status.shape import MAX_CONDITIONS, Json, Shape, reference_key, shape_for
-from edgefast.reasons.named import MORE, lead_on
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.translate.status.condition import MESSAGE_LIMIT, cut_message
-from edgefast.translate.status.reasons import GOOD
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.diagnostics.reasons.mentions import MORE, lead_on
+from edgefast.translate.conditions.condition import MESSAGE_LIMIT, cut_message
+from edgefast.translate.conditions.reasons import GOOD
 
 #: Entry, its parentRef or ancestorRef, namespace of the object.
 IsStale = Callable[[Json, Json, str], bool]
@@ -161,10 +161,12 @@ def merge_conditions(
 def _date(wanted: Json, before: Json, now: str) -> Json:
     kept = before.get("lastTransitionTime") if before.get("status") == wanted["status"] else None
     dated = {**wanted, "lastTransitionTime": kept or now}
-    reason, said = dated.get("reason", ""), dated.get("message", "")
+    reason, message = dated.get("reason", ""), dated.get("message", "")
     if reason not in GOOD:
-        said = said.partition(MORE)[0]  # one that was there before, and holds still, has it already
+        message = message.partition(MORE)[
+            0
+        ]  # one that was there before, and holds still, has it already
         # Cut before it is read: what was cut says the same at the next look.
-        said = cut_message(said, MESSAGE_LIMIT - _END)
-        dated["message"] = said + lead_on(reason, said)
+        message = cut_message(message, MESSAGE_LIMIT - _END)
+        dated["message"] = message + lead_on(reason, message)
     return dated

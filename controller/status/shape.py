@@ -2,7 +2,7 @@
 
 In: a kind. Out: its `Shape`: where its conditions and entries are, how many of each the API takes and
 which condition types are this controller's to write. Source: the CRDs of the Gateway API (maxItems of
-`status`), translate/status/reasons.py (the types). Must never: know a value.
+`status`), translate/conditions/reasons.py (the types). Must never: know a value.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.model.routename import ROUTE_KINDS
-from edgefast.translate.status.reasons import REASONS
+from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.translate.conditions.reasons import REASONS
 
 #: A plain JSON object.
 Json = dict[str, Any]

@@ -16,9 +16,9 @@ from typing import Protocol
 
 import msgspec
 
-from controller.status.board import Board, Ref
 from controller.status.shape import Json
-from controller.status.spacing import Spacing
+from controller.status.tracker import Ref, StatusTracker
+from controller.status.write_throttle import WriteThrottle
 
 __all__ = ["Clock", "Conflict", "Gone", "Present", "StatusApi", "Writer"]
 
@@ -80,7 +80,7 @@ class Writer:
 
     def __init__(
         self,
-        board: Board,
+        board: StatusTracker,
         api: StatusApi,
         clock: Clock,
         leading: Callable[[], bool],
@@ -102,7 +102,7 @@ class Writer:
         self._again: set[Ref] = set()  # marked while busy
         self._shown: set[Ref] = set()  # by the watches, while busy
         self._wake = asyncio.Event()
-        self._spacing = Spacing()
+        self._spacing = WriteThrottle()
         self._pauses: dict[Ref, float] = {}
         #: What our own write made of an object, until the watch shows something newer than it was before.
         self._echo: dict[Ref, tuple[str, Present]] = {}
@@ -157,12 +157,12 @@ class Writer:
         async with asyncio.TaskGroup() as tasks:
             while True:
                 await self._wait()
-                judged = 0
+                evaluated = 0
                 while self._dirty and self._leading():
                     ref = next(iter(self._dirty))
                     del self._dirty[ref]
-                    judged += 1
-                    if judged % _SLICE == 0:
+                    evaluated += 1
+                    if evaluated % _SLICE == 0:
                         await asyncio.sleep(0)
                     try:
                         work = self._take(ref)
@@ -218,20 +218,20 @@ class Writer:
         if (wait := self._spacing.wait(ref, now)) > 0:
             self._later[ref] = min(self._later.get(ref, now + wait), now + wait)
             return None
-        fields = self._judge(ref, present, now)
+        fields = self._evaluate(ref, present, now)
         if fields is None:
             return None
         self._busy.add(ref)
         return present, fields
 
-    def _judge(self, ref: Ref, present: Present, now: float) -> Json | None:
+    def _evaluate(self, ref: Ref, present: Present, now: float) -> Json | None:
         status: Json = msgspec.json.decode(present.status) if present.status else {}
-        verdict = self.board.judge(ref, status, now, self._clock.stamp(), ours=present.ours)
-        if verdict.again > 0:
-            self._later[ref] = now + verdict.again
-        elif verdict.fields is None:
+        decision = self.board.judge(ref, status, now, self._clock.stamp(), ours=present.ours)
+        if decision.again > 0:
+            self._later[ref] = now + decision.again
+        elif decision.fields is None:
             self.board.forget(ref)  # taken away, if that is what was wanted
-        return verdict.fields
+        return decision.fields
 
     def _see(self, ref: Ref) -> Present | None:
         """Return the object as the watches show it, or as we have just written it."""
@@ -277,7 +277,7 @@ class Writer:
                 self.conflicts += 1
                 self._on_failed("conflict")
                 present = await self._api.read(ref)
-                again = self._judge(ref, present, self._clock.monotonic())
+                again = self._evaluate(ref, present, self._clock.monotonic())
                 if again is None:
                     return
                 fields = again

@@ -27,7 +27,7 @@ from edgefast.cli.options import (
     output_option,
 )
 from edgefast.cli.output import render_line, write_value
-from edgefast.problem import Problem, ask_for_more, page_of
+from edgefast.diagnostics.problem import Problem, ask_for_more, page_of
 from edgefast.providers.addedbackends import AddedBackend
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
@@ -142,10 +142,10 @@ def summarise(inputs: Inputs, problems: Sequence[Problem]) -> str:
     read = f"{_count(inputs.reading.objects, 'object')} in {_count(inputs.reading.files, 'file')}"
     errors = sum(problem.severity == "error" for problem in problems)
     warnings = len(problems) - errors
-    told = [_count(n, word) for n, word in ((errors, "problem"), (warnings, "warning")) if n]
+    reported = [_count(n, word) for n, word in ((errors, "problem"), (warnings, "warning")) if n]
     more = ask_for_more(sorted(problems, key=lambda one: one.severity != "error"))
-    said = f"{', '.join(told) or 'no problems'} ({read})"
-    return f"{said}; more about it: {more}" if more else said
+    message = f"{', '.join(reported) or 'no problems'} ({read})"
+    return f"{message}; more about it: {more}" if more else message
 
 
 def _count(number: int, word: str) -> str:

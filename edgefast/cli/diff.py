@@ -13,11 +13,11 @@ import click
 import msgspec
 
 from edgefast.cli.backendoption import backend_option
-from edgefast.cli.comparable import find_unknown
 from edgefast.cli.diff_live import translate_live
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
-from edgefast.cli.mistakes import refuse_unparsed, tell_adopted, tell_mistakes
+from edgefast.cli.missing_inputs import find_unknown
+from edgefast.cli.omitted_objects import refuse_unparsed, report_adopted_objects, report_omitted
 from edgefast.cli.options import (
     Format,
     adopt_option,
@@ -27,11 +27,11 @@ from edgefast.cli.options import (
     output_option,
 )
 from edgefast.cli.output import escape_control, has_colour, terminal_width, wrap_line, write_value
+from edgefast.explain import Difference, diff_translations
+from edgefast.explain.render_diff import render_difference, summarise_difference
 from edgefast.providers.addedbackends import FLAG, AddedBackend
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
-from edgefast.why import Difference, diff_translations
-from edgefast.why.render_diff import render_difference, summarise_difference
 
 _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
 
@@ -113,12 +113,12 @@ def diff_command(
         after = _translate(paths[1], new, old)
     else:
         raise click.UsageError("give OLD and NEW, or --live and files")
-    tell_adopted((*before.problems, *after.problems))
+    report_adopted_objects((*before.problems, *after.problems))
     found = diff_translations(before, after)
     # A cluster has it all.
     unknown = [] if live else find_unknown(before, after, changes=bool(found.changes))
-    for said in unknown:
-        click.echo(f"not compared: {escape_control(said)}", err=True)
+    for message in unknown:
+        click.echo(f"not compared: {escape_control(message)}", err=True)
     if unknown and not found.changes:
         click.echo("pass files or folders with Gateways and routes", err=True)
         ctx.exit(2)
@@ -136,7 +136,7 @@ def _translate(path: Path, inputs: Inputs, other: Inputs) -> Translation:
     problems = [
         one for one in inputs.problems if not one.path.startswith(FLAG) or one in other.problems
     ]
-    tell_mistakes(str(path), problems)
+    report_omitted(str(path), problems)
     return translate(inputs.reading.snapshot, inputs.settings)
 
 

@@ -15,19 +15,19 @@ from pathlib import Path
 import click
 import msgspec
 
+from edgefast.api.core.endpointslice import EndpointSlice
+from edgefast.api.core.service import Service
+from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.kinds import Object
+from edgefast.api.loaded import Loaded
+from edgefast.api.model.failclosed import is_closed
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.snapshot import Snapshot
 from edgefast.cli.live import Cluster, Objects
-from edgefast.cli.mistakes import refuse_unparsed, tell_mistakes
+from edgefast.cli.omitted_objects import refuse_unparsed, report_omitted
 from edgefast.cli.output import escape_control
 from edgefast.providers.addedbackends import make_slice
 from edgefast.providers.files import FileSource
-from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.kinds import Object
-from edgefast.resources.kubernetes.endpointslice import EndpointSlice
-from edgefast.resources.kubernetes.service import Service
-from edgefast.resources.loaded import Loaded
-from edgefast.resources.model.closed import is_closed
-from edgefast.resources.model.meta import ObjectMeta
-from edgefast.resources.snapshot import Snapshot
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import FleetState, Settings
 from edgefast.translate.translation import Translation
@@ -44,15 +44,15 @@ def translate_live(
     source = FileSource(paths, namespace or objects.namespace)
     reading = source.read()
     refuse_unparsed(source.unparsed)
-    tell_mistakes("files and cluster", (*reading.problems, *objects.problems))
+    report_omitted("files and cluster", (*reading.problems, *objects.problems))
     # What has a mistake a server refuses, and keeps what it has.
     items = [one for one in reading.snapshot.loaded.values() if not is_closed(one.obj)]
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     wanted = lay_over(objects.snapshot, items, now)
     wanted = wanted.replace(changed=list(_promise_endpoints(wanted, objects.snapshot)))
     whole = cluster.complete(objects, wanted)
-    for said in whole.unread:
-        click.echo(escape_control(said), err=True)
+    for message in whole.unread:
+        click.echo(escape_control(message), err=True)
     return _translate_both(objects, whole)
 
 
@@ -94,8 +94,10 @@ def _promise_endpoints(wanted: Snapshot, present: Snapshot) -> Iterator[Endpoint
         if not new or not service.spec.selector or service.spec.type == "ExternalName":
             continue
         namespace, name = key
-        said = f"Service {namespace}/{name} is new; the comparison assumes that it gets endpoints"
-        click.echo(said, err=True)
+        message = (
+            f"Service {namespace}/{name} is new; the comparison assumes that it gets endpoints"
+        )
+        click.echo(message, err=True)
         yield make_slice(service, _SOME_ADDRESS)
 
 

@@ -13,7 +13,7 @@ import click
 
 import edgefast
 from edgefast.cli.output import write_table
-from edgefast.problem import did_you_mean
+from edgefast.diagnostics.problem import did_you_mean
 
 _PACKAGE = Path(edgefast.__file__).parent
 #: In a wheel, in a checkout.

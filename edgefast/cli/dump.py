@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import click
 
-from edgefast.cli.ask import ask_admin
+from edgefast.cli.admin_client import ask_admin
 from edgefast.cli.options import Format, admin_option, output_option
 from edgefast.cli.output import write_value
 from edgefast.cli.show_dump import write_tables

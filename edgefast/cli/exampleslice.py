@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from edgefast.api.core.service import Service
 from edgefast.cli.inputs import Inputs
-from edgefast.problem import Problem
-from edgefast.resources.kubernetes.service import Service
+from edgefast.diagnostics.problem import Problem
 
 __all__ = ["show_slice"]
 

@@ -16,13 +16,13 @@ from urllib.parse import urlencode
 import click
 import msgspec
 
-from edgefast.cli.ask import ask_admin
+from edgefast.cli.admin_client import ask_admin
 from edgefast.cli.backendoption import backend_option
 from edgefast.cli.check import collect_problems
 from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import LiveError, Where, check_live, live_options, open_cluster
-from edgefast.cli.mistakes import refuse_unparsed, tell_adopted
+from edgefast.cli.omitted_objects import refuse_unparsed, report_adopted_objects
 from edgefast.cli.options import (
     Format,
     adopt_option,
@@ -31,10 +31,17 @@ from edgefast.cli.options import (
     output_option,
 )
 from edgefast.cli.output import has_colour, terminal_width, wrap_line, write_value
+from edgefast.explain import (
+    Explanation,
+    ProxyDump,
+    RequestSpecError,
+    Served,
+    read_dump,
+    read_request_spec,
+)
+from edgefast.explain.explain import explain
+from edgefast.explain.render import render_explanation
 from edgefast.providers.addedbackends import AddedBackend
-from edgefast.why import AskError, Explanation, Served, Told, read_ask, read_dump
-from edgefast.why.explain import explain
-from edgefast.why.render import render_explanation
 
 T = TypeVar("T")
 
@@ -153,10 +160,10 @@ def explain_command(
         namespace=namespace,
     )
     try:
-        ask = msgspec.structs.replace(
-            read_ask(method, url, headers, source, tls_sni, address), now=time.time()
+        spec = msgspec.structs.replace(
+            read_request_spec(method, url, headers, source, tls_sni, address), now=time.time()
         )
-    except AskError as error:
+    except RequestSpecError as error:
         raise click.UsageError(str(error)) from None
     if live:
         proxy = _refuse_nothing(_ask_proxy, admin) if admin else None
@@ -165,7 +172,7 @@ def explain_command(
         try:
             found = explain_live(
                 cluster,
-                ask,
+                spec,
                 url,
                 gateway=gateway,
                 namespace=namespace,
@@ -182,7 +189,7 @@ def explain_command(
         served = _read_files(
             files, config, backends, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
         )
-        found = explain(served, ask, most=most)
+        found = explain(served, spec, most=most)
     if output == "table":
         _write(found)
     else:
@@ -211,8 +218,8 @@ def _read_files(
     adopt: bool,
     ignore_foreign_policies: bool,
 ) -> Served:
+    from edgefast.explain import serve_translation
     from edgefast.translate.pipeline import translate
-    from edgefast.why import serve_translation
 
     inputs = read_inputs(
         files,
@@ -224,7 +231,7 @@ def _read_files(
     refuse_unparsed(inputs.unparsed)
     translation = translate(inputs.reading.snapshot, inputs.settings)
     found = collect_problems(inputs, translation)
-    tell_adopted(found)
+    report_adopted_objects(found)
     errors = sum(problem.severity == "error" for problem in found)
     if errors:
         what = "problem" if errors == 1 else "problems"
@@ -232,10 +239,10 @@ def _read_files(
     return serve_translation(translation, problems=inputs.problems)
 
 
-def _refuse_nothing(ask: Callable[..., T], *words: Any) -> T:
+def _refuse_nothing(request: Callable[..., T], *words: Any) -> T:
     """Ask a proxy; exit status 1 would say that the request is refused."""
     try:
-        return ask(*words)
+        return request(*words)
     except click.UsageError:
         raise
     except click.ClickException as error:
@@ -254,20 +261,20 @@ def _ask_explanation(
     """Let the proxy explain: what its rules compare with is not all in its dump."""
     words = {"method": method, "url": url, "headers": "\n".join(headers), "source": source}
     query = urlencode({**words, "sni": sni or "", "most": most}, errors="surrogateescape")
-    told = ask_admin(admin, f"/explain?{query}")
+    reported = ask_admin(admin, f"/explain?{query}")
     try:
-        return msgspec.convert(told, Explanation)
+        return msgspec.convert(reported, Explanation)
     except msgspec.ValidationError as error:
         raise click.ClickException(
             f"the proxy at {admin} runs an incompatible release: {error}"
         ) from None
 
 
-def _ask_proxy(admin: str) -> Told:
+def _ask_proxy(admin: str) -> ProxyDump:
     dump = ask_admin(admin, "/dump")
     if not isinstance(dump, dict):
-        said = f"{admin} did not answer /dump with a JSON object; check that --admin names an edgefast admin server"
-        raise click.ClickException(said)
+        message = f"{admin} did not answer /dump with a JSON object; check that --admin names an edgefast admin server"
+        raise click.ClickException(message)
     limits: Any
     try:
         limits = (

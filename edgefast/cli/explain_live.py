@@ -15,16 +15,16 @@ import msgspec
 
 from edgefast import ir
 from edgefast.cli.live import Cluster, LiveError, Objects, Proxy
-from edgefast.cli.storetroubles import find_store_troubles
-from edgefast.inetaddr import read_address
-from edgefast.reasons.named import name_reasons
+from edgefast.cli.store_problems import find_store_problems
+from edgefast.diagnostics.reasons.mentions import name_reasons
+from edgefast.explain import Explanation, ProxyDump, RequestSpec, Served, serve_translation
+from edgefast.explain.describe import list_uncounted
+from edgefast.explain.explain import explain
+from edgefast.netaddr import read_address
 from edgefast.table.match import find_listener
+from edgefast.translate.conditions.status import GatewayStatus
 from edgefast.translate.pipeline import translate
-from edgefast.translate.status.status import GatewayStatus
 from edgefast.translate.translation import Translation
-from edgefast.why import Ask, Explanation, Served, Told, serve_translation
-from edgefast.why.described import list_uncounted
-from edgefast.why.explain import explain
 
 #: Checks that say "not here": another Gateway may have the route.
 _ELSEWHERE = ("port", "protocol", "listener", "rule")
@@ -36,12 +36,12 @@ _SHOWN = 12  # Gateways that an error names
 
 def explain_live(
     cluster: Cluster,
-    ask: Ask,
+    request: RequestSpec,
     url: str,
     *,
     gateway: str | None,
     namespace: str | None,
-    proxy: Told | None,
+    proxy: ProxyDump | None,
     most: int,
 ) -> Explanation:
     """Explain a request; `gateway` is "[namespace/]name", `proxy` what an admin server of one has told.
@@ -52,28 +52,29 @@ def explain_live(
     translation = translate(objects.snapshot, objects.settings)
     if objects.problems:
         count = len(objects.problems)
-        said = "1 object is" if count == 1 else f"{count} objects are"
+        message = "1 object is" if count == 1 else f"{count} objects are"
         click.echo(
-            f"{said} ignored because they cannot be decoded: {objects.problems[0].text()}", err=True
+            f"{message} ignored because they cannot be decoded: {objects.problems[0].text()}",
+            err=True,
         )
-    fleet = _choose(translation, objects, ask, url, gateway, namespace)
+    fleet = _choose(translation, objects, request, url, gateway, namespace)
     served = serve_translation(translation, fleet.name, problems=objects.problems)
     served.version = served.shards.version
     notes = [*_note_objects(objects, fleet)]
-    troubles: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
     try:
         proxies = cluster.ask_proxies(fleet)
     except LiveError as error:
         notes.append(f"the table that the proxies serve is unknown ({error.message})")
     else:
         notes += _note_proxies(proxies, objects, served)
-        troubles = _find_troubles(proxies, fleet)
+        problems = _find_troubles(proxies, fleet)
     if proxy is not None and proxy.version == served.version:
         served.live = proxy.live
     else:
         notes += _note_health(proxy)
-    found = explain(served, ask, most=most)
-    uncounted = list_uncounted(troubles, (one.name for one in found.limits))
+    found = explain(served, request, most=most)
+    uncounted = list_uncounted(problems, (one.name for one in found.limits))
     return msgspec.structs.replace(found, notes=(*found.notes, *uncounted, *notes))
 
 
@@ -83,20 +84,20 @@ def explain_live(
 def _choose(
     translation: Translation,
     objects: Objects,
-    ask: Ask,
+    request: RequestSpec,
     url: str,
     gateway: str | None,
     namespace: str | None,
 ) -> ir.Infra:
     fleets = [one for one in translation.infra if _is_meant(one, gateway, namespace)]
     if not fleets:
-        said = _why_not(translation, gateway, namespace) or _name_all(translation.infra)
-        said = said or "no Gateway has a GatewayClass of this controller"
+        message = _why_not(translation, gateway, namespace) or _name_all(translation.infra)
+        message = message or "no Gateway has a GatewayClass of this controller"
         named = f"Gateway {gateway}" if gateway else f"Gateway in namespace {namespace}"
         raise LiveError(
-            f"no {named} is served ({said})"
+            f"no {named} is served ({message})"
             if gateway or namespace
-            else f"no Gateway is served: {said}"
+            else f"no Gateway is served: {message}"
         )
     if len(fleets) == 1:
         return fleets[0]
@@ -104,8 +105,10 @@ def _choose(
     if len(fleets) == 1:
         return fleets[0]
     tables = {one.name: one for one in translation.ir.fleets}
-    near = [one for one in fleets if one.name in tables and _has_listener(tables[one.name], ask)]
-    takers = [one for one in near if _takes(translation, one, ask)] if len(near) > 1 else near
+    near = [
+        one for one in fleets if one.name in tables and _has_listener(tables[one.name], request)
+    ]
+    takers = [one for one in near if _takes(translation, one, request)] if len(near) > 1 else near
     if len(takers) == 1:
         return takers[0]
     what = "have a route for it" if takers else "have a listener for it" if near else "are served"
@@ -123,13 +126,13 @@ def _why_not(translation: Translation, gateway: str | None, namespace: str | Non
         if namespace not in (None, ref.namespace):
             continue
         of_listeners = (one for part in status.listeners for one in part.conditions)
-        said = [
+        message = [
             one.message
             for one in (*status.conditions, *of_listeners)
             if one.status == "False" and one.reason not in _WAITING
         ]
-        if said:  # one with a reason in it says more than a sum
-            return f"{ref}: {max(said, key=lambda one: bool(name_reasons(one)))}"
+        if message:  # one with a reason in it says more than a sum
+            return f"{ref}: {max(message, key=lambda one: bool(name_reasons(one)))}"
     return ""
 
 
@@ -161,17 +164,19 @@ def _plain(host: str) -> str:
     return str(address) if address is not None else host.lower().rstrip(".")
 
 
-def _has_listener(fleet: ir.Fleet, ask: Ask) -> bool:
-    host = ask.host.lower().rpartition(":")[0] if _has_port(ask.host) else ask.host.lower()
-    return find_listener(fleet.listeners, ask.port, host) is not None
+def _has_listener(fleet: ir.Fleet, request: RequestSpec) -> bool:
+    host = (
+        request.host.lower().rpartition(":")[0] if _has_port(request.host) else request.host.lower()
+    )
+    return find_listener(fleet.listeners, request.port, host) is not None
 
 
 def _has_port(host: str) -> bool:
     return host.rpartition(":")[2].isdigit() and not host.endswith("]") and ":" in host
 
 
-def _takes(translation: Translation, fleet: ir.Infra, ask: Ask) -> bool:
-    found = explain(serve_translation(translation, fleet.name), ask, most=0)
+def _takes(translation: Translation, fleet: ir.Infra, request: RequestSpec) -> bool:
+    found = explain(serve_translation(translation, fleet.name), request, most=0)
     return all(one.check not in _ELSEWHERE for one in found.answers)
 
 
@@ -195,8 +200,10 @@ def _note_objects(objects: Objects, fleet: ir.Infra) -> Iterator[str]:
 
 
 def _find_troubles(proxies: Sequence[Proxy], fleet: ir.Infra) -> tuple[str, ...]:
-    told = [one.stores for one in proxies if one.table]
-    return tuple(one.text() for one in find_store_troubles(told, f"{fleet.namespace}/{fleet.name}"))
+    reported = [one.stores for one in proxies if one.table]
+    return tuple(
+        one.text() for one in find_store_problems(reported, f"{fleet.namespace}/{fleet.name}")
+    )
 
 
 def _note_proxies(proxies: Sequence[Proxy], objects: Objects, served: Served) -> Iterator[str]:
@@ -217,7 +224,7 @@ def _note_proxies(proxies: Sequence[Proxy], objects: Objects, served: Served) ->
         yield f"the table of {_name_proxies(silent)} is unknown ({silent[0].why_not})"
 
 
-def _note_health(proxy: Told | None) -> Iterator[str]:
+def _note_health(proxy: ProxyDump | None) -> Iterator[str]:
     if proxy is not None:
         yield (
             f"the proxy at --admin serves another table ({proxy.version[:8]}); its endpoints "

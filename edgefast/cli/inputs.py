@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from edgefast.problem import Problem, Source
+from edgefast.api.decode.decode import LoadedConfig, load_config
+from edgefast.diagnostics.problem import Problem, Source
 from edgefast.providers.addedbackends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource, Reading
-from edgefast.resources.decode.decode import LoadedConfig, load_config
 from edgefast.translate.settings import Settings, check_config, settings_from
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from edgefast.cli.ask import ask_admin
+from edgefast.cli.admin_client import ask_admin
 from edgefast.cli.options import Format, admin_option, output_option
 from edgefast.cli.output import write_table, write_value
 

@@ -16,10 +16,10 @@ import click
 import msgspec
 
 from edgefast import ir
+from edgefast.api.snapshot import Key, Snapshot
 from edgefast.cli.counters import Page
-from edgefast.cli.screen import Screen
-from edgefast.problem import Problem
-from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.cli.status_model import StatusReport
+from edgefast.diagnostics.problem import Problem
 from edgefast.translate.settings import Settings
 
 GROUP = "edgefast.live"
@@ -66,17 +66,17 @@ class Proxy(msgspec.Struct, frozen=True, kw_only=True):
     stores: Mapping[tuple[str, str], int] = {}  # troubles with places of counters (counters.Page)
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     """One look at everything that `edgefast status` shows."""
 
-    screen: Screen
+    screen: StatusReport
     pages: Mapping[str, Page]  # by proxy
 
 
 class Source(Protocol):
     """What `edgefast status` looks at: a proxy or a cluster."""
 
-    def look(self) -> Sight:
+    def look(self) -> ClusterView:
         """Read everything."""
 
     def count(self) -> Mapping[str, Page]:
@@ -111,8 +111,8 @@ def open_cluster(where: Where) -> Cluster:
             provide: Callable[[Where], Cluster] = point.load()
             return provide(where)
         except ModuleNotFoundError as error:
-            said = f"{error.name} is not installed: pip install 'edgefast[{point.name}]'"
-            raise LiveError(said) from None
+            message = f"{error.name} is not installed: pip install 'edgefast[{point.name}]'"
+            raise LiveError(message) from None
     raise LiveError("the package for clusters is not installed: pip install 'edgefast[controller]'")
 
 

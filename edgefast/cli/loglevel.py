@@ -13,9 +13,9 @@ import click
 
 from edgefast.cli.options import DEFAULT_ADMIN
 from edgefast.cli.serving import give_up, through
-from edgefast.daemon.address import Address, parse_address
 from edgefast.daemon.logs import LEVELS
-from edgefast.daemon.orders import send_order
+from edgefast.httpd.address import Address, parse_address
+from edgefast.httpd.control_socket import send_command
 
 _DEADLINE = 5.0  # seconds
 
@@ -46,7 +46,7 @@ def log_level(ctx: click.Context, admin: Address | None, level: str) -> None:
     if admin is None:
         raise click.BadParameter("missing address of the process", ctx)
     try:
-        status, body = send_order(admin, f"/log-level?{urlencode({'level': level})}", _DEADLINE)
+        status, body = send_command(admin, f"/log-level?{urlencode({'level': level})}", _DEADLINE)
     except (OSError, http.client.HTTPException) as error:
         give_up(f"log-level: no process at admin address {admin}: {error}")
     if status != 200:

@@ -12,8 +12,8 @@ from importlib import import_module
 import click
 
 from edgefast import __version__
-from edgefast.daemon.collector import look_seldom
-from edgefast.problem import did_you_mean
+from edgefast.daemon.process import look_seldom
+from edgefast.diagnostics.problem import did_you_mean
 
 #: Name -> (module, attribute, help line). The help line stands here so that help loads no subcommand.
 BUILT_IN: dict[str, tuple[str, str, str]] = {

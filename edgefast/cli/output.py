@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from edgefast.cli.options import Format
-from edgefast.problem import Problem
+from edgefast.diagnostics.problem import Problem
 
 #: Characters that a column of a table keeps on a narrow terminal.
 _NARROWEST = 10

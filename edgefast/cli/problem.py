@@ -9,9 +9,9 @@ from __future__ import annotations
 import click
 
 from edgefast.cli.output import write_table
-from edgefast.problem import did_you_mean
-from edgefast.reasons.catalogue import PAGES
-from edgefast.why.reasonpage import first_sentence, render_reason
+from edgefast.diagnostics.problem import did_you_mean
+from edgefast.diagnostics.reasons.catalogue import PAGES
+from edgefast.explain.reasonpage import first_sentence, render_reason
 
 
 @click.command()

@@ -16,8 +16,8 @@ import msgspec
 import uvloop
 
 from edgefast.cli.serving import check_start, give_up, in_words, leave, serving_options
-from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import start_logging
+from edgefast.daemon.process import share_interpreter
 from edgefast.proxy.admin.servers import (
     ServerTaken,
     bind_servers,

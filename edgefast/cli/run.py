@@ -19,6 +19,8 @@ import click
 import msgspec
 import uvloop
 
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.decode.decode import LoadedConfig
 from edgefast.cli.backendoption import backend_option
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import adopt_option, config_option, ignore_option
@@ -32,11 +34,11 @@ from edgefast.cli.serving import (
     say,
     serving_options,
 )
-from edgefast.daemon.address import Address, parse_address
-from edgefast.daemon.echo import Echo
-from edgefast.daemon.interpreter import share_interpreter
 from edgefast.daemon.logs import start_logging
-from edgefast.problem import Problem
+from edgefast.daemon.process import share_interpreter
+from edgefast.diagnostics.problem import Problem
+from edgefast.httpd.address import Address, parse_address
+from edgefast.httpd.echo import Echo
 from edgefast.providers.addedbackends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource
 from edgefast.proxy.admin.servers import (
@@ -60,8 +62,6 @@ from edgefast.proxy.pipelines.standalone import (
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import receive_sockets
 from edgefast.proxy.traces.spanexport import has_tracing
-from edgefast.resources.config.edgegateway import EdgeGateway
-from edgefast.resources.decode.decode import LoadedConfig
 from edgefast.translate.settings import Settings, settings_from
 
 

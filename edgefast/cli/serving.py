@@ -17,15 +17,15 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from edgefast.daemon.address import check_ip, parse_address
-from edgefast.daemon.cores import forbid_cores
-from edgefast.daemon.failure import explain_failure, is_refusal
+from edgefast.api.edge.zoneaware import ZONE_PATTERN
 from edgefast.daemon.logs import LEVELS, write_line
+from edgefast.daemon.os_error import explain_failure, is_refusal
+from edgefast.daemon.process import forbid_cores
+from edgefast.httpd.address import check_ip, parse_address
 from edgefast.proxy.accesslog.logfile import check_log_file
 from edgefast.proxy.process.cpus import allowed_cpus
 from edgefast.proxy.process.filelimit import explain_start, raise_limit
 from edgefast.proxy.settings import ProxySettings
-from edgefast.resources.edge.zoneaware import ZONE_PATTERN
 
 __all__ = [
     "WILDCARDS",

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
-from edgefast.credential import show
-from edgefast.resources.kinds import KINDS
-from edgefast.table.hidden import hide_fleet, hide_match
+from edgefast.api.kinds import KINDS
+from edgefast.diagnostics.redact import show
+from edgefast.table.redacted import hide_fleet, hide_match
 from edgefast.translate.translation import Translation
 
 Table = tuple[list[str], list[list[object]]]

@@ -15,8 +15,8 @@ import msgspec
 
 from edgefast import ir
 from edgefast.cli.output import write_table
-from edgefast.daemon.address import Address
-from edgefast.why.described import describe_unit
+from edgefast.explain.describe import describe_unit
+from edgefast.httpd.address import Address
 
 Row = list[object]
 
@@ -119,8 +119,8 @@ def _endpoints(dump: Any) -> Iterator[Row]:
 
 def _policies(dump: Any) -> Iterator[Row]:
     for one in dump.get("policies", ()):
-        said = one.get("error") or describe_unit(msgspec.convert(one, ir.PolicyUnit))
-        yield [one["name"], said, one["version"]]
+        message = one.get("error") or describe_unit(msgspec.convert(one, ir.PolicyUnit))
+        yield [one["name"], message, one["version"]]
 
 
 def _secrets(dump: Any) -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """A screen as text: tables for Gateways, listeners, routes with their traffic, proxies, problems.
 
-In: a `Screen`. Out: lines. Routes with problems come first, then the busiest; `most` bounds how many of each table are shown, and
+In: a `StatusReport`. Out: lines. Routes with problems come first, then the busiest; `most` bounds how many of each table are shown, and
 what is left out is counted. It must add no fact of its own.
 """
 
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from edgefast.api.model.routename import route_of
 from edgefast.cli.counters import Rate, sum_rates
 from edgefast.cli.output import escape_control, render_table, wrap_line, wrap_rows
-from edgefast.cli.screen import ProxyRow, RouteRow, Screen
-from edgefast.problem import ask_about
-from edgefast.resources.model.routename import route_of
+from edgefast.cli.status_model import ProxyRow, RouteRow, StatusReport
+from edgefast.diagnostics.problem import ask_about
 
 _Row = Sequence[object]
 _Table = tuple[Sequence[str], Sequence[_Row]]
 
 
 def render_screen(
-    screen: Screen, *, most: int = 0, width: int = 0, wrap: bool = False
+    screen: StatusReport, *, most: int = 0, width: int = 0, wrap: bool = False
 ) -> Iterator[str]:
     """Give the lines; `most` rows of each table (0: all), lines cut at `width` columns (0: not) or, with `wrap`, continued."""
 
@@ -47,7 +47,7 @@ def render_screen(
         yield from fit(escape_control(f"note: {note}"))
 
 
-def _head(screen: Screen) -> str:
+def _head(screen: StatusReport) -> str:
     parts = [screen.source]
     if screen.seconds:
         rate, seconds = sum_rates(screen.traffic), screen.seconds
@@ -63,7 +63,7 @@ def _head(screen: Screen) -> str:
     return ", ".join(parts)
 
 
-def _tables(screen: Screen) -> Iterator[_Table]:
+def _tables(screen: StatusReport) -> Iterator[_Table]:
     yield (
         ("CLASS", "CONTROLLER", "ACCEPTED"),
         [(one.name, one.controller, one.accepted or "-") for one in screen.classes],
@@ -124,7 +124,7 @@ def _tables(screen: Screen) -> Iterator[_Table]:
     )
 
 
-def _routes(screen: Screen) -> _Table:
+def _routes(screen: StatusReport) -> _Table:
     rates = {one.route: one for one in screen.traffic}
     wrong = {name for one in screen.problems if (name := route_of(one.object))}
 

@@ -14,9 +14,9 @@ import click
 
 from edgefast.cli.options import DEFAULT_ADMIN
 from edgefast.cli.serving import give_up, in_words, say, through
-from edgefast.daemon.address import Address, parse_address
-from edgefast.daemon.httpserver import bind_server
 from edgefast.daemon.logs import start_logging
+from edgefast.httpd.address import Address, parse_address
+from edgefast.httpd.server import bind_server
 from edgefast.proxy.shutdown import READY_FILE, Holder, drain_proxy, write_ready
 
 _DAY = 86_400

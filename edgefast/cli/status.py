@@ -18,13 +18,13 @@ import click
 import msgspec
 
 from edgefast.cli.counters import measure
-from edgefast.cli.live import LiveError, Sight, Source, Where, cluster_options, open_cluster
+from edgefast.cli.live import ClusterView, LiveError, Source, Where, cluster_options, open_cluster
 from edgefast.cli.options import DEFAULT_ADMIN, Format, output_option
 from edgefast.cli.output import terminal_width, write_value
-from edgefast.cli.screen import Screen
 from edgefast.cli.show_status import render_screen
+from edgefast.cli.status_model import StatusReport
 from edgefast.cli.status_proxy import ProxySource, is_proxy
-from edgefast.daemon.address import parse_address
+from edgefast.httpd.address import parse_address
 
 #: A cursor's way home, the end of a line and the rest of the screen (ECMA-48 CUP, EL, ED).
 _HOME, _CLEAR_LINE, _CLEAR_REST = "\x1b[H", "\x1b[K", "\x1b[J"
@@ -90,9 +90,13 @@ def status(
         raise click.UsageError("--watch needs an --interval")
     if all_namespaces and namespace:
         raise click.UsageError("pass either -A or -n")
-    asked = all_namespaces or namespace or kubeconfig or context
+    requested = all_namespaces or namespace or kubeconfig or context
     with _open_source(
-        admin, bool(asked), Where(kubeconfig=kubeconfig, context=context), namespace, all_namespaces
+        admin,
+        bool(requested),
+        Where(kubeconfig=kubeconfig, context=context),
+        namespace,
+        all_namespaces,
     ) as source:
         if watch:
             with contextlib.suppress(KeyboardInterrupt):
@@ -103,7 +107,7 @@ def status(
     ctx.exit(1 if has_problems(screen) else 0)
 
 
-def has_problems(screen: Screen) -> bool:
+def has_problems(screen: StatusReport) -> bool:
     """Tell whether something is wrong; warnings are not."""
     return any(one.severity == "error" for one in screen.problems)
 
@@ -133,8 +137,10 @@ def _open_source(
     except LiveError as error:
         if cluster or not address:
             raise
-        said = f"no proxy answers at {address} (`edgefast run` starts one, --admin names another)"
-        raise LiveError(f"{said}, and no cluster can be read: {error.message}") from None
+        message = (
+            f"no proxy answers at {address} (`edgefast run` starts one, --admin names another)"
+        )
+        raise LiveError(f"{message}, and no cluster can be read: {error.message}") from None
 
 
 def _parse(admin: str) -> str:
@@ -146,15 +152,15 @@ def _parse(admin: str) -> str:
     return str(found) if found is not None else ""
 
 
-def _look_once(source: Source, interval: float) -> Screen:
+def _look_once(source: Source, interval: float) -> StatusReport:
     if not interval:
         return source.look().screen
-    before = Sight(screen=Screen(source=""), pages=source.count())
+    before = ClusterView(screen=StatusReport(source=""), pages=source.count())
     time.sleep(interval)
     return _complete(before, source.look())
 
 
-def _complete(before: Sight, now: Sight) -> Screen:
+def _complete(before: ClusterView, now: ClusterView) -> StatusReport:
     """Return a screen with the traffic since the sight before."""
     times = [
         page.at - before.pages[name].at for name, page in now.pages.items() if name in before.pages
@@ -170,7 +176,7 @@ def _complete(before: Sight, now: Sight) -> Screen:
 
 def _watch(source: Source, interval: float, most: int, output: Format) -> None:
     """Write a screen after each interval; one that cannot be had is told, and the next one is tried."""
-    before: Sight | None = None
+    before: ClusterView | None = None
     due = time.monotonic()
     while True:
         try:
@@ -178,14 +184,14 @@ def _watch(source: Source, interval: float, most: int, output: Format) -> None:
             screen = _complete(before, now) if before is not None else now.screen
             before = now
         except LiveError as error:
-            screen = Screen(source=f"cannot be read: {error.message}")
+            screen = StatusReport(source=f"cannot be read: {error.message}")
         _redraw(screen, most, output)
         # A look that takes longer than the interval does not make the next ones come without a pause.
         due = max(due + interval, time.monotonic() + interval / 4)
         time.sleep(due - time.monotonic())
 
 
-def _redraw(screen: Screen, most: int, output: Format) -> None:
+def _redraw(screen: StatusReport, most: int, output: Format) -> None:
     if output == "json":
         click.echo(msgspec.json.encode(screen))  # one document in each line
     elif output == "yaml":
@@ -205,7 +211,7 @@ def _redraw(screen: Screen, most: int, output: Format) -> None:
         )
 
 
-def _write(screen: Screen, most: int, output: Format) -> None:
+def _write(screen: StatusReport, most: int, output: Format) -> None:
     if output != "table":
         write_value(msgspec.to_builtins(screen), output)
         return

@@ -1,6 +1,6 @@
 """What `edgefast status` shows of one proxy: `edgefast run` here, or a pod's through a forwarded port.
 
-In: the admin server's /version, /dump and /metrics. Out: `Sight`s: Gateways and routes as the table in force has them, workers,
+In: the admin server's /version, /dump and /metrics. Out: `ClusterView`s: Gateways and routes as the table in force has them, workers,
 problems as the proxy knows them, counters. The table is read again only when it has changed: a screen that refreshes costs a
 proxy no more than a scrape. It must not judge: what is not in the table, the problems explain.
 """
@@ -14,20 +14,20 @@ from typing import Any
 import click
 import msgspec
 
-from edgefast.cli.ask import ask_admin, ask_text
+from edgefast.api.model.routename import route_of
+from edgefast.cli.admin_client import ask_admin, ask_text
 from edgefast.cli.counters import Page, read_page
-from edgefast.cli.live import LiveError, Sight
-from edgefast.cli.screen import (
+from edgefast.cli.live import ClusterView, LiveError
+from edgefast.cli.status_model import (
     ClassRow,
     GatewayRow,
     ListenerRow,
     ProblemRow,
     ProxyRow,
     RouteRow,
-    Screen,
+    StatusReport,
     WorkerRow,
 )
-from edgefast.resources.model.routename import route_of
 from edgefast.translate.gateway.protocol import transport_of
 
 
@@ -67,7 +67,7 @@ class ProxySource:
         except click.ClickException as error:
             raise LiveError(error.message) from None
 
-    def look(self) -> Sight:
+    def look(self) -> ClusterView:
         """Read everything."""
         pages = self.count()
         page = pages[self._admin]
@@ -83,14 +83,14 @@ class ProxySource:
                 raise LiveError(error.message) from None
             self._seen, self._read_at = seen, page.at
         try:
-            return Sight(screen=make_screen(self._admin, self._dump, page), pages=pages)
+            return ClusterView(screen=make_screen(self._admin, self._dump, page), pages=pages)
         except (KeyError, TypeError) as error:
             raise LiveError(
                 f"the proxy at {self._admin} runs an incompatible release: {error}"
             ) from None
 
 
-def make_screen(admin: str, dump: Any, page: Page) -> Screen:
+def make_screen(admin: str, dump: Any, page: Page) -> StatusReport:
     """Return the screen of a dump and a page of metrics."""
     agent = dump["agent"]
     state = agent["phase"] if agent["phase"] != "serving" else ""
@@ -104,7 +104,7 @@ def make_screen(admin: str, dump: Any, page: Page) -> Screen:
         table_age=page.numbers.get("table_age_seconds"),
         state=state or ("" if page.ready else "not ready"),
     )
-    return Screen(
+    return StatusReport(
         source=f"proxy {admin}",
         classes=tuple(ClassRow(**one) for one in _objects(dump, "classes")),
         gateways=tuple(_gateways(dump)),
@@ -157,14 +157,14 @@ def _open_ports(dump: Any) -> dict[_Port, list[str]]:
 
 def _gateways(dump: Any) -> Iterator[GatewayRow]:
     ports = _open_ports(dump)
-    told = {one["name"]: one for one in _objects(dump, "gateways")}
-    listeners: dict[str, list[list[str]]] = {name: [] for name in told}
+    reported = {one["name"]: one for one in _objects(dump, "gateways")}
+    listeners: dict[str, list[list[str]]] = {name: [] for name in reported}
     closed = _closed(dump)
     for one in (one for one in dump["listeners"] if one["name"] not in closed):
         listeners.setdefault(_gateway_of(one["name"]), []).append(_hosts_of(one, ports))
     for name, wanted in sorted(listeners.items()):
         addresses = dict.fromkeys(host for hosts in wanted for host in hosts)
-        one = told.get(name, {})
+        one = reported.get(name, {})
         yield GatewayRow(
             name=name,
             gateway_class=one.get("class", ""),

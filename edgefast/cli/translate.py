@@ -16,7 +16,7 @@ from edgefast.cli import show
 from edgefast.cli.backendoption import backend_option
 from edgefast.cli.check import collect_problems
 from edgefast.cli.inputs import read_inputs
-from edgefast.cli.mistakes import refuse_unparsed
+from edgefast.cli.omitted_objects import refuse_unparsed
 from edgefast.cli.options import (
     Format,
     cluster_option,

@@ -7,9 +7,9 @@ Must never: change anything, ask for anything from elsewhere, or hold up the loo
 
 from typing import TYPE_CHECKING
 
+from edgefast.console.change_history import ChangeRecord, Room
 from edgefast.console.lazy import LazyConsole
-from edgefast.console.numbers import Counters, make_row
-from edgefast.console.past import Past, Room
+from edgefast.console.live_metrics import Counters, make_row
 from edgefast.console.source import Member, Source, Table
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ __all__ = [
     "Counters",
     "LazyConsole",
     "Member",
-    "Past",
+    "ChangeRecord",
     "Room",
     "Source",
     "Table",

@@ -1,7 +1,7 @@
 """Changes: what the last changes of a table changed, for rules and for requests.
 
 In: a `History`. Out: the list of steps, and one of them in words: rules that came, went or differ, other resources, and,
-as long as the hosts that differ are not too large, what example requests get otherwise (edgefast.why). Where a rule was
+as long as the hosts that differ are not too large, what example requests get otherwise (edgefast.explain). Where a rule was
 written does not count: a line more in a file is no change of all rules below it. Must never: show what is in a secret.
 """
 
@@ -13,18 +13,18 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
-from edgefast.console.past import History, Step
+from edgefast.console.change_history import History, Step
 from edgefast.console.reader import Reader
+from edgefast.explain.changes import Change, rank_change
+from edgefast.explain.compare import compare_requests
+from edgefast.explain.fleet_pair import Pair
+from edgefast.explain.listener_diff import compare_endpoints, compare_hosts
+from edgefast.explain.match_failure import describe_match
+from edgefast.explain.served_fleet import Served
+from edgefast.explain.streamdiff import compare_streams
+from edgefast.explain.zonediff import compare_zones
 from edgefast.table import Resource, Shards
 from edgefast.table.shards import Key
-from edgefast.why.changes import Change, rank_change
-from edgefast.why.compare import compare_requests
-from edgefast.why.pair import Pair
-from edgefast.why.served import Served
-from edgefast.why.streamdiff import compare_streams
-from edgefast.why.surface import compare_endpoints, compare_hosts
-from edgefast.why.trial import describe_match
-from edgefast.why.zonediff import compare_zones
 
 MOST = 200  # lines of each list
 ENTRIES = 6000  # of the hosts that differ, up to which requests are tried
@@ -194,8 +194,8 @@ def _move_rules(old: _Rules, new: _Rules, where: str) -> Iterator[Moved]:
         name = f"{key[0]} rule {key[1]}"
         if before is None or after is None:
             matches = [one for _, found in (before or after or ()) for one in found]
-            said = "; ".join(describe_match(one) for one in matches[:3])
-            yield Moved("removed" if after is None else "added", "rule", name, where, said)
+            message = "; ".join(describe_match(one) for one in matches[:3])
+            yield Moved("removed" if after is None else "added", "rule", name, where, message)
         else:
             yield Moved(
                 "changed", "rule", name, where, ", ".join(_differences(before[0], after[0]))

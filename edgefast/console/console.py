@@ -19,21 +19,21 @@ import msgspec
 
 from edgefast.console.changes import Changes, list_changes
 from edgefast.console.detail import describe_node
-from edgefast.console.explained import explain_form, read_form, serve
+from edgefast.console.explain_form import explain_form, read_form, serve
 from edgefast.console.files import HEADERS, PREFIX, page_routes, refuse_host
 from edgefast.console.index import Index
 from edgefast.console.limits import list_limits
-from edgefast.console.marks import Marks
-from edgefast.console.numbers import Meter
+from edgefast.console.live_metrics import Meter
 from edgefast.console.overview import count_all, list_busiest
+from edgefast.console.problem_index import ProblemIndex
 from edgefast.console.reader import Reader
 from edgefast.console.rows import PAGE, Sort, cut_page, list_children, make_row
 from edgefast.console.source import Source
 from edgefast.console.state import State
-from edgefast.daemon.httpserver import Handler, Reply, Request
-from edgefast.problem import Problem
-from edgefast.reasons.brief import brief
-from edgefast.why import AskError, Served
+from edgefast.diagnostics.problem import Problem
+from edgefast.diagnostics.reasons.catalogue import brief
+from edgefast.explain import RequestSpecError, Served
+from edgefast.httpd.server import Handler, Reply, Request
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class Console:
                     return _json(200, await api(state, request))
             except NotThere as error:
                 return _json(404, {"error": str(error)})
-            except (AskError, ValueError) as error:
+            except (RequestSpecError, ValueError) as error:
                 return _json(400, {"error": str(error)})
             except TimeoutError:
                 return _json(503, {"error": f"no answer within {_DEADLINE:g} s"})
@@ -159,7 +159,7 @@ class Console:
                 index, table = old.index, old.table
             problems = (*self._source.problems(), *kept.reader.problems())
             if old is None or kept.problems != problems:
-                marks = await self._work(Marks, index, problems)
+                marks = await self._work(ProblemIndex, index, problems)
                 old = State(name, table, index, marks, kept.meter.window)
                 kept.problems, kept.served = problems, None
             kept.state = msgspec.structs.replace(old, numbers=kept.meter.window)
@@ -283,15 +283,15 @@ class Console:
 
     async def _counters(self, _: State, request: Request) -> Any:
         """Live counters, with the values that clients sent; those at their end come first."""
-        told = await self._source.counters()
-        if told is None:
+        reported = await self._source.counters()
+        if reported is None:
             raise NotThere("only proxies have counters")
-        if isinstance(told, str):
-            return {"why_not": told, "total": 0, "offset": 0, "rows": []}
+        if isinstance(reported, str):
+            return {"why_not": reported, "total": 0, "offset": 0, "rows": []}
         words = _words(request).lower().split()
         found = [
             one
-            for one in told
+            for one in reported
             if all(
                 word in f"{one['limit']} {one['route']} {one['values']}".lower() for word in words
             )
@@ -314,26 +314,26 @@ class Console:
         history = self._source.past(state.fleet).look()
         number = request.query.get("step")
         wanted = _number(number) if number else None
-        asked = history.steps[0].number if history.steps else 0, wanted
+        requested = history.steps[0].number if history.steps else 0, wanted
         kept = self._kept.get(state.fleet)
-        if kept is not None and kept.changes is not None and kept.changes[0] == asked:
+        if kept is not None and kept.changes is not None and kept.changes[0] == requested:
             return kept.changes[1]
 
         def keep(found: Changes) -> None:
             if kept is not None:
-                kept.changes = asked, found
+                kept.changes = requested, found
 
-        key = "changes", state.fleet, asked
+        key = "changes", state.fleet, requested
         return await self._work_long(key, keep, list_changes, history, wanted)
 
     async def _explain(self, state: State, request: Request) -> Any:
-        asked = [
+        requested = [
             request.query.get(key, "") for key in ("method", "url", "headers", "source", "sni")
         ]
-        ask = read_form(*asked)
+        spec = read_form(*requested)
         served = await self._serve(state)
-        key = "explain", state.index, *asked
-        return await self._work_long(key, lambda _: None, explain_form, served, state, ask)
+        key = "explain", state.index, *requested
+        return await self._work_long(key, lambda _: None, explain_form, served, state, spec)
 
     async def _serve(self, state: State) -> Served:
         """Return what is served, with the word of workers: that of a moment ago is good enough."""

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
+from edgefast.api.model.routename import ref_of_name
 from edgefast.console.index import Node
-from edgefast.console.marks import Told
-from edgefast.console.numbers import Rate
+from edgefast.console.live_metrics import Rate
 from edgefast.console.policies import (
     list_filters_of,
     list_lost,
@@ -21,17 +21,17 @@ from edgefast.console.policies import (
     list_settings,
     list_shares,
 )
+from edgefast.console.problem_index import ObjectProblems
 from edgefast.console.rows import Row, make_row
 from edgefast.console.state import State
-from edgefast.credential import is_hidden, show, show_query
-from edgefast.resources.model.routename import ref_of_name
-from edgefast.why.described import list_filters
-from edgefast.why.duration import write_time
-from edgefast.why.pair import make_host
-from edgefast.why.served import render_endpoint
-from edgefast.why.trial import describe_match
-from edgefast.why.witness import make_witnesses
-from edgefast.why.zones import describe_zones
+from edgefast.diagnostics.redact import is_hidden, show, show_query
+from edgefast.explain.describe import list_filters
+from edgefast.explain.duration import write_time
+from edgefast.explain.example_request import make_example_requests
+from edgefast.explain.fleet_pair import make_host
+from edgefast.explain.match_failure import describe_match
+from edgefast.explain.served_fleet import render_endpoint
+from edgefast.explain.zones import describe_zones
 
 MOST = 50  # lines of one section
 
@@ -61,7 +61,7 @@ class Detail(msgspec.Struct, frozen=True):
     path: tuple[Line, ...]  # id and name of its ancestors, and of itself
     places: tuple[int, ...]  # its and its ancestors' numbers among their siblings, sorted by name
     sections: tuple[Section, ...]
-    problems: tuple[Told, ...]
+    problems: tuple[ObjectProblems, ...]
     more_problems: int
     since_start: dict[str, float | None]
     rate: Rate | None
@@ -74,14 +74,14 @@ def describe_node(state: State, node: Node) -> Detail:
     row = make_row(state, node)
     # A backend has none of its own: what is wrong with it is said of its rule.
     of = node.parent if node.kind == "backend" and row.errors and node.parent else node
-    told = state.marks.below(of)
+    reported = state.marks.below(of)
     return Detail(
         row=row,
         path=tuple((one.id, one.name) for one in path),
         places=tuple(one.place for one in path),
         sections=tuple(one for one in _sections(state, node) if one.lines),
-        problems=tuple(told[:MOST]),
-        more_problems=max(0, len(told) - MOST),
+        problems=tuple(reported[:MOST]),
+        more_problems=max(0, len(reported) - MOST),
         since_start=state.numbers.since_start(node.labels),
         rate=state.numbers.rate(node.labels) if node.kind != "backend" else None,
         trial=make_trial(node),
@@ -112,8 +112,8 @@ def _sections(state: State, node: Node) -> Iterator[Section]:
         case ir.StreamRoute() as route:
             what = "any" if route.hostname == "*" else route.hostname
             lines = [("server name", what)] if "." in what else []
-            told = [("refused", route.reason)] if route.reason else []
-            yield _section("Route", [("route", route.route), *lines, *told])
+            reported = [("refused", route.reason)] if route.reason else []
+            yield _section("Route", [("route", route.route), *lines, *reported])
         case ir.BackendRef() | ir.StreamBackend() as share:
             yield from _describe_share(state, share)
         case _:
@@ -266,14 +266,14 @@ def make_trial(node: Node) -> Trial | None:
     host, listener = rule.parent.subject, rule.parent.parent.subject
     if not isinstance(host, ir.VirtualHost) or not isinstance(listener, ir.Listener):
         return None
-    witnesses, _ = make_witnesses(rule.matches[:1])
-    if not witnesses:
+    examples, _ = make_example_requests(rule.matches[:1])
+    if not examples:
         return None
     wide = listener.hostname if host.hostname == "*" else host.hostname
     name = make_host(wide, {one.name for one in rule.parent.parent.children[:1000]})
     scheme = "https" if listener.protocol == "HTTPS" else "http"
     port = "" if listener.port == (443 if scheme == "https" else 80) else f":{listener.port}"
-    one = witnesses[0]
+    one = examples[0]
     if show_query(one.target) != one.target or any(is_hidden(*line) for line in one.headers):
         return None  # who has the credential writes the request
     return Trial(
@@ -285,15 +285,15 @@ def make_trial(node: Node) -> Trial | None:
 
 def write_limit(one: ir.RateLimit) -> str:
     """Return what a limit lets through, in words."""
-    said = f"{one.requests} in {write_time(one.unit * 1000)}"
+    message = f"{one.requests} in {write_time(one.unit * 1000)}"
     by = [*one.distinct_headers, *(["client address"] if one.distinct_source else [])]
     if by:
-        said += f" for each {', '.join(by)}"
+        message += f" for each {', '.join(by)}"
     only = [f"{h.name}{' ~ ' if h.regex else ': '}{show(h.name, h.value)}" for h in one.headers]
     only += one.sources
     if only:
-        said += f", of {', '.join(only)}"
-    return said + (", sliding" if one.sliding else "") + (", shadow" if one.shadow else "")
+        message += f", of {', '.join(only)}"
+    return message + (", sliding" if one.sliding else "") + (", shadow" if one.shadow else "")
 
 
 def _size(count: int) -> str:

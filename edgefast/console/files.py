@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from edgefast.console.loopback import is_loopback
-from edgefast.daemon.httpserver import Handler, Reply, Request
+from edgefast.console.host_check import is_loopback
+from edgefast.httpd.server import Handler, Reply, Request
 
 PREFIX = "/console/"
 _FOLDER = Path(__file__).with_name("static")
@@ -76,5 +76,5 @@ def refuse_host(request: Request) -> Reply | None:
     """Refuse a request that was not sent to a loopback name: another name may come from an attacker's DNS."""
     if is_loopback(request.host):
         return None
-    said = b"refused: the console is at localhost, 127.0.0.1 or [::1] only\n"
-    return Reply(421, said, headers=HEADERS)
+    message = b"refused: the console is at localhost, 127.0.0.1 or [::1] only\n"
+    return Reply(421, message, headers=HEADERS)

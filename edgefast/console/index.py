@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 
 from edgefast import ir
+from edgefast.explain.match_failure import describe_match
 from edgefast.table.rowlabel import label_rule
-from edgefast.why.trial import describe_match
 
 Kind = Literal["gateway", "listener", "host", "rule", "backend"]
 Subject = (
@@ -126,9 +126,9 @@ class Index:
             if rule.rate_limits:
                 self.limited.append(child)
             for policy in {one.partition("#")[0] for one in rule.units()}:
-                guarded = self.guarded.setdefault(policy, [])
-                if len(guarded) < _GUARDED:
-                    guarded.append(child)
+                checks = self.guarded.setdefault(policy, [])
+                if len(checks) < _GUARDED:
+                    checks.append(child)
         node.labels, node.rules = frozenset(labels), len(labels)
         self.hosts += 1
         self.entries += len(host.entries)

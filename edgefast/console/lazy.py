@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from edgefast.console.files import PREFIX, page_routes
 from edgefast.console.source import Source
-from edgefast.daemon.httpserver import Handler, Reply, Request
+from edgefast.httpd.server import Handler, Reply, Request
 
 if TYPE_CHECKING:
     from edgefast.console.console import Console

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 from edgefast import ir
 from edgefast.console.state import State
+from edgefast.explain.backend import find_backend
+from edgefast.explain.backend_policy import list_backend_policies, settle_rule, units_at_backends
+from edgefast.explain.describe import describe_unit, write_setting
+from edgefast.explain.encoding import describe_compression, find_compression
+from edgefast.explain.fault import describe_fault, find_fault
+from edgefast.explain.override import describe_overrides, find_overrides
+from edgefast.explain.session import describe_session, find_session
+from edgefast.explain.traffic import LISTENER, Setting
 from edgefast.table.rowlabel import label_policy
-from edgefast.why.backend import find_backend
-from edgefast.why.described import describe_unit, write_setting
-from edgefast.why.encoding import describe_compression, find_compression
-from edgefast.why.fault import describe_fault, find_fault
-from edgefast.why.override import describe_overrides, find_overrides
-from edgefast.why.session import describe_session, find_session
-from edgefast.why.traffic import LISTENER, Setting
-from edgefast.why.treated import list_treated, settle_rule, units_at_backends
 
 _WORDS = ("let in", "refused", "failed", "known")
 #: Settings of a listener that those of policies stand in place of, or may not pass.
@@ -34,8 +34,8 @@ def list_policies(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
     """Give each unit that is asked about a rule's requests: its name, what it says, what was counted."""
     for name in rule.policies:
         unit = state.index.policies.get(name)
-        said = describe_unit(unit) if unit is not None else _MISSING
-        yield name, f"{said}{_count(state, name)}"
+        message = describe_unit(unit) if unit is not None else _MISSING
+        yield name, f"{message}{_count(state, name)}"
     if rule.ext_auth is not None:
         yield "ExternalAuth", describe_unit(ir.PolicyUnit(name="", ext_auth=rule.ext_auth))
 
@@ -44,8 +44,8 @@ def list_filters_of(state: State, listener: ir.Listener) -> Iterator[tuple[str, 
     """Give each filter that all requests of a listener meet before they are routed."""
     for name in listener.filters:
         unit = state.index.policies.get(name)
-        said = describe_unit(unit) if unit is not None else _MISSING
-        yield name.partition("#")[2], f"{said}{_count(state, name)}"
+        message = describe_unit(unit) if unit is not None else _MISSING
+        yield name.partition("#")[2], f"{message}{_count(state, name)}"
 
 
 def list_settings(
@@ -61,14 +61,14 @@ def list_settings(
     for one in settle_rule(rule, units, http).values():
         if one.unit or one.cut_by:
             label, value = write_setting(one.field, one.value)
-            whose = f"{one.unit or 'the route'}, cut by {one.cut_by}" if one.cut_by else one.unit
-            yield label, f"{value}, {whose}{_beside(one, http)}"
+            owner = f"{one.unit or 'the route'}, cut by {one.cut_by}" if one.cut_by else one.unit
+            yield label, f"{value}, {owner}{_beside(one, http)}"
     fault = find_fault(units)
     if fault is not None:
         yield "fault", f"injected fault: {describe_fault(fault.fault)}, {fault.unit}"
-    overrides, whose = find_overrides(units)
+    overrides, owner = find_overrides(units)
     if overrides:
-        yield "answers", f"{describe_overrides(overrides)}, {whose}"
+        yield "answers", f"{describe_overrides(overrides)}, {owner}"
     encoded = find_compression(units)
     if encoded is not None:
         yield "encodings", f"{describe_compression(encoded[0])}, {encoded[1]}"
@@ -98,7 +98,9 @@ def list_shares(state: State, rule: ir.Rule) -> Iterator[tuple[str, str]]:
             unit or ir.PolicyUnit(name=name, status=500, reason="it was not found in the table")
             for name, unit in found.items()
         ]
-        yield from ((share.cluster, said) for said in list_treated(units, share.treatment))
+        yield from (
+            (share.cluster, message) for message in list_backend_policies(units, share.treatment)
+        )
 
 
 def list_lost(rule: ir.Rule) -> Iterator[tuple[str, str]]:
@@ -118,5 +120,7 @@ def tag_policies(state: State, rule: ir.Rule) -> str:
 
 def _count(state: State, name: str) -> str:
     rates = state.numbers.policy_rates(label_policy(name))
-    told = [f"{rate:.3g}/s {word}" for rate, word in zip(rates or (), _WORDS, strict=False) if rate]
-    return f" ({', '.join(told)})" if told else ""
+    reported = [
+        f"{rate:.3g}/s {word}" for rate, word in zip(rates or (), _WORDS, strict=False) if rate
+    ]
+    return f" ({', '.join(reported)})" if reported else ""

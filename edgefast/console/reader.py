@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
+from edgefast.diagnostics.problem import Problem
 from edgefast.table import Resource, decode_virtual_host
 from edgefast.table.shards import Key
 

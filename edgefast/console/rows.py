@@ -12,7 +12,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.console.index import Kind, Node
-from edgefast.console.numbers import Rate
+from edgefast.console.live_metrics import Rate
 from edgefast.console.policies import tag_policies
 from edgefast.console.state import State
 
@@ -171,9 +171,9 @@ def _describe_backend(
     if cluster is None:
         return "", tags
     count = len(cluster.endpoints)
-    said = f"{count} endpoint{'' if count == 1 else 's'}"
+    message = f"{count} endpoint{'' if count == 1 else 's'}"
     if not count and cluster.fallback:
-        said = f"{len(cluster.fallback)} terminating endpoints only"
+        message = f"{len(cluster.fallback)} terminating endpoints only"
     if cluster.tls is not None:
         tags.append("TLS")
-    return said, tags
+    return message, tags

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from edgefast import ir
-from edgefast.console.numbers import Counters
-from edgefast.console.past import Past
-from edgefast.problem import Problem
+from edgefast.console.change_history import ChangeRecord
+from edgefast.console.live_metrics import Counters
+from edgefast.diagnostics.problem import Problem
 from edgefast.table import Resource
 from edgefast.table.shards import Key
 
 if TYPE_CHECKING:  # a proxy with a controller does not translate objects
+    from edgefast.explain import Live
     from edgefast.translate.translation import Translation
-    from edgefast.why import Live
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class Source(Protocol):
     def table(self, fleet: str) -> Table | None:
         """Return the table of a fleet, None when there is no such fleet."""
 
-    def past(self, fleet: str) -> Past:
+    def past(self, fleet: str) -> ChangeRecord:
         """Return the last changes of its table."""
 
     def problems(self) -> Sequence[Problem]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.console.index import Index
-from edgefast.console.marks import Marks
-from edgefast.console.numbers import Window
+from edgefast.console.live_metrics import Window
+from edgefast.console.problem_index import ProblemIndex
 from edgefast.console.source import Table
 
 
@@ -19,5 +19,5 @@ class State(msgspec.Struct, frozen=True):
     fleet: str
     table: Table
     index: Index
-    marks: Marks
+    marks: ProblemIndex
     numbers: Window

@@ -51,7 +51,7 @@ BACKEND_TLS_FAILURES: tuple[str, ...] = (
 #: Versions, and whether a session went on; as net/peer.pyx places them.
 HANDSHAKES_DONE: tuple[str, ...] = ("1.2_false", "1.2_true", "1.3_false", "1.3_true")
 
-#: Why a connection or session of layer 4 was not served (stream/passage.pyx, Passage.refuse).
+#: Why a connection or session of layer 4 was not served (stream/tcp_proxy.pyx, TcpProxy.refuse).
 STREAM_REFUSED: tuple[str, ...] = (
     "limit", "address_connections", "address_rate", "proxy_protocol", "route", "backend",
 )  # fmt: skip

@@ -16,7 +16,7 @@ cdef enum:
     BODY_GRACE_MS = 5000  # a request body that comes keeps its connection this long at least, and no burst buys more (bodyRate)
     BODY_PATIENCE_MS = 1000  # ... when a body that comes asks for it, and nothing to speak of has come over it yet
     BODY_GATHER_LIMIT = 67108864  # bytes of bodies that a worker gathers past their bodyStart (docs/reference/http1.md)
-    SPARES = 64  # exchanges that are over, kept for requests to come: 1 KiB each
+    FREELIST_SIZE = 64  # exchanges that are over, kept for requests to come: 1 KiB each
     GATHER_BURST = 256  # of those that do not come, ended at once to make room for one read of another body
     SHARE_TURNS = 64  # of those who wait for a place, looked at for one that comes: all of them for each place would be an attack
     HEALTH_PAUSE_MS = 1000  # in which nobody asks again for the segment's lock, or for room in it
@@ -39,9 +39,9 @@ cdef enum:
     SHARE_LOOK_MS = 250  # how often those who wait for a place look for somebody to give way
     SHARE_LATE_MS = 1000  # how often those do who have shown too little to wait in the queue: there may be thousands
     SHARE_BURST = 16  # places given at once: each may end another request
-    CROWD_PART = 8  # of a cluster's connections: the slow exchanges of one client keep so large a part when others wait
-    CROWD_RATE = 16  # times bodyRate or answerRate; who is faster is not slow
-    CROWD_GRACE_MS = 250  # that its client has had before anybody is called so
+    EVICTION_PART = 8  # of a cluster's connections: the slow exchanges of one client keep so large a part when others wait
+    EVICTION_RATE = 16  # times bodyRate or answerRate; who is faster is not slow
+    EVICTION_GRACE_MS = 250  # that its client has had before anybody is called so
     DISCARD_LIMIT = 65536  # unread request body that is worth reading to keep the connection
     PIPELINE_TURN = 16  # requests of one connection in a turn: 64 KiB of those that are answered at once are a thousand
     PIPELINE_LIMIT = 32768  # bytes of further requests kept while one is in flight, then reading pauses
@@ -81,8 +81,8 @@ cdef enum:
     AUTH_TIMEOUT_MOST = 60000  # ms; ceiling of a call's timeout
     ACCEPT_ENCODING = 256  # bytes of a client's list of encodings; a longer one says nothing
     VALIDATORS = 1024  # bytes of a client's If-None-Match that are looked at
-    PRESSES = 256  # answers of a worker that are encoded at one time (docs/reference/policies.md)
-    PRESS_SLICE = 16384  # bytes that are encoded at once: about 100 us
+    COMPRESSORS = 256  # answers of a worker that are encoded at one time (docs/reference/policies.md)
+    COMPRESS_SLICE = 16384  # bytes that are encoded at once: about 100 us
     FAULT_DELAYS = 1024  # requests of a worker that wait on purpose (docs/reference/policies.md)
     FAULT_DELAY_MS = 60000  # each at most
     TOKEN_SUBJECT = 256  # characters of a token's subject in a log line
@@ -91,8 +91,8 @@ cdef enum:
     AUTH_CACHE_LIMIT = 4194304  # bytes of answers that a worker keeps
     AUTH_CACHE_DENIALS = 1048576  # bytes of these that deny: a quarter, for strangers bring about as many as they like (docs/reference/policies.md)
     AUTH_CACHE_LINES = 4096  # bytes of an answer's lines that are worth keeping: more would drop fifteen others
-    SHOWN_PIECE = 65536  # bytes in which memory is lent to bodies that services are shown: as many as every request may hold (REPLAY_LIMIT)
-    SHOWN_PIECES = 512  # of these a worker lends at most: 32 MiB, half of what bodies have that were let in (docs/reference/policies.md)
+    AUTH_BODY_PIECE = 65536  # bytes in which memory is lent to bodies that services are shown: as many as every request may hold (REPLAY_LIMIT)
+    AUTH_BODY_PIECES = 512  # of these a worker lends at most: 32 MiB, half of what bodies have that were let in (docs/reference/policies.md)
     AUTH_CACHE_ENTRY = 256  # bytes of one without lines: its objects and its places
     LIMIT_PART = 128  # bytes of a distinct value in a counter's key; longer ones are digested
     LIMIT_MOST = 65535  # requests that one check counts: the script takes two bytes
@@ -102,7 +102,7 @@ cdef enum:
     NAME_HEAD = 8  # bytes of "ef:{xx}:" before a key in Redis
     TERM_WORDS = 18  # bytes of a key's argument as a bulk string
     ANSWER_SIZE = 18  # bytes of window.lua's answer for a key
-    LIMIT_SPENT = 65536  # counters remembered as spent
+    LIMIT_EXHAUSTED = 65536  # counters remembered as spent
     LIMIT_LOOKS = 4  # limits looked at when one of these has to go
     H2_ACK_MS = 10000  # until a client has to have acknowledged our SETTINGS
     H2_SILENCE_MS = 1000  # of a backend's connection after which a request that took too long makes us ask whether it is there

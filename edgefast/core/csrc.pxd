@@ -218,12 +218,12 @@ cdef extern from "route.h" nogil:
                          const uint8_t **value, size_t *len)
 
 
-cdef extern from "lone.h" nogil:
-    ctypedef struct ef_lone:
+cdef extern from "single_path.h" nogil:
+    ctypedef struct ef_single_path:
         uint8_t holds
 
-    int ef_lone_read(const ef_blob *root, ef_lone *lone)
-    int ef_lone_match(const ef_lone *lone, const ef_blob *root, const ef_request *request, ef_hit *hit)
+    int ef_single_path_read(const ef_blob *root, ef_single_path *single)
+    int ef_single_path_match(const ef_single_path *single, const ef_blob *root, const ef_request *request, ef_hit *hit)
 
 
 cdef extern from "map.h" nogil:
@@ -378,20 +378,20 @@ cdef extern from "crc32.h" nogil:
     uint32_t ef_crc32(const uint8_t *data, size_t len)
 
 
-cdef extern from "limit_rooms.h" nogil:
+cdef extern from "limit_store.h" nogil:
     enum:
-        EF_ROOMS_SHARE
+        EF_STORE_SHARE
 
-    ctypedef struct ef_rooms:
+    ctypedef struct ef_store:
         pass
 
     ctypedef struct ef_limit_result:
         uint32_t admitted, remaining
         uint64_t reset_ms, window
 
-    int ef_rooms_check(const void *mem, size_t len)
-    uint64_t ef_rooms_now(const ef_rooms *store, uint64_t boot_ms)
-    int ef_rooms_take(ef_rooms *store, const uint8_t *key, size_t key_len, size_t name_len, uint32_t n, uint32_t limit,
+    int ef_store_check(const void *mem, size_t len)
+    uint64_t ef_store_now(const ef_store *store, uint64_t boot_ms)
+    int ef_store_take(ef_store *store, const uint8_t *key, size_t key_len, size_t name_len, uint32_t n, uint32_t limit,
                       uint32_t unit, int sliding, uint64_t now_ms, ef_limit_result *out)
 
 

@@ -26,7 +26,7 @@ cdef class Trim
 cdef class LogBatch
 cdef class Trace
 cdef class SpanBatch
-cdef class LogKept
+cdef class LogCapture
 cdef class LogProgram
 cdef class Session
 cdef class Peer
@@ -35,8 +35,8 @@ cdef class Outbound
 cdef class H1Client
 cdef class H2Frames
 cdef class H2Server
-cdef class H2Holder
-cdef class H2Holders
+cdef class H2ClientUsage
+cdef class H2MemoryBudget
 cdef class H2Client
 cdef class H2Call
 cdef class PoolDial
@@ -51,8 +51,8 @@ cdef class Outlier
 cdef class Breaker
 cdef class Zones
 cdef class ZoneRule
-cdef class ZoneChances
-cdef class ZoneRuns
+cdef class ZoneWeights
+cdef class ZoneRanges
 cdef class EndpointCheck
 cdef class EndpointChecks
 cdef class Prober
@@ -64,54 +64,54 @@ cdef class UpstreamUser
 cdef class Identities
 cdef class SessionPolicy
 cdef class NamedSession
-cdef class Line
-cdef class Turns
-cdef class ClientPart
+cdef class ClientQueue
+cdef class FairQueue
+cdef class ClientEntry
 cdef class ClientShare
 cdef class LongStreams
 cdef class ConnectionShare
-cdef class Behind
+cdef class EvictionHeap
 cdef class BodyShare
 cdef class BodyClient
 cdef class AnswerShare
 cdef class RequestBody
-cdef class Gathered
-cdef class Spares
+cdef class BodyBuffer
+cdef class Freelist
 cdef class Rule
 cdef class Backend
 cdef class HttpSettings
 cdef class ListenerTable
 cdef class PortTable
-cdef class Witness
+cdef class ParserCheck
 cdef class HeaderOps
 cdef class Policy
-cdef class Guard
+cdef class PolicyChain
 cdef class Access
 cdef class Traffic
 cdef class PathPattern
 cdef class AuthService
 cdef class AuthCall
 cdef class AuthEdits
-cdef class AuthTold
-cdef class Admittance
+cdef class AuthResponse
+cdef class AuthFlow
 cdef class ListenerFilters
-cdef class ShownOwner
-cdef class ShownBodies
+cdef class AuthBodyOwner
+cdef class AuthBodyBuffer
 cdef class Limit
-cdef class Verdict
+cdef class LimitDecision
 cdef class Check
 cdef class Dispatcher
 cdef class Limiter
-cdef class Passage
-cdef class PassageShare
-cdef class PassageSide
-cdef class PassageDown
-cdef class PassageUp
+cdef class TcpProxy
+cdef class TcpProxyShare
+cdef class TcpProxySide
+cdef class TcpProxyDownstream
+cdef class TcpProxyUpstream
 cdef class StreamListener
 cdef class StreamRule
 cdef class StreamPort
 cdef class DatagramSession
-cdef class DatagramRoom
+cdef class UdpSessionLimit
 
 include "loop/wheel.pxd"
 include "loop/clock.pxd"
@@ -128,7 +128,7 @@ include "net/wire.pxd"
 include "net/reactor.pxd"
 include "net/peer.pxd"
 include "net/session.pxd"
-include "net/opener.pxd"
+include "net/connect_callback.pxd"
 include "net/outgoing.pxd"
 include "net/connection.pxd"
 include "net/preamble.pxd"
@@ -142,7 +142,7 @@ include "tls/backendsessions.pxd"
 include "tls/handshakes.pxd"
 include "tls/tlswire.pxd"
 include "tls/tlsacceptor.pxd"
-include "h1/witness.pxd"
+include "h1/parser_check.pxd"
 include "h1/gather.pxd"
 include "exchange/cut.pxd"
 include "exchange/inbound.pxd"
@@ -158,20 +158,20 @@ include "upstream/identities.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
-include "upstream/ranks.pxd"
+include "upstream/heap.pxd"
 include "upstream/clientshare.pxd"
-include "upstream/line.pxd"
-include "upstream/turns.pxd"
-include "upstream/behind.pxd"
+include "upstream/client_queue.pxd"
+include "upstream/fair_queue.pxd"
+include "upstream/eviction_heap.pxd"
 include "upstream/bodyclient.pxd"
 include "upstream/bodyshare.pxd"
 include "upstream/answershare.pxd"
-include "upstream/crowding.pxd"
+include "upstream/fair_share_eviction.pxd"
 include "upstream/cluster.pxd"
 include "upstream/sweep.pxd"
 include "upstream/prober.pxd"
 include "h1/client.pxd"
-include "upstream/newcomer.pxd"
+include "upstream/protocol_negotiation.pxd"
 include "upstream/pooldial.pxd"
 include "route/rule.pxd"
 include "telemetry/logprogram.pxd"
@@ -181,51 +181,51 @@ include "telemetry/accesslog.pxd"
 include "telemetry/span.pxd"
 include "limit/limit.pxd"
 include "limit/check.pxd"
-include "limit/spent.pxd"
+include "limit/exhausted.pxd"
 include "limit/dispatcher.pxd"
 include "limit/limiter.pxd"
 include "exchange/routed.pxd"
-include "guard/headernames.pxd"
-include "guard/places.pxd"
-include "guard/tokencache.pxd"
-include "guard/proof.pxd"
-include "guard/access.pxd"
-include "guard/fault.pxd"
-include "guard/override.pxd"
-include "guard/press.pxd"
-include "guard/hashpolicy.pxd"
-include "guard/sessionpolicy.pxd"
-include "guard/traffic.pxd"
-include "guard/protobuf.pxd"
-include "guard/checkanswer.pxd"
-include "guard/authedits.pxd"
-include "guard/authcache.pxd"
-include "guard/authservice.pxd"
-include "guard/authcall.pxd"
-include "guard/checkcall.pxd"
-include "guard/shownbodies.pxd"
-include "guard/admittance.pxd"
-include "guard/policy.pxd"
-include "guard/listenerfilters.pxd"
+include "policy/headernames.pxd"
+include "policy/credential_extractor.pxd"
+include "policy/tokencache.pxd"
+include "policy/authenticator.pxd"
+include "policy/access.pxd"
+include "policy/fault.pxd"
+include "policy/override.pxd"
+include "policy/compress.pxd"
+include "policy/hashpolicy.pxd"
+include "policy/sessionpolicy.pxd"
+include "policy/traffic.pxd"
+include "policy/protobuf.pxd"
+include "policy/check_response.pxd"
+include "policy/authedits.pxd"
+include "policy/authcache.pxd"
+include "policy/authservice.pxd"
+include "policy/authcall.pxd"
+include "policy/check_call.pxd"
+include "policy/auth_body_buffer.pxd"
+include "policy/auth_flow.pxd"
+include "policy/policy_chain.pxd"
+include "policy/listenerfilters.pxd"
 include "exchange/grpcweb.pxd"
 include "exchange/exchange.pxd"
-include "exchange/gathered.pxd"
+include "exchange/body_buffer.pxd"
 include "exchange/longstreams.pxd"
-include "exchange/spares.pxd"
+include "exchange/freelist.pxd"
 include "h1/server.pxd"
-include "h1/places.pxd"
+include "h1/connection_limit.pxd"
 include "h2/outflow.pxd"
 include "h2/frames.pxd"
 include "h2/server.pxd"
-include "h2/holders.pxd"
+include "h2/memory_budget.pxd"
 include "h2/client.pxd"
 include "stream/streamrules.pxd"
 include "stream/addressbound.pxd"
-include "stream/passage.pxd"
+include "stream/tcp_proxy.pxd"
 include "stream/streamacceptor.pxd"
 include "stream/datagrams.pxd"
 include "stream/datagramsession.pxd"
-include "stream/datagramroom.pxd"
+include "stream/udp_session_limit.pxd"
 
 
 cdef class Engine:
@@ -243,7 +243,7 @@ cdef class Engine:
         Out h2_out              # frames on their way to a client
         uint8_t *h2_text        # the head of an HTTP/2 request, as it is written; NULL: there was none yet
         ef_h2_pair h2_pairs[512]
-        H2Holders h2_holders    # what HTTP/2's clients have of the worker
+        H2MemoryBudget h2_memory    # what HTTP/2's clients have of the worker
         Out counter_key         # the key being made for a rate limit
         ef_head request_head
         ef_head response_head
@@ -268,25 +268,25 @@ cdef class Engine:
         set old                 # of them, those from before the drain
         set mirrors
         readonly int64_t active         # requests in flight
-        dict streams            # Passage -> None: connections that are passed on, oldest first
+        dict streams            # TcpProxy -> None: connections that are passed on, oldest first
         set sessions            # DatagramSession
         StreamTables stream_tables
         AddressBounds address_bounds
         AuthCache auth_cache
-        ShownBodies shown
-        size_t pressing         # answers that are encoded (guard/press.pyx)
-        size_t delayed          # requests that wait on purpose (guard/fault.pyx)
-        object token_desk       # makes `tokens`; None: the engine does
-        object tokens           # TokenDesk: signed tokens; None: nobody has asked for it
+        AuthBodyBuffer auth_bodies
+        size_t compressing         # answers that are encoded (policy/compress.pyx)
+        size_t delayed          # requests that wait on purpose (policy/fault.pyx)
+        object make_token_verifier       # makes `tokens`; None: the engine does
+        object tokens           # TokenVerifier: signed tokens; None: nobody has asked for it
         object passwords        # passwords.py: slow hashes, on a thread
-        Gathered gathered
-        Spares spares
+        BodyBuffer body_buffer
+        Freelist freelist
         bint draining
         bint closing
         uint64_t random[2]
-        object window           # what a Witness is shown
-        Witness idle_request_witness
-        Witness idle_response_witness
+        object window           # what a ParserCheck is shown
+        ParserCheck idle_request_check
+        ParserCheck idle_response_check
         # what is seen
         ef_stat *stat
         object stat_view
@@ -305,4 +305,4 @@ cdef class Engine:
         ef_stat_sub(&self.stat.globals[cell], 1)
 
     cdef int release_idle(self, PortTable port, bint outdated) except -1
-    cdef object desk(self)
+    cdef object get_token_verifier(self)

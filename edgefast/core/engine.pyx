@@ -30,20 +30,20 @@ include "net/wire.pyx"
 include "net/reactor.pyx"
 include "net/peer.pyx"
 include "net/session.pyx"
-include "net/opener.pyx"
+include "net/connect_callback.pyx"
 include "net/outgoing.pyx"
 include "net/connection.pyx"
 include "net/acceptor.pyx"
 include "net/dial.pyx"
 # a client's bytes
 include "exchange/inbound.pyx"
-include "h1/witness.pyx"
-include "h1/piecemeal.pyx"
+include "h1/parser_check.pyx"
+include "h1/partial_head.pyx"
 include "h1/gather.pyx"
-include "h1/switching.pyx"
+include "h1/upgrade.pyx"
 include "h1/responder.pyx"
 include "h1/server.pyx"
-include "h1/places.pyx"
+include "h1/connection_limit.pyx"
 include "h1/portacceptor.pyx"
 include "h2/outflow.pyx"
 include "h2/frames.pyx"
@@ -52,9 +52,9 @@ include "h2/responder.pyx"
 include "h2/stream.pyx"
 include "h2/servercallbacks.pyx"
 include "h2/session.pyx"
-include "h2/stalls.pyx"
-include "h2/holders.pyx"
-include "h2/takeover.pyx"
+include "h2/stall_detection.pyx"
+include "h2/memory_budget.pyx"
+include "h2/protocol_switch.pyx"
 # what lies between their bytes and the descriptor
 include "tls/library.pyx"
 include "tls/crypto.pyx"
@@ -68,30 +68,30 @@ include "route/router.pyx"
 include "route/rule.pyx"
 include "route/tables.pyx"
 # who may enter
-include "guard/headernames.pyx"
-include "guard/hiddenlines.pyx"
-include "guard/proofs.pxi"
-include "guard/readpath.pyx"
-include "guard/access.pyx"
-include "guard/authcache.pyx"
-include "guard/authservice.pyx"
-include "guard/authcall.pyx"
-include "guard/grpcservice.pxi"
-include "guard/shownbodies.pyx"
-include "guard/admittance.pyx"
-include "guard/policy.pyx"
-include "guard/listenerfilters.pyx"
-include "guard/fault.pyx"
-include "guard/override.pyx"
-include "guard/press.pyx"
-include "guard/cookies.pyx"
-include "guard/hashpolicy.pyx"
-include "guard/sessionpolicy.pyx"
-include "guard/traffic.pyx"
+include "policy/headernames.pyx"
+include "policy/header_strip.pyx"
+include "policy/authenticators.pxi"
+include "policy/path_variants.pyx"
+include "policy/access.pyx"
+include "policy/authcache.pyx"
+include "policy/authservice.pyx"
+include "policy/authcall.pyx"
+include "policy/grpcservice.pxi"
+include "policy/auth_body_buffer.pyx"
+include "policy/auth_flow.pyx"
+include "policy/policy_chain.pyx"
+include "policy/listenerfilters.pyx"
+include "policy/fault.pyx"
+include "policy/override.pyx"
+include "policy/compress.pyx"
+include "policy/cookies.pyx"
+include "policy/hashpolicy.pyx"
+include "policy/sessionpolicy.pyx"
+include "policy/traffic.pyx"
 # limits that count it
 include "limit/limit.pyx"
 include "limit/check.pyx"
-include "limit/spent.pyx"
+include "limit/exhausted.pyx"
 include "limit/dispatcher.pyx"
 include "limit/limiter.pyx"
 # the request itself
@@ -101,15 +101,15 @@ include "exchange/grpc.pxi"
 include "exchange/failures.pyx"
 include "exchange/backoff.pyx"
 include "exchange/cors.pyx"
-include "exchange/repeats.pyx"
-include "exchange/judged.pyx"
+include "exchange/retry_budget.pyx"
+include "exchange/outlier_report.pyx"
 include "exchange/attempts.pyx"
 include "exchange/longstreams.pyx"
-include "exchange/gathered.pyx"
+include "exchange/body_buffer.pyx"
 include "exchange/requestbody.pyx"
 include "exchange/exchange.pyx"
 include "exchange/mirror.pyx"
-include "exchange/spares.pyx"
+include "exchange/freelist.pyx"
 # heads as they leave
 include "head/headerops.pyx"
 include "head/pathpattern.pyx"
@@ -117,7 +117,7 @@ include "head/trailers.pyx"
 include "head/requesthead.pyx"
 include "head/responsehead.pyx"
 # a backend
-include "upstream/room.pxi"
+include "upstream/includes.pxi"
 include "exchange/outbound.pyx"
 include "h1/requester.pyx"
 include "h1/client.pyx"
@@ -130,20 +130,20 @@ include "h2/client.pyx"
 include "stream/streamrules.pyx"
 include "stream/addressbound.pyx"
 include "stream/proxyheader.pyx"
-include "stream/passage.pyx"
-include "stream/passageside.pyx"
-include "stream/passagedial.pyx"
+include "stream/tcp_proxy.pyx"
+include "stream/tcp_proxy_side.pyx"
+include "stream/tcp_proxy_dial.pyx"
 include "stream/streamacceptor.pyx"
-include "stream/datagramroom.pyx"
+include "stream/udp_session_limit.pyx"
 include "stream/datagrams.pyx"
 include "stream/datagramsession.pyx"
 # what is told of it
 include "telemetry/accesslog.pyx"
 include "telemetry/logprogram.pyx"
-include "telemetry/ending.pyx"
+include "telemetry/response_flags.pyx"
 include "telemetry/logvalue.pyx"
 include "telemetry/spans.pxi"
-include "telemetry/passagelog.pyx"
+include "telemetry/stream_log.pyx"
 
 
 cdef class Engine:
@@ -153,11 +153,11 @@ cdef class Engine:
     (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
     limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
     worker's are its own. ask_others: told the name of a cluster whose connections other workers are to lend (lend). spans: takes batches of spans (span.pyx) and says whether
-    it did; must not block. token_desk: gives the worker's tokendesk.TokenDesk when the first policy asks for tokens; None: the engine
+    it did; must not block. token_desk: gives the worker's token_verifier.TokenVerifier when the first policy asks for tokens; None: the engine
     makes one, for which nobody fetches keys.
     """
 
-    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, health=None, ask_others=None, spans=None, token_desk=None):
+    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, health=None, ask_others=None, spans=None, make_token_verifier=None):
         cdef Py_buffer view
         cdef size_t size
         cdef ReactorCells cells
@@ -179,12 +179,12 @@ cdef class Engine:
         self.stream_tables = StreamTables(self)
         self.address_bounds = AddressBounds()
         self.auth_cache = AuthCache()
-        self.shown = ShownBodies()
+        self.auth_bodies = AuthBodyBuffer()
         self.passwords = PasswordThread(loop, verify, Hasher)
-        self.token_desk = token_desk
-        self.gathered = Gathered(self)
-        self.spares = Spares.__new__(Spares)
-        self.spares.reactor = self.reactor
+        self.make_token_verifier = make_token_verifier
+        self.body_buffer = BodyBuffer(self)
+        self.freelist = Freelist.__new__(Freelist)
+        self.freelist.reactor = self.reactor
         self.clock = Clock()
         self.log = LogBatch(self, access_log)
         self.spans = SpanBatch(self, spans)
@@ -205,7 +205,7 @@ cdef class Engine:
         cells.faults = &self.stat.globals[G_FAULTS]
         cells.busy_us = &self.stat.globals[G_TURNS_US]
         cells.longest_us = &self.stat.globals[G_TURN_LONGEST_US]
-        self.reactor.tell(&cells)
+        self.reactor.report(&cells)
         self.limiter = Limiter(self, limits)
         self.health = Health(health, worker)
         self.ask_others = ask_others
@@ -218,7 +218,7 @@ cdef class Engine:
         self.connections, self.old, self.mirrors = {}, set(), set()
         self.trim = Trim(self)
         self.handshakes = Handshakes(self)
-        self.h2_holders = H2Holders()
+        self.h2_memory = H2MemoryBudget()
         self.resolver = Resolver(loop)
         seed = os.urandom(16)
         self.random[0] = int.from_bytes(seed[:8], "little") | 1
@@ -303,24 +303,24 @@ cdef class Engine:
         for session in self.connections:
             session.retire(port, outdated)
         if port is not None:
-            for passage in list(self.streams):
-                (<Passage>passage).retire(port.key)
+            for tcp_proxy in list(self.streams):
+                (<TcpProxy>tcp_proxy).retire(port.key)
         return 0
 
-    cdef object desk(self):
+    cdef object get_token_verifier(self):
         """Where tokens are verified. A worker whose policies ask for none has neither it nor its libraries."""
         if self.tokens is None:
-            if self.token_desk is None:
-                from edgefast.core.guard.tokendesk import TokenDesk
-                self.tokens = TokenDesk(self.loop, lambda uri, cluster: None)
+            if self.make_token_verifier is None:
+                from edgefast.core.policy.token_verifier import TokenVerifier
+                self.tokens = TokenVerifier(self.loop, lambda uri, cluster: None)
             else:
-                self.tokens = self.token_desk()
+                self.tokens = self.make_token_verifier()
             self.tokens.is_signed_slow = is_signed
         return self.tokens
 
-    def token_desk_of(self):
-        """Return the desk of tokens (tokendesk.TokenDesk); it is made if there is none."""
-        return self.desk()
+    def token_verifier_of(self):
+        """Return the token verifier (token_verifier.TokenVerifier); it is made if there is none."""
+        return self.get_token_verifier()
 
     def hold_passwords(self, passwords):
         """Have slow hashes made by this one (passwords.py)."""
@@ -341,17 +341,17 @@ cdef class Engine:
     def _abort_all(self):
         cdef Session session
         cdef Mirror mirror
-        cdef Passage passage
+        cdef TcpProxy tcp_proxy
         cdef DatagramSession datagrams
         self.wheel.disarm(self.trim)
         self.passwords.close()
         self.prober.stop()
-        if self.tokens is not None and self.token_desk is None:
+        if self.tokens is not None and self.make_token_verifier is None:
             self.tokens.close()
         for session in list(self.connections):
             session.stop(True)
-        for passage in list(self.streams):
-            passage.stop()
+        for tcp_proxy in list(self.streams):
+            tcp_proxy.stop()
         for datagrams in list(self.sessions):
             datagrams.end(PE_DRAINED)
         for mirror in list(self.mirrors):
@@ -371,10 +371,10 @@ cdef class Engine:
         self.log.flush()
         self.spans.flush()
 
-    def lend(self, str name, uint32_t to):
+    def release_connections(self, str name, uint32_t to):
         """Give up connections of a cluster for users that wait in other workers; `to` has asked."""
         cluster = self.tables.clusters.get(name)
-        return lend(<Cluster>cluster, to) if cluster is not None else 0
+        return release_connections(<Cluster>cluster, to) if cluster is not None else 0
 
     def forget_rows(self, labels):
         """Give away the rows of these labels (as they are in rows) that no rule holds; returns how many there were."""
@@ -390,9 +390,9 @@ cdef class Engine:
         return {
             "version": self.version, "zone": self.zones.own,
             "connections": len(self.connections), "streams": len(self.streams),
-            "active": self.active, "gathered": self.gathered.held, "delayed": self.delayed,
-            "pressing": self.pressing,
-            "shown": self.shown.pieces * <size_t>SHOWN_PIECE,
+            "active": self.active, "gathered": self.body_buffer.held, "delayed": self.delayed,
+            "pressing": self.compressing,
+            "shown": self.auth_bodies.pieces * <size_t>AUTH_BODY_PIECE,
             "listeners": self.tables.dump(hosts),
             "stream_listeners": self.stream_tables.dump(),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],

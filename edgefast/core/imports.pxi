@@ -37,12 +37,12 @@ from orjson import dumps as json_encode
 
 from edgefast import ir
 from edgefast.core.cells import BACKEND, BACKEND_TLS_FAILURES, GAUGES, GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, MIRROR_DROPS, POLICY, ROW, STREAM_REFUSED
-from edgefast.core.guard.encoding import choose_encoding, make_encoder
-from edgefast.core.guard.passwords import Passwords as PasswordThread
-from edgefast.htpasswd import find_decoys, is_quick, verify
-from edgefast.inetaddr import why_reserved
+from edgefast.core.policy.encoding import choose_encoding, make_encoder
+from edgefast.core.policy.passwords import Passwords as PasswordThread
+from edgefast.auth.htpasswd import find_decoys, is_quick, verify
+from edgefast.netaddr import why_reserved
 from edgefast.localaddress import is_local
 from edgefast.core.upstream.resolver import Resolver
-from edgefast.credential import is_credential
-from edgefast.tokens.claims import has_access
-from edgefast.tokens.outcome import Outcome as TokenOutcome
+from edgefast.diagnostics.redact import is_credential
+from edgefast.auth.jwt.claims import has_access
+from edgefast.auth.jwt.outcome import Outcome as TokenOutcome

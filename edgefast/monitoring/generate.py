@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from edgefast.monitoring.boards import render_boards
+from edgefast.monitoring.dashboards import render_boards
 from edgefast.monitoring.page import render_page
 from edgefast.monitoring.rulesfile import render_guide, render_rules
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from edgefast.monitoring.controllerfamilies import CONTROLLER
+from edgefast.monitoring.controller_metrics import CONTROLLER
 from edgefast.monitoring.family import Family
-from edgefast.monitoring.proxyfamilies import PROXY
+from edgefast.monitoring.proxy_metrics import PROXY
 
 __all__ = ["render_page"]
 

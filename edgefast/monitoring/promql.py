@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from edgefast.monitoring.controllerfamilies import CONTROLLER
+from edgefast.monitoring.controller_metrics import CONTROLLER
 from edgefast.monitoring.family import PREFIX, Family
-from edgefast.monitoring.proxyfamilies import PROXY
+from edgefast.monitoring.proxy_metrics import PROXY
 
 __all__ = ["FAMILIES", "TARGET_LABELS", "check_expression", "metrics_of"]
 

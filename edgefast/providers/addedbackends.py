@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from edgefast import inetaddr
-from edgefast.problem import Problem, did_you_mean
-from edgefast.reasons.word import Word
-from edgefast.resources.kubernetes.endpointslice import (
+from edgefast import netaddr
+from edgefast.api.core.endpointslice import (
     SERVICE_NAME_LABEL,
     Endpoint,
     EndpointPort,
     EndpointSlice,
 )
-from edgefast.resources.kubernetes.service import Service
-from edgefast.resources.model.meta import ObjectMeta
-from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.api.core.service import Service
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.snapshot import Key, Snapshot
+from edgefast.diagnostics.problem import Problem, did_you_mean
+from edgefast.diagnostics.reasons.word import Word
 
 __all__ = ["FLAG", "AddedBackend", "add_backends", "make_slice", "parse_backend"]
 
@@ -81,7 +81,7 @@ def parse_backend(text: str) -> AddedBackend:
 def _read_host(text: str, host: str) -> str:
     if host == "localhost":
         return _LOOPBACK
-    address = inetaddr.read_address(host)
+    address = netaddr.read_address(host)
     if address is None:
         raise ValueError(f'"{text}": "{host}" is not an IP address (allowed: an IP or localhost)')
     return str(address)
@@ -126,8 +126,8 @@ def _add_origin(
     if left:
         names = ", ".join(left[:_MOST_NAMED])
         more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-        said = f"the origin has no port left for Services {names}{more}; they have no endpoints"
-        problems.append(Problem(None, "--echo", "TooMany", said))
+        message = f"the origin has no port left for Services {names}{more}; they have no endpoints"
+        problems.append(Problem(None, "--echo", "TooMany", message))
 
 
 def make_slice(
@@ -182,12 +182,12 @@ def _find_service(snapshot: Snapshot, one: AddedBackend) -> tuple[Key, Problem |
     if _is_external(service):
         return key, _problem(one, "Invalid", "a Service of type ExternalName has no endpoints")
     if _has_endpoints(snapshot, key):
-        said = "the files have endpoints for this Service; they are used"
-        return key, _problem(one, "Invalid", said, "remove its EndpointSlices or this option")
+        message = "the files have endpoints for this Service; they are used"
+        return key, _problem(one, "Invalid", message, "remove its EndpointSlices or this option")
     ports = [str(port.port) for port in service.spec.ports]
     if one.service_port and str(one.service_port) not in ports:
-        said = f"the Service has no port {one.service_port} (its ports: {', '.join(ports)})"
-        return key, _problem(one, "PortNotFound", said)
+        message = f"the Service has no port {one.service_port} (its ports: {', '.join(ports)})"
+        return key, _problem(one, "PortNotFound", message)
     return key, None
 
 
@@ -198,8 +198,8 @@ def _choose_names(snapshot: Snapshot, one: AddedBackend) -> tuple[str, Iterable[
     return f"{one.namespace}/{one.name}", [f"{space}/{name}" for space, name in snapshot.services]
 
 
-def _problem(one: AddedBackend, reason: Word, said: str, hint: str = "") -> Problem:
-    return Problem(None, str(one), reason, said, hint)
+def _problem(one: AddedBackend, reason: Word, message: str, hint: str = "") -> Problem:
+    return Problem(None, str(one), reason, message, hint)
 
 
 def _is_external(service: Service) -> bool:

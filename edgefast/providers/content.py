@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from edgefast.providers.settling import Wait
-from edgefast.resources.limits import MAX_FILE_BYTES
+from edgefast.api.limits import MAX_FILE_BYTES
+from edgefast.providers.write_completion import Wait
 
 __all__ = ["Judge", "NotRegular", "Stamp", "Unsettled", "read_file", "read_start", "stamp_of"]
 

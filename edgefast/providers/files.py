@@ -1,7 +1,7 @@
 """FileSource: the objects of watched files, folders and standard input.
 
 In: paths. Out: a `Reading` (snapshot and problems) for every look. A look reads the files that changed and decodes the documents
-that changed. It counts when no link or folder moved meanwhile, no file held it (hold.py), and each file can be parsed or was
+that changed. It counts when no link or folder moved meanwhile, no file held it (publish_gate.py), and each file can be parsed or was
 read whole before; else the reading before stays. A file that cannot be read, is broken or
 became empty keeps its last good content, and so does all that is under a folder that cannot be read;
 an object that became invalid keeps its last good version, and the place of a route without one stays
@@ -22,25 +22,25 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from edgefast.problem import Problem, Source
+from edgefast.api.decode.decode import DecodeCache, decode_documents
+from edgefast.api.decode.document import DEFAULT_NAMESPACE
+from edgefast.api.decode.failclosed.access_annotations import find_annotated_guard
+from edgefast.api.decode.failclosed.newer_version import note_newer_files
+from edgefast.api.limits import MAX_FILE_BYTES
+from edgefast.api.loaded import Loaded, Refused
+from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.snapshot import Snapshot, check_duplicates
+from edgefast.diagnostics.problem import Problem, Source
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.providers.content import NotRegular, Stamp, Unsettled, read_file
-from edgefast.providers.cut import breaks_file, find_cut, find_unparsed
 from edgefast.providers.folders import SUFFIXES, find_folders
-from edgefast.providers.hold import Hold, Written
 from edgefast.providers.listing import Entry, list_files
-from edgefast.providers.names import index_files
-from edgefast.providers.settling import NO_EVENTS, Events, Settling, Wait
+from edgefast.providers.name_index import index_files
+from edgefast.providers.publish_gate import PublishGate, Written
 from edgefast.providers.sourcefile import Look, Reading, SourceFile, differ, reuse_loaded
 from edgefast.providers.stale import Kept, Key, keep_stale
-from edgefast.reasons.word import Word
-from edgefast.resources.decode.annotatedguard import find_annotated_guard
-from edgefast.resources.decode.decode import DecodeCache, decode_documents
-from edgefast.resources.decode.document import DEFAULT_NAMESPACE
-from edgefast.resources.decode.newerpolicy import note_newer_files
-from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
-from edgefast.resources.limits import MAX_FILE_BYTES
-from edgefast.resources.loaded import Loaded, Refused
-from edgefast.resources.snapshot import Snapshot, check_duplicates
+from edgefast.providers.truncation import breaks_file, find_truncation, find_unparsed
+from edgefast.providers.write_completion import NO_EVENTS, Events, Wait, WriteCompletion
 
 if TYPE_CHECKING:
     from edgefast.providers.watch import Watch
@@ -77,14 +77,14 @@ class FileSource:
         """
         self._paths = tuple(paths)
         self._namespace = namespace
-        self._settling = None if settle is None else Settling(settle)
+        self._settling = None if settle is None else WriteCompletion(settle)
         #: Seconds until the next look is due; None: when something changes.
         self.due: float | None = None
         #: Files that the last look was held for; None: it counts.
         self.held: tuple[Written, ...] | None = None
         #: For each file of the last look that cannot be parsed and was never read whole: why.
         self.unparsed: tuple[Problem, ...] = ()
-        self._hold = Hold()
+        self._hold = PublishGate()
         self._overdue: tuple[Problem, ...] = ()  # of a hold, already reported
         self._files: dict[str, SourceFile] = {}
         self._pipes: dict[str, SourceFile] = {}  # what could be read once only
@@ -159,9 +159,9 @@ class FileSource:
             return self._as_before(problems, began)
         changed = self._undelivered or self._overdue != problems
         self._overdue, self._undelivered = problems, False
-        told = tuple(dict.fromkeys((*self._problems, *problems)))
+        reported = tuple(dict.fromkeys((*self._problems, *problems)))
         usable = bool(self._count) and not self._owed
-        return self._reading(told, began, changed=changed, usable=usable)
+        return self._reading(reported, began, changed=changed, usable=usable)
 
     def _as_before(self, problems: tuple[Problem, ...], began: float) -> Reading:
         """Return the previous reading; at the start an empty one, with the reason."""
@@ -177,7 +177,7 @@ class FileSource:
         files = len(self._files)
         return Reading(self._snapshot, problems, changed, usable, files, self._count, seconds)
 
-    def tell_again(self) -> None:
+    def report_again(self) -> None:
         """Let the next reading be a changed one: what the last one said has not been taken in."""
         self._undelivered = True
 
@@ -314,7 +314,7 @@ class FileSource:
         decoded = decode_documents(data, name, self._cache, namespace=self._namespace)
         problems, policies = decoded.problems, decoded.policies
         end = None
-        if cut := find_cut(data, decoded):
+        if cut := find_truncation(data, decoded):
             end = _problem(
                 name,
                 "Invalid",

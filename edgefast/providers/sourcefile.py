@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgefast.problem import Problem
+from edgefast.api.decode.text import DocumentMarks
+from edgefast.api.loaded import Loaded, Refused
+from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import Problem
 from edgefast.providers.content import Stamp
-from edgefast.providers.hold import Written
 from edgefast.providers.listing import Pins
-from edgefast.providers.names import key_of
-from edgefast.providers.settling import Events
+from edgefast.providers.name_index import key_of
+from edgefast.providers.publish_gate import Written
 from edgefast.providers.stale import Kept, Key
-from edgefast.resources.decode.text import DocumentMarks
-from edgefast.resources.foreign.foreignpolicy import ForeignPolicy
-from edgefast.resources.loaded import Loaded, Refused
-from edgefast.resources.snapshot import Snapshot
+from edgefast.providers.write_completion import Events
 
 __all__ = ["Look", "Reading", "SourceFile", "differ", "reuse_loaded"]
 

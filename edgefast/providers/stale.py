@@ -14,9 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from edgefast.problem import Problem, Source, did_you_mean
-from edgefast.reasons.word import Word
-from edgefast.resources.loaded import Loaded
+from edgefast.api.loaded import Loaded
+from edgefast.diagnostics.problem import Problem, Source, did_you_mean
+from edgefast.diagnostics.reasons.word import Word
 
 __all__ = ["Key", "Kept", "keep_stale"]
 

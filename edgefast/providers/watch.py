@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from edgefast.providers.settling import WRITER_AT_MOST, Events
+from edgefast.providers.write_completion import WRITER_AT_MOST, Events
 
 __all__ = ["Watch"]
 

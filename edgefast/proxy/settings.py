@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgefast.daemon.address import EVERYWHERE, Address
+from edgefast.httpd.address import EVERYWHERE, Address
 
 __all__ = [
     "ACK_DEADLINE",

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import msgspec
 
-from edgefast.daemon.address import Address
-from edgefast.daemon.httpserver import HttpServer, Reply, Request
-from edgefast.daemon.orders import send_order
+from edgefast.httpd.address import Address
+from edgefast.httpd.control_socket import send_command
+from edgefast.httpd.server import HttpServer, Reply, Request
 
 __all__ = ["READY_FILE", "Holder", "drain_proxy", "write_ready"]
 
@@ -98,7 +98,7 @@ def _order(admin: Address, end: float) -> None:
     """Begin the drain; a server that is too busy to answer is asked again."""
     while True:
         try:
-            status, _ = send_order(admin, "/healthcheck/fail", _ASK_DEADLINE)
+            status, _ = send_command(admin, "/healthcheck/fail", _ASK_DEADLINE)
         except (OSError, http.client.HTTPException):
             status = 0
             _ask(admin, "GET", "/connections")  # raises _Gone where no proxy is

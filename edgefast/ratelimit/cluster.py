@@ -14,14 +14,13 @@ from functools import partial
 from edgefast import ir
 from edgefast.ratelimit.call import Call, cut_calls
 from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.error_reply import CODES, Refusal, Refused
 from edgefast.ratelimit.failover import FailoverList
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.primary import CLOSED, Callbacks, Primary
-from edgefast.ratelimit.refusal import CODES, Refusal, Refused
 from edgefast.ratelimit.retry import RetryLoop
 from edgefast.ratelimit.script import Check
-from edgefast.ratelimit.slots import complete_address, read_slots
-from edgefast.ratelimit.tags import COUNT, tag_of
+from edgefast.ratelimit.tags import COUNT, complete_address, read_slots, tag_of
 
 __all__ = ["Cluster"]
 
@@ -90,9 +89,9 @@ class Cluster:
         for primary in tuple(self._at.values()):
             primary.expire(late, now)
 
-    def follow(self, call: Call, refusal: Refusal, asked: Primary) -> None:
+    def follow(self, call: Call, refusal: Refusal, requested: Primary) -> None:
         """Send a call where its slot is said to be."""
-        address = complete_address(refusal.address, asked.name)
+        address = complete_address(refusal.address, requested.name)
         call.asking = refusal.then == "ask"
         if not call.asking:
             owners = list(self._owners)

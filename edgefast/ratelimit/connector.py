@@ -15,12 +15,12 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from edgefast import ir
+from edgefast.ratelimit.error_reply import CODES, Refusal, Refused, read_refusal
 from edgefast.ratelimit.eviction import Evictions
 from edgefast.ratelimit.failure import explain_failure
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.names import Names, split_address
 from edgefast.ratelimit.redis_tls import make_context
-from edgefast.ratelimit.refusal import CODES, Refusal, Refused, read_refusal
 from edgefast.ratelimit.script import ANSWER_SIZE, LOAD, SHA, pack_probe
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 In: every refusal and every recovery, with the place it concerns. Out: errors by kind, the last reason, the places that do not
 serve; lines for developers, one a minute at most for each kind of refusal that goes on. All workers find out the same, so what
-operators are told is said once by the agent (edgefast/proxy/agent/uncounted.py).
+operators are told is said once by the agent (edgefast/proxy/agent/limit_warnings.py).
 Must never: log per request, nor log a key, a header value or a secret.
 """
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 
-from edgefast.ratelimit.refusal import Refusal
-from edgefast.ratelimit.standing import FORGOTTEN, SERVES
+from edgefast.ratelimit.error_reply import Refusal
+from edgefast.ratelimit.store_status import FORGOTTEN, SERVES
 
 __all__ = ["ErrorLog"]
 

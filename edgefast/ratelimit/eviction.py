@@ -85,8 +85,8 @@ class Evictions:
             if (address, question) in self._refused:
                 continue
             reply = await link.ask(question)
-            if said := read(reply):
-                return _judge(said)
+            if message := read(reply):
+                return _evaluate(message)
             if _is_final(reply):
                 self._refused.add((address, question))
         return None
@@ -97,9 +97,9 @@ def _is_final(reply: Any) -> bool:
     return not isinstance(reply, Exception) or str(reply).startswith(_NEVER)
 
 
-def _judge(said: dict[bytes, bytes]) -> str:
-    policy = said.get(b"maxmemory-policy", b"")
-    if said.get(b"maxmemory", b"0") == b"0" or not _EVICTS.fullmatch(policy):
+def _evaluate(message: dict[bytes, bytes]) -> str:
+    policy = message.get(b"maxmemory-policy", b"")
+    if message.get(b"maxmemory", b"0") == b"0" or not _EVICTS.fullmatch(policy):
         return ""
     return policy.decode()
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
-from edgefast.ratelimit.refusal import Refused
+from edgefast.ratelimit.error_reply import Refused
 
 __all__ = ["FailoverList"]
 

@@ -11,7 +11,7 @@ import socket
 import ssl
 import traceback
 
-from edgefast.ratelimit.refusal import CODES, Refusal, Refused
+from edgefast.ratelimit.error_reply import CODES, Refusal, Refused
 
 __all__ = ["explain_failure"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from edgefast.inetaddr import read_address
+from edgefast.netaddr import read_address
 
 __all__ = ["Names", "split_address"]
 

@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable, Set
 from typing import Any, Protocol
 
 from edgefast.ratelimit.call import Call, cut_calls
+from edgefast.ratelimit.error_reply import Refusal, Refused, read_refusal
 from edgefast.ratelimit.link import Link
-from edgefast.ratelimit.refusal import Refusal, Refused, read_refusal
 from edgefast.ratelimit.retry import RetryLoop
 from edgefast.ratelimit.script import ANSWER_SIZE, LOAD, Check
 

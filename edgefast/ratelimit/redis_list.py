@@ -20,12 +20,11 @@ from redis.exceptions import AskError, ResponseError
 
 from edgefast import ir
 from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.error_reply import Refused
 from edgefast.ratelimit.failover import FailoverList
 from edgefast.ratelimit.failure import explain_failure
-from edgefast.ratelimit.refusal import Refused
 from edgefast.ratelimit.sentinels import Sentinels
-from edgefast.ratelimit.slots import read_slots
-from edgefast.ratelimit.tags import PREFIXES, PROBES
+from edgefast.ratelimit.tags import PREFIXES, PROBES, read_slots
 
 __all__ = ["Listing", "LiveCounter", "list_counters", "read_counter"]
 

@@ -20,13 +20,13 @@ from edgefast import ir
 from edgefast.ratelimit.call import Call
 from edgefast.ratelimit.cluster import Cluster
 from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.error_reply import CODES, Refusal
 from edgefast.ratelimit.errorlog import ErrorLog
 from edgefast.ratelimit.eviction import Evictions
 from edgefast.ratelimit.primary import Primary
-from edgefast.ratelimit.refusal import CODES, Refusal
 from edgefast.ratelimit.script import Check
 from edgefast.ratelimit.single_primary import SinglePrimary
-from edgefast.ratelimit.standing import MOST, Standing
+from edgefast.ratelimit.store_status import MOST, StoreStatus
 
 __all__ = ["RedisStore"]
 
@@ -41,22 +41,22 @@ class RedisStore:
         config: ir.RateLimitStore,
         settle: Callable[[list[Check], bytes], object],
         fail: Callable[[list[Check], str], object],
-        tell: Callable[[Standing], object] = lambda _: None,
+        tell: Callable[[StoreStatus], object] = lambda _: None,
     ) -> None:
         """`settle` gets the answers to all of some checks (script.py read_answers); `fail` a reason.
 
         `tell` gets how its places stand, whenever that changes; first when a place has counted, or none does.
         """
         self.settle = settle
-        self._tell = tell
+        self._notify = tell
         self._known = False  # a place has counted, or has been found not to
-        self._told: Standing | None = None
+        self._reported: StoreStatus | None = None
         self.available = True  # False while the breaker is open: nothing would come of a batch
         self._fail = fail
         self._mode = config.mode
         self._failing: list[tuple[list[Check], Refusal]] = []
         self._log = ErrorLog()
-        self._evictions = Evictions(config.timeout / 1000, self._tell_standing)
+        self._evictions = Evictions(config.timeout / 1000, self._report_store_status)
         self._connector = Connector(config, self._evictions)
         kind = Cluster if config.mode == "cluster" else SinglePrimary
         deadline = max(_DEADLINE, config.timeout / 1000)
@@ -125,33 +125,33 @@ class RedisStore:
         if refusal is None:
             self._log.on_success(place)
             self._known = True
-            self._tell_standing()
+            self._report_store_status()
             return
         is_open = not self.available if primary is None else primary.retry.breaker.open
         self._log.on_refusal(place, refusal, is_open, self._loop.time())
-        self._tell_standing()
+        self._report_store_status()
         if isinstance(self._places, Cluster) and primary is not None and not primary.connected:
             self._places.look_again()
 
     def forget(self, primary: Primary) -> None:
         """It is not used any more."""
         self._log.forget(primary.name)
-        self._tell_standing()
+        self._report_store_status()
 
-    def _tell_standing(self) -> None:
+    def _report_store_status(self) -> None:
         log = self._log
         if not self._known and not log.down:
             return  # nobody knows yet
         self._known = True
-        standing = Standing(
+        standing = StoreStatus(
             tuple(log.down.items())[:MOST],
             tuple(log.over.items())[:MOST],
             tuple(sorted(self._evictions.policies.items()))[:MOST],
         )
-        if standing != self._told:
-            self._told = msgspec.structs.replace(standing, over=())
+        if standing != self._reported:
+            self._reported = msgspec.structs.replace(standing, over=())
             log.over.clear()
-            self._tell(standing)
+            self._notify(standing)
 
     def _fail_all(self) -> None:
         failing, self._failing = self._failing, []

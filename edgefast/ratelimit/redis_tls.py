@@ -11,7 +11,7 @@ import os
 import ssl
 
 from edgefast import ir
-from edgefast.ratelimit.refusal import Refusal, Refused
+from edgefast.ratelimit.error_reply import Refusal, Refused
 
 __all__ = ["make_context"]
 

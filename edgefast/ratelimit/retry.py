@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from edgefast.ratelimit.breaker import Breaker
+from edgefast.ratelimit.error_reply import Refusal
 from edgefast.ratelimit.failure import explain_failure
-from edgefast.ratelimit.refusal import Refusal
 
 __all__ = ["RetryLoop"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.error_reply import Refusal, Refused
 from edgefast.ratelimit.failover import FailoverList
-from edgefast.ratelimit.refusal import Refusal, Refused
 
 __all__ = ["Sentinels"]
 
@@ -26,7 +26,7 @@ class Sentinels:
         self._master = config.master
         self._connector = connector
         self._servers = FailoverList(config.addresses)
-        self._asked = ""
+        self._was_requested = ""
 
     async def find(self) -> str:
         """Return "host:port"; raises what asking raises, and Refused when they know no such primary."""
@@ -34,10 +34,10 @@ class Sentinels:
 
     def doubt(self) -> None:
         """Whoever answered last may be wrong."""
-        self._servers.defer(self._asked)
+        self._servers.defer(self._was_requested)
 
     async def _ask(self, address: str) -> str:
-        self._asked = address
+        self._was_requested = address
         answer = await self._connector.ask_sentinel(
             address, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._master
         )

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from edgefast import ir
 from edgefast.ratelimit.call import Call, cut_calls
 from edgefast.ratelimit.connector import Connector
+from edgefast.ratelimit.error_reply import Refused
 from edgefast.ratelimit.link import Link
 from edgefast.ratelimit.primary import Callbacks, Primary
-from edgefast.ratelimit.refusal import Refused
 from edgefast.ratelimit.script import MAX_KEYS, Check
 from edgefast.ratelimit.sentinels import Sentinels
 

@@ -8,9 +8,20 @@ which a counter lives, so it must never depend on anything but the key.
 from __future__ import annotations
 
 from binascii import crc_hqx
+from typing import Any
 from zlib import crc32
 
-__all__ = ["COUNT", "PREFIXES", "PROBES", "SLOTS", "redis_key", "tag_of"]
+__all__ = [
+    "COUNT",
+    "PREFIXES",
+    "PROBES",
+    "SLOTS",
+    "complete_address",
+    "read_slots",
+    "redis_key",
+    "tag_of",
+]
+
 
 COUNT = 64
 
@@ -31,3 +42,28 @@ def tag_of(key: bytes) -> int:
 def redis_key(key: bytes) -> bytes:
     """The name in Redis of a counter."""
     return PREFIXES[tag_of(key)] + key
+
+
+# --- which primary of a Redis Cluster owns which of the 64 tags ---
+
+
+def read_slots(reply: list[Any], requested: str) -> tuple[str, ...]:
+    """Read the owners; `requested` is "host:port"."""
+    owners = [""] * len(SLOTS)
+    for first, last, primary, *_ in reply:
+        host = (primary[0] or b"").decode("ascii")
+        if host == "?":
+            continue
+        address = complete_address(f"{host}:{primary[1]}", requested)
+        for tag, slot in enumerate(SLOTS):
+            if first <= slot <= last:
+                owners[tag] = address
+    return tuple(owners)
+
+
+def complete_address(address: str, requested: str) -> str:
+    """Make "host:port" of what a node says: no host is the one it was asked at, a bare IPv6 address gets its brackets."""
+    host, _, port = address.rpartition(":")
+    if not host:
+        host = requested.rpartition(":")[0]
+    return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"

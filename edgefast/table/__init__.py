@@ -11,8 +11,8 @@ from edgefast.table.blob import (
     decode_virtual_host,
 )
 from edgefast.table.compile import compile_fleet
-from edgefast.table.hidden import describe_blob
 from edgefast.table.match import Hit, Matcher, Request, match
+from edgefast.table.redacted import describe_blob
 from edgefast.table.shards import Delta, Resource, Shards, diff
 
 __all__ = [

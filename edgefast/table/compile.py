@@ -16,8 +16,8 @@ from typing import TypeVar
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
-from edgefast.sortedmap import EMPTY, SortedMap, Values, find_unlike
+from edgefast.collections.sortedmap import EMPTY, SortedMap, Values, find_unlike
+from edgefast.diagnostics.problem import Problem
 from edgefast.table.build import BlobBuilder
 from edgefast.table.fragment import Compiled, compile_virtual_host
 from edgefast.table.shards import (

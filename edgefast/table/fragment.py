@@ -15,8 +15,8 @@ import msgspec
 
 from edgefast import ir
 from edgefast._csrc import ffi, lib
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.model.routename import ref_of_name
+from edgefast.api.model.routename import ref_of_name
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.table.build import KIND, BlobBuilder, BlobEntry, BuildError, Depths, Predicate
 from edgefast.table.shards import RESOURCE_LIMIT, Resource, make_resource
 

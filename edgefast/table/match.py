@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast._csrc import ffi, lib
-from edgefast.resources.model.regex import compile_regex
+from edgefast.api.model.regex import compile_regex
 from edgefast.table.blob import Blob, BlobError, decode_blob, open_blob
 from edgefast.table.shards import Key, Resource, Shards
 
@@ -187,12 +187,12 @@ class Call:
         text = bytearray()
         self._spans = ffi.new("ef_span[]", max(1, len(request.headers)))
         for span, (name, value) in zip(self._spans, request.headers, strict=False):
-            raw, said = _encode(name), _encode(value)
+            raw, message = _encode(name), _encode(value)
             span.name_off, span.name_len = len(text), len(raw)
             span.name_hash = lib.ef_name_hash(raw, len(raw))
             text += raw
-            span.val_off, span.val_len = len(text), len(said)
-            text += said
+            span.val_off, span.val_len = len(text), len(message)
+            text += message
         self._keep = [ffi.from_buffer(bytes(each)) for each in (self.path, query, text)]
         path, query_at, base = self._keep
         self.request = ffi.new("ef_request *")

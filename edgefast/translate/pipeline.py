@@ -2,7 +2,7 @@
 
 In: a snapshot of all objects, settings, and the previous translation, if any. Out: a Translation: the
 IR, the infrastructure around it, every status and every problem.
-Classes and Gateways run when anything that they depend on differs (front.py), their statuses each time; policies,
+Classes and Gateways run when anything that they depend on differs (frontend.py), their statuses each time; policies,
 clusters, routes and virtual hosts run for what changed (facts.py, change.py). The result never depends on `previous`.
 Must never: do I/O, read a clock, draw a random number or change an argument.
 """
@@ -15,52 +15,56 @@ from operator import attrgetter, is_
 
 import msgspec
 
-from edgefast.problem import Problem
-from edgefast.resources.snapshot import Snapshot
-from edgefast.sortedmap import EMPTY, SortedMap
+from edgefast.api.snapshot import Snapshot
+from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.backend.podselectors import Lack, Selection, Selectors, choose_selectors
-from edgefast.translate.facts.change import (
+from edgefast.translate.deps.change import (
     changed_attached,
     changed_gateways,
     changed_limit_store,
     changed_objects,
     changed_policies,
 )
-from edgefast.translate.facts.facts import Fact, World
-from edgefast.translate.facts.reference import check_grants, index_grants
+from edgefast.translate.deps.reference import check_grants, index_grants
+from edgefast.translate.deps.world import Fact, World
+from edgefast.translate.diagnostics.listener_isolation import Owned, find_owned
+from edgefast.translate.diagnostics.missing_object import explain_absent
+from edgefast.translate.diagnostics.missing_provider import find_unproved
+from edgefast.translate.diagnostics.rejected_object import check_references
+from edgefast.translate.diagnostics.unapplied_policy import find_unapplied
+from edgefast.translate.diagnostics.unreachable_rule import Reachability, find_unreached
+from edgefast.translate.diagnostics.unused_object import find_orphans
 from edgefast.translate.filter.listenerfilter import (
     FilterChange,
     ListenerFilters,
     translate_listener_filters,
 )
-from edgefast.translate.finding.absent import explain_absent
-from edgefast.translate.finding.orphan import find_orphans
-from edgefast.translate.finding.owned import Owned, find_owned
-from edgefast.translate.finding.reach import Reach, find_unreached
-from edgefast.translate.finding.refused import check_references
-from edgefast.translate.finding.unapplied import find_unapplied
-from edgefast.translate.finding.unproved import find_unproved
 from edgefast.translate.fleet.assemble import assemble_fleets
-from edgefast.translate.fleet.front import translate_front
+from edgefast.translate.fleet.fleet_cache import FleetCaches
+from edgefast.translate.fleet.frontend import translate_frontend
 from edgefast.translate.fleet.proxies import find_unplaced
-from edgefast.translate.fleet.shelf import Shelves
 from edgefast.translate.gateway.listenerset import find_lost_sets
-from edgefast.translate.judge.ownstatus import find_asked, judge_own_policies
-from edgefast.translate.judge.ownuse import OwnUses, count_uses
-from edgefast.translate.judge.policystatus import judge_policies
-from edgefast.translate.judge.statuses import RouteStatuses, judge_all, judge_routes
-from edgefast.translate.judge.xbackendstatus import XBackendStatuses, judge_x_backends
 from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, translate_policies
+from edgefast.translate.policy.edge_policies import EdgePolicies, OwnChange, translate_edge_policies
 from edgefast.translate.policy.inherited import inherit_policies
-from edgefast.translate.policy.own import OwnChange, OwnPolicies, translate_own_policies
 from edgefast.translate.ratelimit.limitstore import translate_limit_store
 from edgefast.translate.route.routes import Change as RouteChange
 from edgefast.translate.route.routes import translate_routes
 from edgefast.translate.route.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
+from edgefast.translate.status.edge_policy import compute_edge_policy_statuses, find_asked
+from edgefast.translate.status.policy_usage import PolicyUses, count_uses
+from edgefast.translate.status.statuses import (
+    RouteStatuses,
+    compute_route_statuses,
+    compute_statuses,
+)
+from edgefast.translate.status.tls_policy import compute_tls_policy_statuses
+from edgefast.translate.status.xbackend import XBackendStatuses, compute_xbackend_statuses
 from edgefast.translate.tls.keyring import Keyring
-from edgefast.translate.translation import Memo, Told, Translation, Work
+from edgefast.translate.translation import Memo, StatusMemo, Translation, Work
 from edgefast.translate.virtualhost.stream import Streams, translate_streams
 from edgefast.translate.virtualhost.virtualhost import Hosts, translate_virtual_hosts
 
@@ -99,9 +103,9 @@ def _translate(
 
     # What the outside of a fleet looks like: classes, Gateways, listeners, conflicts.
     keyring = Keyring(snapshot, memo.keyring if memo else None)
-    front = translate_front(world, keyring, (memo.world, memo.front) if memo else None)
-    classes, gateways = front.classes, front.gateways
-    world = msgspec.structs.replace(world, gateways=front.views)
+    frontend = translate_frontend(world, keyring, (memo.world, memo.front) if memo else None)
+    classes, gateways = frontend.classes, frontend.gateways
+    world = msgspec.structs.replace(world, gateways=frontend.views)
     changed: set[Fact] = set()
     if memo:
         changed.update(changed_objects(memo.world, world))
@@ -130,17 +134,17 @@ def _translate(
     changed |= clusters.refresh()
 
     # Who may enter, and how: policies of our own, on the way from Gateways to rules.
-    own = translate_own_policies(
+    own = translate_edge_policies(
         world,
         clusters.state,
-        memo.own if memo else OwnPolicies(),
+        memo.own if memo else EdgePolicies(),
         memo.world if memo else None,
         changed,
     )
-    if memo and front is memo.front and own.attached is memo.own.attached:
+    if memo and frontend is memo.front and own.attached is memo.own.attached:
         views = memo.world.gateways
     else:
-        views = inherit_policies(front.views, own.attached)
+        views = inherit_policies(frontend.views, own.attached)
     world = msgspec.structs.replace(world, gateways=views, attached=own.attached or EMPTY)
     if memo:
         changed.update(changed_gateways(memo.world, world), changed_attached(memo.world, world))
@@ -167,7 +171,7 @@ def _translate(
     )
     hosts = translate_virtual_hosts(routes.changes, memo.hosts if memo else Hosts())
     streams = translate_streams(routes.changes, memo.streams if memo else Streams())
-    fleets, infra, shelves = assemble_fleets(
+    fleets, infra, caches = assemble_fleets(
         gateways,
         hosts,
         streams,
@@ -177,8 +181,8 @@ def _translate(
         limit_store.store,
         settings,
         previous.ir if previous else None,
-        previous.infra if previous and memo and front is memo.front else None,
-        memo.shelves if memo else Shelves(),
+        previous.infra if previous and memo and frontend is memo.front else None,
+        memo.fleet_caches if memo else FleetCaches(),
         snapshot.slices_by_service,
     )
 
@@ -191,42 +195,50 @@ def _translate(
         routes,
         streams,
         owned,
-        (memo.hosts, memo.owned, memo.reach) if memo else (Hosts(), Owned(), Reach()),
+        (memo.hosts, memo.owned, memo.reach) if memo else (Hosts(), Owned(), Reachability()),
     )
     sums = sum_routes(routes.changes, memo.sums if memo else RouteSums())
-    route_statuses = judge_routes(
+    route_statuses = compute_route_statuses(
         routes.outcomes, sums, hosts, reach, memo.route_statuses if memo else RouteStatuses()
     )
-    uses = count_uses(routes.changes, memo.uses if memo else OwnUses(), attached=bool(own.attached))
-    judged = judge_own_policies(
+    uses = count_uses(
+        routes.changes, memo.uses if memo else PolicyUses(), attached=bool(own.attached)
+    )
+    evaluated = compute_edge_policy_statuses(
         own,
         routes,
         uses,
-        shelves,
+        caches,
         world,
-        (memo.judged, memo.front is front) if memo else None,
+        (memo.judged, memo.front is frontend) if memo else None,
         changed,
     )
-    users = (policies, own, judged, sums.users, filters.outcomes)
+    users = (policies, own, evaluated, sums.users, filters.outcomes)
     if memo and previous and all(map(is_, users, memo.users)):
         policy_statuses = previous.statuses.backend_tls_policies
     else:
-        asked = find_asked(own, judged, world) if policies.outcomes else {}
-        policy_statuses = judge_policies(
+        requested = find_asked(own, evaluated, world) if policies.outcomes else {}
+        policy_statuses = compute_tls_policy_statuses(
             policies,
-            lambda one: {*sums.users_of(one), *asked.get(one, ()), *filters.users_of(one)},
+            lambda one: {*sums.users_of(one), *requested.get(one, ()), *filters.users_of(one)},
             settings,
         )
-    x_backends = judge_x_backends(
-        clusters, sums, own, judged, filters, world, memo.x_backends if memo else XBackendStatuses()
+    x_backends = compute_xbackend_statuses(
+        clusters,
+        sums,
+        own,
+        evaluated,
+        filters,
+        world,
+        memo.x_backends if memo else XBackendStatuses(),
     )
     selectors = choose_selectors(x_backends.wishes, memo.selectors if memo else Selectors())
-    statuses = judge_all(
+    statuses = compute_statuses(
         classes,
         gateways,
         route_statuses,
         policy_statuses,
-        judged,
+        evaluated,
         x_backends,
         sums,
         settings,
@@ -248,8 +260,10 @@ def _translate(
         found += clusters.problems()
         found += sums.every_problem()
         found += policies.problems(None if settings.standalone else statuses.backend_tls_policies)
-        found += judged.problems(own, standalone=settings.standalone)
-        found += find_unproved(own, lambda key: settings.standalone or key[1:] in judged.of(key[0]))
+        found += evaluated.problems(own, standalone=settings.standalone)
+        found += find_unproved(
+            own, lambda key: settings.standalone or key[1:] in evaluated.of(key[0])
+        )
         for around, fleet in zip(infra, fleets.fleets, strict=False):
             found += find_unplaced(around, fleet.proxies) if fleet.proxies is not None else ()
         found += hosts.problems()
@@ -261,7 +275,7 @@ def _translate(
         infra=infra,
         statuses=statuses,
         selections=selectors.followed,
-        told=Told(find_problems),
+        told=StatusMemo(find_problems),
         work=Work(
             routes=routes.made,
             virtual_hosts=hosts.made,
@@ -273,12 +287,12 @@ def _translate(
         memo=Memo(
             world=world,
             keyring=keyring,
-            front=front,
+            front=frontend,
             limit_store=limit_store,
             policies=policies,
             own=own,
             filters=filters,
-            judged=judged,
+            judged=evaluated,
             uses=uses,
             x_backends=x_backends,
             selectors=selectors,
@@ -295,7 +309,7 @@ def _translate(
             owned=owned,
             reach=reach,
             route_statuses=route_statuses,
-            shelves=shelves,
+            fleet_caches=caches,
         ),
     )
 

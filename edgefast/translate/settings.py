@@ -14,17 +14,17 @@ from collections.abc import Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.inetaddr import ANY_NETWORK
-from edgefast.problem import Problem
-from edgefast.resources.config.edgegateway import (
+from edgefast.api.config.edgegateway import (
     DEFAULT_CONTROLLER_NAME,
     BackendAddresses,
     EdgeGateway,
 )
-from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
-from edgefast.resources.decode.decode import LoadedConfig
-from edgefast.resources.loaded import Path
-from edgefast.resources.model.meta import LabelSelector
+from edgefast.api.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.api.decode.decode import LoadedConfig
+from edgefast.api.loaded import Path
+from edgefast.api.model.meta import LabelSelector
+from edgefast.diagnostics.problem import Problem
+from edgefast.netaddr import ANY_NETWORK
 
 #: The Gateway API releases whose fields and words are all known here, newest last.
 RELEASES = ("v1.6", "v1.7")
@@ -72,7 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     addresses: tuple[str, ...] = ()  # standalone: the addresses bound (--bind)
     tracing: bool = True  # spans can be exported where this is served (edgefast[tracing])
     fleets: tuple[FleetState, ...] = ()  # cluster: observations
-    adopt: bool = False  # standalone: every GatewayClass is ours (--adopt), see adopt.py
+    adopt: bool = False  # standalone: every GatewayClass is ours (--adopt), see adopted_classes.py
     # Standalone: targets of foreign policies that decide access are served open (--ignore-foreign-policies).
     ignore_foreign_policies: bool = False
     now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
@@ -159,13 +159,13 @@ def check_config(loaded: LoadedConfig) -> Iterator[Problem]:
     """Warn of every field given that standalone does not use; the rest of the file counts."""
     for path in _CLUSTER_ONLY:
         if _given(loaded, path) is not None:
-            said = "applies only to a controller; `edgefast run` ignores it"
-            yield loaded.problem(path, "NotSupported", said, "warning")
+            message = "applies only to a controller; `edgefast run` ignores it"
+            yield loaded.problem(path, "NotSupported", message, "warning")
     for name, kind in (("enableBackend", "Backend"), ("enableXBackend", "XBackend")):
         path = ("extensionApis", name)
         if _given(loaded, path) is False:
-            said = f"{kind}s are always allowed in files"
-            yield loaded.problem(path, "NotSupported", said, "warning")
+            message = f"{kind}s are always allowed in files"
+            yield loaded.problem(path, "NotSupported", message, "warning")
 
 
 def _given(loaded: LoadedConfig, path: Path) -> object:

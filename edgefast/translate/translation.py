@@ -12,30 +12,30 @@ from collections.abc import Callable
 
 import msgspec
 
+from edgefast.api.snapshot import Key
+from edgefast.collections.sortedmap import SortedMap
+from edgefast.diagnostics.problem import Problem
 from edgefast.ir import IR, Infra
-from edgefast.problem import Problem
-from edgefast.resources.snapshot import Key
-from edgefast.sortedmap import SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.backend.podselectors import Selection, Selectors
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import World
-from edgefast.translate.facts.readers import Readers
+from edgefast.translate.conditions.status import Statuses
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.readers import Readers
+from edgefast.translate.deps.world import World
+from edgefast.translate.diagnostics.listener_isolation import Owned
+from edgefast.translate.diagnostics.unreachable_rule import Reachability
 from edgefast.translate.filter.listenerfilter import ListenerFilters
-from edgefast.translate.finding.owned import Owned
-from edgefast.translate.finding.reach import Reach
-from edgefast.translate.fleet.front import Front
-from edgefast.translate.fleet.shelf import Shelves
-from edgefast.translate.judge.ownstatus import OwnStatuses
-from edgefast.translate.judge.ownuse import OwnUses
-from edgefast.translate.judge.statuses import RouteStatuses
-from edgefast.translate.judge.xbackendstatus import XBackendStatuses
+from edgefast.translate.fleet.fleet_cache import FleetCaches
+from edgefast.translate.fleet.frontend import Frontend
 from edgefast.translate.policy.backendtlspolicy import Policies
-from edgefast.translate.policy.own import OwnPolicies
+from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.ratelimit.limitstore import LimitStore
 from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.routesums import RouteSums
-from edgefast.translate.status.status import Statuses
+from edgefast.translate.status.edge_policy import EdgePolicyStatuses
+from edgefast.translate.status.policy_usage import PolicyUses
+from edgefast.translate.status.statuses import RouteStatuses
+from edgefast.translate.status.xbackend import XBackendStatuses
 from edgefast.translate.tls.keyring import Keyring
 from edgefast.translate.virtualhost.stream import Streams
 from edgefast.translate.virtualhost.virtualhost import Hosts
@@ -65,13 +65,13 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     world: World
     keyring: Keyring
-    front: Front
+    front: Frontend
     limit_store: LimitStore
     policies: Policies
-    own: OwnPolicies
+    own: EdgePolicies
     filters: ListenerFilters
-    judged: OwnStatuses
-    uses: OwnUses
+    judged: EdgePolicyStatuses
+    uses: PolicyUses
     x_backends: XBackendStatuses
     selectors: Selectors
     users: tuple[object, ...]  # what statuses of BackendTLSPolicies are judged by
@@ -85,12 +85,12 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     hosts: Hosts
     streams: Streams
     owned: Owned
-    reach: Reach
+    reach: Reachability
     route_statuses: RouteStatuses
-    shelves: Shelves
+    fleet_caches: FleetCaches
 
 
-class Told:
+class StatusMemo:
     """The problems of a translation, put together when first asked for: a controller that nobody asks need not know them."""
 
     def __init__(self, find: Callable[[], tuple[Problem, ...]]) -> None:
@@ -114,7 +114,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     infra: tuple[Infra, ...]
     statuses: Statuses
     selections: frozenset[Selection] = frozenset()  # of the Pods that requests are sent to
-    told: Told
+    told: StatusMemo
     work: Work
     memo: Memo
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgefast.sortedmap import EMPTY
+from edgefast.collections.sortedmap import EMPTY
 from edgefast.table.shards import TYPES, Key, Resource, Shards, digest_resource, make_resource
 from edgefast.xds.limits import HELD_LIMIT, TABLE_BYTES, TABLE_RESOURCES
 from edgefast.xds.messages import Node, ProtocolError, Request, Response
-from edgefast.xds.refusals import COMMIT, Refused
-from edgefast.xds.troubles import Trouble
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import COMMIT, Refused
 
 __all__ = ["Batch", "DigestMismatch", "Mirror"]
 
@@ -44,8 +44,8 @@ class Mirror:
         refused = set(without)
         resources = self.shards.resources
         held = {key: one.version for key, one in resources.items() if key not in refused}
-        said = sum(len(name) + len(version) for (_, name), version in held.items())
-        return held if said <= HELD_LIMIT else {}
+        message = sum(len(name) + len(version) for (_, name), version in held.items())
+        return held if message <= HELD_LIMIT else {}
 
 
 class Batch:
@@ -140,15 +140,15 @@ def answer_commit(
     nonce: str,
     refused: Sequence[Refused],
     node: Node | None = None,
-    troubles: Sequence[Trouble] = (),
+    problems: Sequence[ProxyProblem] = (),
 ) -> Request:
     """Return the answer to a commit: all that is not in force, or an ACK; and what else is wrong with the node."""
     return Request(
         type=COMMIT,
         nonce=nonce,
         refused=tuple(refused),
-        node=node if troubles else None,
-        troubles=tuple(troubles),
+        node=node if problems else None,
+        troubles=tuple(problems),
     )
 
 

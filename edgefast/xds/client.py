@@ -23,8 +23,6 @@ import grpc.aio
 from edgefast.table import Shards
 from edgefast.xds.batch import Batch, DigestMismatch, Mirror, answer_commit
 from edgefast.xds.credentials import Credentials, CredentialsError
-from edgefast.xds.facts import StreamFacts
-from edgefast.xds.givensecrets import GivenSecrets
 from edgefast.xds.limits import KEEPALIVE_TIME, KEEPALIVE_TIMEOUT, MESSAGE_LIMIT
 from edgefast.xds.messages import (
     METHOD,
@@ -38,9 +36,11 @@ from edgefast.xds.messages import (
     encode_opening,
     encode_request,
 )
-from edgefast.xds.refusals import COMMIT, MISMATCH, TABLE, Refused
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import COMMIT, MISMATCH, TABLE, Refused
+from edgefast.xds.stream_stats import StreamStats
+from edgefast.xds.ticket_secrets import TicketSecrets
 from edgefast.xds.tickets import decode_given
-from edgefast.xds.troubles import Trouble
 
 __all__ = ["XdsClient"]
 
@@ -93,7 +93,7 @@ class XdsClient:
         *,
         held: Shards | None = None,
         server_name: str = "",
-        on_tickets: Callable[[GivenSecrets], None] = lambda _: None,
+        on_tickets: Callable[[TicketSecrets], None] = lambda _: None,
     ) -> None:
         """`credentials` may block and is called in a thread, once per connection; raises CredentialsError.
 
@@ -101,7 +101,7 @@ class XdsClient:
         process has already. `server_name`: the name that the server's certificate must have, if not the target's. `on_tickets`
         takes the fleet's keys of session tickets.
         """
-        self.facts = StreamFacts(server=target)
+        self.facts = StreamStats(server=target)
         self._target = target
         self._credentials = credentials
         self._node = node
@@ -111,26 +111,28 @@ class XdsClient:
         self._mirror = Mirror(held)
         # What is not in force of what is held; before any table nothing has been tried.
         self._refused: tuple[Refused, ...] = ()
-        self._troubles: tuple[Trouble, ...] = ()
-        self._news = asyncio.Event()  # `_refused`, or `_troubles`, is not what the server was told
+        self._known_problems: tuple[ProxyProblem, ...] = ()
+        self._wakeup = (
+            asyncio.Event()
+        )  # `_refused`, or `_known_problems`, is not what the server was told
         self._commit_nonce = ""  # of the commit that may be answered again
         self._writing = asyncio.Lock()
         self._delay = _BACKOFF_FIRST
         self._patience = _CONNECT_FIRST  # seconds for the next connection
         self._reached = False  # a server answered at the last try
-        self._told = ("", 0.0)  # the last failure that was logged, and when
+        self._reported = ("", 0.0)  # the last failure that was logged, and when
 
     def restate(self, refused: Sequence[Refused]) -> None:
         """Tell the server that something else than before is not in force of the last table."""
         if tuple(refused) != self._refused:
             self._refused = tuple(refused)
-            self._news.set()
+            self._wakeup.set()
 
-    def tell(self, troubles: Sequence[Trouble]) -> None:
+    def tell(self, problems: Sequence[ProxyProblem]) -> None:
         """Tell the server what else is wrong now, with the answer to the last table or to the next one."""
-        if tuple(troubles) != self._troubles:
-            self._troubles = tuple(troubles)
-            self._news.set()
+        if tuple(problems) != self._known_problems:
+            self._known_problems = tuple(problems)
+            self._wakeup.set()
 
     async def run(self) -> None:
         """Keep the stream, until cancelled."""
@@ -164,10 +166,10 @@ class XdsClient:
         facts.connected = False
         facts.failures += 1
         facts.failed = why
-        said, at = self._told
+        message, at = self._reported
         now = time.monotonic()
-        if not said or now - at > (_TELL_AGAIN if why == said else _TELL_OTHER):
-            self._told = (why, now)
+        if not message or now - at > (_TELL_AGAIN if why == message else _TELL_OTHER):
+            self._reported = (why, now)
             log.warning(
                 "controller %s: the stream ended: %s; the table stays in use", self._target, why
             )
@@ -244,7 +246,7 @@ class XdsClient:
                 except DigestMismatch:
                     await self._refuse_all(call, response)
                 await self._take(made)
-            await self._tell(call, batch, response.nonce)
+            await self._notify(call, batch, response.nonce)
 
     async def _read(self, call: _Call, batch: Batch) -> Response:
         while (response := await self._read_any(call, batch)).type == TICKETS:
@@ -269,15 +271,15 @@ class XdsClient:
         self._mirror = made
         self._refused = tuple(await self._on_table(made.shards))
 
-    async def _tell(self, call: _Call, batch: Batch, nonce: str) -> None:
+    async def _notify(self, call: _Call, batch: Batch, nonce: str) -> None:
         """Answer a batch whose table was taken in."""
         self.facts.commits += 1
         self.facts.committed_at = time.time()
         self._delay = _BACKOFF_FIRST
-        self._told = ("", 0.0)
+        self._reported = ("", 0.0)
         for answer in batch.answers(self._refused):
             await self._answer(call, answer)
-        self._news.clear()
+        self._wakeup.clear()
         self._commit_nonce = nonce
         await self._answer(call, self._answer_commit(nonce))
 
@@ -299,14 +301,14 @@ class XdsClient:
     async def _restate(self, call: _Call) -> None:
         """Answer the last commit again whenever something else is in force."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._wakeup.wait()
+            self._wakeup.clear()
             if nonce := self._commit_nonce:
                 await self._answer(call, self._answer_commit(nonce))
             await asyncio.sleep(_RESTATE_EVERY)
 
     def _answer_commit(self, nonce: str) -> Request:
-        return answer_commit(nonce, self._refused, self._node, self._troubles)
+        return answer_commit(nonce, self._refused, self._node, self._known_problems)
 
     async def _answer(self, call: _Call, answer: Request) -> None:
         if answer.refused:

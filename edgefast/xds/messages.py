@@ -59,7 +59,8 @@ from google.protobuf.message import DecodeError
 from edgefast.table.shards import TYPES, Resource
 from edgefast.xds import protobuf
 from edgefast.xds.limits import IDENTITY_LIMIT, MESSAGE_FILL, REASON_LIMIT, TEXT_LIMIT
-from edgefast.xds.refusals import (
+from edgefast.xds.proxy_problems import ProxyProblem, decode_proxy_problems, encode_proxy_problems
+from edgefast.xds.rejections import (
     COMMIT,
     TABLE,
     Refused,
@@ -67,7 +68,6 @@ from edgefast.xds.refusals import (
     encode_refusals,
     find_whole,
 )
-from edgefast.xds.troubles import Trouble, decode_troubles, encode_troubles
 
 __all__ = [
     "COMMIT",
@@ -149,7 +149,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     held: Mapping[str, str] = {}  # name -> version
     nonce: str = ""
     refused: tuple[Refused, ...] = ()
-    troubles: tuple[Trouble, ...] = ()  # of a node, which an answer then names again
+    troubles: tuple[ProxyProblem, ...] = ()  # of a node, which an answer then names again
 
     @property
     def whole(self) -> str:
@@ -216,12 +216,12 @@ def cut_names(names: Iterable[str]) -> Iterator[list[str]]:
 
 def decode_response(data: bytes) -> Response:
     """Read a response; raises ProtocolError."""
-    told = protobuf.DeltaDiscoveryResponse()
-    _parse(told, data)
-    type_ = _type_of(told.type_url)
+    reported = protobuf.DeltaDiscoveryResponse()
+    _parse(reported, data)
+    type_ = _type_of(reported.type_url)
     puts: list[Resource] = []
     end: Resource | None = None  # the commit
-    for one in told.resources:
+    for one in reported.resources:
         held = _type_of(one.resource.type_url)
         if end is not None or held not in (type_, COMMIT):
             raise ProtocolError(f"a response of {type_} contains a resource of another type")
@@ -231,10 +231,10 @@ def decode_response(data: bytes) -> Response:
             end = found
         else:
             puts.append(found)
-    _bound(told.nonce, told.system_version_info, *told.removed_resources)
-    if not told.nonce:
+    _bound(reported.nonce, reported.system_version_info, *reported.removed_resources)
+    if not reported.nonce:
         raise ProtocolError(f"a response of {type_} has no nonce")
-    removed = tuple(told.removed_resources)
+    removed = tuple(reported.removed_resources)
     if end is None and type_ == COMMIT:
         raise ProtocolError(f"a commit without a {TABLE}")
     if end is not None and (end.name != TABLE or end.data or (type_ == COMMIT and removed)):
@@ -243,8 +243,8 @@ def decode_response(data: bytes) -> Response:
         type=type_,
         puts=tuple(puts),
         removed=removed,
-        nonce=told.nonce,
-        version=told.system_version_info if end is None else end.version,
+        nonce=reported.nonce,
+        version=reported.system_version_info if end is None else end.version,
         commits=end is not None,
     )
 
@@ -274,41 +274,41 @@ def encode_opening(
 
 def encode_request(request: Request) -> bytes:
     """Return the bytes of one request."""
-    told = protobuf.DeltaDiscoveryRequest(
+    reported = protobuf.DeltaDiscoveryRequest(
         type_url=TYPE_URLS[request.type],
         resource_names_subscribe=request.subscribe,
         initial_resource_versions=request.held,
         response_nonce=request.nonce,
     )
     if request.node is not None:
-        told.node.CopyFrom(_encode_node(request.node, request.troubles))
+        reported.node.CopyFrom(_encode_node(request.node, request.troubles))
     if request.refused:
         message = encode_refusals(request.refused)
-        told.error_detail.CopyFrom(protobuf.Status(code=_INVALID_ARGUMENT, message=message))
-    data: bytes = told.SerializeToString()
+        reported.error_detail.CopyFrom(protobuf.Status(code=_INVALID_ARGUMENT, message=message))
+    data: bytes = reported.SerializeToString()
     return data
 
 
 def decode_request(data: bytes) -> Request:
     """Read a request; raises ProtocolError. Bound the sum of `held` over an opening yourself (TABLE_RESOURCES)."""
-    told = protobuf.DeltaDiscoveryRequest()
-    _parse(told, data)
-    type_ = _type_of(told.type_url)
-    held = dict(told.initial_resource_versions)
-    _bound(told.response_nonce, *told.resource_names_subscribe, *held, *held.values())
+    reported = protobuf.DeltaDiscoveryRequest()
+    _parse(reported, data)
+    type_ = _type_of(reported.type_url)
+    held = dict(reported.initial_resource_versions)
+    _bound(reported.response_nonce, *reported.resource_names_subscribe, *held, *held.values())
     refused: tuple[Refused, ...] = ()
-    if told.HasField("error_detail"):
+    if reported.HasField("error_detail"):
         # An answer that refuses is never read as one that accepts, whatever its text is.
-        text = told.error_detail.message
+        text = reported.error_detail.message
         name = TABLE if type_ == COMMIT else ""
         refused = decode_refusals(text) or (Refused(type_, name, text[:REASON_LIMIT]),)
     return Request(
         type=type_,
-        node=_decode_node(told.node) if told.HasField("node") else None,
-        troubles=decode_troubles(told.node.metadata.fields[_TROUBLES].string_value),
-        subscribe=tuple(told.resource_names_subscribe),
+        node=_decode_node(reported.node) if reported.HasField("node") else None,
+        troubles=decode_proxy_problems(reported.node.metadata.fields[_TROUBLES].string_value),
+        subscribe=tuple(reported.resource_names_subscribe),
         held=held,
-        nonce=told.response_nonce,
+        nonce=reported.response_nonce,
         refused=refused,
     )
 
@@ -318,11 +318,11 @@ def decode_request(data: bytes) -> Request:
 
 def _pack(type_: str, name: str, version: str, data: bytes) -> bytes:
     """Return the bytes of a response that has this resource and nothing else: one field."""
-    told = protobuf.DeltaDiscoveryResponse()
-    one = told.resources.add(name=name, version=version)
+    reported = protobuf.DeltaDiscoveryResponse()
+    one = reported.resources.add(name=name, version=version)
     one.resource.type_url = TYPE_URLS[type_]
     one.resource.value = data
-    packed: bytes = told.SerializeToString()
+    packed: bytes = reported.SerializeToString()
     return packed
 
 
@@ -364,15 +364,17 @@ def _pair_size(pair: tuple[str, str]) -> int:
     return len(pair[0].encode()) + len(pair[1]) + _ENVELOPE
 
 
-def _encode_node(node: Node, troubles: Sequence[Trouble]) -> Any:
-    told = protobuf.Node(id=node.id, user_agent_name="edgefast", user_agent_version=node.version)
-    told.client_features.extend(_FORMAT + one for one in node.formats)
+def _encode_node(node: Node, problems: Sequence[ProxyProblem]) -> Any:
+    reported = protobuf.Node(
+        id=node.id, user_agent_name="edgefast", user_agent_version=node.version
+    )
+    reported.client_features.extend(_FORMAT + one for one in node.formats)
     if node.tickets:
-        told.client_features.append(_TAKES_TICKETS)
-    told.metadata.update({"workers": node.workers})
-    if troubles:
-        told.metadata.update({_TROUBLES: encode_troubles(troubles)})
-    return told
+        reported.client_features.append(_TAKES_TICKETS)
+    reported.metadata.update({"workers": node.workers})
+    if problems:
+        reported.metadata.update({_TROUBLES: encode_proxy_problems(problems)})
+    return reported
 
 
 def _decode_node(told: Any) -> Node:

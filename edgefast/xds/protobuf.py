@@ -77,14 +77,14 @@ def _describe() -> FileDescriptorProto:
         for field, number, kind, repeated in fields:
             many = FieldDescriptorProto.LABEL_REPEATED
             one = FieldDescriptorProto.LABEL_OPTIONAL
-            told = message.field.add(name=field, number=number, label=many if repeated else one)
+            reported = message.field.add(name=field, number=number, label=many if repeated else one)
             if isinstance(kind, int):
-                told.type = FieldDescriptorProto.Type.ValueType(kind)
+                reported.type = FieldDescriptorProto.Type.ValueType(kind)
                 continue
-            told.type = FieldDescriptorProto.TYPE_MESSAGE
+            reported.type = FieldDescriptorProto.TYPE_MESSAGE
             if kind == _PAIRS:
                 kind = f"{_PACKAGE}.{name}.{_add_pairs(message, field)}"
-            told.type_name = f".{kind}"
+            reported.type_name = f".{kind}"
     return file
 
 

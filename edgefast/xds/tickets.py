@@ -1,6 +1,6 @@
 """A fleet's keys of session tickets on the stream: a response of their own beside the table, for all proxies of the fleet.
 
-In: `GivenSecrets`. Out: wire bytes, and values of wire bytes; ProtocolError for what is none. They are no part of the table: no
+In: `TicketSecrets`. Out: wire bytes, and values of wire bytes; ProtocolError for what is none. They are no part of the table: no
 version of it, no dump, no file on disk has them. The server sends them to proxies that ask for them (`Node.tickets`), before
 their first table and whenever they change; nobody answers. Must never show a secret.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.table.shards import Resource
-from edgefast.xds.givensecrets import GivenSecrets
 from edgefast.xds.messages import TICKETS, ProtocolError, Response, encode_item, encode_response
+from edgefast.xds.ticket_secrets import TicketSecrets
 
 __all__ = ["SECRET", "decode_given", "encode_given"]
 
@@ -22,16 +22,16 @@ _NONCE = "tickets"
 _NAME = "keys"
 
 
-_DECODER = msgspec.msgpack.Decoder(GivenSecrets)
+_DECODER = msgspec.msgpack.Decoder(TicketSecrets)
 
 
-def encode_given(given: GivenSecrets) -> bytes:
+def encode_given(given: TicketSecrets) -> bytes:
     """Return the response that says a fleet's secrets."""
     item = encode_item(Resource(TICKETS, _NAME, "", msgspec.msgpack.encode(given)))
     return encode_response(TICKETS, (item,), (), _NONCE, "")
 
 
-def decode_given(response: Response) -> GivenSecrets:
+def decode_given(response: Response) -> TicketSecrets:
     """Read the secrets of a response of type TICKETS; raises ProtocolError."""
     try:
         (one,) = response.puts

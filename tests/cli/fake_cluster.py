@@ -14,14 +14,14 @@ import pytest
 import yaml
 
 from edgefast import ir
+from edgefast.api.snapshot import Snapshot
 from edgefast.cli import diff, explain
 from edgefast.cli.live import LiveError, Objects, Proxy, Where
+from edgefast.collections.sortedmap import EMPTY
+from edgefast.explain import serve_translation
 from edgefast.providers.files import FileSource
-from edgefast.resources.snapshot import Snapshot
-from edgefast.sortedmap import EMPTY
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import settings_from
-from edgefast.why import serve_translation
 
 AGE = "2026-01-01T00:00:00Z"
 

@@ -144,16 +144,16 @@ def test_version_loads_nothing_heavy() -> None:
     [
         (
             "check -f examples/quickstart.yaml",
-            "asyncio cryptography edgefast.core edgefast.proxy edgefast.why.answer",
+            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.answer",
         ),
         (
             "problem Invalid",
-            "asyncio cryptography edgefast.core edgefast.proxy edgefast.why.answer",
+            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.answer",
         ),
-        ("run --help", "cryptography edgefast.why.answer edgefast.console.console"),
+        ("run --help", "cryptography edgefast.explain.answer edgefast.console.console"),
         (
             "proxy --help",
-            "cryptography grpc yaml edgefast.translate edgefast.providers edgefast.why",
+            "cryptography grpc yaml edgefast.translate edgefast.providers edgefast.explain",
         ),
     ],
 )
@@ -170,7 +170,7 @@ def test_commands_load_only_what_they_use(words: str, unused: str) -> None:
 
 @pytest.mark.pure
 def test_no_kind_has_a_decoder_before_its_first_object() -> None:
-    script = "import edgefast.cli.check, edgefast.resources.model.shape as m; print(m.shape_of.cache_info().currsize)"
+    script = "import edgefast.cli.check, edgefast.api.model.shape as m; print(m.shape_of.cache_info().currsize)"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
     )

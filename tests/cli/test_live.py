@@ -13,9 +13,9 @@ import yaml
 from cli.admin_server import AdminServer
 from cli.calling import call
 from cli.fake_cluster import AGE, BASE, FakeCluster, cluster, gateway, route, service
+from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.cli import live, status
 from edgefast.cli.live import LiveError, Proxy, Where, open_cluster
-from edgefast.resources.config.edgegateway import EdgeGateway
 from edgefast.translate.settings import settings_from
 
 pytestmark = pytest.mark.pure

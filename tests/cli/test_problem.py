@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.calling import call
-from edgefast.reasons.catalogue import PAGES
+from edgefast.diagnostics.reasons.catalogue import PAGES
 
 pytestmark = pytest.mark.pure
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cli.calling import Outcome, call
-from edgefast.daemon.address import Address
+from edgefast.httpd.address import Address
 from edgefast.proxy.settings import ProxySettings
 
 pytestmark = pytest.mark.pure

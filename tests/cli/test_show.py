@@ -7,8 +7,8 @@ import json
 import pytest
 
 from edgefast import ir
+from edgefast.api.snapshot import Snapshot
 from edgefast.cli.show import REDACTED, ir_value
-from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, translate
 from tests.translate import world
 

@@ -23,10 +23,10 @@ import pytest
 
 from cli.admin_server import AdminServer
 from cli.calling import call
-from edgefast.cli import screen
+from edgefast.cli import status_model
 from edgefast.cli.counters import Rate
-from edgefast.cli.screen import ProblemRow, RouteRow, Screen
 from edgefast.cli.show_status import render_screen
+from edgefast.cli.status_model import ProblemRow, RouteRow, StatusReport
 from proxy.command import Process, Start, gateway, gateway_class, route, save, start
 from wire.harness.ports import free_port
 
@@ -173,7 +173,7 @@ def test_who_is_asked() -> None:
 @pytest.mark.pure
 def test_a_large_screen_is_cut_and_says_so() -> None:
     routes = tuple(RouteRow(name=f"ns/r{number:03}") for number in range(200))
-    made = Screen(
+    made = StatusReport(
         source="cluster x",
         routes=routes,
         seconds=2.0,
@@ -201,7 +201,7 @@ def test_a_large_screen_is_cut_and_says_so() -> None:
 @pytest.mark.pure
 def test_every_field_is_documented() -> None:
     section = (ROOT / "docs/guides/status.md").read_text().split("\n## JSON\n")[1]
-    structs = [one for one in vars(screen).values() if isinstance(one, type)]
+    structs = [one for one in vars(status_model).values() if isinstance(one, type)]
     for one in [*structs, Rate]:
         if issubclass(one, msgspec.Struct):
             for field in one.__struct_fields__:

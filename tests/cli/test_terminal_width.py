@@ -10,8 +10,8 @@ from cli.calling import call
 from cli.test_check_served import BACKEND, CLASS, GATEWAY, ROUTE
 from edgefast.cli.counters import Rate
 from edgefast.cli.output import wrap_line
-from edgefast.cli.screen import ProblemRow, RouteRow, Screen
 from edgefast.cli.show_status import render_screen
+from edgefast.cli.status_model import ProblemRow, RouteRow, StatusReport
 
 pytestmark = pytest.mark.pure
 
@@ -55,7 +55,7 @@ def test_answers_fit(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_screen_fits() -> None:
     name = "a-namespace/a-rather-long-name-of-a-route"
-    made = Screen(
+    made = StatusReport(
         source="cluster https://192.0.2.1:6443",
         routes=(
             RouteRow(

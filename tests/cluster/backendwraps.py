@@ -8,25 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edgefast.resources.edge.activehealthcheck import (
+from edgefast.api.edge.activehealthcheck import (
     ActiveHealthCheck,
     ActiveHealthCheckPayload,
     HTTPActiveHealthChecker,
 )
-from edgefast.resources.edge.circuitbreaker import RetryBudget
-from edgefast.resources.edge.healthcheck import PassiveHealthCheck
-from edgefast.resources.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
-from edgefast.resources.edge.sessionpersistence import TrafficSession
-from edgefast.resources.edge.zoneaware import ZoneAware
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.rules import (
+from edgefast.api.edge.backendtrafficpolicy import TrafficSession
+from edgefast.api.edge.circuitbreaker import RetryBudget
+from edgefast.api.edge.healthcheck import PassiveHealthCheck
+from edgefast.api.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
+from edgefast.api.edge.zoneaware import ZoneAware
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.validation import (
     backend,
     healthcheck,
     loadbalancer,
     sessionpersistence,
     zoneaware,
 )
-from edgefast.resources.rules.rule import Rule
+from edgefast.api.validation.rule import Rule
 
 Document = dict[str, Any]
 Wrap = Callable[[Document], tuple[str, Document]]
@@ -44,7 +44,7 @@ def hashed(part: Document) -> tuple[str, Document]:
     return treated(loadBalancer={"type": "ConsistentHash", "consistentHash": part})
 
 
-def _asked(**part: Any) -> tuple[str, Document]:
+def _was_requested(**part: Any) -> tuple[str, Document]:
     return treated(healthCheck={"active": part})
 
 
@@ -57,9 +57,9 @@ BACKEND_WRAPS: dict[type, Wrap] = {
     TrafficSession: lambda part: treated(sessionPersistence=part),
     RetryBudget: lambda part: treated(circuitBreaker={"retryBudget": part}),
     PassiveHealthCheck: lambda part: treated(healthCheck={"passive": part}),
-    ActiveHealthCheck: lambda part: _asked(**part),
-    HTTPActiveHealthChecker: lambda part: _asked(type="HTTP", http=part),
-    ActiveHealthCheckPayload: lambda part: _asked(type="TCP", tcp={"send": part}),
+    ActiveHealthCheck: lambda part: _was_requested(**part),
+    HTTPActiveHealthChecker: lambda part: _was_requested(type="HTTP", http=part),
+    ActiveHealthCheckPayload: lambda part: _was_requested(type="TCP", tcp={"send": part}),
 }
 #: Rules about these parts.
 BACKEND_RULES: list[Rule] = [

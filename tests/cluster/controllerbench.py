@@ -25,7 +25,7 @@ from cluster.world.apiserver import ApiServer
 from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.roles import render_roles
-from edgefast.resources.kinds import KINDS
+from edgefast.api.kinds import KINDS
 from wire.harness.ports import free_port
 
 __all__ = ["GATEWAY_API", "Bench", "Process", "wait_for"]

@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 
 from cluster.world.apiserver import ApiServer
-from controller.infra.applier import Applier
-from controller.infra.holdings import Holdings
-from controller.infra.observe import Observer
-from controller.infra.placement import Placement
-from controller.infra.render import render_fleet
+from controller.fleets.apply import Applier
+from controller.fleets.inventory import Inventory
+from controller.fleets.observe import Observer
+from controller.fleets.placement import Placement
+from controller.fleets.render import render_fleet
 from controller.kube.client import Kube
 from edgefast import ir
 from edgefast.translate.settings import FleetState
@@ -48,11 +48,11 @@ class InfraBench:
         self.server = server
         self.leading = True
         self.problems: list[tuple[str, str]] = []
-        self.holdings = Holdings(kube, place, namespaces)
+        self.inventory = Inventory(kube, place, namespaces)
         self.applier = Applier(
-            kube, self.holdings, place.identity, lambda: self.leading, self._on_problem
+            kube, self.inventory, place.identity, lambda: self.leading, self._on_problem
         )
-        self.observer = Observer(self.holdings, self.applier.failure)
+        self.observer = Observer(self.inventory, self.applier.failure)
 
     def _on_problem(self, fleet: str, text: str) -> None:
         self.problems.append((fleet, text))
@@ -104,7 +104,7 @@ def run_bench(
         async with await Kube.open(kubeconfig or server.kubeconfig) as kube:
             where = (place.namespace,) if namespaces == () else namespaces
             bench = InfraBench(server, kube, place, where)
-            async with running(bench.holdings.run(), bench.applier.run()):
+            async with running(bench.inventory.run(), bench.applier.run()):
                 await body(bench)
 
     run(whole())

@@ -1,7 +1,7 @@
 """What installs a release at an API server that has no nodes: real helm, and `edgefast install`, and what both leave behind.
 
 In: an ApiServer, a folder for helm's files. Out: what the commands say; objects that are labelled as a release's. Whoever plays
-the node is `chart_hands.py`. Must never: pass over a command that failed, or a traceback.
+the node is `chart_helpers.py`. Must never: pass over a command that failed, or a traceback.
 """
 
 from __future__ import annotations

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator
 from cluster.world.apiserver import ApiServer
 from controller.kube.cache import Cache
 from controller.kube.client import Kube
-from controller.kube.pace import Pace
 from controller.kube.references import referenced
 from controller.kube.scope import Scope
-from edgefast.problem import ObjectRef
+from controller.kube.throttle import RequestRate
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from tests.controller.kube.waiting import running
 
-QUICK = Pace(
+QUICK = RequestRate(
     page=3,
     backoff_first=0.02,
     backoff_most=0.2,
@@ -104,7 +104,7 @@ async def following(
     namespace: str,
     *listed: str,
     account: str = "",
-    pace: Pace = QUICK,
+    pace: RequestRate = QUICK,
     x_backends: bool = False,
 ) -> AsyncIterator[Following]:
     kubeconfig = server.kubeconfig_for(account) if account else server.kubeconfig

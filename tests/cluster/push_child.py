@@ -16,7 +16,7 @@ from typing import Any
 
 import uvloop
 
-from controller.certs.ring import encode_ring
+from controller.certs.authority_set import encode_authority_set
 from edgefast.table.shards import Shards, make_resource
 from tests.controller.push.loopback import FLEET, Loopback, shards
 
@@ -42,7 +42,7 @@ async def main(folder: Path) -> None:
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     async with Loopback(folder / "keys") as loopback:
-        (folder / "ring.json").write_text(json.dumps(encode_ring(loopback.ring)))
+        (folder / "ring.json").write_text(json.dumps(encode_authority_set(loopback.ring)))
         say({"port": loopback.certificates.port})
         while line := (await reader.readline()).decode().split():
             if line[0] == "publish":

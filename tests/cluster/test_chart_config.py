@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from cluster.chart_hands import Hands
+from cluster.chart_helpers import Hands
 from cluster.installer import SYSTEM, Installer
 from controller.manifests.generate import FOLDER
 

@@ -1,6 +1,6 @@
 """Our CRDs at a real API server: applied again and again, shown by kubectl, and each of their rules kept.
 
-In: documents of every part that has a rule (those of tests/resources/test_cel.py), put into an object that is sound
+In: documents of every part that has a rule (those of tests/api/test_cel.py), put into an object that is sound
 otherwise. The API server must accept and refuse exactly what our own decoder does, and say the rule's message.
 """
 
@@ -12,31 +12,36 @@ from typing import Any
 
 import pytest
 
+from api.test_cel import DOCUMENTS
 from cluster.backendwraps import BACKEND_RULES, BACKEND_WRAPS, hashed, treated
 from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
 from controller.manifests.crds import LOOKS, render_crds
-from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.edge.backend import (
+from edgefast.api.decode.decode import decode_documents
+from edgefast.api.edge.backend import (
     BackendEndpoint,
     BackendSpec,
     BackendTLS,
     FQDNEndpoint,
     IPEndpoint,
 )
-from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.resources.edge.credentials import ExtractFrom
-from edgefast.resources.edge.edgeproxy import ProxyAccessLog
-from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
-from edgefast.resources.edge.edgeproxy_fleet import (
+from edgefast.api.edge.backendtrafficpolicy import (
+    BackendTrafficPolicySpec,
+    FaultAbort,
+    FaultDelay,
+    FaultInjection,
+)
+from edgefast.api.edge.credentials import ExtractFrom
+from edgefast.api.edge.edgeproxy import ProxyAccessLog
+from edgefast.api.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetHPA,
     FleetPDB,
     FleetService,
     FleetShutdown,
 )
-from edgefast.resources.edge.fault import FaultAbort, FaultDelay, FaultInjection
-from edgefast.resources.edge.httproutefilter import (
+from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
+from edgefast.api.edge.httproutefilter import (
     DirectResponse,
     DirectResponseBody,
     HTTPCookieMatch,
@@ -44,26 +49,26 @@ from edgefast.resources.edge.httproutefilter import (
     RegexPathModifier,
     ReplaceRegexMatch,
 )
-from edgefast.resources.edge.jwt import (
+from edgefast.api.edge.jwt import (
     JWT,
     JWTExtractor,
     JWTProvider,
     LocalJWKS,
     RemoteJWKS,
 )
-from edgefast.resources.edge.policytarget import PolicyTargetReference
-from edgefast.resources.edge.ratelimitfilter import (
+from edgefast.api.edge.policytarget import PolicyTargetReference
+from edgefast.api.edge.ratelimitfilter import (
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
-from edgefast.resources.edge.responseoverride import (
+from edgefast.api.edge.responseoverride import (
     ResponseOverride,
     StatusCodeMatch,
     StatusCodeRange,
 )
-from edgefast.resources.edge.securitypolicy import (
+from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
     AuthorizationRule,
@@ -74,12 +79,11 @@ from edgefast.resources.edge.securitypolicy import (
     OperationPath,
     SecurityPolicySpec,
 )
-from edgefast.resources.kinds import EDGE_GROUP, KINDS
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.model.unserved import UNSERVED
-from edgefast.resources.rules import edge, jwt, policy, routefilter, traffic
-from edgefast.resources.rules.policytarget import BOOK
-from resources.test_cel import DOCUMENTS
+from edgefast.api.kinds import EDGE_GROUP, KINDS
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.model.unsupported_fields import UNSERVED
+from edgefast.api.validation import edge, jwt, policy, routefilter, traffic
+from edgefast.api.validation.policytarget import BOOK
 
 Document = dict[str, Any]
 Wrap = Callable[[Document], tuple[str, Document]]

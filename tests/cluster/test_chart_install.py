@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.chart_hands import Hands
+from cluster.chart_helpers import Hands
 from cluster.installer import SYSTEM, Installer, left_fleets
 from cluster.test_chart_template import VALUES
 from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
 from cluster.world.crds import wait_served
 from cluster.world.waiting import wait_until
-from controller.kube.authorship import author_of
+from controller.kube.status_author import author_of
 from controller.manifests.generate import FOLDER
 from controller.manifests.load import load_install
 from controller.manifests.monitoring import OPERATOR
@@ -274,7 +274,7 @@ def _may(apiserver: ApiServer, account: str, namespace: str, what: dict[str, str
     return bool(apiserver.admin.create(review)["status"]["allowed"])
 
 
-def _asked(group: Group) -> Iterator[dict[str, str]]:
+def _was_requested(group: Group) -> Iterator[dict[str, str]]:
     for grant in group.grants:
         for name in grant.groups:
             for full in grant.resources:
@@ -319,17 +319,17 @@ def test_what_the_account_may_do_and_where(
     account = f"{namespace}/edge-gateway"
     lease = {"group": "coordination.k8s.io", "resource": "leases", "verb": "create"}
     # The authorizer learns of bindings through watches of its own, one by one.
-    for asked in [one for group in inside for one in _asked(group)]:
+    for asked in [one for group in inside for one in _was_requested(group)]:
         wait_until(partial(_may, apiserver, account, namespace, asked))
     for group in elsewhere:
-        for asked in _asked(group):
+        for asked in _was_requested(group):
             assert _may(apiserver, account, other, asked), (group.name, asked)
     for group in nowhere:
-        for asked in _asked(group):
+        for asked in _was_requested(group):
             assert not _may(apiserver, account, namespace, asked), (group.name, asked)
-    granted = {json.dumps(asked) for group in elsewhere for asked in _asked(group)}
+    granted = {json.dumps(asked) for group in elsewhere for asked in _was_requested(group)}
     for group in GROUPS:
-        for asked in _asked(group):
+        for asked in _was_requested(group):
             if json.dumps(asked) not in granted and "name" not in asked:
                 allowed = _may(apiserver, account, other, asked)
                 assert allowed == (

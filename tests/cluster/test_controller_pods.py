@@ -10,7 +10,7 @@ from cluster.controllerbench import Bench, wait_for
 from cluster.controllerparts import own_address
 from cluster.test_kube_pods import pod, serve, service_account
 from cluster.world.apiserver import ApiServer
-from edgefast.resources.kinds import EXPERIMENTAL_GROUP
+from edgefast.api.kinds import EXPERIMENTAL_GROUP
 
 VERSION = f"{EXPERIMENTAL_GROUP}/v1alpha1"
 

@@ -10,8 +10,8 @@ import pytest
 
 from cluster.controllerbench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
-from edgefast.daemon.address import Address
-from edgefast.daemon.orders import send_order
+from edgefast.httpd.address import Address
+from edgefast.httpd.control_socket import send_command
 from wire.harness.ports import free_port
 
 
@@ -150,7 +150,7 @@ def test_no_secret_is_logged_or_dumped(bench: Bench) -> None:
         keys.append((folder / "tls.key").read_text().splitlines()[1])
     assert bench.ask(bench.controller, "admin", "/log-level?level=debug", "POST")[0] == 403
     host, port = bench.controller.find(r"serving .*\badmin=(\S+)").rsplit(":", 1)
-    assert send_order(Address(host, int(port)), "/log-level?level=debug", 10)[0] == 200
+    assert send_command(Address(host, int(port)), "/log-level?level=debug", 10)[0] == 200
     bench.add_route("r5", host="e.example.com")
     bench.expect(bench.port, (200, "one"), host="e.example.com")
     key = f"{bench.namespace}/{bench.fleet_name}"

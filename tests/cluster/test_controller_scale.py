@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cluster.controllerbench import GATEWAY_API, Bench, wait_for
 from cluster.world.apiserver import ApiServer
-from controller.status.spacing import SPACE
+from controller.status.write_throttle import SPACE
 
 ROUTES = 1000
 

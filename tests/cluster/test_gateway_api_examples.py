@@ -1,6 +1,6 @@
 """The manifests of the Gateway API's own examples: each is served, or refused for a reason that stands here.
 
-Each file is read as `edgefast check --adopt` reads it, with what it refers to (surroundings.py). Both releases, both channels.
+Each file is read as `edgefast check --adopt` reads it, with what it refers to (environment.py). Both releases, both channels.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from cluster.surroundings import Surroundings
+from cluster.environment import Surroundings
 from cluster.tools.apifields import RELEASES
 from cluster.tools.examples import gateway_api_examples
-from edgefast.problem import Problem
-from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.decode.decode import decode_documents
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import Problem
 from edgefast.translate import Settings, translate
 from edgefast.translate.gateway import protocol
 

@@ -21,7 +21,7 @@ from cluster.infrabench import (
 )
 from cluster.world.api import Api
 from cluster.world.apiserver import ApiServer
-from controller.infra.placement import Placement
+from controller.fleets.placement import Placement
 from edgefast import ir
 from tests.controller.kube.waiting import until
 

@@ -18,7 +18,7 @@ from cluster.infrabench import (
     want,
 )
 from cluster.world.apiserver import ApiServer
-from controller.infra.placement import Placement
+from controller.fleets.placement import Placement
 from edgefast import ir
 from tests.controller.kube.waiting import until
 
@@ -88,7 +88,7 @@ def test_load_balancer_replicas_and_ready_pods(apiserver: ApiServer, place: Plac
             endpoint("pod-d", "10.0.0.4", ready=False),
         )
         await until(lambda: bench.state(NAME).ready == ("pod-a", "pod-b"))
-        assert bench.observer.plight_of(key(place)).unready == {"pod-d"}
+        assert bench.observer.fleet_problem_of(key(place)).unready == {"pod-d"}
         # A pod has an endpoint for each family, and counts once.
         put_slice(apiserver, place, f"{NAME}-2", endpoint("pod-a", "10.0.1.1", **ready))
         put_slice(apiserver, place, f"{NAME}-3", endpoint("pod-e", "10.0.1.2", **ready))

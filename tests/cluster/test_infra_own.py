@@ -18,9 +18,9 @@ from cluster.infrabench import (
     want,
 )
 from cluster.world.apiserver import ApiServer
-from controller.infra.metadata import adopt
-from controller.infra.placement import Placement
-from controller.infra.render import render_fleet
+from controller.fleets.metadata import adopt
+from controller.fleets.placement import Placement
+from controller.fleets.render import render_fleet
 from edgefast import ir
 from tests.controller.kube.waiting import until
 
@@ -174,7 +174,7 @@ def test_only_the_leader_writes(apiserver: ApiServer, place: Placement) -> None:
     async def body(bench: InfraBench) -> None:
         bench.leading = False
         want(bench, place, fleet(place))
-        await until(lambda: bench.holdings.synced)
+        await until(lambda: bench.inventory.synced)
         assert bench.live("Service", place.namespace, NAME) is None
         bench.leading = True
         bench.applier.wake()

@@ -9,9 +9,9 @@ import yaml
 
 from cluster.infrabench import InfraBench, run_bench
 from cluster.world.apiserver import ApiServer
-from controller.infra.metadata import adopt
-from controller.infra.placement import Placement, client_secret_name
-from controller.infra.render import render_fleet
+from controller.fleets.metadata import adopt
+from controller.fleets.placement import Placement, client_secret_name
+from controller.fleets.render import render_fleet
 from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.roles import render_roles
@@ -98,8 +98,8 @@ def test_rights_suffice_and_no_more_is_asked(
         await until(lambda: bench.applier.settled)
         assert bench.applier.deleted == len(manifests)
         assert bench.applier.refused == refused
-        await until(lambda: all(not one.problem for one in bench.holdings.reflectors))
-        await until(lambda: bench.holdings.node_reflector.synced)
+        await until(lambda: all(not one.problem for one in bench.inventory.reflectors))
+        await until(lambda: bench.inventory.node_reflector.synced)
 
     where = None if tokens and not listed else ((beside, own) if tokens else (own,))
     run_bench(

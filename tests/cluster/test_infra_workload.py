@@ -6,7 +6,7 @@ import pytest
 
 from cluster.infrabench import NAME, InfraBench, fleet, installation, run_bench, settled, want
 from cluster.world.apiserver import ApiServer
-from controller.infra.placement import Manifest, Placement
+from controller.fleets.placement import Manifest, Placement
 from edgefast import ir
 from tests.controller.kube.waiting import until
 

@@ -13,7 +13,7 @@ from cluster.world.crds import install_gateway_api, install_own
 from controller.kube.discovery import OPTIONAL
 from controller.kube.references import referenced
 from controller.kube.scope import Scope
-from edgefast.resources.model.meta import LabelSelector
+from edgefast.api.model.meta import LabelSelector
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from tests.controller.kube.waiting import run, until

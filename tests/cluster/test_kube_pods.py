@@ -9,8 +9,8 @@ from cluster.test_kube_cache_scope import RULES, grant
 from cluster.world.apiserver import ApiServer
 from controller.cli.objects import Reader
 from controller.kube.client import Kube
-from edgefast.resources.config.edgegateway import EdgeGateway, ExtensionApis
-from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.config.edgegateway import EdgeGateway, ExtensionApis
+from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from tests.controller.kube.waiting import run, until

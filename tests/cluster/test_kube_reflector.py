@@ -12,12 +12,12 @@ from cluster.cable import Cable, laid
 from cluster.world.apiserver import ApiServer
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
-from controller.kube.pace import Pace
 from controller.kube.reflector import Item, Reflector, Target
+from controller.kube.throttle import RequestRate
 from tests.controller.kube.waiting import run, running, until
 
 CONFIG_MAPS = APIS["v1", "ConfigMap"]
-QUICK = Pace(page=2, silence=1.0, backoff_first=0.02, backoff_most=0.2)
+QUICK = RequestRate(page=2, silence=1.0, backoff_first=0.02, backoff_most=0.2)
 
 
 class Picture:
@@ -41,7 +41,7 @@ class Picture:
         assert self.at_sync is None
         self.at_sync = set(self.objects)
 
-    def reflect(self, kube: Kube, target: Target, pace: Pace = QUICK) -> Reflector:
+    def reflect(self, kube: Kube, target: Target, pace: RequestRate = QUICK) -> Reflector:
         return Reflector(kube, target, self.put, self.delete, self.synced, pace=pace)
 
 

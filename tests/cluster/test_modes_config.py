@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from cluster.cutover import go_after
 from cluster.installed import (
     Installed,
     applications,
@@ -25,7 +26,6 @@ from cluster.installed import (
     installed,
     route,
 )
-from cluster.succession import go_after
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from cluster.world.apiserver import ApiServer
+from controller.certs.authority_set import Overlap, make_authority_set
 from controller.certs.certgen import certgen
 from controller.certs.issue import issue_server
 from controller.certs.pair import read_bundle, read_pair
-from controller.certs.ring import Overlap, make_ring
 from controller.certs.rotate import Rotation
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
@@ -78,7 +78,7 @@ class Gate:
         self.tenant = apiserver.namespace("team-a")
         self.fleet = f"{self.tenant}/{FLEET_NAME}"
         self.audience = f"{NAME}.{self.system}.svc.cluster.local"
-        self.ring = make_ring(NAME, datetime.now(UTC))
+        self.ring = make_authority_set(NAME, datetime.now(UTC))
         self.folder = folder / "keys"
         place = {"namespace": self.system, "name": NAME, "domain": "cluster.local"}
         pair = issue_server(self.ring.current, now=datetime.now(UTC), **place)

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from controller.certs.ring import Ring, decode_ring
-from edgefast.daemon.address import Address
+from controller.certs.authority_set import AuthoritySet, decode_authority_set
+from edgefast.httpd.address import Address
 from edgefast.xds.messages import METHOD
 from tests.controller.push.loopback import POD, Proxy, client_pair, open_channel
 
@@ -49,13 +49,15 @@ class Child:
             env={**os.environ, "PYTHONPATH": f"{here}:{here / 'tests'}", "GRPC_VERBOSITY": "ERROR"},
         )
         self.address = Address("127.0.0.1", self._read()["port"])
-        self.ring: Ring = decode_ring(json.loads((folder / "ring.json").read_text()))
+        self.ring: AuthoritySet = decode_authority_set(
+            json.loads((folder / "ring.json").read_text())
+        )
 
     def _read(self) -> Any:
         assert self._process.stdout is not None
         return json.loads(self._process.stdout.readline())
 
-    def _tell(self, line: str) -> Any:
+    def _notify(self, line: str) -> Any:
         assert self._process.stdin is not None
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
@@ -63,7 +65,7 @@ class Child:
 
     async def tell(self, line: str) -> Any:
         """Say a line and return the answer."""
-        return await asyncio.to_thread(self._tell, line)
+        return await asyncio.to_thread(self._notify, line)
 
     def stop(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None

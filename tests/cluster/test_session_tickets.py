@@ -13,7 +13,7 @@ import pytest
 from cluster.controllerbench import Bench, Process, wait_for
 from cluster.world.apiserver import ApiServer
 from controller.certs.tickets import Tickets, decode_tickets, derive_for_fleet
-from edgefast.xds.givensecrets import GivenSecrets
+from edgefast.xds.ticket_secrets import TicketSecrets
 from proxy.handover.test_tickets_go_on import secrets_of
 from wire.harness.certificates import Authority
 
@@ -46,7 +46,7 @@ def held(bench: Bench) -> Tickets:
     return tickets
 
 
-def given(bench: Bench, fleet: str) -> GivenSecrets:
+def given(bench: Bench, fleet: str) -> TicketSecrets:
     return derive_for_fleet(held(bench), f"{bench.namespace}/{fleet}")
 
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from edgefast import ir
 from edgefast.console.index import Index
-from edgefast.console.marks import Marks
-from edgefast.console.numbers import Meter
+from edgefast.console.live_metrics import Meter
+from edgefast.console.problem_index import ProblemIndex
 from edgefast.console.source import Table
 from edgefast.console.state import State
-from edgefast.problem import Problem
+from edgefast.diagnostics.problem import Problem
 from edgefast.table import Shards, compile_fleet
 
 LISTENER = "default/edge/http"
@@ -79,4 +79,4 @@ def look_at(fleet: ir.Fleet, problems: Sequence[Problem] = (), meter: Meter | No
         resources=shards.resources,
         fleet=fleet,
     )
-    return State("standalone", table, index, Marks(index, problems), window)
+    return State("standalone", table, index, ProblemIndex(index, problems), window)

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from edgefast.daemon.address import Address
-from edgefast.daemon.httpserver import Handler, HttpServer, bind_server
+from edgefast.httpd.address import Address
+from edgefast.httpd.server import Handler, HttpServer, bind_server
 
 Routes = Mapping[tuple[str, str], Handler]
 

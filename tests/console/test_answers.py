@@ -9,15 +9,15 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from console.answers import Told, ask, ask_all
 from console.fleets import LISTENER, make_fleet, make_host, make_rule, spread
-from console.told import Told, ask, ask_all
 from edgefast import ir
 from edgefast.console import Console, LazyConsole, console
 from edgefast.console.changes import list_changes
-from edgefast.console.explained import serve
-from edgefast.console.loopback import is_loopback
-from edgefast.daemon.httpserver import Reply, Request
-from edgefast.problem import Problem
+from edgefast.console.explain_form import serve
+from edgefast.console.host_check import is_loopback
+from edgefast.diagnostics.problem import Problem
+from edgefast.httpd.server import Reply, Request
 
 pytestmark = pytest.mark.pure
 

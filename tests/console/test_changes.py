@@ -8,15 +8,15 @@ import pytest
 from console.fleets import make_fleet, make_host, make_rule, spread
 from edgefast import ir
 from edgefast.console import changes
-from edgefast.console.past import Past
+from edgefast.console.change_history import ChangeRecord
 from edgefast.table import compile_fleet
 
 pytestmark = pytest.mark.pure
 
 
-def between(*fleets: ir.Fleet) -> Past:
+def between(*fleets: ir.Fleet) -> ChangeRecord:
     """The past of some tables, one after the other."""
-    past, before = Past(), None
+    past, before = ChangeRecord(), None
     for number, fleet in enumerate(fleets):
         shards = compile_fleet(fleet, before)
         past.note(before, shards, float(number))
@@ -25,7 +25,7 @@ def between(*fleets: ir.Fleet) -> Past:
 
 
 def test_none_yet() -> None:
-    assert changes.list_changes(Past().look(), None) == changes.Changes(())
+    assert changes.list_changes(ChangeRecord().look(), None) == changes.Changes(())
     assert changes.list_changes(between(spread(3)).look(), None) == changes.Changes(())
 
 

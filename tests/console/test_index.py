@@ -10,12 +10,12 @@ from console.fleets import LISTENER, look_at, make_fleet, make_host, make_rule, 
 from edgefast import ir
 from edgefast.console.detail import MOST, describe_node
 from edgefast.console.index import Index
-from edgefast.console.numbers import Counters, Meter, make_row
+from edgefast.console.live_metrics import Counters, Meter, make_row
 from edgefast.console.rows import PAGE, list_children
-from edgefast.problem import ObjectRef, Problem
-from edgefast.why import read_ask
-from edgefast.why.explain import explain
-from edgefast.why.served import Served
+from edgefast.diagnostics.problem import ObjectRef, Problem
+from edgefast.explain import read_request_spec
+from edgefast.explain.explain import explain
+from edgefast.explain.served_fleet import Served
 
 pytestmark = pytest.mark.pure
 
@@ -202,7 +202,7 @@ def test_details_are_bounded_and_trials_meet_their_rule() -> None:
     assert said["default/f#0"] == "5 in 1 h for each x-user"
     assert said["request"] == "1500 ms"
     assert detail.trial is not None
-    told = explain(Served(fleet), read_ask(detail.trial.method, detail.trial.url))
+    told = explain(Served(fleet), read_request_spec(detail.trial.method, detail.trial.url))
     assert told.rule is not None and told.rule.route == "default/r0"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from console.answers import Told
 from console.browser import Browser, Page
 from console.fleets import LISTENER, make_fleet, spread
 from console.serving import serving
-from console.told import Told
 from edgefast import ir
 from edgefast.console import Console
 

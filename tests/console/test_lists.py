@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from console.answers import Told
 from console.browser import Browser
 from console.fleets import spread
 from console.serving import serving
-from console.told import Told
 from edgefast.console import Console
-from edgefast.problem import Problem
+from edgefast.diagnostics.problem import Problem
 
 pytestmark = [pytest.mark.wire, pytest.mark.timeout(300)]
 

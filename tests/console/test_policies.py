@@ -7,12 +7,12 @@ import pytest
 
 from console.fleets import look_at, make_fleet, make_host, make_rule
 from edgefast import ir
+from edgefast.api.kinds import EDGE_GROUP
 from edgefast.console.changes import _try_requests
 from edgefast.console.detail import Section, describe_node
-from edgefast.console.numbers import Counters, Meter
+from edgefast.console.live_metrics import Counters, Meter
 from edgefast.console.rows import make_row
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.kinds import EDGE_GROUP
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.table import compile_fleet
 
 pytestmark = pytest.mark.pure
@@ -50,8 +50,8 @@ def sections(fleet: ir.Fleet, meter: Meter | None = None) -> dict[str, Section]:
 
 def test_what_backends_say_is_told_of_each() -> None:
     bound = ir.PolicyUnit(name="traffic/default/web", traffic=ir.Traffic(max_requests=5))
-    treatment = ir.Treatment((bound.name,), lost=(("traffic/default/new", bound.name),))
-    broken = ir.Treatment(("traffic/default/none#closed",), 1)
+    treatment = ir.BackendPolicy((bound.name,), lost=(("traffic/default/new", bound.name),))
+    broken = ir.BackendPolicy(("traffic/default/none#closed",), 1)
     shares = tuple(
         ir.BackendRef(cluster=name, treatment=one)
         for name, one in (("service/default/web/80", treatment), ("backend/default/far", broken))

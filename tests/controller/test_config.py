@@ -11,7 +11,7 @@ import pytest
 from controller.config import ConfigError, ConfigFile
 from controller.kube.lease import LeaseTimes
 from controller.kube.scope import BUILT_IN, Scope
-from edgefast.resources.config.edgegateway import EdgeGateway
+from edgefast.api.config.edgegateway import EdgeGateway
 
 GOOD = """apiVersion: config.gateway.edge.io/v1alpha1
 kind: EdgeGateway

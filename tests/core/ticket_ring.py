@@ -9,13 +9,13 @@ import mmap
 import time
 
 from edgefast.core import use_tickets
-from edgefast.proxy.tls.ticketring import TicketRing
+from edgefast.proxy.tls.ticket_memory import TicketMemory
 from edgefast.proxy.tls.ticketschedule import PERIOD, TicketSecret
 
 
-def make_ring() -> TicketRing:
+def make_ring() -> TicketMemory:
     """A ring with a secret that is in force."""
-    ring = TicketRing()
+    ring = TicketMemory()
     now = time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
     ring.write([TicketSecret(bytes(32), now, now + PERIOD, now + 2 * PERIOD)])
     use_tickets(mmap.mmap(ring.fd, 0, prot=mmap.PROT_READ))

@@ -44,9 +44,9 @@ def refuse_tls(tls: ir.UpstreamTls) -> TlsContext:
 
 def make_limits() -> tuple[memoryview, int]:
     """The least memory for counters of rate limits, and how many fit."""
-    size = int(lib.ef_rooms_size(1, 1))
+    size = int(lib.ef_store_size(1, 1))
     segment = mmap.mmap(-1, size)
-    assert lib.ef_rooms_init(ffi.from_buffer(segment), size, 1, 1, os.urandom(16), 0) == 0
+    assert lib.ef_store_init(ffi.from_buffer(segment), size, 1, 1, os.urandom(16), 0) == 0
     return memoryview(segment), 60
 
 
@@ -124,7 +124,7 @@ class World:
     def _on_asked(self, cluster: str) -> None:
         self.asked.append(cluster)
         if self.lender is not None:
-            self.loop.call_soon(self.lender.lend, cluster, self.engine.worker)
+            self.loop.call_soon(self.lender.release_connections, cluster, self.engine.worker)
 
     def _on_spans(self, batch: bytes) -> bool:
         if self.takes_spans:

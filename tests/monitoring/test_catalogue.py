@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from edgefast.monitoring.controllerfamilies import CONTROLLER, CONTROLLER_PREFIX
+from edgefast.monitoring.controller_metrics import CONTROLLER, CONTROLLER_PREFIX
 from edgefast.monitoring.family import PREFIX, Family, by_name
 from edgefast.monitoring.generate import DOCS, generated, main
-from edgefast.monitoring.proxyfamilies import PROXY
+from edgefast.monitoring.proxy_metrics import PROXY
 
 pytestmark = pytest.mark.pure
 

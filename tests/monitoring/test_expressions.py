@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from edgefast.monitoring.alerts import ALERTS, RECORDED
-from edgefast.monitoring.controllerfamilies import CONTROLLER
+from edgefast.monitoring.controller_metrics import CONTROLLER
 from edgefast.monitoring.generate import DOCS
 from edgefast.monitoring.panel import expressions_of
 from edgefast.monitoring.promql import check_expression, metrics_of
-from edgefast.monitoring.proxyfamilies import PROXY
+from edgefast.monitoring.proxy_metrics import PROXY
 from monitoring.promtool import run_promtool
 
 pytestmark = pytest.mark.pure
@@ -23,13 +23,13 @@ BOARDS = ["traffic", "limits", "control-plane"]
 VARIABLES = {"$__rate_interval": "5m", "$job": ".*", "$instance": ".*"}
 
 
-def _board(name: str) -> list[str]:
+def _tracker(name: str) -> list[str]:
     return list(expressions_of(json.loads((DOCS / "monitoring" / f"{name}.json").read_text())))
 
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_dashboards_read_what_is_exposed(name: str) -> None:
-    found = _board(name)
+    found = _tracker(name)
     assert len(found) > 15
     assert not [wrong for one in found for wrong in check_expression(one)]
 
@@ -37,7 +37,7 @@ def test_dashboards_read_what_is_exposed(name: str) -> None:
 @pytest.mark.parametrize("name", BOARDS)
 def test_dashboards_have_expressions_of_prometheus(name: str, tmp_path: Path) -> None:
     rules = []
-    for number, expression in enumerate(_board(name)):
+    for number, expression in enumerate(_tracker(name)):
         for variable, value in VARIABLES.items():
             expression = expression.replace(variable, value)
         assert "$" not in expression and "{$" not in expression
@@ -101,7 +101,7 @@ LOOKED_UP = {
 def test_every_metric_is_shown_or_watched() -> None:
     """A new family has a panel or an alert, or somebody says here that it needs none."""
     used = [*RECORDED.values(), *(one.expr for one in ALERTS)]
-    used += [one for name in BOARDS for one in _board(name)]
+    used += [one for name in BOARDS for one in _tracker(name)]
     shown = {name for one in used for name in metrics_of(one)}
     shown |= {re.sub(r"_(bucket|sum|count)$", "", name) for name in shown}
     missing = {one.name for one in (*PROXY.values(), *CONTROLLER.values())} - shown

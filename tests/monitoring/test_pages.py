@@ -9,20 +9,20 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from controller import readings
+from controller import metric_readers
 from controller.metrics import Metrics, Reading
-from edgefast.monitoring.controllerfamilies import CONTROLLER
+from edgefast.monitoring.controller_metrics import CONTROLLER
 from edgefast.monitoring.family import Family
-from edgefast.monitoring.proxyfamilies import PROXY
+from edgefast.monitoring.proxy_metrics import PROXY
 from edgefast.proxy.metrics.exposition import render_metrics
 from edgefast.proxy.metrics.stats import Segment
-from edgefast.xds.facts import StreamFacts
+from edgefast.xds.stream_stats import StreamStats
 from monitoring.promtool import run_promtool
 from proxy import agentfacts
 
 pytestmark = pytest.mark.pure
 
-FACTS = msgspec.structs.replace(agentfacts.FACTS, stream=StreamFacts(server="controller:18000"))
+FACTS = msgspec.structs.replace(agentfacts.FACTS, stream=StreamStats(server="controller:18000"))
 
 
 @pytest.fixture
@@ -37,16 +37,16 @@ def controller_metrics() -> Metrics:
     """All readings, of rooms that say 1 to everything."""
     metrics = Metrics()
     for read in (
-        readings.read_kube,
-        readings.read_lease,
-        readings.read_config,
-        readings.read_pipeline,
-        readings.read_writer,
-        readings.read_infra,
+        metric_readers.read_kube,
+        metric_readers.read_lease,
+        metric_readers.read_config,
+        metric_readers.read_pipeline,
+        metric_readers.read_writer,
+        metric_readers.read_infra,
     ):
         enter: Callable[..., None] = read
         enter(metrics, MagicMock())
-    readings.read_push(metrics, MagicMock(), MagicMock(), list)
+    metric_readers.read_push(metrics, MagicMock(), MagicMock(), list)
     return metrics
 
 

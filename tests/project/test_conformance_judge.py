@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from cluster.conformance.judge import judge
 from cluster.conformance.suite import PROFILES
+from cluster.conformance.verdicts import judge
 from cluster.tools.versions import GATEWAY_API
 from cluster.world.folder import PROJECT
 from edgefast.translate.gateway.features import supported_features

@@ -45,6 +45,6 @@ def test_the_pure_rooms_are_the_ones_of_the_architecture() -> None:
     pure = next(
         contract for contract in contracts if "asyncio" in contract.get("forbidden_modules", ())
     )
-    assert {f"edgefast.{room}" for room in ("resources", "translate", "ir", "table")} <= set(
+    assert {f"edgefast.{room}" for room in ("api", "translate", "ir", "table")} <= set(
         pure["source_modules"]
     )

@@ -20,10 +20,10 @@ from controller.main import main as controller_main
 from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from edgefast import __version__
+from edgefast.api.decode.decode import decode_documents, load_config
+from edgefast.api.kinds import KINDS
 from edgefast.cli.main import main
 from edgefast.cli.run import run
-from edgefast.resources.decode.decode import decode_documents, load_config
-from edgefast.resources.kinds import KINDS
 from monitoring.promtool import run_promtool
 
 from .scripts import run_script

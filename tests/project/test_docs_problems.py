@@ -1,7 +1,7 @@
 """docs/problems: the command of each page, run on the page's example beside the objects of README.md, says what the page shows.
 
 What is run is the text of the page: the command in it, the objects in it. That the pages are those of the catalogue is for
-tests/why/test_reasonpage.py.
+tests/explain/test_reasonpage.py.
 """
 
 from __future__ import annotations
@@ -125,6 +125,6 @@ def test_what_a_running_gateway_says(word: str, tmp_path: Path) -> None:
 @pytest.mark.pure
 def test_nearly_all_pages_are_run() -> None:
     told = {path.stem for path in FOLDER.glob("*.md")} - {"README"} - _PAGES.keys()
-    # Without an example (tests/why says why), with one that is too long, or for CRDs of another release.
+    # Without an example (tests/explain says why), with one that is too long, or for CRDs of another release.
     assert len(_PAGES) >= 42 and {"TooLong", "TooMany", "UnsupportedVersion"} <= told
     assert _PAGES.keys() == _ASKED.keys() | _SERVED.keys() and _SERVED

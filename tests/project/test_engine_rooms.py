@@ -70,4 +70,4 @@ def test_only_a_pool_makes_connections_to_backends() -> None:
         for path in (CORE / "upstream").glob("*.p[yx][xd]")
         if re.search(r"\b(?:H[12]\w+|\w*Connection)(?:\.__new__)?\(", path.read_text())
     }
-    assert makers == {"newcomer.pyx"}
+    assert makers == {"protocol_negotiation.pyx"}

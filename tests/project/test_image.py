@@ -12,7 +12,7 @@ import pytest
 
 from controller.manifests.workload import PORTS
 from edgefast.cli.run import run
-from edgefast.daemon.address import EVERYWHERE, parse_address
+from edgefast.httpd.address import EVERYWHERE, parse_address
 from edgefast.proxy.settings import ProxySettings
 
 pytestmark = pytest.mark.pure

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.providers.addedbackends import add_backends, parse_backend
-from edgefast.resources.kubernetes.endpointslice import (
+from edgefast.api.core.endpointslice import (
     SERVICE_NAME_LABEL,
     Endpoint,
     EndpointPort,
     EndpointSlice,
 )
-from edgefast.resources.kubernetes.service import Service, ServicePort, ServiceSpec
-from edgefast.resources.model.meta import ObjectMeta
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.core.service import Service, ServicePort, ServiceSpec
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.snapshot import Snapshot
+from edgefast.providers.addedbackends import add_backends, parse_backend
 
 pytestmark = pytest.mark.pure
 

@@ -12,7 +12,7 @@ import pytest
 
 from edgefast.providers import files as module
 from edgefast.providers.files import FileSource, Reading
-from edgefast.providers.settling import Events
+from edgefast.providers.write_completion import Events
 
 
 def route(name: str, path: str = "/", kind: str = "PathPrefix") -> str:

@@ -19,8 +19,8 @@ import pytest
 import yaml
 
 from daemon.lines import LINE
-from edgefast.daemon.address import Address
-from edgefast.daemon.orders import send_order
+from edgefast.httpd.address import Address
+from edgefast.httpd.control_socket import send_command
 from proxy.living import ROOT
 from proxy.pki import Pair
 from wire.harness.ports import free_port
@@ -159,7 +159,7 @@ class Process:
         if (
             method == "POST" and port == self.admin
         ):  # an order, which is taken on a socket of its own
-            status, answer = send_order(Address("127.0.0.1", port), path, 60, body.encode())
+            status, answer = send_command(Address("127.0.0.1", port), path, 60, body.encode())
             return status, answer.decode()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:

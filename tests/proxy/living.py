@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 import uvloop
 
-from edgefast.daemon.address import Address
+from edgefast.httpd.address import Address
 from edgefast.proxy.agent.agent import WORKER_COMMAND, Agent
 from edgefast.proxy.settings import ProxySettings
 from wire.harness.ports import free_port

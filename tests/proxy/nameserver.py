@@ -40,7 +40,7 @@ class Resolver(asyncio.DatagramProtocol):
 
     def __init__(self) -> None:
         self._transport: Any = None
-        self._asked: dict[int, tuple[bytes, asyncio.Future[bytes]]] = {}
+        self._was_requested: dict[int, tuple[bytes, asyncio.Future[bytes]]] = {}
         self._next = 0
         self.strays: list[bytes] = []  # what nobody had asked for
 
@@ -49,7 +49,7 @@ class Resolver(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         said = int.from_bytes(data[:2], "big")
-        asked, answer = self._asked.get(said, (b"", None))
+        asked, answer = self._was_requested.get(said, (b"", None))
         if answer is None or answer.done() or data[12 : 12 + len(asked)] != asked:
             self.strays.append(data)
             return
@@ -60,13 +60,13 @@ class Resolver(asyncio.DatagramProtocol):
         self._next = (self._next + 1) % 65536
         said, asked = self._next, question(number)
         answer = asyncio.get_running_loop().create_future()
-        self._asked[said] = (asked, answer)
+        self._was_requested[said] = (asked, answer)
         self._transport.sendto(struct.pack("!6H", said, 0x0100, 1, 0, 0, 0) + asked)
         try:
             async with asyncio.timeout(DEADLINE):
                 got = await answer
         finally:
-            del self._asked[said]
+            del self._was_requested[said]
         flags, _, answers = struct.unpack("!3H", got[2:8])
         assert flags in (ANSWERED, ANSWERED_BY_OWNER) and answers == 1, got
         assert got[12 + len(asked) :][-6:-4] == b"\0\4" and got[-4:] == address_of(number)

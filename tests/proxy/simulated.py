@@ -6,7 +6,7 @@ In: a ledger. Out: what each holds; `check` compares it with what the arena has 
 from __future__ import annotations
 
 from edgefast.proxy.tables.arena import Block
-from edgefast.proxy.tables.ledger import Commit, Ledger
+from edgefast.proxy.tables.worker_tables import Commit, WorkerTables
 from edgefast.table.shards import Key
 
 REFUSED = b"bad"
@@ -15,7 +15,7 @@ REFUSED = b"bad"
 class Worker:
     """Applies commits as a real one does: refuses content that begins with `bad`."""
 
-    def __init__(self, ledger: Ledger, number: int) -> None:
+    def __init__(self, ledger: WorkerTables, number: int) -> None:
         self.ledger = ledger
         self.number = number
         self.table: dict[Key, tuple[Block, bytes]] = {}

@@ -19,8 +19,8 @@ import pytest
 from click.testing import CliRunner
 
 from edgefast.cli.main import main
-from edgefast.daemon.address import Address
-from edgefast.daemon.orders import order_names
+from edgefast.httpd.address import Address
+from edgefast.httpd.control_socket import command_names
 from edgefast.proxy.shutdown import _HOOKS_EACH, drain_proxy
 from proxy.command import Start, gateway, gateway_class, route, save
 from proxy.living import ROOT, taken
@@ -109,7 +109,7 @@ class FakeAdmin(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,))
         self._thread.start()
-        self._orders = _Orders(f"\0{order_names(self.address)[0]}", _Handler)
+        self._orders = _Orders(f"\0{command_names(self.address)[0]}", _Handler)
         self._orders.orders = self.orders
         self._order_thread = threading.Thread(target=self._orders.serve_forever, args=(0.01,))
         self._order_thread.start()

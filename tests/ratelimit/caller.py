@@ -16,7 +16,7 @@ from typing import Any
 from edgefast import ir
 from edgefast.ratelimit.redis_store import RedisStore
 from edgefast.ratelimit.script import Check, pack_words, read_answers
-from edgefast.ratelimit.standing import Standing
+from edgefast.ratelimit.store_status import StoreStatus
 
 Numbers = tuple[int, int, int, int]
 Outcome = Numbers | str | None
@@ -49,7 +49,7 @@ class Caller:
     """One worker's engine."""
 
     def __init__(self, config: ir.RateLimitStore) -> None:
-        self.told: list[Standing] = []  # how its places stand, all that was told
+        self.told: list[StoreStatus] = []  # how its places stand, all that was told
         self.store = RedisStore(config, self._settle, self._fail, self.told.append)
         self.timeouts = 0
         self._timeout = config.timeout / 1000

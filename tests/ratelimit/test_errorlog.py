@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
+from edgefast.ratelimit.error_reply import CODES, Refusal
 from edgefast.ratelimit.errorlog import ErrorLog
-from edgefast.ratelimit.refusal import CODES, Refusal
 
 pytestmark = pytest.mark.pure
 

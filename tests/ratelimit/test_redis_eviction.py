@@ -14,7 +14,7 @@ import pytest
 import uvloop
 
 from edgefast.ratelimit.eviction import Evictions
-from edgefast.ratelimit.standing import Standing
+from edgefast.ratelimit.store_status import StoreStatus
 from ratelimit.caller import Ask, calling, config_of, until
 from ratelimit.servers import PROGRAMS, RedisServer, running
 
@@ -56,7 +56,7 @@ def test_it_is_told_and_used(
 ) -> None:
     settings = {} if user == "default" else {"user": user, "password": "pw"}
 
-    async def talk() -> list[Standing]:
+    async def talk() -> list[StoreStatus]:
         async with calling(config_of(own.address, **settings)) as caller:
             await caller.until_settled(CHECK)
             client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
@@ -68,7 +68,7 @@ def test_it_is_told_and_used(
         found = uvloop.run(talk())
         refused = client.acl_log()
     evicts = told and user != "neither"
-    assert found == [Standing(evicting=((own.address, policy),) if evicts else ())]
+    assert found == [StoreStatus(evicting=((own.address, policy),) if evicts else ())]
     asked = [one for one in refused if one["object"].partition("|")[0] in ("config", "info")]
     assert sum(one["count"] for one in asked) == {"default": 0, "info": 1, "neither": 2}[user]
 
@@ -82,12 +82,12 @@ def test_a_policy_that_is_changed_is_noticed(
     async def talk() -> None:
         async with calling(config_of(own.address)) as caller:
             await caller.until_settled(CHECK)
-            assert caller.told == [Standing()]
+            assert caller.told == [StoreStatus()]
             await asyncio.to_thread(client.config_set, "maxmemory-policy", "volatile-lru")
-            evicting = Standing(evicting=((own.address, "volatile-lru"),))
+            evicting = StoreStatus(evicting=((own.address, "volatile-lru"),))
             await until(lambda: caller.told[-1] == evicting, "news")
             await asyncio.to_thread(client.config_set, "maxmemory-policy", "noeviction")
-            await until(lambda: caller.told[-1] == Standing(), "an end")
+            await until(lambda: caller.told[-1] == StoreStatus(), "an end")
             assert len(caller.told) == 3
             await caller.settled(CHECK)
 

@@ -15,7 +15,7 @@ import uvloop
 
 from edgefast.ratelimit.eviction import Evictions
 from edgefast.ratelimit.link import Link
-from edgefast.ratelimit.standing import Standing
+from edgefast.ratelimit.store_status import StoreStatus
 from ratelimit.caller import Ask, calling, config_of, until
 from ratelimit.faulty import serving
 from ratelimit.servers import RedisServer, connections
@@ -82,8 +82,8 @@ def test_a_refusing_port_answers_at_once(caplog: pytest.LogCaptureFixture, tmp_p
             finally:
                 late.kill()
             await until(lambda: not caller.store.available, "an open breaker")
-            down = Standing(down=((f"127.0.0.1:{port}", "Connection refused"),))
-            over = Standing(over=((f"127.0.0.1:{port}", "serves again"),))
+            down = StoreStatus(down=((f"127.0.0.1:{port}", "Connection refused"),))
+            over = StoreStatus(over=((f"127.0.0.1:{port}", "serves again"),))
             assert caller.told[:2] == [down, over], "not before it is known"
             assert [[place for place, _ in one.down] for one in caller.told[2:]] == [
                 [f"127.0.0.1:{port}"]

@@ -10,8 +10,8 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgefast.ratelimit.error_reply import Refused
 from edgefast.ratelimit.redis_list import LiveCounter, list_counters, read_counter
-from edgefast.ratelimit.refusal import Refused
 from edgefast.ratelimit.tags import PROBES, redis_key
 from ratelimit.caller import Ask, calling, config_of
 from ratelimit.reference import UNITS, weigh

@@ -13,11 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
+from edgefast.ratelimit.error_reply import Refusal, Refused
 from edgefast.ratelimit.failover import FailoverList
 from edgefast.ratelimit.names import Names, split_address
-from edgefast.ratelimit.refusal import Refusal, Refused
-from edgefast.ratelimit.slots import complete_address, read_slots
-from edgefast.ratelimit.tags import COUNT, PREFIXES, PROBES, SLOTS, redis_key, tag_of
+from edgefast.ratelimit.tags import (
+    COUNT,
+    PREFIXES,
+    PROBES,
+    SLOTS,
+    complete_address,
+    read_slots,
+    redis_key,
+    tag_of,
+)
 
 pytestmark = pytest.mark.pure
 

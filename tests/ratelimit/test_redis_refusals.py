@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 import uvloop
 
-from edgefast.ratelimit.standing import Standing
+from edgefast.ratelimit.store_status import StoreStatus
 from ratelimit.answers import pack_reply
 from ratelimit.caller import Ask, calling, config_of
 from ratelimit.faulty import Told, serving
@@ -68,7 +68,7 @@ def own(
 def test_whatever_keeps_it_from_counting_opens_the_breaker(
     trouble: Trouble, own: RedisServer
 ) -> None:
-    async def talk() -> list[Standing]:
+    async def talk() -> list[StoreStatus]:
         with contextlib.closing(own.client()) as client:
             async with calling(config_of(own.address)) as caller:
                 await caller.settled(CHECK)
@@ -87,9 +87,9 @@ def test_whatever_keeps_it_from_counting_opens_the_breaker(
                 return caller.told
 
     assert uvloop.run(talk()) == [
-        Standing(),
-        Standing(down=((own.address, trouble.reason),)),
-        Standing(over=((own.address, "serves again"),)),
+        StoreStatus(),
+        StoreStatus(down=((own.address, trouble.reason),)),
+        StoreStatus(over=((own.address, "serves again"),)),
     ]
 
 

@@ -12,8 +12,8 @@ import pytest
 import uvloop
 
 from edgefast import ir
+from edgefast.ratelimit.error_reply import Refused
 from edgefast.ratelimit.redis_tls import make_context
-from edgefast.ratelimit.refusal import Refused
 from proxy.pki import Authority, Pair, encrypted
 from ratelimit.caller import Ask, calling, config_of
 from ratelimit.servers import RedisServer, running

@@ -3,8 +3,8 @@
 import msgspec
 
 from edgefast import ir
+from edgefast.collections.sortedmap import SortedMap, values_of
 from edgefast.proxy.tables.references import named_by
-from edgefast.sortedmap import SortedMap, values_of
 from edgefast.table import compile_fleet, diff
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from edgefast.problem import ObjectRef
-from edgefast.resources.decode.decode import decode_api_object
-from edgefast.resources.kinds import Object
+from edgefast.api.decode.decode import decode_api_object
+from edgefast.api.kinds import Object
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings
-from edgefast.translate.facts.policyshape import GROUP_OF
+from edgefast.translate.deps.policy_summary import GROUP_OF
 from tests.translate import world
 from tests.translate.policy.hierarchy import EDGE, EXPERIMENTAL, policy_object, random_policy
 from tests.translate.policy.hierarchy import base as hierarchy

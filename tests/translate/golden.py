@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.resources.decode.decode import decode_api_object, decode_documents
-from edgefast.resources.kinds import Object
-from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
-from edgefast.resources.loaded import Loaded
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.decode.decode import decode_api_object, decode_documents
+from edgefast.api.kinds import Object
+from edgefast.api.loaded import Loaded
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation
 
 HERE = Path(__file__).parent

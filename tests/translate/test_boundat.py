@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from edgefast.resources.kinds import Object
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.kinds import Object
+from edgefast.api.snapshot import Snapshot
+from edgefast.explain.diff import diff_translations
+from edgefast.explain.explain import explain
+from edgefast.explain.render import render_explanation
+from edgefast.explain.request_spec import read_request_spec
+from edgefast.explain.served_fleet import Served
 from edgefast.translate import Settings, Translation, translate
-from edgefast.why.ask import read_ask
-from edgefast.why.diff import diff_translations
-from edgefast.why.explain import explain
-from edgefast.why.render import render_explanation
-from edgefast.why.served import Served
 from tests.translate.world import GATEWAY, gateway_class, make
 
 pytestmark = pytest.mark.pure
@@ -119,10 +119,10 @@ def test_explain_and_diff_know_the_address() -> None:
         ("http://x.test/", B, "http://b.example/"),
         ("http://x.test/", C, ""),
     ):
-        found = explain(before, read_ask("GET", url, address=address))
+        found = explain(before, read_request_spec("GET", url, address=address))
         assert [one.location for one in found.answers] == [to]
     assert f"no listener on port 80 of {C}" in found.answers[0].why
-    said = explain(before, read_ask("GET", f"http://{B}/"))
+    said = explain(before, read_request_spec("GET", f"http://{B}/"))
     assert f"(port 80 of {B}, HTTP, any host)" in "\n".join(render_explanation(said))
     changes = diff_translations(old, new).changes
     told = {(one.kind, one.example.address) for one in changes if one.example}

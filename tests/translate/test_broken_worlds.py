@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from edgefast import ir
-from edgefast.problem import ObjectRef
-from edgefast.providers.files import FileSource
-from edgefast.resources.decode.decode import (
+from edgefast.api.decode.decode import (
     DecodeError,
     close_api_object,
     decode_api_object,
 )
-from edgefast.resources.kinds import Object
+from edgefast.api.kinds import Object
+from edgefast.diagnostics.problem import ObjectRef
+from edgefast.providers.files import FileSource
 from edgefast.table import Request, compile_fleet
 from edgefast.table.match import Matcher, find_listener
 from edgefast.translate import Settings, Translation, translate
@@ -128,12 +128,12 @@ def test_nothing_less_specific_answers_for_what_is_broken(
         if meant is None or found is None:
             continue
         owner = meant[1].route if is_route else meant[0].name.rpartition("/")[0]
-        if not owner.endswith(name) or _said(meant[1]) == _said(found[1]):
+        if not owner.endswith(name) or _message(meant[1]) == _message(found[1]):
             continue
         if is_route:
             if found[1].route == name or told:
                 continue
-            if world.how in BEGINNINGS and world.is_longer(_said(found[1])):
+            if world.how in BEGINNINGS and world.is_longer(_message(found[1])):
                 continue
         else:
             # Of hosts that nobody names a listener holds nothing; a second object of a name nothing that is served already.
@@ -143,7 +143,7 @@ def test_nothing_less_specific_answers_for_what_is_broken(
         pytest.fail(f"{world.how}: {ask} of {meant[1].route} on {meant[0].name} go to {found}")
 
 
-def _said(rule: ir.Rule) -> str:
+def _message(rule: ir.Rule) -> str:
     assert rule.redirect is not None
     return rule.redirect.hostname or ""
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from edgefast.explain.explain import explain
+from edgefast.explain.request_spec import RequestSpec
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, translate
-from edgefast.why.ask import Ask
-from edgefast.why.explain import explain
-from tests.translate.test_held import (
+from tests.translate.test_reserved_hostnames import (
     WIDE,
     Object,
     _ask,
@@ -35,7 +35,8 @@ def _matches(name: str, *paths: str, **spec: Any) -> Object:
 
 def _paths(table: Any, *targets: str) -> list[str]:
     found = [
-        explain(table, Ask(scheme="http", host="a.test", port=80, target=one)) for one in targets
+        explain(table, RequestSpec(scheme="http", host="a.test", port=80, target=one))
+        for one in targets
     ]
     answers = [one.answers[0] for one in found]
     return [

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from edgefast import ir
-from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.decode.decode import decode_documents
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from tests.translate.gatewaytext import gateway
 

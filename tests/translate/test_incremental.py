@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgefast.problem import ObjectRef
+from edgefast.api.kinds import Object
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
-from edgefast.resources.kinds import Object
-from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, Work, translate
-from edgefast.translate.facts.policyshape import KIND_OF
+from edgefast.translate.deps.policy_summary import KIND_OF
 from edgefast.translate.translation import Memo
 from tests.translate import world
 from tests.translate.edits import EDITS
@@ -51,7 +51,7 @@ def _remembered(memo: Memo) -> dict[str, object]:
         for name, one in memo.filters.outcomes.items()
     }
     found["own uses"] = dict(memo.uses.counts.items())
-    for fleet, shelf in memo.shelves.by_fleet.items():
+    for fleet, shelf in memo.fleet_caches.by_fleet.items():
         held = (shelf.hosts, shelf.clusters, shelf.uses, shelf.secrets)
         held += (shelf.policies, shelf.asked, shelf.policy_uses, shelf.treated)
         found[f"shelf {fleet}"] = [dict(one.items()) for one in held]

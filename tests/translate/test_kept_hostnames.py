@@ -8,7 +8,7 @@ import pytest
 
 from edgefast.translate import Settings, translate
 from edgefast.translate.translation import Translation
-from tests.translate.test_held import (
+from tests.translate.test_reserved_hostnames import (
     CLASS,
     WIDE,
     Object,

@@ -8,7 +8,15 @@ import pytest
 
 from edgefast.translate import Settings, translate
 from edgefast.translate.translation import Translation
-from tests.translate.test_held import Object, _gateway, _lenient, _listener, _object, _read, _set
+from tests.translate.test_reserved_hostnames import (
+    Object,
+    _gateway,
+    _lenient,
+    _listener,
+    _object,
+    _read,
+    _set,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -30,7 +38,7 @@ def _served(translation: Translation) -> set[str]:
     return {one.name.removeprefix("default/") for one in fleet.listeners}
 
 
-def _said(translation: Translation, name: str, kind: str = "Gateway") -> list[tuple[str, str]]:
+def _message(translation: Translation, name: str, kind: str = "Gateway") -> list[tuple[str, str]]:
     return [
         (one.reason, one.message)
         for one in translation.problems
@@ -56,7 +64,7 @@ def test_a_younger_gateway_does_not_get_the_port(
         _gateway("second", _port(later, "mine"), age=NEW),
     )
     assert _served(made) == {"first/sound"}
-    ((reason, message),) = _said(made, "second")
+    ((reason, message),) = _message(made, "second")
     if later == "HTTP":
         wanted = (
             "port 5432 belongs to listener default/first/db with protocol TCP, which is not served"
@@ -109,7 +117,7 @@ def test_a_port_with_a_kept_hostname_does_not_become_one_of_tcp(tmp_path: Path) 
     wanted = (
         "port 5432 belongs to listener default/first/one with protocol HTTP, which is not served"
     )
-    assert _said(made, "second") == [("ProtocolConflict", wanted)]
+    assert _message(made, "second") == [("ProtocolConflict", wanted)]
 
 
 @pytest.mark.parametrize("first", [_port("TCP"), _listener("one", "a.test", 5432)])
@@ -119,7 +127,7 @@ def test_a_later_set_of_the_gateway_does_not_get_it(tmp_path: Path, first: Objec
     reading = _read(tmp_path, [_gateway("edge", SOUND), *sets])
     made = translate(reading.snapshot, Settings())
     assert _served(made) == {"edge/sound"}
-    ((reason, message),) = _said(made, "b", "ListenerSet")
+    ((reason, message),) = _message(made, "b", "ListenerSet")
     assert reason == ("HostnameConflict" if first["protocol"] == "TCP" else "ProtocolConflict")
     assert "another listener of the Gateway" in message
 
@@ -135,7 +143,7 @@ def test_of_a_closed_gateway_the_port_is_kept_whatever_its_hostname(
     reading = _read(tmp_path, [closed, younger, _gateway("edge", SOUND, age=NEW)])
     made = translate(reading.snapshot, Settings())
     assert _served(made) == {"edge/sound"}
-    ((reason, message),) = _said(made, "second")
+    ((reason, message),) = _message(made, "second")
     assert reason == "HostnameConflict" and "default/first/db, which is not served" in message
     (warned,) = [one for one in made.problems if one.object.name == "first"]
     assert warned.message.endswith(f"no listener serves {spoken} port 5432")

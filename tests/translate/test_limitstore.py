@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefast import ir
-from edgefast.problem import ObjectRef
-from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
-from edgefast.resources.kinds import Object
-from edgefast.resources.kubernetes.secret import Secret
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.api.core.secret import Secret
+from edgefast.api.kinds import Object
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings, Translation, Work, translate
 from tests.translate import world
 from tests.translate.test_incremental import _same

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgefast import ir
-from edgefast.resources.edge.edgeproxy import ProxyAccessLog
+from edgefast.api.edge.edgeproxy import ProxyAccessLog
 from edgefast.translate.edgeproxy.logformat import MAX_LIMIT, OPERATORS, parse_template
 
 pytestmark = pytest.mark.pure

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.resources.kinds import Object
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.kinds import Object
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from edgefast.translate.translation import Translation

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 import edgefast
 from edgefast import ir
-from edgefast.inetaddr import ANY_NETWORK
-from edgefast.resources.config.edgegateway import BackendAddresses, EdgeGateway
-from edgefast.resources.edge.edgeproxy import MAX_HEADERS, EdgeProxy, EdgeProxySpec
-from edgefast.resources.model.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
-from edgefast.resources.model.regex import check_regex, compile_regex
-from edgefast.resources.model.timestamp import parse_timestamp
+from edgefast.api.config.edgegateway import BackendAddresses, EdgeGateway
+from edgefast.api.edge.edgeproxy import MAX_HEADERS, EdgeProxy, EdgeProxySpec
+from edgefast.api.model.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from edgefast.api.model.regex import check_regex, compile_regex
+from edgefast.api.model.units import parse_timestamp
+from edgefast.netaddr import ANY_NETWORK
+from edgefast.translate.conditions.condition import MESSAGE_LIMIT, cut_message
 from edgefast.translate.edgeproxy.edgeproxy import MAX_HEAD, check_edge_proxy
 from edgefast.translate.gateway.address import is_bound
 from edgefast.translate.match.hostname import intersects, matching_hostnames
@@ -28,7 +29,6 @@ from edgefast.translate.match.path import MAX_SEGMENTS, check_path, normalize_pa
 from edgefast.translate.match.precedence import age_order, match_order
 from edgefast.translate.route.rule import MAX_RETRIES
 from edgefast.translate.settings import Settings, settings_from
-from edgefast.translate.status.condition import MESSAGE_LIMIT, cut_message
 from edgefast.translate.tls.certificate import Pair, check_bundle, parse_pair
 from proxy.pki import Authority
 

@@ -8,20 +8,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgefast.problem import ObjectRef
-from edgefast.resources.kinds import EXPERIMENTAL_GROUP, Object
-from edgefast.resources.model.meta import LabelSelector
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.kinds import EXPERIMENTAL_GROUP, Object
+from edgefast.api.model.meta import LabelSelector
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings, Translation, translate
 from edgefast.translate.backend import podselectors, xbackendcluster
 from edgefast.translate.backend.podselectors import (
     MOST,
     MOST_OF_ALL,
+    RequestedSelector,
     Selectors,
-    Wish,
     choose_selectors,
 )
-from edgefast.translate.status.status import PolicyStatus
+from edgefast.translate.conditions.status import PolicyStatus
 from tests.translate import world
 from tests.translate.test_speed import count_calls
 from tests.translate.test_xbackend import CLUSTER, pods, policy, same
@@ -242,9 +242,9 @@ def test_among_many_one_more_is_no_call_for_each() -> None:
     there = 4000
     wishes: Any = podselectors.EMPTY.edit()
     for at in range(there):
-        wishes["n", f"b{at}"] = Wish((at, f"n/b{at}"), f"app=a{at % 20}")
+        wishes["n", f"b{at}"] = RequestedSelector((at, f"n/b{at}"), f"app=a{at % 20}")
     one = choose_selectors(wishes.done(), Selectors())
-    wishes["n", "new"] = Wish((there, "n/new"), "app=web")
+    wishes["n", "new"] = RequestedSelector((there, "n/new"), "app=web")
     more = wishes.done()
     assert count_calls(lambda: choose_selectors(more, one)) < 2 * there + 1000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate import translate
 from tests.translate.golden import HERE, read_input, render
 from tests.translate.test_goldens import CASES

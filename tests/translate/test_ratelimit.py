@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefast import ir
-from edgefast.resources.kinds import Object
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.kinds import Object
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from edgefast.translate.ratelimit.counter import name_counter
 from edgefast.translate.ratelimit.ratelimit import MAX_LIMITS, MAX_TEXT, UNITS

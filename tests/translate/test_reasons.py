@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from edgefast.resources.model.routename import ROUTE_KINDS
+from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.translate.conditions.reasons import REASONS, render_page
 from edgefast.translate.gateway import protocol
 from edgefast.translate.gateway.features import (
     INFRASTRUCTURE,
@@ -18,7 +19,6 @@ from edgefast.translate.gateway.features import (
     supported_features,
 )
 from edgefast.translate.settings import RELEASES
-from edgefast.translate.status.reasons import REASONS, render_page
 from tests.translate.golden import HERE
 
 #: Of the protocols of layer 4 that are served.

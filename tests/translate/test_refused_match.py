@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from edgefast.resources.decode.decode import decode_api_object
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.decode.decode import decode_api_object
+from edgefast.api.snapshot import Snapshot
+from edgefast.explain.explain import explain
+from edgefast.explain.request_spec import RequestSpec
+from edgefast.explain.served_fleet import serve_translation
 from edgefast.translate import Settings, translate
-from edgefast.why.ask import Ask
-from edgefast.why.explain import explain
-from edgefast.why.served import serve_translation
 
 pytestmark = pytest.mark.pure
 
@@ -65,7 +65,9 @@ def _ask(routes: list[dict[str, Any]], request: str) -> str:
     method, url, *headers = request.split(" ")
     host, _, path = url.partition("/")
     fields = tuple((one.partition(":")[0], one.partition(":")[2]) for one in headers)
-    asked = Ask(scheme="http", method=method, host=host, port=80, target=f"/{path}", headers=fields)
+    asked = RequestSpec(
+        scheme="http", method=method, host=host, port=80, target=f"/{path}", headers=fields
+    )
     (found,) = explain(served, asked).answers
     return (
         str(found.status) if found.kind == "status" else found.location.split("/")[2].split(".")[0]

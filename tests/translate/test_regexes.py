@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from edgefast.resources.model.regex import check_regex
-from edgefast.resources.rules import regexes
-from edgefast.resources.rules.regexes import count_regexes, find_excess
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.model.regex import check_regex
+from edgefast.api.snapshot import Snapshot
+from edgefast.api.validation import regexes
+from edgefast.api.validation.regexes import count_regexes, find_excess
 from edgefast.translate import Settings, Translation, translate
 from tests.translate import world
 

@@ -10,11 +10,11 @@ import pytest
 
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
-from edgefast.credential import is_credential
-from edgefast.problem import Problem
+from edgefast.api.kinds import Object
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import Problem
+from edgefast.diagnostics.redact import is_credential
 from edgefast.providers.files import FileSource
-from edgefast.resources.kinds import Object
-from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 
 from . import world

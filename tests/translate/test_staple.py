@@ -15,7 +15,7 @@ from cryptography.x509 import ocsp
 from cryptography.x509.oid import NameOID
 
 from edgefast import ir
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.staple import MAX_STAPLE, Staple, parse_staple

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.decode.duplicate import close_duplicate
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.decode.decode import decode_documents
+from edgefast.api.decode.duplicate import close_duplicate
+from edgefast.api.snapshot import Snapshot
 from edgefast.table import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, Translation, translate

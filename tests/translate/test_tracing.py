@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.problem import ObjectRef
-from edgefast.resources.edge.edgeproxy import EdgeProxySpec, ProxyTracing
-from edgefast.resources.edge.edgeproxy_defaults import merge_proxy_specs
+from edgefast.api.edge.edgeproxy import EdgeProxySpec, ProxyTracing
+from edgefast.api.edge.edgeproxy_defaults import merge_proxy_specs
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.edgeproxy.tracing import check_tracing, translate_tracing
 from edgefast.translate.report.report import Report
 

@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgefast.problem import ObjectRef
-from edgefast.resources.gatewayapi.xbackend import EndpointSelector, XBackend
-from edgefast.resources.kinds import EXPERIMENTAL_GROUP, Object
-from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.gateway.xbackend import EndpointSelector, XBackend
+from edgefast.api.kinds import EXPERIMENTAL_GROUP, Object
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings, Translation, translate
 from edgefast.translate.backend.podselectors import MOST
-from edgefast.translate.status.condition import Condition
-from edgefast.translate.status.status import PolicyStatus
+from edgefast.translate.conditions.condition import Condition
+from edgefast.translate.conditions.status import PolicyStatus
 from tests.translate import world
 from tests.translate.test_speed import count_calls
 

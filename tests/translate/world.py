@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.resources.config.edgegateway_ratelimit import GatewayRateLimit
-from edgefast.resources.kinds import KINDS, Object
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.api.kinds import KINDS, Object
+from edgefast.api.snapshot import Snapshot
 from tests.translate.golden import HERE
 
 GATEWAY = "gateway.networking.k8s.io/v1"

@@ -1,4 +1,4 @@
-"""A server for external authorization as a process of its own, behind a real proxy. The rules: core/guard/test_auth_*."""
+"""A server for external authorization as a process of its own, behind a real proxy. The rules: core/policy/test_auth_*."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
 from edgefast import ir
-from edgefast.irpolicy import AuthBackend, ExtAuth, PolicyUnit
+from edgefast.ir.policy import AuthBackend, ExtAuth, PolicyUnit
 from edgefast.proxy.tables.lastgood import LastGood
 from edgefast.table import compile_fleet
 from origin.answers import response

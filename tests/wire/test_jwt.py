@@ -16,7 +16,7 @@ from origin.answers import response
 from origin.message import Message
 from origin.recording import RecordingOrigin
 from proxy.command import Process, gateway, gateway_class, save
-from tests.tokens import issuer
+from tests.auth.jwt import issuer
 from wire.harness.client import Client
 from wire.harness.ports import free_port
 

@@ -21,10 +21,10 @@ EACH = 3  # requests, each on a connection of its own
 def origins() -> Iterator[list[RecordingOrigin]]:
     """Each answers with its number."""
     with ExitStack() as stack:
-        yield [stack.enter_context(RecordingOrigin(_tell(at))) for at in range(4)]
+        yield [stack.enter_context(RecordingOrigin(_notify(at))) for at in range(4)]
 
 
-def _tell(at: int) -> Answer:
+def _notify(at: int) -> Answer:
     def answer(_: Message) -> bytes:
         return response(b"%d" % at)
 

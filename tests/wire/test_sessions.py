@@ -11,7 +11,7 @@ import pytest
 from origin.recording import RecordingOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-from wire.test_loadbalancer import _tell
+from wire.test_loadbalancer import _notify
 
 TARGET = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "all"}
 
@@ -20,7 +20,7 @@ TARGET = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "al
 def origins() -> Iterator[list[RecordingOrigin]]:
     """Each answers with its number."""
     with ExitStack() as stack:
-        yield [stack.enter_context(RecordingOrigin(_tell(at))) for at in range(4)]
+        yield [stack.enter_context(RecordingOrigin(_notify(at))) for at in range(4)]
 
 
 def objects(origins: Sequence[RecordingOrigin], **rule: Any) -> list[make.Object]:

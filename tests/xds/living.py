@@ -13,7 +13,7 @@ from edgefast.xds import client as clients
 from edgefast.xds.client import XdsClient
 from edgefast.xds.credentials import CredentialFiles
 from edgefast.xds.messages import Node
-from edgefast.xds.refusals import Refused
+from edgefast.xds.rejections import Refused
 from proxy.living import until
 from proxy.pki import Authority, Pair
 from xds.plain import client_pair

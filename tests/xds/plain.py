@@ -153,7 +153,7 @@ class PlainServer:
             async with asyncio.TaskGroup() as tasks:
                 answered = asyncio.Event()
                 reader = tasks.create_task(self._hear(stream, answered))
-                writer = tasks.create_task(self._tell(stream, held, changed, answered))
+                writer = tasks.create_task(self._notify(stream, held, changed, answered))
                 leaver = tasks.create_task(stream.leave.wait())
                 await asyncio.wait((reader, leaver), return_when=asyncio.FIRST_COMPLETED)
                 for task in (reader, writer, leaver):
@@ -178,7 +178,7 @@ class PlainServer:
             if answer.type == COMMIT:
                 answered.set()
 
-    async def _tell(
+    async def _notify(
         self,
         stream: Stream,
         held: dict[tuple[str, str], str],

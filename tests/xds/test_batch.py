@@ -7,13 +7,13 @@ import random
 import pytest
 
 from edgefast import ir
-from edgefast.sortedmap import find_unlike
+from edgefast.collections.sortedmap import find_unlike
 from edgefast.table import Shards, compile_fleet, diff
 from edgefast.table.shards import Resource, make_resource
 from edgefast.xds import batch as batches
 from edgefast.xds.batch import Batch, DigestMismatch, Mirror, answer_commit
 from edgefast.xds.messages import ProtocolError, Response
-from edgefast.xds.refusals import COMMIT, Refused
+from edgefast.xds.rejections import COMMIT, Refused
 
 pytestmark = pytest.mark.pure
 

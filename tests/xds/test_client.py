@@ -8,13 +8,13 @@ from pathlib import Path
 import grpc
 import pytest
 
-from edgefast.sortedmap import find_unlike
+from edgefast.collections.sortedmap import find_unlike
 from edgefast.table import Shards
 from edgefast.table.shards import TYPES, make_resource
 from edgefast.xds import client as clients
 from edgefast.xds.messages import COMMIT, TABLE, encode_commit, encode_item, encode_response
-from edgefast.xds.refusals import MISMATCH, Refused
-from edgefast.xds.troubles import Trouble
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import MISMATCH, Refused
 from proxy.pki import Authority
 from xds.living import NODE, Taker, hasten, play, running, until, write_files
 from xds.plain import PlainServer
@@ -154,7 +154,7 @@ def test_only_what_is_refused_is_refused(tmp_path: Path, authority: Authority) -
 
 def test_what_else_is_wrong_is_told_as_it_changes(tmp_path: Path, authority: Authority) -> None:
     """Beside the answers to tables, and with those of the next one and the next stream."""
-    trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "down")
+    trouble = ProxyProblem("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "down")
 
     async def talk() -> None:
         files = write_files(tmp_path, authority)

@@ -8,7 +8,7 @@ import pytest
 
 from edgefast.table.shards import TYPES
 from edgefast.xds.messages import COMMIT
-from edgefast.xds.refusals import Refused
+from edgefast.xds.rejections import Refused
 from proxy.pki import Authority
 from xds.living import Taker, hasten, play, running, until, write_files
 from xds.plain import PlainServer

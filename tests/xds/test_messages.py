@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgefast.problem import ObjectRef, Problem
-from edgefast.reasons.word import Word
+from edgefast.diagnostics.problem import ObjectRef, Problem
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.table.shards import RESOURCE_LIMIT, TYPES, Resource, make_resource
 from edgefast.xds import protobuf
 from edgefast.xds.limits import (
@@ -37,8 +37,8 @@ from edgefast.xds.messages import (
     encode_request,
     encode_response,
 )
-from edgefast.xds.refusals import MORE, Refused, decode_refusals, encode_refusals
-from edgefast.xds.troubles import Trouble, find_troubles
+from edgefast.xds.proxy_problems import ProxyProblem, find_proxy_problems
+from edgefast.xds.rejections import MORE, Refused, decode_refusals, encode_refusals
 
 pytestmark = pytest.mark.pure
 
@@ -181,7 +181,9 @@ def test_answers() -> None:
     assert (ack.refused, ack.whole, ack.node) == ((), "", None)
 
 
-TROUBLE = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "it does not count")
+TROUBLE = ProxyProblem(
+    "EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "it does not count"
+)
 
 
 def test_troubles_come_with_the_node_and_refuse_nothing() -> None:
@@ -202,7 +204,7 @@ def test_troubles_are_bounded_and_errors_come_first() -> None:
     down = Problem(
         ObjectRef("EdgeGateway", "", ""), "rateLimit.backend", "NotCounted", "it is down"
     )
-    many = tuple(find_troubles((*[long] * 1000, down)))
+    many = tuple(find_proxy_problems((*[long] * 1000, down)))
     told = decode_request(
         encode_request(Request(type=COMMIT, nonce="3", node=NODE, troubles=many))
     ).troubles
@@ -222,7 +224,7 @@ def test_a_proxy_has_no_word_about_what_others_serve_too(kind: str) -> None:
     request = Request(type=COMMIT, nonce="3", node=NODE, troubles=(foreign, TROUBLE))
     assert decode_request(encode_request(request)).troubles == (TROUBLE,)
     about = Problem(ObjectRef(kind, "a", "b"), "", "NotCounted", "")
-    assert not list(find_troubles([about]))
+    assert not list(find_proxy_problems([about]))
 
 
 @pytest.mark.parametrize(
@@ -237,13 +239,13 @@ def test_of_a_policy_a_proxy_tells_that_its_keys_cannot_be_fetched(
     kind: str, reason: Word, told: bool
 ) -> None:
     about = Problem(ObjectRef(kind, "a", "b"), "spec.jwt", reason, "answered 404")
-    assert bool(list(find_troubles([about]))) == told
+    assert bool(list(find_proxy_problems([about]))) == told
     sent = msgspec.structs.replace(TROUBLE, kind=kind, reason=reason)
     request = Request(type=COMMIT, nonce="3", node=NODE, troubles=(sent,))
     assert bool(decode_request(encode_request(request)).troubles) == told
 
 
-def told_with(text: str) -> tuple[Trouble, ...]:
+def told_with(text: str) -> tuple[ProxyProblem, ...]:
     told = protobuf.DeltaDiscoveryRequest(type_url=TYPE_URLS[COMMIT], response_nonce="1")
     told.node.id = "pod"
     told.node.metadata.update({"troubles": text})

@@ -20,7 +20,7 @@ from edgefast.xds.messages import (
     encode_request,
     encode_response,
 )
-from edgefast.xds.refusals import Refused
+from edgefast.xds.rejections import Refused
 
 pytestmark = pytest.mark.pure
 

@@ -26,9 +26,9 @@ cdef class Attempts(UpstreamUser):
 
     cdef int flush(self) except -1:
         """End of what the client sent for now: a head that waited for body bytes goes out alone."""
-        cdef Admittance admittance = (<RequestBody>self).admittance
-        if admittance is not None:
-            return admittance.flush()
+        cdef AuthFlow auth_flow = (<RequestBody>self).auth_flow
+        if auth_flow is not None:
+            return auth_flow.flush()
         if self.deferred:
             self.deferred = False
             return self.go()
@@ -123,7 +123,7 @@ cdef class Attempts(UpstreamUser):
             self.fail(502, F_PROTOCOL)
             return 1
         self.upstream_us = now - self.sent
-        judge_head(self, base, head)
+        report_head(self, base, head)
         if self.rule.has_retry and head.response_status in self.rule.retry_codes and may_retry(self, self.rule.attempts):
             return self.repeat(backoff(self, self.rule.backoff), head.response_status)
         if self.grpc and self.settings.grpc_codes:
@@ -158,9 +158,9 @@ cdef class Attempts(UpstreamUser):
         if self.web is not None:
             self.web.begin_answer(base, head)
         elif self.rule.traffic is not None and self.rule.traffic.compression is not None:
-            self.press = self.rule.traffic.compression.begin(<Exchange>self, base, head)
+            self.compressor = self.rule.traffic.compression.begin(<Exchange>self, base, head)
         if self.session is not None:
-            self.session.policy.tell(<Exchange>self)
+            self.session.policy.write_session(<Exchange>self)
         self.down.response_head(base, head)
         return 0
 
@@ -175,8 +175,8 @@ cdef class Attempts(UpstreamUser):
         if self.override is not None:
             return 0
         self.idle_deadline = self.engine.wheel.now + self.idle_timeout
-        if self.press is not None and self.press.encoder is not None:
-            return self.press.put(<Exchange>self, data, n)
+        if self.compressor is not None and self.compressor.encoder is not None:
+            return self.compressor.put(<Exchange>self, data, n)
         self.bytes_out += n
         return self.down.response_body(data, n) if self.web is None else self.web.answer_body(self.down, data, n)
 
@@ -213,14 +213,14 @@ cdef class Attempts(UpstreamUser):
         keep_trailers(kept, lines, n, self.backend.response_ops, True)
         if self.web is not None and self.web.translates:
             return self.web.answer_trailers(kept.data, kept.size)
-        if self.press is not None:  # they come behind the last of it
+        if self.compressor is not None:  # they come behind the last of it
             hand_over(<Exchange>self, True)
-            self.press.end(<Exchange>self)
+            self.compressor.end(<Exchange>self)
         return self.down.response_trailers(kept.data, kept.size) if kept.size else 0
 
     cdef int on_response_end(self) except -1:
         self.up = None
-        judge_end(self)
+        report_end(self)
         if self.override is not None:
             return end_override(<Exchange>self)
         try:
@@ -240,13 +240,13 @@ cdef class Attempts(UpstreamUser):
             if self.tunnel:
                 self.down.refuse_more()
                 return self.finish()
-            judge_loss(self)
+            report_loss(self)
             return self.abort(F_PROTOCOL if why == LOST_PROTOCOL else F_RESET)
         if why == LOST_SWITCHED:
             self.upstream_us = self.engine.reactor.now_us() - self.sent
             return self.fail(502, F_PROTOCOL)
         if why == LOST_PROTOCOL:
-            judge_loss(self)
+            report_loss(self)
             return self.fail(502, F_PROTOCOL)
         if not up.got_bytes:
             if up.unprocessed:
@@ -255,12 +255,12 @@ cdef class Attempts(UpstreamUser):
             elif up.served and idempotent(self.method) and may_retry(self, 3):
                 return self.retry(0, 0, F_RESET)
             elif self.rule.has_retry and idempotent(self.method) and may_retry(self, self.rule.attempts):
-                judge_loss(self)
+                report_loss(self)
                 return self.retry(backoff(self, self.rule.backoff), 0, F_RESET)
             if self.grpc and grpc_repeats(self, GRPC_UNAVAILABLE):
-                judge_loss(self)
+                report_loss(self)
                 return self.retry(backoff(self, self.settings.grpc_backoff), 0, F_RESET)
-        judge_loss(self)
+        report_loss(self)
         # A route that retries knows that its backends may be away: 503, as without a connection (conformance HTTPRouteRetryConnectionError).
         return self.fail(503 if self.starved or (self.rule.has_retry and not up.got_bytes) else 502, F_RESET)
 
@@ -290,7 +290,7 @@ cdef class Attempts(UpstreamUser):
     cdef int ask(self) except -1:
         """Begin a try: ask for a connection."""
         cdef Exchange ex = <Exchange>self
-        self.judged = self.called = False
+        self.reported_outlier = self.called = False
         if self.window is not None:
             self.window.count(self.backend.cluster)
         if ex.trace is not None and ex.trace.flags & 1:
@@ -345,7 +345,7 @@ cdef class Attempts(UpstreamUser):
                 not self.started_response and self.rule.has_retry and idempotent(self.method)
                 and (504 in self.rule.retry_codes or not self.rule.retry_codes) and may_retry(self, self.rule.attempts)
             ):
-                judge_loss(self)
+                report_loss(self)
                 self.drop_upstream(CUT_TIMEOUT)
                 self.rearm()
                 return self.retry(backoff(self, self.rule.backoff), 0, F_TIMEOUT)
@@ -372,7 +372,7 @@ cdef class Attempts(UpstreamUser):
             self.down.refuse_more()
             return self.fail(408, flag)
         if self.endpoint is not None and self.up is not None:
-            judge_loss(self)
+            report_loss(self)
         return self.fail(503 if self.starved else 504, flag)
 
     cdef int drop_upstream(self, Cut why) except -1:

@@ -7,22 +7,22 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
     """Whose request it is, where other proxies may have spoken for the client; else it stays the peer's."""
     cdef uint16_t i
     cdef list entries
-    cdef bint listed = False, told = False, spoken = False, believed
+    cdef bint listed = False, forwarded = False, spoken = False, believed
     for i in range(head.n_spans):
         if head.spans[i].id == EF_H_X_FORWARDED_FOR:
             listed = True
         elif head.spans[i].id == EF_H_FORWARDING:
-            told = True
+            forwarded = True
         elif head.spans[i].id == EF_H_X_FORWARDED_PROTO:
             spoken = True
-    if told and ex.settings.trusted_hops == 0 and ex.settings.n_trusted == 0:
+    if forwarded and ex.settings.trusted_hops == 0 and ex.settings.n_trusted == 0:
         leave_out_forwarding(head)
     if not listed and ex.settings.trusted_hops == 0 and ex.settings.n_trusted == 0:
         return 0
     ex.received = join_forwarded(base, head)
     entries = split_forwarded(ex.received)
     believed = believes(ex.settings, ex.down.peer.address, len(entries))
-    if told and not believed:
+    if forwarded and not believed:
         leave_out_forwarding(head)
     if spoken and believed and ex.settings.n_trusted:  # a hop count covers addresses only; it does not prove that a proxy sets the scheme
         ex.https = forwarded_https(base, head, ex.https)

@@ -3,7 +3,7 @@
 # In: a routed request whose backend has a filter CORS. Out: an answer, or lines for the answer to come. Source: Fetch standard, CORS protocol.
 # Must never let an answer of the proxy's own out without its lines: a browser would hide it from the page.
 
-cdef bint meet_cors(Exchange ex, const uint8_t *base, ef_head *head) except -1:
+cdef bint apply_cors(Exchange ex, const uint8_t *base, ef_head *head) except -1:
     """HTTPCORSFilter: answers preflights (True), remembers the lines for actual requests."""
     cdef Cors cors = ex.backend.cors
     cdef const ef_span *span

@@ -33,10 +33,10 @@ cdef class Attempts(UpstreamUser):
         Inbound down
         Rule rule
         Backend backend
-        Press press             # what encodes its answer, or says that it might; None: nothing does
+        ResponseCompressor compressor             # what encodes its answer, or says that it might; None: nothing does
         bytes accepts           # Accept-Encoding of its client, where a policy asks for it; None: there is none
         bytes validators        # If-None-Match of its client, likewise
-        bytes handed            # lines with its client's new cookies (guard/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
+        bytes new_cookies            # lines with its client's new cookies (policy/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
         NamedSession session    # what it says of its session; None: its rule has none
         Override override       # what is answered when the backend's answer has been read; None: that one
         Out head                # the request head as the backend gets it
@@ -58,7 +58,7 @@ cdef class Attempts(UpstreamUser):
         uint32_t flags
         int failure             # UpFailure of the last connection that was not made
         int status
-        int meant               # gRPC: the status of HTTP that says the same of how it ended; 0: not known yet
+        int http_status               # gRPC: the status of HTTP that says the same of how it ended; 0: not known yet
         int grpc_status         # of the answer; -1: not known yet
         size_t timeout_at       # where grpc-timeout has its digits in `head`; 0: it has none
         unsigned method
@@ -75,7 +75,7 @@ cdef class Attempts(UpstreamUser):
         bint tunnel             # the backend has agreed
         bint started_response
         bint finished
-        bint judged             # its endpoint, for this try (judged.pyx)
+        bint reported_outlier             # its endpoint, for this try (outlier_report.pyx)
         bint called             # the answer of this try is gRPC's
         bint retrying           # counts in its cluster's retry budget
         bint starved            # there were too many repeats of late for one more (RetryWindow)
@@ -116,21 +116,21 @@ cdef class RequestBody(Attempts):
     cdef:
         list mirrors
         list sets               # HeaderNames that whoever judges it may set, and no client; None: none
-        bytes foretold          # lines that its listener's filters gave it; None: there are no such filters, or they said nothing
-        AuthTold told           # what those said of it that let it pass, beside its lines; None: nothing
-        Admittance admittance   # services are asked whether it may enter; None: they are not
-        Verdict verdict         # of the rule's limits; None when none counts the request
+        bytes filter_lines          # lines that its listener's filters gave it; None: there are no such filters, or they said nothing
+        AuthResponse auth_result           # what those said of it that let it pass, beside its lines; None: nothing
+        AuthFlow auth_flow   # services are asked whether it may enter; None: they are not
+        LimitDecision decision         # of the rule's limits; None when none counts the request
         uint64_t bytes_in
         uint64_t body_size      # bytes of it at most; 0: without end
         int64_t left            # bytes of the body that are known to come after what is being handed over; -1: nobody knows
         int64_t late_at         # ms; a body that is still gathered then is a slow one
-        BodyShare crowd         # whose end it waits for; None: none
+        BodyShare joined_share         # whose end it waits for; None: none
         bint shown              # services were shown its body, which is more than every request may hold, and nobody has lent it memory yet
-        size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart (gathered.pyx, guard/shownbodies.pyx)
+        size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart (body_buffer.pyx, policy/auth_body_buffer.pyx)
 
     cdef int set_off(self) except -1
     cdef bint gathers_on(self, size_t total) except -1
-    cdef int leave_crowd(self) except -1
+    cdef int leave_share(self) except -1
     cdef int open_mirrors(self) except -1
     cdef bytes limit_lines(self)
     cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
@@ -138,12 +138,12 @@ cdef class RequestBody(Attempts):
     cdef int malformed(self) except -1
     cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1
     cdef int sift_trailers(self) except -1
-    cdef bint keep_shown(self) except -1
+    cdef bint keep_auth_body(self) except -1
     cdef void forget_body(self) noexcept
     cdef int request_end(self) except -1
     cdef int bound_answer(self) except -1
-    cdef int64_t quiet_since(self) noexcept
-    cdef int make_way(self) except -1
+    cdef int64_t inactive_since(self) noexcept
+    cdef int preempt(self) except -1
 
 
 cdef class Exchange(RequestBody):
@@ -151,10 +151,10 @@ cdef class Exchange(RequestBody):
         ListenerTable listener
         Out raw                 # the client's head, for the access log
         bytes asked             # the protocols of Upgrade as the backend gets them; None: no upgrade
-        LogKept kept            # what the log needs besides `raw`; None: nothing
+        LogCapture kept            # what the log needs besides `raw`; None: nothing
         Policy refuser          # the unit that refused it; None: none did
         bytes refuser_rule      # of an authorization, as JSON; None: none
-        object token            # Outcome of the signed token that its client has shown (edgefast/tokens); None: none that is good
+        object token            # Outcome of the signed token that its client has shown (edgefast/auth/jwt); None: none that is good
         str token_unit          # of whose providers
         bytes user              # who its client has proven to be, as JSON; None: nobody
         Trace trace             # None: not traced here
@@ -165,7 +165,7 @@ cdef class Exchange(RequestBody):
         HeaderOps own_ops       # changes of the rule's filters to the proxy's own answers; None: none
         bint https              # the client's scheme is https: the connection's, or that of a trusted proxy (x-forwarded-proto)
         bint overridden         # its answer is one in place of another
-        bint struck             # a fault has had its chance
+        bint faulted             # a fault has had its chance
         bint secret_query       # a credential is in it
         uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
         uint8_t request_id[64]
@@ -173,15 +173,15 @@ cdef class Exchange(RequestBody):
 
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
     cdef int note(self, const uint8_t *base, ef_head *head) except -1
-    cdef int seek(self, Routed *at, ef_request *request) except -1
-    cdef int enter(self, Routed *at, const ef_request *request) except -1
+    cdef int route(self, Routed *at, ef_request *request) except -1
+    cdef int admit(self, Routed *at, const ef_request *request) except -1
     cdef int direct(self) except -1
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1
-    cdef int on_verdict(self) except -1
+    cdef int on_decision(self) except -1
     cdef int forward(self, Routed *at) except -1
     cdef int refuse_body(self) except -1
     cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
-    cdef int say(self, int status, bytes lines, bytes reason) except -1
+    cdef int respond(self, int status, bytes lines, bytes reason) except -1
     cdef int allow_body(self) except -1
     cdef int client_gone(self) except -1
     cdef int tunnel_closed(self) except -1
@@ -228,5 +228,5 @@ cdef class Mirror(UpstreamUser):
     cdef bint hold(self, size_t total) except -1
     cdef void holds(self, size_t held) noexcept
     cdef int drop(self, MirrorDrop why) except -1
-    cdef int tell(self, MirrorDrop why) except -1
+    cdef int report(self, MirrorDrop why) except -1
     cdef int close(self) except -1

@@ -5,7 +5,7 @@
 
 cdef Exchange make_exchange(Inbound down):
     """Of a constructor's arguments Python would make a tuple, for each request."""
-    cdef Exchange ex = down.engine.spares.take()
+    cdef Exchange ex = down.engine.freelist.take()
     ex.down = down
     ex.engine = down.engine
     return ex
@@ -38,7 +38,7 @@ cdef class Exchange(RequestBody):
         self.started = engine.reactor.now_us()
         self.method = head.method
         self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
-        self.switches = self.upgrade
+        self.wants_tunnel = self.upgrade
         self.expects_body = head.body != EF_BODY_NONE
         self.unsized = self.expects_body and head.body != EF_BODY_LENGTH
         self.takes_trailers = head.te_trailers
@@ -81,11 +81,11 @@ cdef class Exchange(RequestBody):
         request.base, request.spans, request.n_spans = base, head.spans, head.n_spans
         at.base, at.head, at.path, at.path_len, at.prefix_len = base, head, path, path_len, 0
         at.query, at.query_len, at.hidden, at.given = query, query_len, 0, 0
-        if self.listener.filters is not None and self.listener.filters.meet(self, &at, &request) != ADMITTED:
+        if self.listener.filters is not None and self.listener.filters.filter(self, &at, &request) != ADMITTED:
             return 0
-        return self.seek(&at, &request)
+        return self.route(&at, &request)
 
-    cdef int seek(self, Routed *at, ef_request *request) except -1:
+    cdef int route(self, Routed *at, ef_request *request) except -1:
         """Find its rule, and what speaks against it there; its head may be a copy with lines of its listener's filters."""
         cdef PortTable port = self.down.peer.port
         cdef Engine engine = self.engine
@@ -95,8 +95,8 @@ cdef class Exchange(RequestBody):
         if self.rule is None:
             engine.count(G_NO_ROUTE)
             return self.answer(404, b"", F_NO_ROUTE)
-        if self.rule.guard is not None:
-            self.rule.guard.conceal(self, at.base, head, at.query, at.query_len)
+        if self.rule.policy_chain is not None:
+            self.rule.policy_chain.redact(self, at.base, head, at.query, at.query_len)
         if (
             head.notes & EF_NOTE_PARAMETERS and self.settings.path_parameters == PARAMETERS_KEEP
             and not is_read_alike(self, at, request, &hit)
@@ -117,27 +117,27 @@ cdef class Exchange(RequestBody):
         self.backend = self.rule.choose()
         if self.backend is None:
             return self.answer(500, b"", F_INVALID)
-        if self.backend.traffic is not None and self.backend.traffic.treat(self):
+        if self.backend.traffic is not None and self.backend.traffic.apply_backend_policy(self):
             return 0
         read_session(self, at)
-        if self.backend.cors is not None and meet_cors(self, at.base, head):
+        if self.backend.cors is not None and apply_cors(self, at.base, head):
             return 0
         at.prefix_len = hit.prefix_len
-        if self.rule.guard is not None and self.rule.guard.judge(self, at, request) != ADMITTED:
+        if self.rule.policy_chain is not None and self.rule.policy_chain.evaluate(self, at, request) != ADMITTED:
             return 0
-        return self.enter(at, request)
+        return self.admit(at, request)
 
-    cdef int enter(self, Routed *at, const ef_request *request) except -1:
+    cdef int admit(self, Routed *at, const ef_request *request) except -1:
         """Nobody speaks against the request: count it, and send it where its rule says."""
         cdef bytes target
-        if self.shown and not self.keep_shown():
+        if self.shown and not self.keep_auth_body():
             return 0
-        if self.rule.traffic is not None and self.rule.traffic.strikes(self, at, request):
+        if self.rule.traffic is not None and self.rule.traffic.inject_fault(self, at, request):
             return 0
         if self.rule.limits is not None:
-            self.verdict = self.engine.limiter.ask(self, request)
-            if self.verdict is not None and self.verdict.left == 0 and (self.verdict.over or self.verdict.failed):
-                return self.on_verdict()
+            self.decision = self.engine.limiter.ask(self, request)
+            if self.decision is not None and self.decision.left == 0 and (self.decision.over or self.decision.failed):
+                return self.on_decision()
         if self.backend.redirect is not None:
             target = self.backend.redirect.location(
                 self, at.path, at.path_len, at.prefix_len, at.query, at.query_len, at.base + at.head.host_off, at.head.host_len
@@ -151,43 +151,43 @@ cdef class Exchange(RequestBody):
 
     cdef int direct(self) except -1:
         """The rule's own answer (HTTPRouteFilter directResponse), once its limits have let the request pass."""
-        cdef DirectAnswer told = self.rule.direct
-        if self.verdict is not None and self.verdict.left:
-            self.verdict.held_status = told.status
+        cdef DirectAnswer direct_answer = self.rule.direct
+        if self.decision is not None and self.decision.left:
+            self.decision.held_status = direct_answer.status
             return 0
-        self.status = told.status
-        self.bytes_out = PyBytes_GET_SIZE(told.body) if self.method != EF_M_HEAD else 0
-        return self.say(told.status, told.lines + self.limit_lines() + (self.cors_lines or b""), told.body)
+        self.status = direct_answer.status
+        self.bytes_out = PyBytes_GET_SIZE(direct_answer.body) if self.method != EF_M_HEAD else 0
+        return self.respond(direct_answer.status, direct_answer.lines + self.limit_lines() + (self.cors_lines or b""), direct_answer.body)
 
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1:
         """The proxy's own answer to a request that its limits let pass, once they have."""
-        cdef Verdict verdict = self.verdict
-        if verdict is None or verdict.left == 0:
+        cdef LimitDecision decision = self.decision
+        if decision is None or decision.left == 0:
             return self.answer(status, lines, flag)
-        verdict.held_status = status
-        verdict.held_lines = lines
-        verdict.held_flag = flag
+        decision.held_status = status
+        decision.held_lines = lines
+        decision.held_flag = flag
         return 0
 
     cdef bytes limit_lines(self):
         """What is told to the client of its limits, and to the log."""
-        if self.verdict is None or self.verdict.left:
+        if self.decision is None or self.decision.left:
             return b""
-        if self.verdict.passed_blind:
+        if self.decision.passed_blind:
             self.flags |= F_LIMIT_ERROR
-        return self.verdict.lines(self.settings)
+        return self.decision.lines(self.settings)
 
-    cdef int on_verdict(self) except -1:
+    cdef int on_decision(self) except -1:
         """All limits have spoken."""
-        cdef Verdict verdict = self.verdict
-        if verdict.over:
+        cdef LimitDecision decision = self.decision
+        if decision.over:
             return self.answer(429, b"x-edge-ratelimited: true\r\n", F_LIMITED)
-        if verdict.failed:
+        if decision.failed:
             return self.answer(500, b"", F_LIMIT_ERROR)
-        if verdict.held_status and verdict.held_lines is None:
+        if decision.held_status and decision.held_lines is None:
             return self.direct()
-        if verdict.held_status:
-            return self.answer(verdict.held_status, verdict.held_lines, verdict.held_flag)
+        if decision.held_status:
+            return self.answer(decision.held_status, decision.held_lines, decision.held_flag)
         return self.set_off()
 
     cdef int note(self, const uint8_t *base, ef_head *head) except -1:
@@ -235,7 +235,7 @@ cdef class Exchange(RequestBody):
             write_timeout(self)
         if self.body_size and self.bytes_in > self.body_size:  # of a body that came before its rule was known
             return self.refuse_body()
-        if self.verdict is not None and self.verdict.left:
+        if self.decision is not None and self.decision.left:
             return self.rearm()
         return self.set_off()
 
@@ -260,25 +260,25 @@ cdef class Exchange(RequestBody):
         self.status = status
         self.drop_upstream(CUT_CANCEL)
         lines += self.limit_lines()
-        return self.say(status, lines + (self.cors_lines or b""), b"")
+        return self.respond(status, lines + (self.cors_lines or b""), b"")
 
     cdef int fail(self, int status, uint32_t flag) except -1:
         """The proxy's own answer to a failure, with a short reason."""
         self.flags |= flag
         self.status = status
         self.drop_upstream(cut_of(flag))
-        return self.say(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag, UP_STARVED if self.starved else self.failure))
+        return self.respond(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag, UP_STARVED if self.starved else self.failure))
 
-    cdef int say(self, int status, bytes lines, bytes reason) except -1:
+    cdef int respond(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""
         cdef Override found = override_of(self, status)
         if found is not None:
-            return say_override(self, found, status, lines)
-        lines = dress_own(self, lines)
-        if self.told is not None:
-            lines += self.told.lines(self, NULL, NULL)
+            return respond_override(self, found, status, lines)
+        lines = add_own_headers(self, lines)
+        if self.auth_result is not None:
+            lines += self.auth_result.lines(self, NULL, NULL)
         if self.grpc:
-            return say_grpc(self, status, grpc_lines(self, status, reason), lines)
+            return respond_grpc(self, status, grpc_lines(self, status, reason), lines)
         self.down.answer(status, lines, reason, self.method == EF_M_HEAD)
         return self.finish()
 
@@ -292,9 +292,9 @@ cdef class Exchange(RequestBody):
 
     cdef int allow_body(self) except -1:
         """The client waits for leave to send its body: it has it once its limits have let it pass, or who judges it is shown its body."""
-        if self.admittance is not None and not self.admittance.gathers:
+        if self.auth_flow is not None and not self.auth_flow.gathers:
             return 0
-        return self.down.send_continue() if self.verdict is None or self.verdict.left == 0 else 0
+        return self.down.send_continue() if self.decision is None or self.decision.left == 0 else 0
 
     cdef int client_gone(self) except -1:
         """The client's connection has ended, or what it sends is not to be trusted any more."""
@@ -316,7 +316,7 @@ cdef class Exchange(RequestBody):
         return self.up.end_tunnel() if self.up is not None else self.tunnel_closed()
 
     cdef int finish(self) except -1:
-        cdef Admittance admittance = self.admittance
+        cdef AuthFlow auth_flow = self.auth_flow
         cdef Mirror mirror
         cdef ef_stat_row *row
         cdef int64_t took
@@ -329,13 +329,13 @@ cdef class Exchange(RequestBody):
             self.complete()
         if self.lasts:
             leave_streams(self)
-        if admittance is not None:
-            admittance.leave()
-        if self.crowd is not None:
-            self.leave_crowd()
+        if auth_flow is not None:
+            auth_flow.leave()
+        if self.joined_share is not None:
+            self.leave_share()
         self.forget_body()  # whoever still knows this exchange (a connection that is being made, a queue) holds no body
         if self.borrowed:
-            self.engine.gathered.give_back(self)
+            self.engine.body_buffer.give_back(self)
         self.engine.wheel.disarm(self)
         self.engine.active -= 1
         self.engine.count_down(G_REQUESTS_ACTIVE)
@@ -352,7 +352,7 @@ cdef class Exchange(RequestBody):
         row = self.rule.row if self.rule is not None else self.engine.unmatched
         if self.grpc:
             end_grpc(self, row)
-        kind = meant_status(self, self.status) // 100 - 1
+        kind = http_status_of(self, self.status) // 100 - 1
         if self.flags & F_CLIENT_GONE or kind < 0 or kind > 4:
             kind = C_ABORTED
         ef_stat_add(&row.cells[kind], 1)
@@ -368,4 +368,4 @@ cdef class Exchange(RequestBody):
         if self.trace is not None and self.trace.flags & 1:
             record_span(self, took)
         self.down.done(self)
-        return self.engine.spares.give(self)
+        return self.engine.freelist.give(self)

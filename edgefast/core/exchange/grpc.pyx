@@ -95,14 +95,14 @@ cdef bytes grpc_lines(Exchange ex, int status, bytes reason):
     return lines
 
 
-cdef int say_grpc(Exchange ex, int status, bytes own, bytes lines) except -1:
+cdef int respond_grpc(Exchange ex, int status, bytes own, bytes lines) except -1:
     """An answer of our own that HTTP would have had that status for: the lines of gRPC that say so, and more."""
     cdef bytes body = b""
     if ex.web is None:
         lines = own + lines
     else:
         lines, body = ex.web.own_answer(own, lines)
-    ex.meant, ex.status = status, 200
+    ex.http_status, ex.status = status, 200
     ex.down.answer(200, lines, body, ex.method == EF_M_HEAD)
     return ex.finish()
 
@@ -204,22 +204,22 @@ cdef int end_grpc(Exchange ex, ef_stat_row *row) except -1:
             status = GRPC_UNKNOWN if ex.status == 200 else mapped_status(ex.status)
         ex.grpc_status = status
     ef_stat_add(&row.cells[C_GRPC + (status if status <= GRPC_UNAUTHENTICATED else GRPC_UNKNOWN)], 1)
-    if ex.meant == 0:
+    if ex.http_status == 0:
         if status == GRPC_OK:
-            ex.meant = ex.status
+            ex.http_status = ex.status
         elif (
             status == GRPC_UNKNOWN or status == GRPC_DEADLINE_EXCEEDED or GRPC_UNIMPLEMENTED <= status <= GRPC_DATA_LOSS
             or status > GRPC_UNAUTHENTICATED
         ):
-            ex.meant = 500  # the server's fault, by OpenTelemetry's semantic conventions for RPC
+            ex.http_status = 500  # the server's fault, by OpenTelemetry's semantic conventions for RPC
         else:
-            ex.meant = 400
+            ex.http_status = 400
     return 0
 
 
-cdef inline int meant_status(Exchange ex, int status) noexcept:
+cdef inline int http_status_of(Exchange ex, int status) noexcept:
     """The status as HTTP would have had it."""
-    return ex.meant if ex is not None and ex.meant else status
+    return ex.http_status if ex is not None and ex.http_status else status
 
 
 cdef bytes grpc_name(int status):

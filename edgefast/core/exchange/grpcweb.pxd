@@ -6,7 +6,7 @@ cdef class GrpcWeb:
         bytes answer_line       # ... and its client
         bint text               # Base64, both ways
         bint translates         # the backend's answer is gRPC
-        bint told               # the frame that ends a body has been made of its head
+        bint trailers_sent               # the frame that ends a body has been made of its head
         ef_base64 group         # of the request's text
         Out out                 # what is ready for its client and not handed over: of one read
 

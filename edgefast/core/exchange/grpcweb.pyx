@@ -90,7 +90,7 @@ cdef class GrpcWeb:
         cdef bint alone = is_whole(head)
         cdef uint16_t i
         cdef list lines = []
-        self.told = False
+        self.trailers_sent = False
         self.translates = head.grpc == EF_GRPC and head.response_status == 200
         if not self.translates:
             return 0
@@ -107,7 +107,7 @@ cdef class GrpcWeb:
         head.body = EF_BODY_EOF  # of no length; how it is framed is not known here
         head.content_length = 0
         if lines:
-            self.told = True
+            self.trailers_sent = True
             frame = web_frame(b"".join(lines))
             return self.put(<const uint8_t *>PyBytes_AS_STRING(frame), PyBytes_GET_SIZE(frame))
         return 0
@@ -117,7 +117,7 @@ cdef class GrpcWeb:
 
     cdef int answer_trailers(self, const uint8_t *lines, size_t n) except -1:
         """The last frame; none behind one that the head became: "content-length: 0" ends no stream of HTTP/2."""
-        if self.told:
+        if self.trailers_sent:
             return 0
         cdef bytes frame = web_frame(lines[:n])
         return self.put(<const uint8_t *>PyBytes_AS_STRING(frame), PyBytes_GET_SIZE(frame))

@@ -10,17 +10,17 @@
 # while places are free.
 
 cdef class LongStreams(ClientShare):
-    cdef int64_t quiet_since(self, object member) except -2:
+    cdef int64_t inactive_since(self, object member) except -2:
         cdef Exchange ex = <Exchange>member
-        cdef int64_t since = ex.quiet_since()
+        cdef int64_t since = ex.inactive_since()
         if not self.cutting or ex.upgrade:
             return since
         if ex.slow is not None:
             return ex.slow_at
         return since if since <= ex.engine.wheel.now - STREAM_PAUSE_MS else -1
 
-    cdef int make_way(self, object member) except -1:
-        return (<Exchange>member).make_way()
+    cdef int preempt(self, object member) except -1:
+        return (<Exchange>member).preempt()
 
     cdef object first_to_cut(self, uint32_t least, int64_t now):
         """`first`, for waiting requests."""
@@ -32,8 +32,8 @@ cdef class LongStreams(ClientShare):
 
     cdef object first_of_crowd(self, uint32_t least, int64_t now):
         """The stream to end of the client with most streams, in progress or not; None: it holds fewer than `least`."""
-        cdef ClientPart part = <ClientPart>self.ranks.first()
-        return self.quietest(part, now) if part is not None and part.count >= least else None
+        cdef ClientEntry part = <ClientEntry>self.ranks.first()
+        return self.longest_idle(part, now) if part is not None and part.count >= least else None
 
 
 cdef uint32_t stream_places(Cluster cluster, uint32_t connections, HttpSettings settings) noexcept:
@@ -64,9 +64,9 @@ cdef bint begin_tunnel(Exchange ex) except -1:
         if second is None:
             return False
     if first is not of_port:
-        of_port.make_way(first)
+        of_port.preempt(first)
     if second is not of_cluster:
-        of_cluster.make_way(second)
+        of_cluster.preempt(second)
     enter_streams(ex, client, cluster.protocol != SPEAKS_H2)
     return True
 
@@ -120,12 +120,12 @@ cdef int begin_lasting(Attempts ex) except -1:
     held = (<Exchange>ex).down.peer.port.streams
     found = None
     if settings.address_streams and held.held(client) > settings.address_streams:
-        found = held.quietest(<ClientPart>held.parts[client], now)
+        found = held.longest_idle(<ClientEntry>held.parts[client], now)
     elif held.count > settings.max_streams:
         found = held.first(2, now)
         if found is None:
             found = ex
-    return held.make_way(found) if found is not None else 0
+    return held.preempt(found) if found is not None else 0
 
 
 cdef int cut_lasting(Cluster cluster) except -1:
@@ -134,11 +134,11 @@ cdef int cut_lasting(Cluster cluster) except -1:
     cdef LongStreams held = cluster.streams
     cdef int64_t now = cluster.engine.wheel.now
     cdef uint32_t bound = crowded_at(cluster)
-    cdef ClientPart part
+    cdef ClientEntry part
     cdef UpstreamUser user
-    cdef Line line
+    cdef ClientQueue line
     cdef list late = []
-    cdef object crowd = None
+    cdef object joined_share = None
     cdef int cut = 0, looks = SHARE_TURNS
     cdef uint32_t most = 0, own
     for line in cluster.pending.order:
@@ -160,10 +160,10 @@ cdef int cut_lasting(Cluster cluster) except -1:
         if found is None:
             continue
         part = held.owners[found]
-        held.make_way(found)
-        if crowd is None:
-            crowd = part.client
+        held.preempt(found)
+        if joined_share is None:
+            joined_share = part.client
         cut += 1
     if cut:  # its own requests are served after those of others
-        cluster.pending.most = cluster.pending.lines.get(crowd)
+        cluster.pending.most = cluster.pending.lines.get(joined_share)
     return cut

@@ -146,7 +146,7 @@ cdef class Mirror(UpstreamUser):
     cdef bytes origin(self):
         return self.source
 
-    cdef int give_way(self) except -1:
+    cdef int evict(self) except -1:
         return self.drop(MIRROR_CROWDED)
 
     # --- ends ------------------------------------------------------------------------------------------------------
@@ -162,22 +162,22 @@ cdef class Mirror(UpstreamUser):
         self.engine.count(G_MIRRORS_DROPPED)
         self.engine.count(G_MIRROR_DROPS + <int>why)
         if why != MIRROR_REQUEST:
-            self.tell(why)
+            self.report(why)
         return self.close()
 
-    cdef int tell(self, MirrorDrop why) except -1:
+    cdef int report(self, MirrorDrop why) except -1:
         """A log line, for each cluster one in MIRROR_TOLD_MS."""
         cdef Cluster cluster = self.cluster
         cdef int64_t now = self.engine.wheel.now
-        cluster.mirror_untold += 1
-        if cluster.mirror_told and now - cluster.mirror_told < MIRROR_TOLD_MS:
+        cluster.mirror_unreported += 1
+        if cluster.mirror_reported and now - cluster.mirror_reported < MIRROR_TOLD_MS:
             return 0
-        cluster.mirror_told = now
+        cluster.mirror_reported = now
         _log.warning(
             "mirror: copy dropped: cluster=%s reason=%s held_bytes=%d dropped_since_last_line=%d",
-            cluster.name, MIRROR_DROPS[<int>why], self.held, cluster.mirror_untold,
+            cluster.name, MIRROR_DROPS[<int>why], self.held, cluster.mirror_unreported,
         )
-        cluster.mirror_untold = 0
+        cluster.mirror_unreported = 0
         return 0
 
     cdef int close(self) except -1:

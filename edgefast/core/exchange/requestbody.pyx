@@ -14,7 +14,7 @@ cdef class RequestBody(Attempts):
         """Nothing speaks against the request any more: ask a backend, or see how much of a body comes."""
         if self.rule.traffic is not None:
             self.rule.traffic.let_wait(<Exchange>self)
-        if self.verdict is not None:
+        if self.decision is not None:
             self.limit_lines()
             if not self.down.handing:  # it was waited for
                 self.down.send_continue()
@@ -28,10 +28,10 @@ cdef class RequestBody(Attempts):
         cdef BodyShare share
         cdef int64_t now = self.engine.wheel.now
         cdef RequestBody held = self  # as in request_body
-        cdef Admittance admittance = self.admittance
+        cdef AuthFlow auth_flow = self.auth_flow
         cdef bint started = self.body.size >= self.settings.body_start
-        if admittance is not None:
-            return admittance.look()
+        if auth_flow is not None:
+            return auth_flow.look()
         share = self.backend.cluster.bodies
         if share is None or not share.crowded(self.settings) or (started and not self.gathers_on(0)):
             return held.go()
@@ -41,8 +41,8 @@ cdef class RequestBody(Attempts):
             share.serve()  # who needs a place more goes first
             if not share.waiting and share.has_room(self):
                 return held.go()
-        if self.crowd is None:
-            self.crowd = share
+        if self.joined_share is None:
+            self.joined_share = share
             share.gatherers[self] = None
         if started:
             self.down.resume()  # it was read no further while it waited for its limits
@@ -63,15 +63,15 @@ cdef class RequestBody(Attempts):
             return False
         if here > self.settings.body_buffer or left > self.settings.body_buffer - here:
             return False
-        return self.engine.gathered.lend(self, more)
+        return self.engine.body_buffer.reserve(self, more)
 
-    cdef int crowd_left(self) except -1:
+    cdef int share_left(self) except -1:
         return self.gather() if self.gathering and not self.finished else 0
 
-    cdef int leave_crowd(self) except -1:
-        cdef BodyShare crowd = self.crowd
-        self.crowd = None
-        return crowd.forget(self)
+    cdef int leave_share(self) except -1:
+        cdef BodyShare joined_share = self.joined_share
+        self.joined_share = None
+        return joined_share.forget(self)
 
     cdef int go(self) except -1:
         """Start mirrors, ask for a connection."""
@@ -80,8 +80,8 @@ cdef class RequestBody(Attempts):
             return 0
         self.gathering = False
         self.ask_at = 0
-        if self.crowd is not None:
-            self.leave_crowd()
+        if self.joined_share is not None:
+            self.leave_share()
         # on a connection for many a slow body keeps nobody from one
         self.streams = self.expects_body and not self.body_done and self.left != 0 and self.backend.cluster.protocol != SPEAKS_H2
         if self.upgrade:
@@ -129,7 +129,7 @@ cdef class RequestBody(Attempts):
         """The same, as a backend gets them."""
         cdef int i
         cdef Mirror mirror
-        cdef Admittance admittance = self.admittance  # which may be nobody else's when it has ended
+        cdef AuthFlow auth_flow = self.auth_flow  # which may be nobody else's when it has ended
         cdef RequestBody held = self  # the codec lets go of it when it ends in `go`
         self.bytes_in += total
         self.left = left
@@ -144,8 +144,8 @@ cdef class RequestBody(Attempts):
             return (<Exchange>self).answer(413, b"", F_TOO_LARGE)
         self.idle_deadline = self.engine.wheel.now + self.idle_timeout
         self.progress(total)
-        if admittance is not None:
-            return admittance.take_body(iov, n, total)
+        if auth_flow is not None:
+            return auth_flow.take_body(iov, n, total)
         if self.gathering and (
             left == 0 or (self.body.size + total >= self.settings.body_start and not self.gathers_on(total))
         ):
@@ -182,10 +182,10 @@ cdef class RequestBody(Attempts):
         )
         if self.sets is not None and self.trailers.size:  # of whoever judged it: its rule may name others by now
             drop_trailers(&self.trailers, self.sets)
-            if self.told is not None:
-                self.told.drop_trailers(&self.trailers)
-        if self.rule is not None and self.rule.guard is not None and self.trailers.size:
-            self.rule.guard.drop_judged(&self.trailers)
+            if self.auth_result is not None:
+                self.auth_result.drop_trailers(&self.trailers)
+        if self.rule is not None and self.rule.policy_chain is not None and self.trailers.size:
+            self.rule.policy_chain.drop_matched_headers(&self.trailers)
         if self.mirrors is not None and self.trailers.size:
             for mirror in self.mirrors:
                 mirror.request_trailers(&self.trailers)
@@ -196,12 +196,12 @@ cdef class RequestBody(Attempts):
         cdef bytes lines = self.trailers.data[:self.trailers.size]
         return self.request_trailers(<const uint8_t *>PyBytes_AS_STRING(lines), PyBytes_GET_SIZE(lines))
 
-    cdef bint keep_shown(self) except -1:
+    cdef bint keep_auth_body(self) except -1:
         """A body that services were shown is one of those that have been let in; False: there is no room for it, and that was answered."""
         self.shown = False
         if self.backend.cluster is None:
             self.forget_body()
-        elif not self.engine.gathered.lend(self, self.body.size - REPLAY_LIMIT - self.borrowed):
+        elif not self.engine.body_buffer.reserve(self, self.body.size - REPLAY_LIMIT - self.borrowed):
             self.fail(503, F_OVERFLOW)
             return False
         return True
@@ -214,18 +214,18 @@ cdef class RequestBody(Attempts):
     cdef int request_end(self) except -1:
         """The client's request is complete."""
         cdef Mirror mirror
-        cdef Admittance admittance = self.admittance  # as above
+        cdef AuthFlow auth_flow = self.auth_flow  # as above
         if self.web is not None and not self.web.whole():
             return self.malformed()
         self.body_done = True
         if self.mirrors is not None:
             for mirror in self.mirrors:
                 mirror.request_end()
-        if admittance is None:  # services have times of their own
+        if auth_flow is None:  # services have times of their own
             self.bound_answer()
         self.down.resume()  # whoever waits for an answer is read on: that is how we see that it left
-        if admittance is not None:
-            return admittance.request_end()
+        if auth_flow is not None:
+            return auth_flow.request_end()
         if self.gathering:
             return self.go()
         if self.streams:
@@ -253,12 +253,12 @@ cdef class RequestBody(Attempts):
             if self.body.size > REPLAY_LIMIT:
                 self.forget_body()
             if not self.up.write_paused:  # else it waits to be sent
-                self.engine.gathered.give_back(self)
+                self.engine.body_buffer.give_back(self)
         return 0
 
     cdef int on_up_writable(self, bint writable) except -1:
         if writable and self.borrowed:
-            self.engine.gathered.give_back(self)
+            self.engine.body_buffer.give_back(self)
         return Attempts.on_up_writable(self, writable)
 
     cdef bint comes(self) noexcept:
@@ -273,7 +273,7 @@ cdef class RequestBody(Attempts):
             and self.settings.body_rate != 0
         )
 
-    cdef int give_way(self) except -1:
+    cdef int evict(self) except -1:
         self.down.refuse_more()
         if self.rule.row != NULL:
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
@@ -281,7 +281,7 @@ cdef class RequestBody(Attempts):
 
     # --- places that others need (upstream/clientshare.pyx) -----------------------------------------------------------
 
-    cdef int64_t quiet_since(self) noexcept:
+    cdef int64_t inactive_since(self) noexcept:
         """ms of the wheel since which it waits for its client, or a long-lived stream is idle; -1: neither."""
         if self.finished:
             return -1
@@ -293,7 +293,7 @@ cdef class RequestBody(Attempts):
             return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
         return -1
 
-    cdef int make_way(self) except -1:
+    cdef int preempt(self) except -1:
         """End it for another client."""
         if self.finished:
             return 0
@@ -307,20 +307,20 @@ cdef class RequestBody(Attempts):
             self.engine.count(G_ANSWERS_GAVE_WAY)
             return self.cut_answer()
         self.engine.count(G_BODIES_GAVE_WAY)
-        return self.give_way()
+        return self.evict()
 
-    # --- a crowd of one client (crowding.pyx) ------------------------------------------------------------------------
+    # --- a crowd of one client (fair_share_eviction.pyx) ------------------------------------------------------------------------
 
     cdef int64_t slow_rate(self):
         cdef int64_t spent = self.engine.wheel.now - self.slow_at, rate
         cdef size_t left
         if self.slow is None:
             return UpstreamUser.slow_rate(self)
-        if spent < CROWD_GRACE_MS:
+        if spent < EVICTION_GRACE_MS:
             return -1
         left = self.down.untaken()
         rate = <int64_t>(self.slow_left - min(left, self.slow_left)) * 1000 // spent
-        return rate if rate < <int64_t>self.settings.answer_rate * CROWD_RATE else -1
+        return rate if rate < <int64_t>self.settings.answer_rate * EVICTION_RATE else -1
 
     cdef int yield_connection(self) except -1:
         cdef AnswerShare slow = self.slow

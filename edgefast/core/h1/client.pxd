@@ -25,7 +25,7 @@ cdef class H1Client(H1Requester):
         ClientState state
         unsigned method         # of the request in flight, enum ef_method
         ef_head *partial        # scan state of a head that came in pieces
-        Witness witness         # while a body is read
+        ParserCheck parser_check         # while a body is read
         uint32_t informational  # 1xx of this response
         uint64_t left           # body bytes still to come
         ef_chunk chunk

@@ -42,8 +42,8 @@ cdef class H1Client(H1Requester):
 
     cdef int park(self) except -1:
         self.user = None
-        drop_witness(self.witness)
-        self.witness = None
+        drop_parser_check(self.parser_check)
+        self.parser_check = None
         self.state = U_IDLE
         self.idle_since = self.engine.wheel.now
         self.parked = True
@@ -119,7 +119,7 @@ cdef class H1Client(H1Requester):
         cdef size_t at = 0, used, length
         cdef ssize_t head
         cdef const uint8_t *span
-        cdef int result, verdict
+        cdef int result, decision
         cdef UpstreamUser user = self.user
         cdef Connection connection = self.connection
         if user is None:
@@ -139,7 +139,7 @@ cdef class H1Client(H1Requester):
                 if length > self.left:
                     length = <size_t>self.left
                 if length:
-                    if self.witness is not None and not self.witness.body(data + at, length):
+                    if self.parser_check is not None and not self.parser_check.body(data + at, length):
                         self.engine.count(G_PARSER_DISAGREEMENTS)
                         self.fail(LOST_PROTOCOL)
                         return n
@@ -154,12 +154,12 @@ cdef class H1Client(H1Requester):
                 if at == n:
                     break
                 result = ef_chunk_feed(&self.chunk, data + at, n - at, &used, &span, &length)
-                if result != EF_BAD and used and self.witness is not None:
-                    verdict = self.witness.chunks(data + at, used, &self.chunk)
-                    if verdict == 2:
-                        drop_witness(self.witness)
-                        self.witness = None
-                    elif verdict == 0:
+                if result != EF_BAD and used and self.parser_check is not None:
+                    decision = self.parser_check.chunks(data + at, used, &self.chunk)
+                    if decision == 2:
+                        drop_parser_check(self.parser_check)
+                        self.parser_check = None
+                    elif decision == 0:
                         self.engine.count(G_PARSER_DISAGREEMENTS)
                         result = EF_BAD
                 at += used
@@ -193,21 +193,21 @@ cdef class H1Client(H1Requester):
         """One head, maybe an interim one. Returns its length, 0 when more bytes are needed or the user is gone."""
         cdef ef_head *head = self.partial
         cdef ssize_t length
-        cdef int verdict = 1
+        cdef int decision = 1
         cdef uint16_t status
         if head == NULL:
             head = &self.engine.response_head
             ef_head_reset(head)
         length = ef_head_scan_response(head, &self.user.settings.response_limits, data, n, self.method)
         if length == EF_NEED_MORE:
-            piecemeal_keep(&self.partial, head)
+            partial_head_keep(&self.partial, head)
             return 0
         if length < 0:
             self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
             self.fail(LOST_PROTOCOL)
             return 0
         head = &self.engine.response_head
-        piecemeal_done(&self.partial, head)
+        partial_head_done(&self.partial, head)
         status = head.response_status
         if status < 200 and status != 101:
             self.informational += 1
@@ -223,9 +223,9 @@ cdef class H1Client(H1Requester):
             self.fail(LOST_SWITCHED)
             return 0
         if status != 101:
-            self.witness = response_witness(self.engine)
-            verdict = self.witness.head(data, length, head, self.method == EF_M_HEAD)
-            if verdict == 0:
+            self.parser_check = response_parser_check(self.engine)
+            decision = self.parser_check.head(data, length, head, self.method == EF_M_HEAD)
+            if decision == 0:
                 self.engine.count(G_PARSER_DISAGREEMENTS)
                 self.fail(LOST_PROTOCOL)
                 return 0
@@ -245,15 +245,15 @@ cdef class H1Client(H1Requester):
         self.tunnel = status == 101
         if self.tunnel:
             self.state = U_TUNNEL
-        if verdict == 2 and not (head.body == EF_BODY_LENGTH or head.body == EF_BODY_CHUNKED):
-            drop_witness(self.witness)
-            self.witness = None
-        elif verdict == 1 and head.body == EF_BODY_NONE:
-            keep_witness(self.engine, self.witness)
-            self.witness = None
+        if decision == 2 and not (head.body == EF_BODY_LENGTH or head.body == EF_BODY_CHUNKED):
+            drop_parser_check(self.parser_check)
+            self.parser_check = None
+        elif decision == 1 and head.body == EF_BODY_NONE:
+            release_parser_check(self.engine, self.parser_check)
+            self.parser_check = None
         elif self.method == EF_M_HEAD:
-            drop_witness(self.witness)
-            self.witness = None
+            drop_parser_check(self.parser_check)
+            self.parser_check = None
         if self.user.on_response_head(data, head):
             self.drop(CUT_CANCEL)
             return 0
@@ -273,13 +273,13 @@ cdef class H1Client(H1Requester):
             self.keep_alive and extra == 0 and self.request_done and not self.connection.broken
             and self.connection.unsent() == 0 and not self.engine.closing and not has_carried(user, self.served + 1)
         )
-        if self.witness is not None:
-            if not self.witness.complete:
+        if self.parser_check is not None:
+            if not self.parser_check.complete:
                 self.engine.count(G_PARSER_DISAGREEMENTS)
                 self.fail(LOST_PROTOCOL)
                 return 0
-            keep_witness(self.engine, self.witness)
-            self.witness = None
+            release_parser_check(self.engine, self.parser_check)
+            self.parser_check = None
         self.served += 1
         self.endpoint.succeeded()
         self.user = None
@@ -295,8 +295,8 @@ cdef class H1Client(H1Requester):
         """The response cannot be used: tell the user, throw the connection away."""
         cdef UpstreamUser user = self.user
         self.user = None
-        drop_witness(self.witness)
-        self.witness = None
+        drop_parser_check(self.parser_check)
+        self.parser_check = None
         self.connection.shut(True)
         if user is not None:
             self.cluster.done(self.endpoint)
@@ -321,9 +321,9 @@ cdef class H1Client(H1Requester):
     cdef int on_lost(self) except -1:
         cdef UpstreamUser user = self.user
         self.user = None
-        drop_witness(self.witness)
-        self.witness = None
-        piecemeal_free(&self.partial)
+        drop_parser_check(self.parser_check)
+        self.parser_check = None
+        partial_head_free(&self.partial)
         self.engine.count_down(G_UPSTREAM_CONNECTIONS_ACTIVE)
         if user is not None:
             self.cluster.done(self.endpoint)

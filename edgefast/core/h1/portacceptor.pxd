@@ -10,5 +10,5 @@ cdef class PortAcceptor(Acceptor):
 
 
 # The remaining time of a connection after the TLS rule of its port has changed.
-cdef class Leaving(Timer):
+cdef class DrainTimer(Timer):
     cdef Session session        # they refer to each other until the connection is lost

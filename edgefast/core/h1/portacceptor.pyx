@@ -16,25 +16,25 @@ cdef class PortAcceptor(Acceptor):
         return self.engine.release_idle(self.port, True)
 
 
-cdef class Leaving(Timer):
+cdef class DrainTimer(Timer):
     cdef int on_deadline(self, int64_t now) except -1:
         return self.session.stop(True)
 
 
-cdef int leave_later(Engine engine, PortTable port, Session session) except -1:
+cdef int start_drain_timer(Engine engine, PortTable port, Session session) except -1:
     """Reset a connection of an earlier TLS rule after the port's tls_drain. A further change of the rule does not extend the time."""
-    cdef Leaving leaving
+    cdef DrainTimer leaving
     if session.leaving is not None:
         return 0
-    session.leaving = leaving = Leaving.__new__(Leaving)
+    session.leaving = leaving = DrainTimer.__new__(DrainTimer)
     leaving.session = session
     return engine.wheel.arm(leaving, engine.wheel.now + (port.settings.tls_drain if port.settings is not None else 0))
 
 
-cdef int pass_leaving(Session first, Session second) except -1:
+cdef int move_drain_timer(Session first, Session second) except -1:
     """Another session serves the connection from now on; its deadline stays."""
     if first.leaving is not None:
-        (<Leaving>first.leaving).session = second
+        (<DrainTimer>first.leaving).session = second
         second.leaving, first.leaving = first.leaving, None
     return 0
 

@@ -182,11 +182,11 @@ cdef class H1Responder(Inbound):
         self.peer.remote = address_of(self.connection, False)
         return 0
 
-    cdef int64_t quiet_since(self, bint busy) except -2:
+    cdef int64_t inactive_since(self, bint busy) except -2:
         cdef Connection connection = self.connection
         cdef int64_t patience = self.port.settings.head_timeout
         if self.exchange is not None:
-            return (<Exchange>self.exchange).quiet_since() if busy else -1
+            return (<Exchange>self.exchange).inactive_since() if busy else -1
         if connection.unsent():  # the end of an answer
             return connection.took_at if busy else -1
         if self.state == D_DISCARD:
@@ -195,14 +195,14 @@ cdef class H1Responder(Inbound):
             patience = self.port.settings.idle_timeout
         return max(connection.deadline - patience, <int64_t>0) if connection.deadline else -1
 
-    cdef int make_way(self) except -1:
+    cdef int preempt(self) except -1:
         cdef Exchange ex = self.exchange
         cdef Connection connection = self.connection
         self.engine.count(G_CONNECTIONS_GAVE_WAY)
-        give_up_place(self.peer, connection)
+        release_slot(self.peer, connection)
         self.closing = True
         if ex is not None and not connection.closed:
-            return ex.make_way()
+            return ex.preempt()
         return connection.shut(connection.closed or connection.unsent() > 0)
 
     cdef int linger(self) except -1:

@@ -29,7 +29,7 @@ cdef class H1Responder(Inbound):
 cdef class H1Server(H1Responder):
     cdef:
         ef_head *partial        # scan state of a head that came in pieces
-        Witness witness         # while a body is read
+        ParserCheck parser_check         # while a body is read
         ef_chunk chunk
         Out trailers            # fields behind the body, until it ends
         bint nominates          # the head's Connection names fields

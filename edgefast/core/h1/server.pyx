@@ -37,11 +37,11 @@ cdef class H1Server(H1Responder):
         if self.peer.address is None:
             self.connection.learn_end(False, &client)  # a unix socket's is here
             self.peer.take_host(client.host) if client.kind == ADDRESS_INET else self.peer.take_address(b"127.0.0.1")
-        if port.settings is None or not take_place(engine, port, self.peer, self.connection):
+        if port.settings is None or not take_slot(engine, port, self.peer, self.connection):
             engine.count(G_CONNECTIONS_REFUSED)
             return self.connection.shut(True)
         self.state = D_PROXY if port.proxy_protocol and not self.peer.tls else D_HEAD
-        return h2_take_over(self) if self.state == D_HEAD and h2_is_agreed(self) else self.connection.arm(port.settings.head_timeout)
+        return h2_switch(self) if self.state == D_HEAD and h2_is_agreed(self) else self.connection.arm(port.settings.head_timeout)
 
     # --- bytes from the client -------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ cdef class H1Server(H1Responder):
                     length = <size_t>self.left
                 if length == 0:
                     break
-                if self.witness is not None and not self.witness.body(data + at, length):
+                if self.parser_check is not None and not self.parser_check.body(data + at, length):
                     self.engine.count(G_PARSER_DISAGREEMENTS)
                     self.refuse(400, DISAGREE)
                     break
@@ -138,16 +138,16 @@ cdef class H1Server(H1Responder):
         cdef Engine engine = self.engine
         cdef ef_head *head = self.partial
         cdef ssize_t length
-        cdef int verdict
+        cdef int decision
         cdef Exchange ex
-        if self.requests == 0 and head == NULL and n and (data[0] == c"P" or self.peer.tls) and h2_takes_over(self, data, n):
+        if self.requests == 0 and head == NULL and n and (data[0] == c"P" or self.peer.tls) and h2_may_switch(self, data, n):
             return 0
         if head == NULL:
             head = &engine.request_head
             ef_head_reset(head)
         length = ef_head_scan_request(head, &self.port.settings.request_limits, data, n)
         if length == EF_NEED_MORE:
-            if piecemeal_keep(&self.partial, head):
+            if partial_head_keep(&self.partial, head):
                 self.connection.arm(self.port.settings.head_timeout)
             return 0
         if length < 0:
@@ -155,25 +155,25 @@ cdef class H1Server(H1Responder):
             self.refuse(head.status, ef_head_error_text(head.error))
             return 0
         head = &engine.request_head
-        piecemeal_done(&self.partial, head)
+        partial_head_done(&self.partial, head)
         if head.absolute_scheme and (head.absolute_scheme == 2) != self.peer.tls:
             self.refuse(400, "the target's scheme is not the connection's")
             return 0
         self.port.approach(data + head.host_off, head.host_len)
-        self.witness = request_witness(engine)
-        verdict = self.witness.head(data, length, head, False)
-        if verdict == 0:
+        self.parser_check = request_parser_check(engine)
+        decision = self.parser_check.head(data, length, head, False)
+        if decision == 0:
             engine.count(G_PARSER_DISAGREEMENTS)
-            drop_witness(self.witness)
-            self.witness = None
+            drop_parser_check(self.parser_check)
+            self.parser_check = None
             self.refuse(400, DISAGREE)
             return 0
         if head.body == EF_BODY_NONE:
-            if verdict == 1:
-                keep_witness(engine, self.witness)
+            if decision == 1:
+                release_parser_check(engine, self.parser_check)
             else:
-                drop_witness(self.witness)
-            self.witness = None
+                drop_parser_check(self.parser_check)
+            self.parser_check = None
             self.state = D_WAIT
         elif head.body == EF_BODY_LENGTH:
             self.left = head.content_length
@@ -183,9 +183,9 @@ cdef class H1Server(H1Responder):
             self.trailers.size = 0
             self.nominates = head.nominates
             self.state = D_CHUNKED
-        if verdict == 2:  # an upgrade that the parser followed and we do not
-            drop_witness(self.witness)
-            self.witness = None
+        if decision == 2:  # an upgrade that the parser followed and we do not
+            drop_parser_check(self.parser_check)
+            self.parser_check = None
         self.port.approach_host()
         self.head_method = head.method == EF_M_HEAD
         self.requests += 1
@@ -206,18 +206,18 @@ cdef class H1Server(H1Responder):
     cdef ssize_t on_chunks(self, const uint8_t *data, size_t n) except -1:
         """Chunked body: all data of this read goes on as one piece."""
         cdef iovec iov[MAX_IOV]
-        cdef int pieces = 0, result, verdict
+        cdef int pieces = 0, result, decision
         cdef size_t at = 0, used, length, total = 0
         cdef const uint8_t *span
         while at < n and self.state == D_CHUNKED:
-            verdict = 1
+            decision = 1
             result = ef_chunk_feed(&self.chunk, data + at, n - at, &used, &span, &length)
-            if result != EF_BAD and used and self.witness is not None:
-                verdict = self.witness.chunks(data + at, used, &self.chunk)
-                if verdict == 2:
-                    drop_witness(self.witness)
-                    self.witness = None
-                elif verdict == 0:
+            if result != EF_BAD and used and self.parser_check is not None:
+                decision = self.parser_check.chunks(data + at, used, &self.chunk)
+                if decision == 2:
+                    drop_parser_check(self.parser_check)
+                    self.parser_check = None
+                elif decision == 0:
                     self.engine.count(G_PARSER_DISAGREEMENTS)
                     result = EF_BAD
             at += used
@@ -236,7 +236,7 @@ cdef class H1Server(H1Responder):
                 out_raw(&self.trailers, span, length)
             elif result == EF_BAD:
                 self.engine.count(G_BODY_MALFORMED)
-                self.refuse(400, ef_chunk_error_text(self.chunk.error) if verdict else DISAGREE)
+                self.refuse(400, ef_chunk_error_text(self.chunk.error) if decision else DISAGREE)
                 return n
             else:
                 if pieces:
@@ -261,14 +261,14 @@ cdef class H1Server(H1Responder):
 
     cdef int on_request_end(self) except -1:
         cdef Exchange ex = self.exchange
-        if self.witness is not None:
-            if not self.witness.complete:
+        if self.parser_check is not None:
+            if not self.parser_check.complete:
                 self.engine.count(G_PARSER_DISAGREEMENTS)
-                drop_witness(self.witness)
-                self.witness = None
+                drop_parser_check(self.parser_check)
+                self.parser_check = None
                 return self.refuse(400, DISAGREE)
-            keep_witness(self.engine, self.witness)
-            self.witness = None
+            release_parser_check(self.engine, self.parser_check)
+            self.parser_check = None
         self.state = D_WAIT
         if self.trailers.size:
             self.end_trailers()
@@ -303,14 +303,14 @@ cdef class H1Server(H1Responder):
     cdef int on_lost(self) except -1:
         cdef Exchange ex = self.exchange
         forget_connection(self.engine, self)
-        give_up_place(self.peer, self.connection)
+        release_slot(self.peer, self.connection)
         self.engine.count_down(G_CONNECTIONS_ACTIVE)
         if ex is not None:
             ex.client_gone()
         self.exchange = None
-        drop_witness(self.witness)
-        self.witness = None
-        piecemeal_free(&self.partial)
+        drop_parser_check(self.parser_check)
+        self.parser_check = None
+        partial_head_free(&self.partial)
         return self.engine.trim.fell(&self.engine.trim.connections, len(self.engine.connections))
 
     cdef int on_deadline(self, int64_t now) except -1:
@@ -346,7 +346,7 @@ cdef class H1Server(H1Responder):
                 return 0
             self.closing = True
         if outdated:
-            leave_later(self.engine, self.port, self)
+            start_drain_timer(self.engine, self.port, self)
         if self.exchange is None and self.state == D_HEAD and not self.connection.pending.len and not self.connection.closed:
             self.connection.disarm()
             self.connection.arm(IDLE_GRACE_MS)
@@ -368,7 +368,7 @@ cdef class H1Server(H1Responder):
         if ex is not None and ex.started_response:  # an answer is under way: a second one would be part of it
             return ex.abort(F_INVALID)
         self.closing = True
-        piecemeal_free(&self.partial)
+        partial_head_free(&self.partial)
         self.exchange = None
         if ex is not None:
             ex.client_gone()

@@ -103,14 +103,14 @@ cdef class H2Call(H2Requester):
                 return self.malformed()
             self.left -= n
         session.turn_to(self)
-        self.handed += n
+        self.new_cookies += n
         self.user.on_response_body(data, n)
         return 0
 
     cdef int flush(self) except -1:
         """That is all of this read. What its client did not take at once stays away from the window."""
-        cdef size_t n = self.handed
-        self.handed = 0
+        cdef size_t n = self.new_cookies
+        self.new_cookies = 0
         if self.user is not None:
             self.user.on_response_flush()
         if self.session is None or n == 0:
@@ -147,12 +147,12 @@ cdef class H2Call(H2Requester):
         session.cluster.done(self.endpoint)
         session.turn_to(self)
         user.on_response_end()
-        return self.let_go(NGHTTP2_CANCEL) if not self.request_done else 0
+        return self.detach(NGHTTP2_CANCEL) if not self.request_done else 0
 
     cdef int malformed(self) except -1:
         """It is no answer: its stream ends, and nobody else's."""
         self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
-        self.let_go(NGHTTP2_PROTOCOL_ERROR)
+        self.detach(NGHTTP2_PROTOCOL_ERROR)
         return self.lost(LOST_PROTOCOL)
 
     cdef int close(self, uint32_t code) except -1:

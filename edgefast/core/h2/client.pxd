@@ -19,7 +19,7 @@ cdef class H2Requester(Outbound):
 
     cdef int submit(self, Out *head, bint has_body) except -1
     cdef int more(self) except -1
-    cdef int let_go(self, uint32_t code) except -1
+    cdef int detach(self, uint32_t code) except -1
     cdef void took(self, size_t n) noexcept
     cdef int sent_end(self) except -1
 
@@ -27,7 +27,7 @@ cdef class H2Requester(Outbound):
 cdef class H2Call(H2Requester):
     cdef:
         int64_t left            # body bytes of the answer that are still to come; -1: nobody knows
-        size_t handed           # of those that came, what its user was told of in this read
+        size_t new_cookies           # of those that came, what its user was told of in this read
         size_t unconsumed       # ... and what the backend's window is not told of yet
         uint32_t informational  # 1xx of this answer
         UpLost why              # what `lost` is to say, when it is not for the peer's doing
@@ -73,7 +73,7 @@ cdef class H2Client(H2Frames):
         int64_t ready_by        # ms: until then its SETTINGS have to be here; 0: they are
 
     cdef uint32_t load(self) noexcept
-    cdef bint takes(self, bint switches) noexcept
+    cdef bint takes(self, bint wants_tunnel) noexcept
     cdef bint is_current(self) noexcept
     cdef bint is_idle(self) noexcept
     cdef H2Call open_call(self)
@@ -89,5 +89,5 @@ cdef class H2Client(H2Frames):
     cdef int calm(self, int breach) except -1
     cdef int terminate(self, uint32_t code, UpLost why) except -1
     cdef int over(self, UpLost why) except -1
-    cdef int let_calls_go(self, UpLost why) except -1
+    cdef int release_calls(self, UpLost why) except -1
     cdef int rearm(self) except -1

@@ -51,11 +51,11 @@ cdef class H2Client(H2Frames):
     cdef uint32_t load(self) noexcept:
         return <uint32_t>(len(self.streams) + len(self.unborn))
 
-    cdef bint takes(self, bint switches) noexcept:
-        """One more request; `switches`: one that asks for a tunnel."""
+    cdef bint takes(self, bint wants_tunnel) noexcept:
+        """One more request; `wants_tunnel`: one that asks for a tunnel."""
         return (
             not self.draining and not self.used_up and not self.connection.closed and self.dial is None and self.load() < self.room and self.is_current()
-            and (self.connects or not switches)
+            and (self.connects or not wants_tunnel)
         )
 
     cdef bint is_current(self) noexcept:
@@ -143,7 +143,7 @@ cdef class H2Client(H2Frames):
             failed, self.failed = self.failed, []
             for call in failed:
                 if call.session is not None:
-                    call.let_go(NGHTTP2_INTERNAL_ERROR)
+                    call.detach(NGHTTP2_INTERNAL_ERROR)
                 call.lost(call.why)
             self.turn_to(None)
         self.flush()
@@ -217,7 +217,7 @@ cdef class H2Client(H2Frames):
                 return self.terminate(NGHTTP2_NO_ERROR, LOST_RESET)
             if not self.idle_by:
                 self.idle_by = self.engine.wheel.now + self.settings.upstream_idle
-        return self.cluster.on_room(self) if self.cluster.pending.waiting else 0
+        return self.cluster.on_capacity(self) if self.cluster.pending.waiting else 0
 
     cdef int drain(self) except -1:
         """No more requests; those that it has go on."""
@@ -251,7 +251,7 @@ cdef class H2Client(H2Frames):
             return 0
         nghttp2_session_terminate_session(self.frames, code)
         self.draining = True
-        self.let_calls_go(why)
+        self.release_calls(why)
         self.flush()
         return self.over(why)
 
@@ -267,9 +267,9 @@ cdef class H2Client(H2Frames):
             self.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
         if dial is not None:
             dial.on_refused()
-        return self.let_calls_go(why)
+        return self.release_calls(why)
 
-    cdef int let_calls_go(self, UpLost why) except -1:
+    cdef int release_calls(self, UpLost why) except -1:
         """Each user hears of it, whatever another one does about it."""
         cdef H2Call call
         cdef list calls = [*self.streams.values(), *self.unborn]
@@ -303,7 +303,7 @@ cdef class H2Client(H2Frames):
             self.cluster.lost_shared(self)
         if dial is not None:
             dial.on_failed(self.connection.why, self.connection.error)
-        self.let_calls_go(LOST_RESET)
+        self.release_calls(LOST_RESET)
         nghttp2_session_del(self.frames)
         self.frames = NULL
         self.woken = self.fresh = self.failed = None

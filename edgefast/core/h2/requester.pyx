@@ -9,7 +9,7 @@ cdef int h2_look_at_hung_up(H2Client session, int64_t now) except -1:
     session.look_at = 0
     for call in list(session.streams.values()):
         if call.hung_up and call.leave_by <= now:
-            call.let_go(NGHTTP2_CANCEL)
+            call.detach(NGHTTP2_CANCEL)
         elif call.hung_up and (session.look_at == 0 or call.leave_by < session.look_at):
             session.look_at = call.leave_by
     return 0
@@ -110,7 +110,7 @@ cdef class H2Requester(Outbound):
         """END_STREAM is out."""
         self.request_done = True
         if self.hung_up and self.session is not None:
-            return self.let_go(NGHTTP2_CANCEL)
+            return self.detach(NGHTTP2_CANCEL)
         return 0
 
     cdef bint has_room(self) noexcept:
@@ -126,7 +126,7 @@ cdef class H2Requester(Outbound):
         if self.user is not None:
             self.user = None
             self.endpoint.cluster.done(self.endpoint)
-        self.let_go(h2_code_of(why))
+        self.detach(h2_code_of(why))
         return session.suspect() if session is not None and why == CUT_TIMEOUT else 0
 
     cdef int hang_up(self) except -1:
@@ -147,7 +147,7 @@ cdef class H2Requester(Outbound):
         self.out.ended = True
         return self.more()
 
-    cdef int let_go(self, uint32_t code) except -1:
+    cdef int detach(self, uint32_t code) except -1:
         """No more of it: what it holds is free at once, though the frame that says so may have to wait. Until then its body has no end: what
         the backend has of it would be taken for all of it."""
         cdef H2Client session = self.session

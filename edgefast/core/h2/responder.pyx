@@ -44,7 +44,7 @@ cdef class H2Responder(Inbound):
         self.recount()
         return self.session.mark()
 
-    cdef int say(self, Out *out) except -1:
+    cdef int submit_response(self, Out *out) except -1:
         """An interim head."""
         cdef int n
         if self.session is None:
@@ -91,7 +91,7 @@ cdef class H2Responder(Inbound):
         out.size = 0
         out_reserve(out, 32)
         out_raw(out, <const char *>b"HTTP/1.1 100 Continue\r\n\r\n", 25)
-        return self.say(out)
+        return self.submit_response(out)
 
     cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
         cdef Out *out = &self.engine.out
@@ -100,7 +100,7 @@ cdef class H2Responder(Inbound):
         out_raw(out, <const char *>b"HTTP/1.1 ", 9)
         write_status_rest(out, base, head)
         write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, <uint32_t>1 << EF_H_CONTENT_LENGTH, None, None)
-        return self.say(out)
+        return self.submit_response(out)
 
     cdef int response_head(self, const uint8_t *base, ef_head *head) except -1:
         cdef Engine engine = self.engine
@@ -181,14 +181,14 @@ cdef class H2Responder(Inbound):
         cdef Connection connection = self.session.connection if self.session is not None else None
         if connection is None:
             self.write_paused = False
-        elif self.out.queue.len > connection.buffer_bytes or (self.out.queue.len and self.engine.h2_holders.is_crowded(self.session.holder)):
+        elif self.out.queue.len > connection.buffer_bytes or (self.out.queue.len and self.engine.h2_memory.is_crowded(self.session.holder)):
             self.write_paused = True
 
     cdef void took(self, size_t n) noexcept:
         """The client has these bytes, or the kernel."""
         queue_take(&self.out.queue, n)
         self.recount()
-        h2_pay(self, n)
+        h2_credit(self, n)
         if self.write_paused and self.out.queue.len <= self.session.connection.buffer_bytes // 4:
             self.write_paused = False
             self.session.woken.append(self)
@@ -203,7 +203,7 @@ cdef class H2Responder(Inbound):
         self.counted = holds
 
     cdef size_t asked(self) noexcept:
-        """Memory of its request beyond what every stream may have (EF_H2_STREAMS), and beyond what gathered.pyx counts."""
+        """Memory of its request beyond what every stream may have (EF_H2_STREAMS), and beyond what body_buffer.pyx counts."""
         cdef Exchange ex = self.exchange
         cdef size_t held
         if ex is None:
@@ -211,8 +211,8 @@ cdef class H2Responder(Inbound):
         held = ex.raw.cap + ex.head.cap + ex.trailers.cap + ex.body.cap - min(ex.body.cap, ex.borrowed)
         if ex.received is not None:
             held += PyBytes_GET_SIZE(ex.received)
-        if ex.admittance is not None:
-            held += ex.admittance.held
+        if ex.auth_flow is not None:
+            held += ex.auth_flow.held
         return held - H2_REQUEST if held > H2_REQUEST else 0
 
     cdef bint takes_end(self, bint trailers) noexcept:
@@ -265,7 +265,7 @@ cdef class H2Responder(Inbound):
 
     cdef int abort(self, Cut why) except -1:
         if why == CUT_TIMEOUT and self.session is not None and self.out.queue.len > 0 and h2_is_late(self, self.engine.wheel.now):
-            h2_tell_stall(self.session)
+            h2_report_stall(self.session)
         return self.reset(h2_code_of(why))
 
     cdef int done(self, Exchange ex) except -1:

@@ -24,7 +24,7 @@ cdef class H2Responder(Inbound):
         bint is_reset           # we have said so, or nghttp2 has; it closes when that is sent
 
     cdef int begin_answer(self, Out *out, bint has_body) except -1
-    cdef int say(self, Out *out) except -1
+    cdef int submit_response(self, Out *out) except -1
     cdef int more(self) except -1
     cdef void wait_for_window(self) noexcept
     cdef void await_end(self, int64_t wait) noexcept
@@ -42,7 +42,7 @@ cdef class H2Stream(H2Responder):
     cdef int body(self, const uint8_t *data, size_t n) except -1
     cdef int end(self) except -1
     cdef int close(self) except -1
-    cdef int handed(self) except -1
+    cdef int new_cookies(self) except -1
     cdef int give_up(self, uint32_t code) except -1
     cdef void drop_queue(self) noexcept
 
@@ -56,7 +56,7 @@ cdef class H2Server(H2Frames):
         size_t queued           # of these, in the connection's own queue
         size_t late             # of these, in streams that are behind, as of the last look
         size_t fresh            # ... and in those that are not, and whose client has taken nothing to speak of
-        H2Holder holder         # who shares that with its other connections
+        H2ClientUsage holder         # who shares that with its other connections
         object holder_key
         int32_t last            # the largest number of a stream that the client has used
         bint skips              # it has passed some over
@@ -73,5 +73,5 @@ cdef class H2Server(H2Frames):
     cdef int terminate(self, uint32_t code) except -1
     cdef int shutdown(self) except -1
     cdef int over(self) except -1
-    cdef int let_streams_go(self) except -1
+    cdef int release_streams(self) except -1
     cdef int rearm(self) except -1

@@ -23,7 +23,7 @@ cdef class H2Server(H2Frames):
         ef_h2_guard_begin(&self.guard, settings.request_limits.head, now)
         engine.count(G_H2_CONNECTIONS)
         engine.connections[self] = None
-        engine.h2_holders.join(self)
+        engine.h2_memory.join(self)
         connection.session = self
         self.connection = connection
         self.ack_by = now + H2_ACK_MS
@@ -70,7 +70,7 @@ cdef class H2Server(H2Frames):
         if self.touched:
             touched, self.touched = self.touched, []
             for stream in touched:
-                stream.handed()
+                stream.new_cookies()
                 stream.recount()
         self.mark()
         if some < n and not connection.closed:
@@ -92,11 +92,11 @@ cdef class H2Server(H2Frames):
             return 0
         ef_h2_guard_stream(&self.guard, engine.wheel.now)
         stream = H2Stream.__new__(H2Stream, self, id)
-        stream.surplus = not engine.h2_holders.has_stream(self.holder)
+        stream.surplus = not engine.h2_memory.has_stream(self.holder)
         if not stream.surplus:
-            engine.h2_holders.streams += 1
+            engine.h2_memory.streams += 1
             self.holder.streams += 1
-            trim_rose(&engine.trim.streams, engine.h2_holders.streams)
+            trim_rose(&engine.trim.streams, engine.h2_memory.streams)
         self.streams[id] = stream
         self.idle_by = 0
         nghttp2_session_set_stream_user_data(self.frames, id, &stream.out)
@@ -128,7 +128,7 @@ cdef class H2Server(H2Frames):
         if not self.port.listeners:  # it was on its way when the port went: elsewhere it may be served
             self.shutdown()
         # Before anything is done for it.
-        if stream.surplus or not self.port.listeners or engine.h2_holders.refuses(self):
+        if stream.surplus or not self.port.listeners or engine.h2_memory.refuses(self):
             engine.count(G_H2_REFUSED)
             return stream.reset(NGHTTP2_REFUSED_STREAM)
         facts.method = EF_M_GET
@@ -166,8 +166,8 @@ cdef class H2Server(H2Frames):
         self.flush()
         if self.breach != EF_H2_CALM and not self.discarding:
             self.calm(self.breach)
-        if self.engine.h2_holders.held > EF_H2_HELD:
-            self.engine.h2_holders.make_room(self.engine.wheel.now)
+        if self.engine.h2_memory.held > EF_H2_HELD:
+            self.engine.h2_memory.make_room(self.engine.wheel.now)
         return self.rearm() if not self.connection.closed and not self.discarding else 0
 
     cdef int flush(self) except -1:
@@ -213,7 +213,7 @@ cdef class H2Server(H2Frames):
         if not writable:  # who does not read its answers asks for nothing more
             return self.connection.pause()
         self.write_by = 0
-        h2_excuse(self, self.engine.wheel.now)
+        h2_extend_deadlines(self, self.engine.wheel.now)
         if self.connection.pending.len:
             self.connection.go_on()
         else:
@@ -233,7 +233,7 @@ cdef class H2Server(H2Frames):
         """Say why, and nothing more."""
         if self.discarding or self.connection.closed:
             return 0
-        self.let_streams_go()
+        self.release_streams()
         nghttp2_session_terminate_session(self.frames, code)
         self.flush()
         return self.over()
@@ -252,7 +252,7 @@ cdef class H2Server(H2Frames):
         cdef Connection connection = self.connection
         if self.discarding or connection.closed:
             return 0
-        self.let_streams_go()
+        self.release_streams()
         if nghttp2_session_want_write(self.frames) or connection.write_paused:
             return connection.shut(True)  # it does not even read this
         self.discarding = True
@@ -265,7 +265,7 @@ cdef class H2Server(H2Frames):
         cdef H2Stream stream = self.streams.pop(id, None)
         return stream.close() if stream is not None else 0
 
-    cdef int let_streams_go(self) except -1:
+    cdef int release_streams(self) except -1:
         cdef H2Stream stream
         while self.streams:
             stream = self.streams.popitem()[1]
@@ -274,7 +274,7 @@ cdef class H2Server(H2Frames):
         return 0
 
     cdef int on_eof(self) except -1:
-        self.let_streams_go()
+        self.release_streams()
         return self.connection.shut(False)
 
     cdef int on_hangup(self) except -1:
@@ -282,10 +282,10 @@ cdef class H2Server(H2Frames):
 
     cdef int on_lost(self) except -1:
         forget_connection(self.engine, self)
-        give_up_place(self.peer, self.connection)
+        release_slot(self.peer, self.connection)
         self.engine.count_down(G_CONNECTIONS_ACTIVE)
-        self.let_streams_go()
-        self.engine.h2_holders.leave(self)
+        self.release_streams()
+        self.engine.h2_memory.leave(self)
         nghttp2_session_del(self.frames)
         self.frames = NULL
         free(self.partial.data)
@@ -297,7 +297,7 @@ cdef class H2Server(H2Frames):
         if self.connection.closed or self.discarding or (port is not None and self.port is not port):
             return 0
         if outdated:
-            leave_later(self.engine, self.port, self)
+            start_drain_timer(self.engine, self.port, self)
         return self.shutdown()
 
     cdef int stop(self, bint abort) except -1:
@@ -308,7 +308,7 @@ cdef class H2Server(H2Frames):
             return self.terminate(NGHTTP2_NO_ERROR)
         return 0
 
-    cdef int64_t quiet_since(self, bint busy) except -2:
+    cdef int64_t inactive_since(self, bint busy) except -2:
         cdef H2Stream stream
         cdef int64_t since, last = 0
         if self.busy:
@@ -326,16 +326,16 @@ cdef class H2Server(H2Frames):
         if not busy:
             return -1
         for stream in self.streams.values():
-            since = stream.exchange.quiet_since() if stream.exchange is not None else stream.reads_until
+            since = stream.exchange.inactive_since() if stream.exchange is not None else stream.reads_until
             if since < 0:
                 return -1
             last = max(last, since)
         return last
 
-    cdef int make_way(self) except -1:
+    cdef int preempt(self) except -1:
         cdef Connection connection = self.connection
         self.engine.count(G_CONNECTIONS_GAVE_WAY)
-        give_up_place(self.peer, connection)
+        release_slot(self.peer, connection)
         self.terminate(NGHTTP2_ENHANCE_YOUR_CALM if self.streams else NGHTTP2_NO_ERROR)
         return connection.shut(connection.closed or connection.unsent() > 0)
 
@@ -355,7 +355,7 @@ cdef class H2Server(H2Frames):
         if self.write_by and self.write_by <= now and not h2_takes(self, now):
             return connection.shut(True)
         if connection.write_paused:
-            h2_excuse(self, now)
+            h2_extend_deadlines(self, now)
         if self.ack_by and self.ack_by <= now:
             return self.terminate(NGHTTP2_SETTINGS_TIMEOUT)
         if self.block_by and self.block_by <= now:

@@ -92,7 +92,7 @@ cdef class H2Stream(H2Responder):
             return ex.request_end()
         return ex.tunnel_half_closed() if self.tunnel else 0
 
-    cdef int handed(self) except -1:
+    cdef int new_cookies(self) except -1:
         """All of a read has been handed over. Of a request that it has brought to a reset no backend hears."""
         cdef Exchange ex
         cdef H2Server session = self.session
@@ -119,9 +119,9 @@ cdef class H2Stream(H2Responder):
         self.drop_queue()
         self.session = None
         if not self.surplus:
-            self.engine.h2_holders.streams -= 1
+            self.engine.h2_memory.streams -= 1
             session.holder.streams -= 1
-            self.engine.trim.fell(&self.engine.trim.streams, self.engine.h2_holders.streams)
+            self.engine.trim.fell(&self.engine.trim.streams, self.engine.h2_memory.streams)
         self.handing = False
         if self.unconsumed:
             nghttp2_session_consume_connection(session.frames, self.unconsumed)

@@ -127,7 +127,7 @@ cdef int write_spans(
     return 0
 
 
-cdef bytes dress_own(Exchange ex, bytes lines):
+cdef bytes add_own_headers(Exchange ex, bytes lines):
     """Apply the ResponseHeaderModifier filters of the rule to the headers of an own answer (a redirect, a 429, a 503). CORS headers
     stay, as on answers of backends. The content type comes first (Inbound.answer); gRPC answers keep the content type of gRPC."""
     cdef HeaderOps ops = ex.backend.response_ops if ex.backend is not None else ex.rule.response_ops if ex.rule is not None else None

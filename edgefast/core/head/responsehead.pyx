@@ -19,7 +19,7 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
     cdef Engine engine = ex.engine
     cdef Out *out = &engine.out
     cdef HeaderOps ops = ex.backend.response_ops
-    cdef bytes line, told = None
+    cdef bytes line, auth_lines = None
     cdef uint16_t i
     if ops is None or not ops.sets_server:
         drop |= <uint32_t>1 << EF_H_SERVER
@@ -36,8 +36,8 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
     for i in range(head.n_spans):
         if head.spans[i].name_hash == HASH_SERVICE_TIME and head.spans[i].name_len == 28:
             head.spans[i].flags |= EF_SPAN_HOP
-    if ex.told is not None:
-        told = ex.told.lines(ex, base, head)  # before those are written that it is in place of
+    if ex.auth_result is not None:
+        auth_lines = ex.auth_result.lines(ex, base, head)  # before those are written that it is in place of
     write_spans(out, base, head, EF_SPAN_HOP | EF_SPAN_NOMINATED, drop, ops, CORS_OPS if ex.cors_lines is not None else None)
     if drop >> EF_H_SERVER & 1:
         out_raw(out, <const char *>b"server: edgefast\r\n", 18)
@@ -50,22 +50,22 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
         out_raw(out, <const char *>b"\r\n", 2)
     if ops is not None:
         out_bytes(out, ops.append)
-    if told is not None:
-        out_reserve(out, PyBytes_GET_SIZE(told) + 512)
-        out_bytes(out, told)
-    if ex.verdict is not None:
-        line = ex.verdict.lines(ex.settings)
+    if auth_lines is not None:
+        out_reserve(out, PyBytes_GET_SIZE(auth_lines) + 512)
+        out_bytes(out, auth_lines)
+    if ex.decision is not None:
+        line = ex.decision.lines(ex.settings)
         out_reserve(out, PyBytes_GET_SIZE(line) + 512)
         out_bytes(out, line)
     if ex.web is not None and ex.web.translates:
         out_reserve(out, PyBytes_GET_SIZE(ex.web.answer_line) + 512)
         out_bytes(out, without(ex.web.answer_line, ops))
-    if ex.handed is not None:
-        out_reserve(out, PyBytes_GET_SIZE(ex.handed) + 512)
-        out_bytes(out, ex.handed)
-    if ex.press is not None:
-        out_reserve(out, PyBytes_GET_SIZE(ex.press.lines) + 512)
-        out_bytes(out, ex.press.lines)
+    if ex.new_cookies is not None:
+        out_reserve(out, PyBytes_GET_SIZE(ex.new_cookies) + 512)
+        out_bytes(out, ex.new_cookies)
+    if ex.compressor is not None:
+        out_reserve(out, PyBytes_GET_SIZE(ex.compressor.lines) + 512)
+        out_bytes(out, ex.compressor.lines)
     if ex.cors_lines is not None:
         out_reserve(out, PyBytes_GET_SIZE(ex.cors_lines) + 512)
         out_bytes(out, ex.cors_lines)

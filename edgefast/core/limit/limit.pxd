@@ -22,7 +22,7 @@ cdef class Limit:
 
 
 # What the limits of its rule say about one request.
-cdef class Verdict:
+cdef class LimitDecision:
     cdef:
         int left                # checks that the store has not answered
         bint over               # 429

@@ -85,7 +85,7 @@ cdef class Limit:
         return PyBytes_FromStringAndSize(<const char *>key.data, key.size)
 
 
-cdef class Verdict:
+cdef class LimitDecision:
     cdef void take(self, Limit limit, bint over, uint32_t remaining, int64_t reset_ms, uint64_t window):
         """One limit's answer. The one shown is the first that refuses, else the one with the fewest left."""
         limit.count(over)

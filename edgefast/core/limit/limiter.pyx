@@ -10,16 +10,16 @@ cdef class Limiter(Dispatcher):
         self.engine = engine
         self.segment = memoryview(segment)
         PyObject_GetBuffer(self.segment, &view, PyBUF_WRITABLE)
-        self.memory = <ef_rooms *>view.buf
+        self.memory = <ef_store *>view.buf
         size = view.len
         PyBuffer_Release(&view)  # the memoryview keeps the mapping
-        if ef_rooms_check(self.memory, size) < 0:
+        if ef_store_check(self.memory, size) < 0:
             raise ValueError("limits is not a counter store")
         self.turn = {}
         self.queue = []
         self.in_flight = []
         self.oldest = 0
-        self.spent = SpentCache()
+        self.spent = ExhaustedLimits()
 
     def use(self, store, int64_t timeout, bint fail_closed):
         """Ask this store from now on; None is the memory store. What waits for another one is answered by policy."""
@@ -34,9 +34,9 @@ cdef class Limiter(Dispatcher):
         self.timeout = timeout
         self.fail_closed = fail_closed
 
-    cdef Verdict ask(self, Exchange ex, const ef_request *request):
+    cdef LimitDecision ask(self, Exchange ex, const ef_request *request):
         """The verdict on a request; `left` > 0: Exchange.on_verdict() is called later. None: no limit counts it."""
-        cdef Verdict verdict = None
+        cdef LimitDecision decision = None
         cdef Limit limit
         cdef bytes key
         cdef list asked = None
@@ -44,57 +44,57 @@ cdef class Limiter(Dispatcher):
             key = limit.key_of(ex, request)
             if key is None:
                 continue
-            if verdict is None:
-                verdict = Verdict.__new__(Verdict)
-            if not self.take_now(verdict, limit, key):
+            if decision is None:
+                decision = LimitDecision.__new__(LimitDecision)
+            if not self.take_now(decision, limit, key):
                 if asked is None:
                     asked = []
                 asked.append(limit)
                 asked.append(key)
         if asked is not None:
-            ex.verdict = verdict
+            ex.decision = decision
             for i in range(0, len(asked), 2):
                 # One that is refused already does not wait; every limit that matches counts it all the same.
-                if not verdict.over:
-                    verdict.left += 1
-                self.enqueue(None if verdict.over else ex, <Limit>asked[i], <bytes>asked[i + 1])
-        return verdict
+                if not decision.over:
+                    decision.left += 1
+                self.enqueue(None if decision.over else ex, <Limit>asked[i], <bytes>asked[i + 1])
+        return decision
 
     cdef int64_t now(self) noexcept:
         """The memory store's time, in milliseconds since 1970: no wall clock that is set moves it."""
         cdef timespec ts
         clock_gettime(CLOCK_BOOTTIME, &ts)
-        return ef_rooms_now(self.memory, <uint64_t>ts.tv_sec * 1000 + <uint64_t>(ts.tv_nsec // 1000000))
+        return ef_store_now(self.memory, <uint64_t>ts.tv_sec * 1000 + <uint64_t>(ts.tv_nsec // 1000000))
 
-    cdef bint take_now(self, Verdict verdict, Limit limit, bytes key) except -1:
+    cdef bint take_now(self, LimitDecision decision, Limit limit, bytes key) except -1:
         """Answer without waiting: what blocks everything, what is known to be spent, the memory store, a store that is down."""
         cdef ef_limit_result result
-        cdef Spent spent
+        cdef ExhaustedLimit spent
         cdef int64_t now, passed
         cdef int rc
         if limit.requests == 0:
             now = self.now()
             passed = now % (<int64_t>limit.unit * 1000)
-            verdict.take(limit, True, 0, <int64_t>limit.unit * 1000 - passed, (now - passed) // 1000)
+            decision.take(limit, True, 0, <int64_t>limit.unit * 1000 - passed, (now - passed) // 1000)
             return True
         if self.store is None:
             now = self.now()
-            rc = ef_rooms_take(self.memory, <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key),
+            rc = ef_store_take(self.memory, <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key),
                                PyBytes_GET_SIZE(limit.counter), 1, limit.requests, limit.unit, limit.sliding, now, &result)
             if rc < 0:
                 self.engine.count(G_LIMIT_STORE_FULL)
-                self.note_crowded(limit, <int64_t>result.reset_ms if rc == EF_ROOMS_SHARE else 1000)
-                self.on_error(verdict, limit)
+                self.note_crowded(limit, <int64_t>result.reset_ms if rc == EF_STORE_SHARE else 1000)
+                self.on_error(decision, limit)
             else:
-                verdict.take(limit, result.admitted == 0, result.remaining, result.reset_ms, result.window)
+                decision.take(limit, result.admitted == 0, result.remaining, result.reset_ms, result.window)
             return True
         spent = self.spent.find(limit.counter, key, limit.requests, self.engine.wheel.now)
         if spent is not None:
             ef_stat_add(&limit.row.cells[L_LOCAL_OVER], 1)
-            verdict.take(limit, True, 0, spent.until - self.engine.wheel.now, spent.window)
+            decision.take(limit, True, 0, spent.until - self.engine.wheel.now, spent.window)
             return True
         if not self.store.available:
-            self.on_error(verdict, limit)
+            self.on_error(decision, limit)
             return True
         return False
 
@@ -157,16 +157,16 @@ cdef class Limiter(Dispatcher):
         if ex is None:
             limit.count(over)
             return 0
-        ex.verdict.take(
+        ex.decision.take(
             limit, over, check.remaining if over else check.remaining + (check.admitted - 1 - place), check.reset_ms, check.window
         )
         return self.one_less(ex)
 
     cdef int one_less(self, Exchange ex) except -1:
-        ex.verdict.left -= 1
-        if ex.verdict.left == 0 and not ex.finished:
+        ex.decision.left -= 1
+        if ex.decision.left == 0 and not ex.finished:
             try:
-                ex.on_verdict()
+                ex.on_decision()
             except Exception:  # the others of the batch wait for their answers
                 _log.exception("rate limits: request failed after its limits were checked")
                 ex.down.abort(CUT_INTERNAL)
@@ -190,15 +190,15 @@ cdef class Limiter(Dispatcher):
         if ex is None:
             ef_stat_add(&limit.row.cells[L_ERROR], 1)
             return 0
-        self.on_error(ex.verdict, limit)
+        self.on_error(ex.decision, limit)
         return self.one_less(ex)
 
-    cdef int on_error(self, Verdict verdict, Limit limit) except -1:
+    cdef int on_error(self, LimitDecision decision, Limit limit) except -1:
         ef_stat_add(&limit.row.cells[L_ERROR], 1)
         if self.fail_closed and not limit.shadow:
-            verdict.failed = True
+            decision.failed = True
         else:
-            verdict.passed_blind = True
+            decision.passed_blind = True
         return 0
 
     cdef int note_crowded(self, Limit limit, int64_t reset_ms) except -1:

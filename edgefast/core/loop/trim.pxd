@@ -6,7 +6,7 @@ cdef class Trim(Timer):
         # the most at once since memory was given back
         size_t connections      # of clients
         size_t handshakes
-        size_t passages         # connections that are passed on (layer 4)
+        size_t tcp_proxies         # connections that are passed on (layer 4)
         size_t streams          # HTTP/2 requests
         int64_t not_before      # ms
 

@@ -23,8 +23,8 @@ cdef class Trim(Timer):
         self.deadline = 0
         self.connections = len(engine.connections)
         self.handshakes = <size_t>engine.handshakes.active()
-        self.passages = len(engine.streams)
-        self.streams = engine.h2_holders.streams
+        self.tcp_proxies = len(engine.streams)
+        self.streams = engine.h2_memory.streams
         self.not_before = now + TRIM_APART_MS
         malloc_trim(0)
         return 0

@@ -6,10 +6,10 @@ cdef enum Taken:
     TAKEN_REST = -2     # it cannot be read now
 
 
-cdef class Acceptor(Opener):
+cdef class Acceptor(ConnectCallback):
     cdef:
         bint inet               # TCP; else a unix socket
-        bint told               # what is wrong with the queue, since it was read last
+        bint reported               # what is wrong with the queue, since it was read last
         bint paused             # on_due goes on
         uint64_t turn           # in which it had a burst last
         int64_t handshake_ms    # that a wire may take to open

@@ -6,7 +6,7 @@
 # reactor's spare one: a client that knows at once is better off than one that waits; when not even that is possible, the queue rests for a
 # moment. Must never spin, and never lose the queue: whoever stops an acceptor may pass its socket on.
 
-cdef class Acceptor(Opener):
+cdef class Acceptor(ConnectCallback):
     cdef Session admit(self, const NetAddress *peer):
         """Who serves a connection that was accepted; None: it is closed at once."""
         raise NotImplementedError
@@ -91,11 +91,11 @@ cdef class Acceptor(Opener):
             ):
                 return TAKEN_ONE  # the end of the connection that waited (accept(2)); the next one has its turn
             # No socket any more, or a policy of the system forbids it: asked again at once it would say the same.
-            if not self.told:
-                self.told = True
+            if not self.reported:
+                self.reported = True
                 _log.error("listener: connections cannot be accepted: %s", strerror(error).decode())
             return TAKEN_REST
-        self.told = False
+        self.reported = False
         self.accepted += 1
         try:
             address_read(&name, &peer)
@@ -106,7 +106,7 @@ cdef class Acceptor(Opener):
             made = Connection.__new__(Connection)
             made.wire = self.wire()
             if made.wire is not None:
-                made.opener = self
+                made.connect_callback = self
                 self.on_accepted(made)
         except BaseException:
             close(fd)
@@ -153,5 +153,5 @@ cdef class Acceptor(Opener):
             self.paused = False
         return 0
 
-    cdef int let_go(self, bint fault) except -1:
+    cdef int detach(self, bint fault) except -1:
         return self.pause() if fault else self.stop()

@@ -2,7 +2,7 @@
 
 cdef class Connection(Outgoing):
     cdef:
-        Opener opener           # who waits for it to be open; None: nobody
+        ConnectCallback connect_callback           # who waits for it to be open; None: nobody
         NetAddress peer
         uint64_t *counted       # the counter of bytes that come; NULL: none
         int64_t open_by         # WIRE_OPENING: ms of the wheel; 0: never

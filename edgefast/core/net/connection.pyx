@@ -47,12 +47,12 @@ cdef class Connection(Outgoing):
         return self.update()
 
     cdef int on_opened(self) except -1:
-        cdef Opener opener = self.opener
+        cdef ConnectCallback connect_callback = self.connect_callback
         self.opened = True
         self.session.on_open()
-        if opener is not None and self.state == WIRE_OPEN:
-            self.opener = None
-            opener.on_opened(self)
+        if connect_callback is not None and self.state == WIRE_OPEN:
+            self.connect_callback = None
+            connect_callback.on_opened(self)
         return self.update()
 
     cdef int cut(self, End why, int error) except -1:
@@ -96,12 +96,12 @@ cdef class Connection(Outgoing):
                 return 0
         return self.cut(END_CLOSED, 0)
 
-    cdef int let_go(self, bint fault) except -1:
+    cdef int detach(self, bint fault) except -1:
         return self.cut(END_FAULT if fault else END_ABORTED, 0)
 
     cdef int on_turn_end(self) except -1:
         cdef Session session = self.session
-        cdef Opener opener = self.opener
+        cdef ConnectCallback connect_callback = self.connect_callback
         if self.state != WIRE_OVER:
             if self.more and not self.read_paused and self.state == WIRE_OPEN:
                 self.on_readable()
@@ -118,14 +118,14 @@ cdef class Connection(Outgoing):
         if session is None:
             return 0
         self.session = None  # the two hold each other
-        self.opener = None
+        self.connect_callback = None
         try:
             if self.opened:
                 session.on_lost()
         finally:
             self.disarm()
-            if opener is not None:
-                opener.on_not_opened(self)
+            if connect_callback is not None:
+                connect_callback.on_not_opened(self)
             self.wire = None
         return 0
 

@@ -1,6 +1,6 @@
 # One connect under way.
 
-cdef class Dial(Opener):
+cdef class Dial(ConnectCallback):
     cdef:
         Session session         # of the connection to be
         SocketName to

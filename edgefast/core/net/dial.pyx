@@ -3,7 +3,7 @@
 # In: an address, the session of the connection to be. Out: on_opened or on_failed, once, never from within `begin`. Must never resolve a
 # name, and never decide whether to connect again: that is whoever asks.
 
-cdef class Dial(Opener):
+cdef class Dial(ConnectCallback):
     cdef Wire wire(self):
         """What the connection's bytes go through; None: nothing."""
         return None
@@ -72,7 +72,7 @@ cdef class Dial(Opener):
         cdef Connection made = Connection.__new__(Connection)
         cdef Session session = self.session
         made.wire = self.wire()
-        made.opener = self
+        made.connect_callback = self
         made.open_by = self.give_up
         address_read(&self.to.address, &made.peer)
         self.session = None
@@ -106,5 +106,5 @@ cdef class Dial(Opener):
         self.release()
         return self.on_failed(self.why, self.error)
 
-    cdef int let_go(self, bint fault) except -1:
+    cdef int detach(self, bint fault) except -1:
         return self.end(END_FAULT if fault else END_ABORTED, 0)

@@ -14,7 +14,7 @@ cdef class Peer:
         bytes own_lines         # forwarding lines for a request that brings no x-forwarded-for
         WireFacts tls_facts     # of TLS
         bint tls
-        bint placed             # its connection counts among its port's (h1/places.pyx)
+        bint placed             # its connection counts among its port's (h1/connection_limit.pyx)
         bint internal           # `address` is a private one
 
     cdef int take_wire(self, Wire wire) except -1

@@ -19,7 +19,7 @@ cdef class Watched(Timer):
     cdef int on_due(self, int64_t now) except -1
     cdef int on_later(self) except -1
     cdef int on_turn_end(self) except -1
-    cdef int let_go(self, bint fault) except -1
+    cdef int detach(self, bint fault) except -1
 
 
 cdef struct Slot:
@@ -63,13 +63,13 @@ cdef class Reactor:
         bint attached           # to the loop
         readonly size_t watching
         ReactorCells cells
-        uint64_t untold
+        uint64_t unreported
         int64_t owed_ns             # busy time that is less than a unit of its cell
         int64_t window_ns           # when the window of `longest_now` began
         int64_t longest_now, longest_before     # ns, of this window and of the one before it
 
-    cdef void tell(self, ReactorCells *cells) noexcept
-    cdef void tell_turn(self, int64_t began, int64_t took, int events) noexcept
+    cdef void report(self, ReactorCells *cells) noexcept
+    cdef void report_turn(self, int64_t began, int64_t took, int events) noexcept
     cdef int watch(self, Watched item, uint32_t events) except -1
     cdef void unwatch(self, Watched item, bint closing) noexcept
     cdef int pass_on(self, Watched before, Watched after) except -1

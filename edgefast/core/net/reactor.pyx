@@ -51,7 +51,7 @@ cdef class Watched(Timer):
         """What was put off until everybody's events are handled. Nobody holds the engine's shared buffers now."""
         return 0
 
-    cdef int let_go(self, bint fault) except -1:
+    cdef int detach(self, bint fault) except -1:
         """End what depends on this descriptor: a callback of it has raised, or the reactor closes."""
         raise NotImplementedError
 
@@ -65,8 +65,8 @@ cdef class Reactor:
     def __cinit__(self, loop, Wheel wheel, ReadBuffer buffer):
         self.epoll = self.spare = -1
         # what is not told to anybody is counted here
-        self.cells.turns = self.cells.busy_us = self.cells.longest_us = &self.untold
-        self.cells.events = self.cells.stale = self.cells.faults = &self.untold
+        self.cells.turns = self.cells.busy_us = self.cells.longest_us = &self.unreported
+        self.cells.events = self.cells.stale = self.cells.faults = &self.unreported
         self.moment = -1
         self.loop = loop
         self.wheel = wheel
@@ -219,13 +219,13 @@ cdef class Reactor:
             self.flush()
         finally:
             self.in_turn = False
-        self.tell_turn(began, monotonic_ns() - began, self.ready_at - first + insisted)
+        self.report_turn(began, monotonic_ns() - began, self.ready_at - first + insisted)
 
-    cdef void tell(self, ReactorCells *cells) noexcept:
+    cdef void report(self, ReactorCells *cells) noexcept:
         """Count in these cells from now on."""
         self.cells = cells[0]
 
-    cdef void tell_turn(self, int64_t began, int64_t took, int events) noexcept:
+    cdef void report_turn(self, int64_t began, int64_t took, int events) noexcept:
         cdef int64_t us
         ef_stat_add(self.cells.turns, 1)
         if events > 0:
@@ -332,7 +332,7 @@ cdef class Reactor:
             ef_stat_add(self.cells.faults, 1)
             _log.exception(what)
         try:
-            item.let_go(what is not None)
+            item.detach(what is not None)
         except BaseException:
             _log.exception("loop: the end of a file descriptor could not be processed")
             if item.fd >= 0:

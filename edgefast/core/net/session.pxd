@@ -18,5 +18,5 @@ cdef class Session:
     cdef int on_deadline(self, int64_t now) except -1
     cdef int retire(self, object port, bint outdated) except -1
     cdef int stop(self, bint abort) except -1
-    cdef int64_t quiet_since(self, bint busy) except -2
-    cdef int make_way(self) except -1
+    cdef int64_t inactive_since(self, bint busy) except -2
+    cdef int preempt(self) except -1

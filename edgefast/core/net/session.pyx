@@ -58,10 +58,10 @@ cdef class Session:
         """End at once: with a reset, or only if nothing is in flight."""
         return self.connection.shut(abort)
 
-    cdef int64_t quiet_since(self, bint busy) except -2:
+    cdef int64_t inactive_since(self, bint busy) except -2:
         """ms of the wheel since which no request is in flight, or, if `busy`, since which the request waits for the client; -1: neither."""
         return -1
 
-    cdef int make_way(self) except -1:
+    cdef int preempt(self) except -1:
         """End, and release the place at once: another client needs it."""
         raise NotImplementedError

@@ -9,7 +9,7 @@ cdef struct Host:
     uint32_t *n_part_rules  # of each fragment
     ef_vhost vhost
     PyObject *rule          # the only rule of the root blob, when it has but one
-    ef_lone lone            # of the root, when it is one path
+    ef_single_path single            # of the root, when it is one path
     uint32_t n_rules        # of the root; counted here as those above are, because a Host may outlive its blobs
     uint32_t name_len
     # behind it: name_len bytes of hostname, lower case
@@ -50,7 +50,7 @@ cdef class PortTable:
         dict wildcards          # b".suffix" -> ListenerTable
         ListenerTable any
         bint proxy_protocol
-        uint32_t open           # connections that have a place (h1/places.pyx)
+        uint32_t open           # connections that have a place (h1/connection_limit.pyx)
         ConnectionShare places  # by client; None: places have not run out
         LongStreams streams     # its long-lived streams; None: no stream is open
         bint log_off            # no listener of the port writes an access log

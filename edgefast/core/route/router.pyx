@@ -212,7 +212,7 @@ cdef class PortTable:
         """Then the first lines of its table, unless it is one path, and the rule if there is but one."""
         cdef const char *root
         if self.near_host != NULL:
-            if not self.near_host.lone.holds:
+            if not self.near_host.single.holds:
                 root = <const char *>self.near_host.vhost.root
                 prefetch(root)
                 prefetch(root + 128)  # a table of one path has two slots
@@ -271,8 +271,8 @@ cdef class PortTable:
         cdef ef_route route
         cdef PyObject **rules
         cdef uint32_t part
-        if host.lone.holds:
-            if not ef_lone_match(&host.lone, host.vhost.root, request, hit):
+        if host.single.holds:
+            if not ef_single_path_match(&host.single, host.vhost.root, request, hit):
                 return None
             if host.rule == NULL:
                 self.resolve(listener, &host.rule, hit)

@@ -113,7 +113,7 @@ cdef class Rule:
         int64_t backend_timeout     # ms; 0 none
         ef_stat_row *row
         list limits                 # of Limit; None when there are none
-        Guard guard                 # None: everybody may enter
+        PolicyChain policy_chain                 # None: everybody may enter
         Traffic traffic             # None: no policy says how its requests are treated
         DirectAnswer direct         # None: it has no answer of its own
         HeaderOps response_ops      # of answers of the proxy's own before a backend is chosen; None: none

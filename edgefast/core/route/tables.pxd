@@ -19,7 +19,7 @@ cdef class Tables:
         dict plain_backends     # name of a cluster -> Backend without filters, for all rules that send to it
         dict policies           # name -> Policy, of those that the table has
         object absent           # name -> Policy that it has not, while somebody holds it
-        PolicyPlaces places     # where its policies look for credentials
+        CredentialNames places     # where its policies look for credentials
         uint64_t policy_epoch   # how often any of them has changed
         int checks              # how many of them say what endpoints are asked
         dict treated            # cluster's name -> ir.Cluster.treatments, of those that have any

@@ -38,7 +38,7 @@ cdef class Tables:
         self.clusters = {}
         self.retired = WeakValueDictionary()
         self.policies = {}
-        self.places = PolicyPlaces()
+        self.places = CredentialNames()
         self.absent = WeakValueDictionary()
         self.treated, self.treatments = {}, {}
         self.policy_epoch = 1  # nobody has learnt anything yet
@@ -237,7 +237,7 @@ cdef class Tables:
         host.vhost.root = root
         host.vhost.n_fragments = n
         host.n_rules = ef_blob_rules(root)
-        ef_lone_read(root, &host.lone)
+        ef_single_path_read(root, &host.single)
         if n > 1:
             fragments = <const ef_blob **>calloc(n, sizeof(ef_blob *))
             host.vhost.fragments = fragments

@@ -24,7 +24,7 @@ cdef enum:
 
 # Places in cells.STREAM_REFUSED.
 cdef enum:
-    REFUSED_LIMIT = 0  # ... and those of an address behind it, as PassageEnd has them
+    REFUSED_LIMIT = 0  # ... and those of an address behind it, as TcpProxyEnd has them
     REFUSED_PREAMBLE = 3
     REFUSED_ROUTE = 4
     REFUSED_BACKEND = 5

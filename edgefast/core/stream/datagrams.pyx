@@ -1,7 +1,7 @@
 # Datagrams: from a UDP port to backends and back, in sessions by client address and port and our address (datagramsession.pyx).
 #
 # In: batches of datagrams from clients. Out: each to the session that it belongs to, which begins with it if the listener has room
-# (datagramroom.pyx); what has no session is dropped, as a network does. Memory is bounded by maxSessions. A fault costs the session that it
+# (udp_session_limit.pyx); what has no session is dropped, as a network does. Memory is bounded by maxSessions. A fault costs the session that it
 # happened to. Must never look into a datagram.
 
 cdef int write_datagram_key(uint8_t *key, const NetAddress *client, const ef_udp_way *way) except -1:
@@ -68,7 +68,7 @@ cdef class DatagramPort(Watched):
             self.release()
         return 0
 
-    cdef int let_go(self, bint fault) except -1:
+    cdef int detach(self, bint fault) except -1:
         return 0 if fault else self.stop()
 
     cdef int on_due(self, int64_t now) except -1:
@@ -97,7 +97,7 @@ cdef class DatagramPort(Watched):
         """Give each client's datagrams of the batch that stand together to its session."""
         cdef Engine engine = self.engine
         cdef NetAddress client
-        cdef uint8_t told[DATAGRAM_KEY]
+        cdef uint8_t datagram_key[DATAGRAM_KEY]
         cdef uint8_t before[DATAGRAM_KEY]
         cdef DatagramSession session
         cdef bytes key
@@ -111,8 +111,8 @@ cdef class DatagramPort(Watched):
         for i in range(n + 1):
             if i < n:
                 address_read(&self.batch.ways[i].peer, &client)
-                write_datagram_key(told, &client, &self.batch.ways[i])
-                if i > 0 and memcmp(told, before, DATAGRAM_KEY) == 0:
+                write_datagram_key(datagram_key, &client, &self.batch.ways[i])
+                if i > 0 and memcmp(datagram_key, before, DATAGRAM_KEY) == 0:
                     continue
             if i > first:
                 key = (<const char *>before)[:DATAGRAM_KEY]
@@ -125,7 +125,7 @@ cdef class DatagramPort(Watched):
                     if session is not None:
                         session.end(PE_FAULT)
             first = i
-            memcpy(before, told, DATAGRAM_KEY)
+            memcpy(before, datagram_key, DATAGRAM_KEY)
         return 0
 
     cdef int serve(self, StreamListener listener, bytes key, int first, int n) except -1:

@@ -20,7 +20,7 @@ cdef class DatagramSession(Watched):
         int64_t began           # us
         int64_t spoke           # ms of the wheel: its client's last datagram
         uint64_t received, sent, datagrams_in, datagrams_out
-        PassageEnd why
+        TcpProxyEnd why
 
     cdef bint connect(self, uint64_t tried) except -1
     cdef bint stands(self) except -1
@@ -30,4 +30,4 @@ cdef class DatagramSession(Watched):
     cdef int give(self, int first, int n) except -1
     cdef int afford(self, int n) noexcept
     cdef int leave(self) except -1
-    cdef int end(self, PassageEnd why) except -1
+    cdef int end(self, TcpProxyEnd why) except -1

@@ -163,10 +163,10 @@ cdef class DatagramSession(Watched):
     cdef int on_due(self, int64_t now) except -1:
         return self.end(PE_DRAINED if self.left and self.owner.stopped else PE_BACKEND_GONE if self.left else PE_IDLE)
 
-    cdef int let_go(self, bint fault) except -1:
+    cdef int detach(self, bint fault) except -1:
         return self.end(PE_FAULT if fault else PE_DRAINED)
 
-    cdef int end(self, PassageEnd why) except -1:
+    cdef int end(self, TcpProxyEnd why) except -1:
         cdef Engine engine = self.owner.engine
         if self.why != PE_NONE:
             return 0

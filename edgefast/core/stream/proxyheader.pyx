@@ -1,6 +1,6 @@
 # The PROXY protocol towards backends: what is told before a client's first byte.
 #
-# In: a passage. Out: the header of version 1 or 2 (PROXY protocol specification 2.1, 2.2). Addresses of two families are both written as
+# In: a TCP proxy. Out: the header of version 1 or 2 (PROXY protocol specification 2.1, 2.2). Addresses of two families are both written as
 # IPv6 ones. Version 2 has the server name that the client asked for (PP2_TYPE_AUTHORITY), and the protocol it speaks inside of TLS
 # (PP2_TYPE_ALPN) where there is no doubt about it. Never more than STREAM_PROXY_MOST bytes.
 
@@ -10,15 +10,15 @@ cdef enum:
     PP2_STREAM = 1
 
 
-cdef size_t write_proxy_header(Passage passage, uint8_t *to) except 0:
+cdef size_t write_proxy_header(TcpProxy tcp_proxy, uint8_t *to) except 0:
     cdef NetAddress local
     cdef bytes text
-    passage.down.connection.learn_end(True, &local)
-    if passage.share.proxy_protocol == 1:
-        text = proxy_v1(&passage.client, &local)
+    tcp_proxy.down.connection.learn_end(True, &local)
+    if tcp_proxy.share.proxy_protocol == 1:
+        text = proxy_v1(&tcp_proxy.client, &local)
         memcpy(to, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
         return PyBytes_GET_SIZE(text)
-    return proxy_v2(to, &passage.client, &local, passage.sni, passage.alpn)
+    return proxy_v2(to, &tcp_proxy.client, &local, tcp_proxy.sni, tcp_proxy.alpn)
 
 
 cdef bytes proxy_v1(const NetAddress *client, const NetAddress *local):

@@ -1,14 +1,14 @@
-# Connections of a TCP port: from its queue to passages.
+# Connections of a TCP port: from its queue to TCP proxies.
 
 cdef class StreamAcceptor(Acceptor):
     cdef Session admit(self, const NetAddress *peer):
         cdef StreamListener listener = self.port.only
-        cdef Passage passage
+        cdef TcpProxy tcp_proxy
         if listener is None:
             self.engine.count(G_STREAM_REFUSED + REFUSED_ROUTE)
             return None
-        passage = Passage.__new__(Passage, self.engine, listener)
-        return passage.down
+        tcp_proxy = TcpProxy.__new__(TcpProxy, self.engine, listener)
+        return tcp_proxy.down
 
     cdef void on_turned_away(self) noexcept:
         self.engine.count(G_STREAM_REFUSED + REFUSED_LIMIT)

@@ -43,18 +43,18 @@ cdef class StreamListener:
         double traced           # share of its connections that have a span; 0: none
         uint32_t active         # connections
         dict held               # client (INET_CLIENT bytes, or 4) -> its open connections
-        object silent           # OrderedDict by age: Passage of whom the PROXY protocol is awaited -> None
+        object silent           # OrderedDict by age: TcpProxy of whom the PROXY protocol is awaited -> None
         object __weakref__
-        DatagramRoom seats      # of UDP: its sessions
-        PassageShare places     # its connections by client; None: places have not run out
+        UdpSessionLimit seats      # of UDP: its sessions
+        TcpProxyShare places     # its connections by client; None: places have not run out
 
     cdef int take(self, object spec) except -1
     cdef StreamRule find(self, bytes name)
-    cdef bint make_room(self, Passage newcomer) except -1
-    cdef int take_in(self, Passage passage) except -1
-    cdef int change_client(self, Passage passage) except -1
-    cdef int let_out(self, Passage passage) except -1
-    cdef Passage to_close(self, Engine engine, bytes client)
+    cdef bint make_room(self, TcpProxy negotiation) except -1
+    cdef int take_in(self, TcpProxy tcp_proxy) except -1
+    cdef int change_client(self, TcpProxy tcp_proxy) except -1
+    cdef int let_out(self, TcpProxy tcp_proxy) except -1
+    cdef TcpProxy to_close(self, Engine engine, bytes client)
 
 
 # The listeners of one port: of TCP one, of TLS one for each hostname, beside those of HTTPS.

@@ -68,7 +68,7 @@ cdef class StreamListener:
         self.rules = {}
         self.held = {}
         self.silent = OrderedDict()
-        self.seats = DatagramRoom()
+        self.seats = UdpSessionLimit()
 
     cdef int take(self, object spec) except -1:
         stream = spec.stream
@@ -103,12 +103,12 @@ cdef class StreamListener:
             found = self.rules.get(b"*." + rest)
         return found if found is not None else self.rules.get(b"*")
 
-    cdef bint make_room(self, Passage newcomer) except -1:
+    cdef bint make_room(self, TcpProxy negotiation) except -1:
         """Reserve a place for one more connection. If all are in use, close the connection that has waited longest for its PROXY protocol
         header, or one of the client with most."""
-        cdef Engine engine = newcomer.engine
-        cdef PassageShare places
-        cdef Passage oldest
+        cdef Engine engine = negotiation.engine
+        cdef TcpProxyShare places
+        cdef TcpProxy oldest
         if self.active < self.max_connections:
             return True
         if self.silent:
@@ -117,80 +117,80 @@ cdef class StreamListener:
                 oldest.refuse(PE_GAVE_WAY)
                 oldest.uncount()
                 return self.active < self.max_connections
-        oldest = self.to_close(engine, address_key(newcomer.client.host))
+        oldest = self.to_close(engine, address_key(negotiation.client.host))
         if oldest is None:
             return False
         places = self.places  # that call may delete it
-        places.make_way(oldest)
+        places.preempt(oldest)
         return self.active < self.max_connections
 
-    cdef int take_in(self, Passage passage) except -1:
+    cdef int take_in(self, TcpProxy tcp_proxy) except -1:
         """It has a place."""
-        passage.counted = True
+        tcp_proxy.counted = True
         self.active += 1
-        return self.places.enter(address_key(passage.client.host), passage) if self.places is not None else 0
+        return self.places.enter(address_key(tcp_proxy.client.host), tcp_proxy) if self.places is not None else 0
 
-    cdef int change_client(self, Passage passage) except -1:
+    cdef int change_client(self, TcpProxy tcp_proxy) except -1:
         """The PROXY protocol header has set the client address."""
-        if self.places is not None and self.places.leave(passage):
-            self.places.enter(address_key(passage.client.host), passage)
+        if self.places is not None and self.places.leave(tcp_proxy):
+            self.places.enter(address_key(tcp_proxy.client.host), tcp_proxy)
         return 0
 
-    cdef int let_out(self, Passage passage) except -1:
+    cdef int let_out(self, TcpProxy tcp_proxy) except -1:
         """It releases its place."""
-        passage.counted = False
+        tcp_proxy.counted = False
         self.active -= 1
         if self.places is not None:
-            self.places.leave(passage)
+            self.places.leave(tcp_proxy)
             if <uint64_t>self.active * 4 < self.max_connections:
                 self.places = None
         return 0
 
-    cdef Passage to_close(self, Engine engine, bytes client):
+    cdef TcpProxy to_close(self, Engine engine, bytes client):
         """The connection to close for a new one of this client. A client that holds a large part of the places loses an idle one, or any
         if it has more than twice as many. Other clients lose one that has been idle for long. None: no connection may be closed."""
-        cdef Passage passage
+        cdef TcpProxy tcp_proxy
         cdef int64_t now = engine.wheel.now
-        cdef uint32_t held, part = <uint32_t>(self.max_connections // CROWD_PART + 1)
+        cdef uint32_t held, part = <uint32_t>(self.max_connections // EVICTION_PART + 1)
         if self.places is None:
-            self.places = PassageShare.__new__(PassageShare)
-            for passage in engine.streams:
-                if passage.listener is self and passage.counted:
-                    self.places.enter(address_key(passage.client.host), passage)
+            self.places = TcpProxyShare.__new__(TcpProxyShare)
+            for tcp_proxy in engine.streams:
+                if tcp_proxy.listener is self and tcp_proxy.counted:
+                    self.places.enter(address_key(tcp_proxy.client.host), tcp_proxy)
         held = self.places.held(client)
-        passage = self.places.first(max(held + 2, part), now - STREAM_QUIET_MS)
-        if passage is None:
-            passage = self.places.first(max(2 * held + 3, part), now)
-        return passage if passage is not None else self.places.first(held + 2, now - STREAM_REST_MS)
+        tcp_proxy = self.places.first(max(held + 2, part), now - STREAM_QUIET_MS)
+        if tcp_proxy is None:
+            tcp_proxy = self.places.first(max(2 * held + 3, part), now)
+        return tcp_proxy if tcp_proxy is not None else self.places.first(held + 2, now - STREAM_REST_MS)
 
 
 # Places of a listener's connections (EdgeProxy spec.stream.maxConnections), which client addresses share (upstream/clientshare.pyx).
-cdef class PassageShare(ClientShare):
-    cdef int64_t quiet_since(self, object member) except -2:
-        cdef Passage passage = <Passage>member
-        if passage.state == PASSAGE_OPEN:
-            return max(passage.idle_by - passage.listener.idle_timeout, <int64_t>0)
-        if passage.state == PASSAGE_PREAMBLE:
-            return passage.silent_since
-        if passage.state == PASSAGE_LEFT:
-            return passage.remaining().took_at
-        return self.flushed_at(passage) if passage.state == PASSAGE_CLOSING else -1
+cdef class TcpProxyShare(ClientShare):
+    cdef int64_t inactive_since(self, object member) except -2:
+        cdef TcpProxy tcp_proxy = <TcpProxy>member
+        if tcp_proxy.state == TCP_PROXY_OPEN:
+            return max(tcp_proxy.idle_by - tcp_proxy.listener.idle_timeout, <int64_t>0)
+        if tcp_proxy.state == TCP_PROXY_PREAMBLE:
+            return tcp_proxy.silent_since
+        if tcp_proxy.state == TCP_PROXY_LEFT:
+            return tcp_proxy.remaining().took_at
+        return self.flushed_at(tcp_proxy) if tcp_proxy.state == TCP_PROXY_CLOSING else -1
 
-    cdef int make_way(self, object member) except -1:
-        cdef Passage passage = <Passage>member
-        passage.uncount()
-        if passage.state != PASSAGE_CLOSING:
-            return passage.end(PE_GAVE_WAY)
-        if self.flushed_at(passage):
-            passage.why = PE_GAVE_WAY
-        reset_connection(passage.up.connection)
-        return reset_connection(passage.down.connection)
+    cdef int preempt(self, object member) except -1:
+        cdef TcpProxy tcp_proxy = <TcpProxy>member
+        tcp_proxy.uncount()
+        if tcp_proxy.state != TCP_PROXY_CLOSING:
+            return tcp_proxy.end(PE_GAVE_WAY)
+        if self.flushed_at(tcp_proxy):
+            tcp_proxy.why = PE_GAVE_WAY
+        reset_connection(tcp_proxy.up.connection)
+        return reset_connection(tcp_proxy.down.connection)
 
-    cdef int64_t flushed_at(self, Passage passage) noexcept:
+    cdef int64_t flushed_at(self, TcpProxy tcp_proxy) noexcept:
         """PASSAGE_CLOSING: ms of the wheel since which no side has read its remaining bytes; 0: no bytes remain."""
-        cdef PassageSide side
+        cdef TcpProxySide side
         cdef int64_t last = 0
-        for side in (passage.down, passage.up):
+        for side in (tcp_proxy.down, tcp_proxy.up):
             if side.connection is not None and side.connection.unsent():
                 last = max(last, side.connection.took_at)
         return last

@@ -107,7 +107,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     if listener is None:
         listener = ex.down.peer.port.log_first
     if listener is not None:
-        if not log_wanted(engine, listener, meant_status(ex, ex.status), took):
+        if not log_wanted(engine, listener, http_status_of(ex, ex.status), took):
             return 0
         if listener.log_program is not None:
             return log_by_program(listener.log_program, ex.down.peer, ex, ex.status, took, None)
@@ -143,15 +143,15 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     if ex.rule is not None:
         out_raw(out, <const char *>b",", 1)
         out_bytes(out, ex.rule.in_log())
-    if ex.verdict is not None and ex.verdict.limit is not None:
-        text = ex.verdict.limit.log
+    if ex.decision is not None and ex.decision.limit is not None:
+        text = ex.decision.limit.log
         out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)
         out_raw(out, <const char *>b',"limit":', 9)
         out_bytes(out, text)
         out_raw(out, <const char *>b',"limit_window":', 16)
-        out_number(out, ex.verdict.window)
+        out_number(out, ex.decision.window)
         out_raw(out, <const char *>b',"limit_remaining":', 19)
-        out_number(out, ex.verdict.remaining)
+        out_number(out, ex.decision.remaining)
     if ex.refuser is not None:
         text = ex.refuser.log
         out_reserve(out, 4096 + PyBytes_GET_SIZE(text) + 6 * LOG_FIELD)

@@ -6,12 +6,12 @@
 cdef tuple AUTH_WORDS = (b"allowed", b"denied", b"error")  # by AuthOutcome
 
 
-cdef int note_asked(Admittance asker, AuthCall call, AuthOutcome outcome, bytes error) except -1:
+cdef int note_asked(AuthFlow flow, AuthCall call, AuthOutcome outcome, bytes error) except -1:
     """`error`: why there is no answer; None: there is."""
-    cdef Exchange ex = asker.ex
+    cdef Exchange ex = flow.ex
     cdef Trace trace = ex.trace
-    cdef int64_t began = call.askers_since(asker), word
-    cdef bint first = asker is call.told
+    cdef int64_t began = call.flows_since(flow), word
+    cdef bint first = flow is call.notified
     cdef Out *out
     if trace is None or not trace.flags & 1 or trace.n_asked == SPAN_CALLS:
         return 0
@@ -28,7 +28,7 @@ cdef int note_asked(Admittance asker, AuthCall call, AuthOutcome outcome, bytes 
     pack_number(out, began - ex.started)
     pack_number(out, ex.engine.reactor.now_us() - began)
     pack_number(out, call.service.grpc)
-    pack_number(out, call.told_status())
+    pack_number(out, call.reported_status())
     pack_text(out, <bytes>AUTH_WORDS[outcome])
     pack_text(out, error)
     pack_text(out, call.endpoint.text if call.endpoint is not None else None)

@@ -49,7 +49,7 @@ cdef class TimeForm:
 
 
 # What an exchange keeps for the log besides its head, and only where a program asks for it.
-cdef class LogKept:
+cdef class LogCapture:
     cdef:
         Out spans               # of the request head
         Out answer              # the head that the client got

@@ -150,7 +150,7 @@ cdef class TimeForm:
         return 0
 
 
-cdef class LogKept:
+cdef class LogCapture:
     def __dealloc__(self):
         out_free(&self.spans)
         out_free(&self.answer)

@@ -19,7 +19,7 @@ cdef int keep_request(Exchange ex, ef_head *head) except -1:
     cdef PortTable port = ex.down.peer.port
     cdef Out *spans
     if port.log_wants_request:
-        ex.kept = LogKept.__new__(LogKept)
+        ex.kept = LogCapture.__new__(LogCapture)
         spans = &ex.kept.spans
         out_reserve(spans, head.n_spans * sizeof(ef_span) + 1)
         out_raw(spans, head.spans, head.n_spans * sizeof(ef_span))
@@ -31,7 +31,7 @@ cdef int keep_request(Exchange ex, ef_head *head) except -1:
 cdef int keep_answer(Exchange ex, const void *data, size_t n) except -1:
     """The head that goes to the client."""
     if ex.kept is None:
-        ex.kept = LogKept.__new__(LogKept)
+        ex.kept = LogCapture.__new__(LogCapture)
     ex.kept.answer.size = 0
     out_reserve(&ex.kept.answer, n + 1)
     out_raw(&ex.kept.answer, data, n)
@@ -41,7 +41,7 @@ cdef int keep_answer(Exchange ex, const void *data, size_t n) except -1:
 cdef int keep_upstream(Attempts tries, Outbound up) except -1:
     cdef Exchange ex = <Exchange>tries
     if ex.kept is None:
-        ex.kept = LogKept.__new__(LogKept)
+        ex.kept = LogCapture.__new__(LogCapture)
     ex.kept.upstream_local = up.local_address()
     return 0
 
@@ -75,7 +75,7 @@ cdef bytes trace_id_of(Exchange ex):
 
 
 cdef int hide_value(LogProgram program, bint hides, LogValue *v) except -1:
-    """A credential (edgefast/credential.py): that it was there, and how long it was."""
+    """A credential (edgefast/diagnostics/redact.py): that it was there, and how long it was."""
     if hides and v.shape == S_BYTES:
         return program.put(v, b"<%d bytes, not shown>" % v.n)
     return 0
@@ -102,13 +102,13 @@ cdef int put_header(LogProgram program, const LogOp *op, Exchange ex, LogValue *
 cdef int put_request(const uint8_t *name, uint32_t n, uint32_t hashed, Exchange ex, LogValue *v) except -1:
     cdef const ef_span *span
     cdef size_t i
-    cdef bytes told
+    cdef bytes scheme
     if name[0] == c":":
         if n == 7 and name[1] == c"m":
             put_raw(v, ex.raw.data, ex.method_len)
         elif n == 7:
-            told = b"https" if ex.https else b"http"
-            put_raw(v, <const uint8_t *>PyBytes_AS_STRING(told), PyBytes_GET_SIZE(told))  # both are constants
+            scheme = b"https" if ex.https else b"http"
+            put_raw(v, <const uint8_t *>PyBytes_AS_STRING(scheme), PyBytes_GET_SIZE(scheme))  # both are constants
         elif n == 5:
             put_raw(v, ex.raw.data + ex.target_off, ex.target_len)
         else:
@@ -327,11 +327,11 @@ cdef int log_field(
             route, _, rule = ex.rule.in_log().partition(b',"rule":')
             text = route[8:] if name == "route" else rule
     elif name == "limit" or name == "limit_window" or name == "limit_remaining":
-        if ex.verdict is not None and ex.verdict.limit is not None:
+        if ex.decision is not None and ex.decision.limit is not None:
             if name == "limit":
-                text = ex.verdict.limit.log
+                text = ex.decision.limit.log
             else:
-                put_number(v, ex.verdict.window if name == "limit_window" else ex.verdict.remaining)
+                put_number(v, ex.decision.window if name == "limit_window" else ex.decision.remaining)
     elif name == "policy":
         text = ex.refuser.log if ex.refuser is not None else None
     elif name == "policy_rule":

@@ -8,7 +8,7 @@ cdef class Trace:
         uint8_t client_id[8]    # of ours towards the backend, one for each try: what the backend is told
         uint8_t flags           # trace-flags of W3C Trace Context: bit 0 is sampled
         bint has_parent
-        size_t told_at          # where the digits of client_id are in the backend's request head; 0: nowhere
+        size_t reported_at          # where the digits of client_id are in the backend's request head; 0: nowhere
         int64_t try_began       # us; a connection to the backend was asked for. 0: no try is under way
         uint32_t tries          # that have begun
         uint32_t kept           # tries in `ended`

@@ -122,7 +122,7 @@ cdef int write_trace(Trace trace, Out *out, HeaderOps ops) except -1:
     out_raw(out, <const char *>b"traceparent: 00-", 16)
     put_hex(out, trace.trace_id, 16)
     out_raw(out, <const char *>b"-", 1)
-    trace.told_at = out.size
+    trace.reported_at = out.size
     put_hex(out, trace.client_id, 8)
     out_raw(out, <const char *>b"-", 1)
     put_hex(out, &trace.flags, 1)
@@ -139,8 +139,8 @@ cdef int begin_try(Exchange ex) except -1:
     if trace.tries > 1:
         word = ef_random(ex.engine.random) | 1
         memcpy(trace.client_id, &word, 8)
-        if trace.told_at:
-            write_hex(<uint8_t *>ex.head.data + trace.told_at, trace.client_id, 8)
+        if trace.reported_at:
+            write_hex(<uint8_t *>ex.head.data + trace.reported_at, trace.client_id, 8)
     return 0
 
 
@@ -160,7 +160,7 @@ cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now) except -1:
     pack_number(out, trace.try_began - ex.started)
     pack_number(out, now - trace.try_began)
     pack_number(out, status)
-    pack_text(out, failure_of(why, ex.failure, meant_status(ex, ex.status)))
+    pack_text(out, failure_of(why, ex.failure, http_status_of(ex, ex.status)))
     pack_text(out, ex.endpoint.text if ex.chosen else None)
     pack_text(out, ex.up_protocol)
     trace.try_began = 0

@@ -2,4 +2,4 @@
 
 include "telemetry/span.pyx"
 include "telemetry/authspan.pyx"
-include "telemetry/passagespan.pyx"
+include "telemetry/stream_span.pyx"

@@ -1,6 +1,6 @@
 # Signatures that take long and slow hashes, by the TLS library itself: the thread that makes them lets others run meanwhile.
 #
-# In: keys of edgefast/keyset.py, bytes. Out: what edgefast/tokens/signature.py and edgefast/htpasswd.py say of the same, which tests hold
+# In: keys of edgefast/auth/jwt/keyset.py, bytes. Out: what edgefast/auth/jwt/signature.py and edgefast/auth/htpasswd.py say of the same, which tests hold
 # them to. Must never keep a password or a token.
 
 cdef dict _verifying = {}  # VerifyingKey by the DER of a key
@@ -19,7 +19,7 @@ cdef class VerifyingKey:
 
 
 def is_signed(str alg, key, bytes signature, bytes signed):
-    """Tell whether the owner of `key` (edgefast.keyset.Key) signed; `alg` is the one that it is for, ES384 or ES512. Raises ValueError for others."""
+    """Tell whether the owner of `key` (edgefast.auth.jwt.keyset.Key) signed; `alg` is the one that it is for, ES384 or ES512. Raises ValueError for others."""
     cdef VerifyingKey found
     cdef const uint8_t *made = <const uint8_t *>PyBytes_AS_STRING(signature)
     cdef const uint8_t *data = <const uint8_t *>PyBytes_AS_STRING(signed)

@@ -11,7 +11,7 @@ cdef class Handshakes:
         int64_t spent_ns        # on these
         object lengthy          # OrderedDict: of the silent ones those with more than EARLY_LONG bytes, who were so first
         size_t early            # bytes of all silent ones
-        int64_t told_at         # ms of the wheel: that a certificate could not be chosen; 0: never
+        int64_t reported_at         # ms of the wheel: that a certificate could not be chosen; 0: never
         uint64_t dial_turn      # in which `dials` were
         int dials
 
@@ -22,7 +22,7 @@ cdef class Handshakes:
     cdef bint weigh(self, TlsWire wire) except -1
     cdef int give_up(self, TlsWire wire, connection) except -1
     cdef int forget(self, TlsWire wire) except -1
-    cdef int tell(self, error) except -1
+    cdef int report(self, error) except -1
     cdef int enter(self, TlsWire wire, Connection connection) except -1
     cdef int begin(self, TlsWire wire, int64_t patience) except -1
     cdef int leave(self, TlsWire wire) except -1

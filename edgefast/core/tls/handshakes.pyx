@@ -76,11 +76,11 @@ cdef class Handshakes:
         self.lengthy.pop(wire, None)
         return 0
 
-    cdef int tell(self, error) except -1:
+    cdef int report(self, error) except -1:
         """A certificate could not be chosen: a line now and then, however many clients ask for it."""
         cdef int64_t now = self.engine.wheel.now
-        if self.told_at == 0 or now - self.told_at >= TOLD_MS:
-            self.told_at = now
+        if self.reported_at == 0 or now - self.reported_at >= TOLD_MS:
+            self.reported_at = now
             _log.error("tls: a certificate could not be chosen: %s", error)
         return 0
 

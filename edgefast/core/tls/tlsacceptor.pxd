@@ -12,7 +12,7 @@ cdef class TlsAcceptor(PortAcceptor):
 
 
 # A TLS client of a port with several kinds of listeners, until its name is known and what it has agreed on.
-cdef class TlsArrival(Session):
+cdef class PendingTlsSession(Session):
     cdef:
         Engine engine
         PortTable port

@@ -1,5 +1,5 @@
 # TLS connections of a port: from its queue through their handshakes to whoever their listener is for: the codec that speaks with clients of
-# HTTPS, or a passage, which gets what is inside of TLS, or all of it as it came.
+# HTTPS, or a TCP proxy, which gets what is inside of TLS, or all of it as it came.
 #
 # A handshake counts as a connection from accept on: beyond spec.http.maxConnections (of listeners of layer 4: spec.stream.maxConnections) one is
 # closed before anything is read of it. It has as long as a request head may take, at most HANDSHAKE_MS, or as long as spec.stream.helloTimeout says:
@@ -16,7 +16,7 @@ cdef class TlsAcceptor(PortAcceptor):
         self.http_ms = NEVER_MS
         if settings is not None and (self.port.listeners or not self.streams.has_tls):
             most = settings.max_connections
-            places = places_left(engine, self.port, peer.host, <Py_ssize_t>len(handshakes.shaking))
+            places = slots_left(engine, self.port, peer.host, <Py_ssize_t>len(handshakes.shaking))
             self.handshake_ms = self.http_ms = settings.head_timeout if settings.head_timeout < HANDSHAKE_MS else HANDSHAKE_MS
         if self.streams.has_tls:
             most = max(most, self.streams.max_connections)
@@ -32,7 +32,7 @@ cdef class TlsAcceptor(PortAcceptor):
     cdef Session admit(self, const NetAddress *peer):
         cdef Engine engine = self.engine
         cdef Py_ssize_t places = self.places(peer)
-        cdef TlsArrival arrival
+        cdef PendingTlsSession pending_session
         self.client = peer[0]
         if places <= 0 or not engine.handshakes.make_room(engine.handshakes.silent, places):
             engine.count(G_CONNECTIONS_TOTAL)
@@ -40,10 +40,10 @@ cdef class TlsAcceptor(PortAcceptor):
             return None
         if not self.streams.has_tls:
             return make_server(engine, self.port, True)
-        arrival = TlsArrival.__new__(TlsArrival)
-        arrival.engine = engine
-        arrival.port = self.port
-        return arrival
+        pending_session = PendingTlsSession.__new__(PendingTlsSession)
+        pending_session.engine = engine
+        pending_session.port = self.port
+        return pending_session
 
     cdef Wire wire(self):
         cdef TlsWire wire = TlsWire.__new__(TlsWire)
@@ -80,8 +80,8 @@ cdef class TlsAcceptor(PortAcceptor):
         cdef Engine engine = self.engine
         cdef TlsWire wire = <TlsWire>connection.wire
         engine.handshakes.leave(wire)
-        if wire.passage is not None:
-            wire.passage.part()
+        if wire.tcp_proxy is not None:
+            wire.tcp_proxy.part()
         if wire.tls.open or wire.passes:  # its session has ended it, and told
             return 0
         if connection.why == END_ABORTED:
@@ -94,18 +94,18 @@ cdef class TlsAcceptor(PortAcceptor):
         return 0
 
 
-cdef class TlsArrival(Session):
+cdef class PendingTlsSession(Session):
     cdef int on_open(self) except -1:
         cdef Connection connection = self.connection
         cdef TlsWire wire = <TlsWire>connection.wire
-        cdef TlsArrival alive = self  # the connection lets go of it
+        cdef PendingTlsSession alive = self  # the connection lets go of it
         cdef Session session
-        if wire.passage is None:
+        if wire.tcp_proxy is None:
             session = make_server(self.engine, self.port, True)
         else:
-            session = wire.passage.down
-            wire.passage.take_wire(wire)
-            wire.passage = None
+            session = wire.tcp_proxy.down
+            wire.tcp_proxy.take_wire(wire)
+            wire.tcp_proxy = None
         connection.session = session
         session.connection = connection
         alive.connection = None

@@ -7,7 +7,7 @@ cdef class TlsWire(Wire):
         TlsContext context      # None until a server knows the name
         object choose           # of a server: name -> TlsContext, None where nobody has it
         StreamPort streams      # of a server: who else has names on the port; None: nobody
-        Passage passage         # of a server: what it becomes, when a listener of layer 4 has the name
+        TcpProxy tcp_proxy         # of a server: what it becomes, when a listener of layer 4 has the name
         bint passes             # ... and its TLS is not ours: the hello goes on as it came
         bytes name              # a server's: what it is asked for, None: nothing; a client's: what it asks for
         bytes client            # of a server: who its client is, as the PROXY protocol says; None: the socket's
@@ -23,7 +23,7 @@ cdef class TlsWire(Wire):
         bint is_client, is_address
 
     cdef int greet(self, int fd) noexcept
-    cdef bint find_passage(self, const ef_hello *hello) except -1
+    cdef bint find_tcp_proxy(self, const ef_hello *hello) except -1
     cdef int await_more(self, int fd) noexcept
     cdef int read_preamble(self, int fd) noexcept
     cdef int believe(self) except -3

@@ -53,7 +53,7 @@ cdef class TlsWire(Wire):
                 return self.await_more(fd)
             return result
         try:
-            if self.streams is None or self.find_passage(&hello):
+            if self.streams is None or self.find_tcp_proxy(&hello):
                 self.context = self.find(&hello)
             if self.passes:
                 return 1
@@ -64,7 +64,7 @@ cdef class TlsWire(Wire):
                 alert = ALERT_UNRECOGNIZED_NAME
                 why = EF_TLS_F_NAME
             elif self.handshakes.make_room(self.handshakes.shaking, self.shaking_most):
-                self.handshakes.begin(self, self.passage.listener.hello_timeout if self.passage is not None else self.http_ms)
+                self.handshakes.begin(self, self.tcp_proxy.listener.hello_timeout if self.tcp_proxy is not None else self.http_ms)
                 result = ef_tls_accept(
                     &self.tls, self.context.context, self.context.rule, <const uint8_t *>PyBytes_AS_STRING(self.context.scope),
                     PyBytes_GET_SIZE(self.context.scope),
@@ -74,12 +74,12 @@ cdef class TlsWire(Wire):
                 why = EF_TLS_F_LIMIT
         except BaseException as error:
             try:
-                self.handshakes.tell(error)
+                self.handshakes.report(error)
             except BaseException:
                 pass  # who cannot be told is refused all the same
         return ef_tls_refuse(&self.tls, fd, alert, why)
 
-    cdef bint find_passage(self, const ef_hello *hello) except -1:
+    cdef bint find_tcp_proxy(self, const ef_hello *hello) except -1:
         """Whose name it is: the most specific hostname of all listeners of the port decides. False: nobody's, or nobody opens it."""
         cdef bytes name = (<const char *>hello.name)[:hello.name_len]
         cdef StreamListener listener
@@ -93,13 +93,13 @@ cdef class TlsWire(Wire):
         rule = listener.find(name)
         if rule is None:
             return False
-        self.passage = Passage.__new__(Passage, self.handshakes.engine, listener)
-        self.passage.rule = rule
-        self.passage.sni = name or None
+        self.tcp_proxy = TcpProxy.__new__(TcpProxy, self.handshakes.engine, listener)
+        self.tcp_proxy.rule = rule
+        self.tcp_proxy.sni = name or None
         self.passes = listener.passes
-        self.passage.port = None if self.passes else self.streams.key
+        self.tcp_proxy.port = None if self.passes else self.streams.key
         if self.passes and hello.alpn_len:
-            self.passage.alpn = (<const char *>hello.alpn)[:hello.alpn_len]
+            self.tcp_proxy.alpn = (<const char *>hello.alpn)[:hello.alpn_len]
         return not self.passes
 
     cdef int connect(self, int fd) noexcept:

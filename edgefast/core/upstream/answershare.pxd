@@ -17,7 +17,7 @@ cdef class AnswerShare(Timer):
     cdef int leave(self, Attempts user) except -1
     cdef int make_room(self) except -1
     cdef Attempts next_one(self)
-    cdef int pay(self, Attempts user) except -1
+    cdef int credit(self, Attempts user) except -1
     cdef int look(self) except -1
     cdef void connection_lost(self) noexcept
     cdef int end_unused(self) except -1

@@ -35,7 +35,7 @@ cdef class AnswerShare(Timer):
     cdef int leave(self, Attempts user) except -1:
         """Its client reads again, or it has ended."""
         if self.watching and user.down is not None:
-            self.pay(user)
+            self.credit(user)
         user.slow = None
         self.holders.discard(user)
         return self.end_unused()
@@ -100,7 +100,7 @@ cdef class AnswerShare(Timer):
             queue.popleft()  # it reads again, or has ended
         return None
 
-    cdef int pay(self, Attempts user) except -1:
+    cdef int credit(self, Attempts user) except -1:
         """What its client took since the last time pays for some time, at most for BODY_GRACE_MS. One system call."""
         cdef int64_t now = self.engine.wheel.now
         cdef size_t untaken = user.down.untaken()
@@ -118,7 +118,7 @@ cdef class AnswerShare(Timer):
         cdef list found = []
         cdef int number = 0
         for user in self.holders:
-            self.pay(user)
+            self.credit(user)
             number += 1
             found.append((user.reads_until, number, user))  # the number: users have no order
         found.sort()

@@ -18,16 +18,16 @@ def count_choices(Engine engine, spec, str balance, uint64_t tried, int times):
     try:
         for i in range(times):
             if cluster.runs is not None:
-                endpoint = choose_in_zones(cluster, None, tried, HEED_EJECTED, how, <uint64_t>i)
+                endpoint = choose_in_zones(cluster, None, tried, MASK_EJECTED, how, <uint64_t>i)
             else:
-                endpoint = cluster.pick(tried, HEED_EJECTED, how, <uint64_t>i)
+                endpoint = cluster.pick(tried, MASK_EJECTED, how, <uint64_t>i)
             found[endpoint.index] += 1
         return [found[i] for i in range(<int>cluster.size)]
     finally:
         free(found)
 
 
-cdef Endpoint spared(Cluster cluster, UpstreamUser user, uint8_t heed, Endpoint chosen):
+cdef Endpoint spared(Cluster cluster, UpstreamUser user, uint8_t health_mask, Endpoint chosen):
     """Slow start: of the requests that a new endpoint would get others get some, at first nine of ten, until its time is over. It is drawn
     again until one may have it: so each has the share that its age and its weight are."""
     cdef int64_t now = cluster.engine.wheel.now, age, window = user.slow_start
@@ -38,5 +38,5 @@ cdef Endpoint spared(Cluster cluster, UpstreamUser user, uint8_t heed, Endpoint 
             return chosen
         if ef_random(cluster.engine.random) % <uint64_t>window < <uint64_t>max(age, window // 10):
             return chosen
-        chosen = choose(cluster, user, heed)
+        chosen = choose(cluster, user, health_mask)
     return chosen

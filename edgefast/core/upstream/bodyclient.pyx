@@ -2,6 +2,6 @@
 #
 # In: users of that address. Out: what BodyShare decides by. There is one while it holds places, so there are never more than those.
 
-cdef class BodyClient(Ranked):
+cdef class BodyClient(HeapEntry):
     def __cinit__(self):
-        self.behind = Behind(True)
+        self.behind = EvictionHeap(True)

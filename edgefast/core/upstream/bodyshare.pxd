@@ -6,14 +6,14 @@ cdef enum Entry:
     SHARE_FULL = 3      # and so is the queue
 
 
-cdef class BodyShare(Turns):
+cdef class BodyShare(FairQueue):
     cdef:
         Cluster cluster
         set holders         # UpstreamUser that have a place
-        Behind untrusted    # of these, who has to give way to a body that comes
-        Behind stopped      # ... and to one that does not
+        EvictionHeap untrusted    # of these, who has to give way to a body that comes
+        EvictionHeap stopped      # ... and to one that does not
         dict clients        # address -> BodyClient, of those that hold places
-        Ranks richest       # of these, but for the one without an address
+        Heap richest       # of these, but for the one without an address
         dict gatherers      # UpstreamUser that ask nobody while so many hold places; in the order in which they came
         bint serving
         bint dissolving     # _let_go is queued
@@ -26,8 +26,8 @@ cdef class BodyShare(Turns):
     cdef bint try_enter(self, UpstreamUser user) except -1
     cdef Entry enter(self, UpstreamUser user) except <Entry>-1
     cdef bint has_less(self, bytes address, HttpSettings settings) except -1
-    cdef bint make_way(self, UpstreamUser user) except -1
-    cdef UpstreamUser first_that_stopped(self, Line line, int *looks)
+    cdef bint preempt(self, UpstreamUser user) except -1
+    cdef UpstreamUser first_that_stopped(self, ClientQueue line, int *looks)
     cdef int give_back(self, UpstreamUser user) except -1
     cdef int forget(self, UpstreamUser user) except -1
     cdef int end_unused(self) except -1

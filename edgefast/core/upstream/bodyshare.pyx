@@ -15,14 +15,14 @@ cdef inline uint32_t share_of(uint32_t connections, uint32_t percent) noexcept:
     return places or 1
 
 
-cdef class BodyShare(Turns):
+cdef class BodyShare(FairQueue):
     def __cinit__(self, Engine engine, Cluster cluster):
         self.cluster = cluster
         self.holders = set()
-        self.untrusted = Behind(True)
-        self.stopped = Behind(False)
+        self.untrusted = EvictionHeap(True)
+        self.stopped = EvictionHeap(False)
         self.clients = {}
-        self.richest = Ranks.__new__(Ranks)
+        self.richest = Heap.__new__(Heap)
         self.gatherers = {}
 
     cdef uint32_t limit(self, HttpSettings settings) noexcept:
@@ -65,7 +65,7 @@ cdef class BodyShare(Turns):
         """Take a place, now or later: then the cluster is asked again on the user's behalf."""
         if self.try_enter(user):
             return SHARE_ENTERED
-        if not self.make_room(user, self.cluster.max_pending) and not self.make_way(user):
+        if not self.make_room(user, self.cluster.max_pending) and not self.preempt(user):
             return SHARE_FULL
         self.cluster.bodies = self  # whoever was refused may have been the last one
         self.join(user)
@@ -75,15 +75,15 @@ cdef class BodyShare(Turns):
             self.engine.wheel.arm(self, self.engine.wheel.now + SHARE_LOOK_MS)
         return SHARE_WAITS
 
-    cdef bint make_way(self, UpstreamUser user) except -1:
+    cdef bint preempt(self, UpstreamUser user) except -1:
         """For a body that comes one that does not is refused, whoever's it is. False when there is none among SHARE_TURNS."""
         cdef UpstreamUser last = None
-        cdef Line line
+        cdef ClientQueue client_queue
         cdef int looks = SHARE_TURNS
         if not user.comes():
             return False
-        for line in self.order:
-            last = self.first_that_stopped(line, &looks)
+        for client_queue in self.order:
+            last = self.first_that_stopped(client_queue, &looks)
             if last is not None or looks == 0:
                 break
         if last is None:
@@ -91,15 +91,15 @@ cdef class BodyShare(Turns):
         self.refuse(last)
         return self.waiting < self.cluster.max_pending
 
-    cdef UpstreamUser least_of(self, Line line):
+    cdef UpstreamUser least_of(self, ClientQueue client_queue):
         cdef int looks = SHARE_TURNS
-        cdef UpstreamUser user = self.first_that_stopped(line, &looks)
-        return user if user is not None else line.last()
+        cdef UpstreamUser user = self.first_that_stopped(client_queue, &looks)
+        return user if user is not None else client_queue.last()
 
-    cdef UpstreamUser first_that_stopped(self, Line line, int *looks):
+    cdef UpstreamUser first_that_stopped(self, ClientQueue client_queue, int *looks):
         """The one who waits longest of those that do not come; None: there is none among as many as may be looked at."""
         cdef UpstreamUser user
-        for user in line.users:
+        for user in client_queue.users:
             if not user.comes():
                 return user
             looks[0] -= 1
@@ -110,7 +110,7 @@ cdef class BodyShare(Turns):
     # --- those that go -----------------------------------------------------------------------------------------------
 
     cdef int leave(self, UpstreamUser user) except -1:
-        Turns.leave(self, user)
+        FairQueue.leave(self, user)
         return self.end_unused()
 
     cdef int give_back(self, UpstreamUser user) except -1:
@@ -129,7 +129,7 @@ cdef class BodyShare(Turns):
             self.serve()
         if self.gatherers and not self.dissolving:
             self.dissolving = True
-            self.engine.loop.call_soon(self._let_go)
+            self.engine.loop.call_soon(self._release)
         return self.end_unused()
 
     cdef int forget(self, UpstreamUser user) except -1:
@@ -144,7 +144,7 @@ cdef class BodyShare(Turns):
                 self.cluster.bodies = None
         return 0
 
-    def _let_go(self):
+    def _release(self):
         """Those who gather because of a crowd go on when it is none any more."""
         cdef UpstreamUser user
         cdef int most = SHARE_BURST
@@ -154,13 +154,13 @@ cdef class BodyShare(Turns):
             user = next(iter(self.gatherers))
             if self.crowded(user.settings):
                 return
-            user.crowd_left()
+            user.share_left()
             if user in self.gatherers:
                 return
             most -= 1
         if self.gatherers:
             self.dissolving = True
-            self.engine.loop.call_soon(self._let_go)
+            self.engine.loop.call_soon(self._release)
 
     # --- whose turn it is --------------------------------------------------------------------------------------------
 
@@ -168,31 +168,31 @@ cdef class BodyShare(Turns):
         """The next one that comes, of the client whose turn it is; those before it have lost theirs. When none of SHARE_TURNS comes, the
         one behind them."""
         cdef UpstreamUser user, found = None
-        cdef Line line
+        cdef ClientQueue client_queue
         cdef list lost = []
         cdef int looks = SHARE_TURNS
-        for line in self.order:
-            for user in line.users:
+        for client_queue in self.order:
+            for user in client_queue.users:
                 if user.comes():
                     found = user
                     break
-                lost.append((line, user))
+                lost.append((client_queue, user))
                 looks -= 1
                 if looks == 0:
                     break
             if found is not None or looks == 0:
                 break
-        for line, user in lost:
-            line.users.move_to_end(user)
+        for client_queue, user in lost:
+            client_queue.users.move_to_end(user)
         return found if found is not None else self.first()
 
     cdef UpstreamUser next_with_less(self, HttpSettings settings):
         """The next one of a client that has less than one may keep; None: there is none among SHARE_TURNS clients."""
-        cdef Line line
+        cdef ClientQueue client_queue
         cdef int looks = SHARE_TURNS
-        for line in self.order:
-            if self.has_less(line.address, settings):
-                return line.first()
+        for client_queue in self.order:
+            if self.has_less(client_queue.address, settings):
+                return client_queue.first()
             looks -= 1
             if looks == 0:
                 break
@@ -201,7 +201,7 @@ cdef class BodyShare(Turns):
     cdef int serve(self) except -1:
         """Places for those who wait, in turn."""
         cdef UpstreamUser user
-        cdef Line line
+        cdef ClientQueue client_queue
         cdef int most = SHARE_BURST
         if self.serving:
             return 0
@@ -213,12 +213,12 @@ cdef class BodyShare(Turns):
                     user = self.next_with_less(user.settings)
                     if user is None or not self.has_room(user):
                         break
-                if user.line is None:  # who gave way has ended it, too
+                if user.client_queue is None:  # who gave way has ended it, too
                     continue
-                line = user.line
+                client_queue = user.client_queue
                 self.hold(user)
                 user.stop_waiting()
-                self.pass_turn(line)
+                self.pass_turn(client_queue)
                 self.cluster.acquire(user)
                 most -= 1
         finally:
@@ -249,7 +249,7 @@ cdef class BodyShare(Turns):
         self.engine.count(G_BODIES_GAVE_WAY)
         serving, self.serving = self.serving, True  # its place is for who asked
         try:
-            last.give_way()
+            last.evict()
         finally:
             self.serving = serving
         return True

@@ -118,7 +118,7 @@ cdef bint has_room(Pool pool, UpstreamUser user) noexcept:
 
 cdef UpstreamUser first_connectable(Pool pool):
     """Of those who wait, whose turn comes first and whose own bound leaves room; as far as SHARE_TURNS of them tell. None: nobody's does."""
-    cdef Line line
+    cdef ClientQueue line
     cdef UpstreamUser user
     cdef Breaker full = None
     cdef int looks = SHARE_TURNS

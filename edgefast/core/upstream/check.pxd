@@ -1,9 +1,9 @@
 # What endpoints are asked, and what came of it (ir.HealthCheck).
 
 cdef enum:
-    HEED_EJECTED = 1        # bits of ef_endpoint_load.out: by the answers of requests ...
-    HEED_CHECK = 2          # ... and by checks, the first of a cluster's; the others' follow
-    HEED_PASSED = 128       # passed over in one choice (choice.pyx); no endpoint has it else: who heeds it alone heeds nothing
+    MASK_EJECTED = 1        # bits of ef_endpoint_load.out: by the answers of requests ...
+    MASK_CHECK = 2          # ... and by checks, the first of a cluster's; the others' follow
+    MASK_PASSED = 128       # passed over in one choice (choice.pyx); no endpoint has it else: who heeds it alone heeds nothing
     CHECKS_MOST = 6         # of a cluster at once, as ir.CHECKS_MOST; more are not made
 
 # States of an endpoint by a check, in its record.

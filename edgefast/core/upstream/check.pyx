@@ -1,4 +1,4 @@
-# What endpoints are asked, and what came of it: for rules whose policies have a check (guard/traffic.pyx).
+# What endpoints are asked, and what came of it: for rules whose policies have a check (policy/traffic.pyx).
 #
 # In: ir.HealthChecks; records in which one worker writes how each endpoint is (prober.pyx). Out: bits of endpoints that are out by a check,
 # which only rules with that check heed. Equal checks are one. A record for which there is no room says nothing to other workers: there its
@@ -26,17 +26,17 @@ cdef HealthRecord checked_record(Health health, Cluster cluster, Endpoint endpoi
     return health.hold(b"check/%b/%b/%b" % (check.digest, cluster.name.encode(), endpoint.text))
 
 
-cdef uint8_t heeded(Cluster cluster, EndpointCheck check, uint32_t panic) except 0:
+cdef uint8_t effective_mask(Cluster cluster, EndpointCheck check, uint32_t panic) except 0:
     """Bits that a user with this check heeds; none but the one of nothing where so many are out that all are used (panicThreshold)."""
-    cdef uint8_t heed = HEED_EJECTED
+    cdef uint8_t health_mask = MASK_EJECTED
     cdef uint32_t i, well = 0
     if cluster.seen != ef_health_version(cluster.record.at):
         cluster.look()
     if check is not None:
-        heed |= cluster.bit_of(check)
+        health_mask |= cluster.bit_of(check)
     if panic:
         for i in range(cluster.size):
-            well += (cluster.load[i].out & heed) == 0
+            well += (cluster.load[i].out & health_mask) == 0
         if <uint64_t>well * 100 < <uint64_t>panic * cluster.size:
-            return HEED_PASSED
-    return heed
+            return MASK_PASSED
+    return health_mask

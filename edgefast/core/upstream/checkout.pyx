@@ -7,10 +7,10 @@
 cdef Outbound checkout(Pool pool, UpstreamUser user, Endpoint endpoint):
     """A living connection of the endpoint that is free, or has room; None when it has none."""
     cdef H2Client session, late = None
-    cdef bint switches = pool.protocol == SPEAKS_ALPN and user.switches  # where there may be another connection that can
+    cdef bint wants_tunnel = pool.protocol == SPEAKS_ALPN and user.wants_tunnel  # where there may be another connection that can
     if pool.protocol != SPEAKS_H1:
         for session in endpoint.shared:
-            if not session.takes(switches) or is_used_up(session, user):
+            if not session.takes(wants_tunnel) or is_used_up(session, user):
                 continue
             if session.load() * 100 < session.room * H2_FULL_PERCENT and not session.paced:
                 return open_call(session, user)
@@ -41,13 +41,13 @@ cdef Outbound checkout_idle(Pool pool, UpstreamUser user, Endpoint endpoint):
 
 
 cdef Outbound any_free(Pool pool, UpstreamUser user):
-    cdef uint8_t heed = heeded(<Cluster>pool, user.check, user.panic)
+    cdef uint8_t health_mask = effective_mask(<Cluster>pool, user.check, user.panic)
     cdef Endpoint endpoint
     cdef Outbound up
     if user.bound is not None and pool.protocol == SPEAKS_H1:
         return None  # one of its own will come
     for endpoint in pool.endpoints:
-        if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not pool.load[endpoint.index].out & heed:
+        if (PyList_GET_SIZE(endpoint.idle) or PyList_GET_SIZE(endpoint.shared)) and not pool.load[endpoint.index].out & health_mask:
             up = checkout(pool, user, endpoint)
             if up is not None:
                 return up

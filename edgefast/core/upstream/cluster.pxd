@@ -22,16 +22,16 @@ cdef class Cluster(Pool):
         str sni
         bytes log           # name as a JSON string
         int64_t active      # requests that are for it
-        size_t gathered     # bytes of its bodies that are gathered whole (exchange/gathered.pyx)
-        int64_t mirror_told     # ms; when a dropped copy was logged last; 0: never
-        uint64_t mirror_untold  # copies dropped since
+        size_t gathered     # bytes of its bodies that are gathered whole (exchange/body_buffer.pyx)
+        int64_t mirror_reported     # ms; when a dropped copy was logged last; 0: never
+        uint64_t mirror_unreported  # copies dropped since
         dict sweeps         # Outlier -> Sweep, of those whose answers are counted; None: none are
         object __weakref__
 
     cdef int update(self, object spec) except -1
     cdef TlsContext stream_tls(self)
     cdef int rebuild(self) except -1
-    cdef int heed_checks(self, list checks) except -1
+    cdef int apply_checks(self, list checks) except -1
     cdef uint8_t out_by_checks(self, Endpoint endpoint) except? 255
     cdef uint8_t bit_of(self, EndpointCheck check) noexcept
     cdef object usable(self, hostname)

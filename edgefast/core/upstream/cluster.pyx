@@ -19,9 +19,9 @@ cdef class Cluster(Pool):
         self.draining = []
         self.record = self.health.hold(b"cluster/" + name.encode())
         self.own = self.record.own
-        self.lends_to = -1
+        self.release_to = -1
         self.checks = []
-        self.pending = PoolTurns.__new__(PoolTurns, engine)
+        self.pending = PoolQueue.__new__(PoolQueue, engine)
         self.pending.own = self.own
 
     def __dealloc__(self):
@@ -55,7 +55,7 @@ cdef class Cluster(Pool):
         self.tightest = self.tightest_each = 0  # of rules that may be others now
         self.rebuild()
         if spec is None:  # nobody waits here any more
-            self.borrow_at = 0
+            self.request_at = 0
             self.rearm()
         return 0
 
@@ -155,7 +155,7 @@ cdef class Cluster(Pool):
             if out and (first == 0 or self.records[i].until_ms < first):
                 first = self.records[i].until_ms
             if i >= self.size:
-                out |= self.load[i].out & ~(HEED_EJECTED | HEED_PASSED)
+                out |= self.load[i].out & ~(MASK_EJECTED | MASK_PASSED)
             elif self.checks:
                 out |= self.out_by_checks(<Endpoint>PyList_GET_ITEM(self.endpoints, i))
             self.load[i].out = out
@@ -164,7 +164,7 @@ cdef class Cluster(Pool):
             self.runs.forget()
         return self.rearm()
 
-    cdef int heed_checks(self, list checks) except -1:
+    cdef int apply_checks(self, list checks) except -1:
         """These are the checks of the table's rules, CHECKS_MOST at most."""
         cdef Endpoint endpoint
         cdef uint32_t i
@@ -176,13 +176,13 @@ cdef class Cluster(Pool):
         self.checks = [one for one in self.checks if one in checks]
         self.checks += [one for one in checks if one not in self.checks]
         for i in range(self.size + <uint32_t>PyList_GET_SIZE(self.draining)):
-            self.load[i].out &= HEED_EJECTED  # the bits are others' now
+            self.load[i].out &= MASK_EJECTED  # the bits are others' now
         return self.look()
 
     cdef uint8_t out_by_checks(self, Endpoint endpoint) except? 255:
         """The bits of those by which it is out. Who is well again, begins anew (slow start)."""
         cdef HealthRecord record
-        cdef uint8_t out = 0, bit = HEED_CHECK
+        cdef uint8_t out = 0, bit = MASK_CHECK
         cdef uint64_t state
         cdef Py_ssize_t n
         while PyList_GET_SIZE(endpoint.checked) < PyList_GET_SIZE(self.checks):
@@ -204,7 +204,7 @@ cdef class Cluster(Pool):
         cdef Py_ssize_t n
         for n in range(PyList_GET_SIZE(self.checks)):
             if PyList_GET_ITEM(self.checks, n) == <PyObject *>check:
-                return <uint8_t>(HEED_CHECK << n)
+                return <uint8_t>(MASK_CHECK << n)
         return 0
 
     def _on_resolved(self, hostname, addresses):
@@ -234,20 +234,20 @@ cdef class Cluster(Pool):
                 return True
         return False
 
-    cdef Endpoint pick(self, uint64_t tried, uint8_t heed, Balance balance, uint64_t key):
+    cdef Endpoint pick(self, uint64_t tried, uint8_t health_mask, Balance balance, uint64_t key):
         cdef int i
         if self.size == 1:
             return <Endpoint>PyList_GET_ITEM(self.endpoints, 0)
         if self.seen != ef_health_version(self.record.at):
             self.look()
         if balance == BY_LOAD:
-            i = ef_pick_endpoint(self.load, self.size, tried, heed, ef_random(self.engine.random))
+            i = ef_pick_endpoint(self.load, self.size, tried, health_mask, ef_random(self.engine.random))
         elif balance == BY_KEY:
-            i = ef_pick_hashed(self.load, self.ids, self.size, tried, heed, key)
+            i = ef_pick_hashed(self.load, self.ids, self.size, tried, health_mask, key)
         elif balance == BY_TURN:
-            i = ef_pick_turn(self.load, self.places(), self.size, tried, heed)
+            i = ef_pick_turn(self.load, self.places(), self.size, tried, health_mask)
         else:
-            i = ef_pick_random(self.load, self.size, tried, heed, ef_random(self.engine.random))
+            i = ef_pick_random(self.load, self.size, tried, health_mask, ef_random(self.engine.random))
         if i < 0:
             return None
         return <Endpoint>PyList_GET_ITEM(self.endpoints, i)
@@ -283,7 +283,7 @@ cdef class Cluster(Pool):
                     "streams": sum([(<H2Client>one).load() for one in (<Endpoint>e).shared]),
                     "draining": not (<Endpoint>e).is_regular(),
                     "healthy": not self.load[(<Endpoint>e).index].out,
-                    "ejected": bool(self.load[(<Endpoint>e).index].out & HEED_EJECTED),
+                    "ejected": bool(self.load[(<Endpoint>e).index].out & MASK_EJECTED),
                     "failures": (<Endpoint>e).record.at.failures[EF_FAILURE_LOCAL],
                     "ejections": (<Endpoint>e).record.at.ejections,
                     "connections": (<Endpoint>e).record.own[EF_SHARE_CONNECTIONS],

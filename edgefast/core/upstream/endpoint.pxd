@@ -23,5 +23,5 @@ cdef class Endpoint:
     cdef bint is_regular(self) noexcept
     cdef int succeeded(self) except -1
     cdef int answered(self, Outlier how, int status) except -1
-    cdef int failed(self, Outlier how, bint judged) except -1
+    cdef int failed(self, Outlier how, bint reported_outlier) except -1
     cdef int stop_idle(self) except -1

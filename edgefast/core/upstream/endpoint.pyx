@@ -46,6 +46,6 @@ cdef class Endpoint:
         """It has answered. how: what the rule's policies say; None: they say nothing."""
         return (how if how is not None else self.cluster.engine.outlier).answered(self, status)
 
-    cdef int failed(self, Outlier how, bint judged) except -1:
-        """A connect, or a connection without a whole answer; `judged`: of one that began with a failure, which counts already."""
-        return (how if how is not None else self.cluster.engine.outlier).failed(self, judged)
+    cdef int failed(self, Outlier how, bint reported_outlier) except -1:
+        """A connect, or a connection without a whole answer; `reported_outlier`: of one that began with a failure, which counts already."""
+        return (how if how is not None else self.cluster.engine.outlier).failed(self, reported_outlier)

@@ -6,7 +6,7 @@ cdef class Health:
         ef_health *segment
         uint32_t seat, seats    # its own, and how many there are
         int64_t pause_until     # ms; the lock was not to be had: it is not asked for before
-        bint told               # that there was no room
+        bint reported               # that there was no room
         object records          # key -> HealthRecord, of those that anybody here has
 
     cdef ef_health_record *find(self, uint64_t key) noexcept

@@ -36,8 +36,8 @@ cdef class Health:
         found = ef_health_hold(self.segment, key, self.seat)
         if found == NULL:
             self.pause_until = time.monotonic_ns() // 1000000 + HEALTH_PAUSE_MS
-            if not self.told:
-                self.told = True
+            if not self.reported:
+                self.reported = True
                 _log.warning("health: shared memory is full; workers count some clusters and endpoints separately")
         return found
 

@@ -1,4 +1,4 @@
-# What sessions call endpoints, and where these are now (guard/sessionpolicy.pyx).
+# What sessions call endpoints, and where these are now (policy/sessionpolicy.pyx).
 #
 # In: the endpoints of a cluster. Out: the place of the one that a session names, -1 where there is none. An identity is a hash of the cluster's
 # name, the address and the port: the same in every worker, on every machine, after every restart, and of a name that other clusters have not.
@@ -47,25 +47,25 @@ cdef Endpoint named_endpoint(Cluster cluster, uint64_t identity):
 
 # --- requests that are bound to the endpoint that their session names ------------------------------------------------------------------------
 
-cdef bint takes_bound(Cluster cluster, Endpoint endpoint, uint8_t heed) except -1:
+cdef bint takes_bound(Cluster cluster, Endpoint endpoint, uint8_t health_mask) except -1:
     """It is still known, and nobody has found it to be out."""
     if cluster.seen != ef_health_version(cluster.record.at):
         cluster.look()
     if endpoint.index < 0:
         return False
-    return not cluster.load[endpoint.index].out & heed or not cluster.load[endpoint.index].out & all_if_none(cluster, heed)
+    return not cluster.load[endpoint.index].out & health_mask or not cluster.load[endpoint.index].out & all_if_none(cluster, health_mask)
 
 
-cdef Endpoint choose_endpoint(Cluster cluster, UpstreamUser user, uint8_t heed):
+cdef Endpoint choose_endpoint(Cluster cluster, UpstreamUser user, uint8_t health_mask):
     """The one that a user is bound to, else by balance; None: there is none."""
     cdef Endpoint endpoint = user.bound
     if endpoint is not None:
-        if endpoint.cluster is cluster and takes_bound(cluster, endpoint, heed):
+        if endpoint.cluster is cluster and takes_bound(cluster, endpoint, health_mask):
             return endpoint
         user.bound = None
-    endpoint = choose(cluster, user, heed)
+    endpoint = choose(cluster, user, health_mask)
     if endpoint is not None and user.slow_start and endpoint.since:
-        endpoint = spared(cluster, user, heed, endpoint)
+        endpoint = spared(cluster, user, health_mask, endpoint)
     note_zone(cluster, user.zones, user.balance, endpoint)
     return endpoint
 

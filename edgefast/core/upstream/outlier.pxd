@@ -11,8 +11,8 @@ cdef class Outlier:
         bint apart              # connects and connections that fail are none of these
         object __weakref__
 
-    cdef int failed(self, Endpoint endpoint, bint judged) except -1
+    cdef int failed(self, Endpoint endpoint, bint reported_outlier) except -1
     cdef int answered(self, Endpoint endpoint, int status) except -1
-    cdef int judge(self, Endpoint endpoint, uint32_t kind) except -1
+    cdef int evaluate(self, Endpoint endpoint, uint32_t kind) except -1
     cdef int eject(self, Endpoint endpoint) except -1
     cdef uint32_t most(self, uint32_t size) noexcept

@@ -26,15 +26,15 @@ cdef class Outlier:
         self.threshold, self.interval = spec.failures, spec.interval or FAILURE_INTERVAL_MS
         self.apart = spec.local is not None
 
-    cdef int failed(self, Endpoint endpoint, bint judged) except -1:
-        """A connect, or a connection without a whole answer; `judged`: its answer counts already."""
-        self.judge(endpoint, EF_FAILURE_LOCAL)
-        if judged:
+    cdef int failed(self, Endpoint endpoint, bint reported_outlier) except -1:
+        """A connect, or a connection without a whole answer; `reported_outlier`: its answer counts already."""
+        self.evaluate(endpoint, EF_FAILURE_LOCAL)
+        if reported_outlier:
             return 0
         if self.threshold:
             note_answer(self, endpoint, EF_SHARE_LOST, False)
-        self.judge(endpoint, EF_FAILURE_ANY_GATEWAY)
-        return self.judge(endpoint, EF_FAILURE_ANY_SERVER)
+        self.evaluate(endpoint, EF_FAILURE_ANY_GATEWAY)
+        return self.evaluate(endpoint, EF_FAILURE_ANY_SERVER)
 
     cdef int answered(self, Endpoint endpoint, int status) except -1:
         """It has answered with this status, of gRPC the one that says as much."""
@@ -44,16 +44,16 @@ cdef class Outlier:
             ef_health_succeed(endpoint.record.at, EF_FAILURE_SERVER)
             ef_health_succeed(endpoint.record.at, EF_FAILURE_ANY_SERVER)
         else:
-            self.judge(endpoint, EF_FAILURE_SERVER)
-            self.judge(endpoint, EF_FAILURE_ANY_SERVER)
+            self.evaluate(endpoint, EF_FAILURE_SERVER)
+            self.evaluate(endpoint, EF_FAILURE_ANY_SERVER)
         if 502 <= status <= 504:
-            self.judge(endpoint, EF_FAILURE_GATEWAY)
-            return self.judge(endpoint, EF_FAILURE_ANY_GATEWAY)
+            self.evaluate(endpoint, EF_FAILURE_GATEWAY)
+            return self.evaluate(endpoint, EF_FAILURE_ANY_GATEWAY)
         ef_health_succeed(endpoint.record.at, EF_FAILURE_GATEWAY)
         ef_health_succeed(endpoint.record.at, EF_FAILURE_ANY_GATEWAY)
         return 0
 
-    cdef int judge(self, Endpoint endpoint, uint32_t kind) except -1:
+    cdef int evaluate(self, Endpoint endpoint, uint32_t kind) except -1:
         """One more failure in a row."""
         cdef uint32_t many = ef_health_fail(endpoint.record.at, kind)
         return self.eject(endpoint) if self.after[kind] and many >= self.after[kind] else 0

@@ -4,32 +4,32 @@
 # failure. Limits: connections per cluster and worker, waiting users per cluster and worker; nothing waits without a deadline (the
 # user's own).
 
-cdef UpstreamUser next_of(Turns turns):
+cdef UpstreamUser next_of(FairQueue queue):
     """Whose turn it is, who waits no more; there is somebody."""
-    return served(turns, turns.first())
+    return served(queue, queue.first())
 
 
-cdef UpstreamUser next_seated(DialTurns turns):
+cdef UpstreamUser next_seated(DialQueue queue):
     """The same, who goes on at once: it keeps its place among the requests of the cluster."""
-    turns.served = turns.first()
+    queue.served = queue.first()
     try:
-        return served(turns, turns.served)
+        return served(queue, queue.served)
     finally:
-        turns.served = None
+        queue.served = None
 
 
-cdef UpstreamUser served(Turns turns, UpstreamUser user):
+cdef UpstreamUser served(FairQueue queue, UpstreamUser user):
     """It was its turn: it waits no more."""
-    cdef Line line = user.line
+    cdef ClientQueue client_queue = user.client_queue
     user.stop_waiting()
-    turns.pass_turn(line)
+    queue.pass_turn(client_queue)
     return user
 
 
 cdef class Pool(Timer):
     # --- what a cluster knows --------------------------------------------------------------------------------------------------------
 
-    cdef Endpoint pick(self, uint64_t tried, uint8_t heed, Balance balance, uint64_t key):
+    cdef Endpoint pick(self, uint64_t tried, uint8_t health_mask, Balance balance, uint64_t key):
         """An endpoint that is not among the tried ones, if there is another; None: there is none. `key` is of BY_KEY."""
         raise NotImplementedError
 
@@ -44,7 +44,7 @@ cdef class Pool(Timer):
     # --- what comes later ------------------------------------------------------------------------------------------------------------
 
     cdef int rearm(self) except -1:
-        cdef int64_t at = stricter(self.back_at, self.borrow_at)
+        cdef int64_t at = stricter(self.back_at, self.request_at)
         if at:
             return self.engine.wheel.arm(self, at)
         self.engine.wheel.disarm(self)
@@ -54,8 +54,8 @@ cdef class Pool(Timer):
         try:
             if self.back_at and self.back_at <= now:
                 self.look()
-            if self.borrow_at and self.borrow_at <= now:
-                borrow_again(self)
+            if self.request_at and self.request_at <= now:
+                request_connections_again(self)
         finally:
             self.rearm()
         return 0
@@ -86,7 +86,7 @@ cdef class Pool(Timer):
         return user.on_up_failed(<UpFailure>why)
 
     cdef int find(self, UpstreamUser user) except -1:
-        cdef uint8_t heed = HEED_EJECTED
+        cdef uint8_t health_mask = MASK_EJECTED
         cdef bint moved = False
         cdef Endpoint endpoint
         cdef Outbound up
@@ -102,8 +102,8 @@ cdef class Pool(Timer):
                 return self.wait(user)
             return user.on_up_failed(UP_NO_ENDPOINT)
         if user.check is not None or user.panic:
-            heed = heeded(<Cluster>self, user.check, user.panic)
-        endpoint = choose_endpoint(<Cluster>self, user, heed)
+            health_mask = effective_mask(<Cluster>self, user.check, user.panic)
+        endpoint = choose_endpoint(<Cluster>self, user, health_mask)
         if endpoint is None:
             return user.on_up_failed(UP_NO_ENDPOINT)
         while endpoint is not None:
@@ -112,13 +112,13 @@ cdef class Pool(Timer):
                 self.engine.count(G_UPSTREAM_REUSES)
                 return self.give(user, up)
             if endpoint.coming is not None and may_join(self, endpoint, user):
-                return endpoint.coming.turns.join(user)
+                return endpoint.coming.queue.join(user)
             if may_connect(self, user, endpoint) or (not moved and make_place(self, user)):
                 return self.dial(user, endpoint)
             if moved or user.breaker is None or user.breaker.each < 0:
                 break
             moved = True
-            endpoint = choose_with_room(<Cluster>self, user, heed)
+            endpoint = choose_with_room(<Cluster>self, user, health_mask)
         up = any_free(self, user)  # of whichever endpoint: waiting beside an idle connection would be absurd
         if up is not None:
             self.engine.count(G_UPSTREAM_REUSES)
@@ -139,15 +139,15 @@ cdef class Pool(Timer):
         if self.pending.make_room(user, most) and (user.breaker is None or user.breaker.reserve(self)):
             self.pending.join(user)
             if user.breaker is not None and user.breaker.bounds_connections() and self.size:
-                borrow(self, TICK_MS)
+                request_connections(self, TICK_MS)
             return self.serve_pending()  # who gave way may have left a connection, too
         return self.overflow(user, UP_OVERFLOW)
 
     cdef int share_out(self) except -1:
         """While somebody waits, a client that holds a large part of what there is may have to give way."""
-        if self.pending.waiting and self.crowding is None:
-            self.crowding = Crowding.__new__(Crowding, self.engine, <Cluster>self)
-            return self.crowding.on_deadline(self.engine.wheel.now)
+        if self.pending.waiting and self.fair_share_eviction is None:
+            self.fair_share_eviction = FairShareEviction.__new__(FairShareEviction, self.engine, <Cluster>self)
+            return self.fair_share_eviction.on_deadline(self.engine.wheel.now)
         return 0
 
     cdef int give(self, UpstreamUser user, Outbound up) except -1:
@@ -168,15 +168,15 @@ cdef class Pool(Timer):
         dial.pool = self
         dial.endpoint = endpoint
         dial.outlier = user.outlier
-        dial.fresh = Newcomer.__new__(Newcomer, self.engine, endpoint, user.settings, dial, alone)
+        dial.fresh = ProtocolNegotiation.__new__(ProtocolNegotiation, self.engine, endpoint, user.settings, dial, alone)
         return dial
 
     cdef int dial(self, UpstreamUser user, Endpoint endpoint) except -1:
         cdef PoolDial dial
-        if self.protocol == SPEAKS_H2 or (self.protocol == SPEAKS_ALPN and endpoint.speaks != SPEAKS_H1 and not user.switches):
+        if self.protocol == SPEAKS_H2 or (self.protocol == SPEAKS_ALPN and endpoint.speaks != SPEAKS_H1 and not user.wants_tunnel):
             self.dial_more(user, endpoint)
-            return endpoint.coming.turns.join(user)
-        dial = self.make_dial(user, endpoint, self.protocol == SPEAKS_H1 or user.switches)
+            return endpoint.coming.queue.join(user)
+        dial = self.make_dial(user, endpoint, self.protocol == SPEAKS_H1 or user.wants_tunnel)
         user.waiting = True
         self.begin(user, endpoint)
         dial.user = user
@@ -186,8 +186,8 @@ cdef class Pool(Timer):
     cdef int dial_more(self, UpstreamUser user, Endpoint endpoint) except -1:
         """A connection for whoever comes to wait for it."""
         cdef PoolDial dial = self.make_dial(user, endpoint, False)
-        dial.turns = DialTurns.__new__(DialTurns, self.engine)
-        dial.turns.endpoint = endpoint
+        dial.queue = DialQueue.__new__(DialQueue, self.engine)
+        dial.queue.endpoint = endpoint
         endpoint.coming = dial
         return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.settings.connect_timeout)
 
@@ -216,12 +216,12 @@ cdef class Pool(Timer):
         endpoint.speaks = SPEAKS_H1
         if not up.is_current() or endpoint.index < 0:
             up.stop(True)
-        elif dial.turns.waiting:
-            user = next_seated(dial.turns)
+        elif dial.queue.waiting:
+            user = next_seated(dial.queue)
             self.give(user, up)
         else:
             up.park()
-        return self.ask_anew(dial.turns)
+        return self.ask_again(dial.queue)
 
     cdef int on_shared(self, PoolDial dial, H2Client session) except -1:
         """A new connection of HTTP/2."""
@@ -234,27 +234,27 @@ cdef class Pool(Timer):
             session.drain()
         else:
             endpoint.shared.append(session)
-        if dial.turns is None:  # of a user that was thought to be alone
+        if dial.queue is None:  # of a user that was thought to be alone
             user = dial.user
             if user.waiting and user.ticket == dial.ticket:
                 user.waiting = False
                 self.keep_place(user, endpoint)
-                return self.give(user, open_call(session, user)) if session.takes(user.switches) else self.acquire(user)
+                return self.give(user, open_call(session, user)) if session.takes(user.wants_tunnel) else self.acquire(user)
             self.done(endpoint)
             return 0
-        while dial.turns.waiting and session.takes(False):
-            user = next_seated(dial.turns)
+        while dial.queue.waiting and session.takes(False):
+            user = next_seated(dial.queue)
             self.give(user, open_call(session, user))
-        self.ask_anew(dial.turns)
-        return self.on_room(session)
+        self.ask_again(dial.queue)
+        return self.on_capacity(session)
 
-    cdef int ask_anew(self, DialTurns turns) except -1:
+    cdef int ask_again(self, DialQueue queue) except -1:
         """There is nothing for them here."""
-        while turns.waiting:
-            self.acquire(next_seated(turns))
+        while queue.waiting:
+            self.acquire(next_seated(queue))
         return 0
 
-    cdef int on_room(self, H2Client session) except -1:
+    cdef int on_capacity(self, H2Client session) except -1:
         """The longest waiting users get what there is; who asks for a tunnel that this one cannot have stays where it stands."""
         cdef UpstreamUser user
         while self.pending.waiting and session.endpoint.is_regular() and session.takes(False):
@@ -276,15 +276,15 @@ cdef class Pool(Timer):
                 endpoint.failed(dial.outlier, False)
         if endpoint.coming is dial:
             endpoint.coming = None
-        if dial.turns is None:
+        if dial.queue is None:
             user = dial.user
             self.done(endpoint)
             if user.waiting and user.ticket == dial.ticket:
                 user.waiting = False
                 user.on_up_failed(failure_for(user, dial, why))
         else:
-            while dial.turns.waiting:
-                user = next_of(dial.turns)
+            while dial.queue.waiting:
+                user = next_of(dial.queue)
                 user.on_up_failed(failure_for(user, dial, why))
         return self.serve_pending()
 
@@ -298,7 +298,7 @@ cdef class Pool(Timer):
         if not endpoint.is_regular() or not up.is_open() or is_bound_elsewhere(self, endpoint):
             up.stop(False)
             return 0
-        if self.lends_to >= 0 and lend_freed(self, up):
+        if self.release_to >= 0 and release_freed(self, up):
             return 0
         while self.pending.waiting:
             user = self.pending.first()
@@ -393,7 +393,7 @@ cdef class Pool(Timer):
                     if user is None:
                         return 0
                 self.acquire(served(self.pending, user))
-                if user.line is not None and user.line.turns is self.pending:
+                if user.client_queue is not None and user.client_queue.queue is self.pending:
                     return 0
         finally:
             self.serving = False

@@ -7,9 +7,9 @@ cdef class PoolDial(Dial):
         UpstreamUser user       # whose it is; None: of those in turns
         uint32_t ticket         # of the user's try that it is for
         TlsWire speaks          # None: plain, or not connected yet
-        DialTurns turns         # who waits for it, when it may be for many; None: it is for one
+        DialQueue queue         # who waits for it, when it may be for many; None: it is for one
         Outlier outlier         # of whose it was at first
-        Newcomer fresh          # the session before it is known what is spoken
+        ProtocolNegotiation fresh          # the session before it is known what is spoken
         H1Client up             # ... and when that is HTTP/1.1
         bint refused            # the backend speaks, but not what it has to
 
@@ -19,7 +19,7 @@ cdef class PoolDial(Dial):
 
 
 # Who waits for one connection that may be for all of them: each is chosen for its endpoint already.
-cdef class DialTurns(Turns):
+cdef class DialQueue(FairQueue):
     cdef:
         Endpoint endpoint
         UpstreamUser served     # whose turn it is: it goes on

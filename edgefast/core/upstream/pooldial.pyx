@@ -1,10 +1,10 @@
 # A pool's dial: a connection to an endpoint that somebody has asked for. By the time it is there, it may be for nobody, or made with
 # settings that its cluster has no more.
 
-cdef class DialTurns(Turns):
+cdef class DialQueue(FairQueue):
     cdef int join(self, UpstreamUser user) except -1:
         self.endpoint.cluster.begin(user, self.endpoint)
-        return Turns.join(self, user)
+        return FairQueue.join(self, user)
 
     cdef int leave(self, UpstreamUser user) except -1:
         cdef Cluster cluster = self.endpoint.cluster
@@ -12,7 +12,7 @@ cdef class DialTurns(Turns):
             cluster.keep_place(user, self.endpoint)
         else:
             cluster.done(self.endpoint)
-        return Turns.leave(self, user)
+        return FairQueue.leave(self, user)
 
 
 cdef bint is_own_fault(int error) noexcept:
@@ -37,7 +37,7 @@ cdef class PoolDial(Dial):
         self.fresh = None
         if self.up is None:
             return 0  # until the backend has said what it takes: on_ready
-        if self.turns is not None:
+        if self.queue is not None:
             return self.pool.on_dialed_by_many(self, self.up)
         return self.pool.on_dialed(self.user, self.ticket, self.up)
 
@@ -59,7 +59,7 @@ cdef class PoolDial(Dial):
         if not opened:
             connection_gone(self.pool, self.endpoint)
         if self.reactor.closing:  # nobody is served any more
-            if self.turns is None:
+            if self.queue is None:
                 self.pool.done(self.endpoint)
             elif self.endpoint.coming is self:
                 self.endpoint.coming = None

@@ -33,7 +33,7 @@ cdef class Probe(UpstreamUser):
             return 0
         if not self.asking:
             return self.engine.prober.enter(self)
-        self.let_go()
+        self.detach()
         what = "the expected answer did not arrive" if self.watch.check.spec.expects else "no answer"
         return self.fail(f"{what} within {self.watch.check.spec.timeout} ms")
 
@@ -65,12 +65,12 @@ cdef class Probe(UpstreamUser):
         if up is not None:
             return asked.give(self, up)
         if self.target.coming is not None:
-            return self.target.coming.turns.join(self)
+            return self.target.coming.queue.join(self)
         if not may_connect(asked, self, self.target):
             return self.rest()  # its cluster has become smaller: it is gone soon
         return asked.dial(self, self.target)
 
-    cdef int ask_anew(self) except -1:
+    cdef int ask_again(self) except -1:
         """What came of it says nothing of the endpoint; a second time that says nothing of it either."""
         if self.again:
             return self.rest()
@@ -124,7 +124,7 @@ cdef class Probe(UpstreamUser):
         self.up = None
         if not self.asking:
             return 0
-        return self.ask_anew() if why == UP_OTHERWISE else self.fail("no connection")
+        return self.ask_again() if why == UP_OTHERWISE else self.fail("no connection")
 
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
         cdef object spec = self.watch.check.spec
@@ -152,7 +152,7 @@ cdef class Probe(UpstreamUser):
 
     cdef int on_response_flush(self) except -1:
         if self.asking and self.taken > PROBE_ANSWER:  # nobody reads all of that: what is known is enough
-            self.let_go()
+            self.detach()
             return self.conclude(self.is_well(), self.fatal)
         return 0
 
@@ -177,7 +177,7 @@ cdef class Probe(UpstreamUser):
         if not self.asking:
             return 0
         if why == LOST_RESET and up is not None and not up.got_bytes and (up.served or (up.unprocessed and up.protocol is HTTP_2)):
-            return self.ask_anew()
+            return self.ask_again()
         return self.fail("its connection ended before its answer")
 
     cdef bint is_well(self) except -1:
@@ -187,7 +187,7 @@ cdef class Probe(UpstreamUser):
             return self.good and self.grpc_status == GRPC_OK and is_serving(bytes(self.answer))
         return self.good and (not spec.expects or spec.expects in self.answer)
 
-    cdef str tell_answer(self):
+    cdef str report_answer(self):
         """Of one that is not well."""
         if self.watch.check.spec.kind != "grpc":
             return "its answer does not match the expected one" if self.good else f"it answered {self.status}"
@@ -233,9 +233,9 @@ cdef class Probe(UpstreamUser):
         ef_health_put(self.watch.cluster.record.at, self.record.at, state)
         if state == ILL:
             self.engine.count(G_HEALTH_CHECKS_ILL)
-            why = self.why or self.tell_answer()
-            return self.engine.prober.tell(f"{address} of {name} fails its health check ({why}); rules with this check send it no requests")
-        return self.engine.prober.tell(f"{address} of {name} passes its health check again") if known else 0
+            why = self.why or self.report_answer()
+            return self.engine.prober.report(f"{address} of {name} fails its health check ({why}); rules with this check send it no requests")
+        return self.engine.prober.report(f"{address} of {name} passes its health check again") if known else 0
 
     cdef int rest(self) except -1:
         """Until it is asked again: a tenth sooner or later, so that not all are at once."""
@@ -249,7 +249,7 @@ cdef class Probe(UpstreamUser):
         self.next_at = self.engine.wheel.now + interval - part + <int64_t>(ef_random(self.engine.random) % <uint64_t>(2 * part + 1))
         return self.engine.wheel.arm(self, self.next_at)
 
-    cdef int let_go(self) except -1:
+    cdef int detach(self) except -1:
         """Of whatever is under way."""
         cdef Outbound up = self.up
         self.ticket += 1
@@ -270,7 +270,7 @@ cdef class Probe(UpstreamUser):
         self.over = True
         self.engine.prober.probes -= 1
         self.engine.wheel.disarm(self)
-        self.let_go()
+        self.detach()
         self.rest()
         self.watch = self.about = self.target = None
         return 0

@@ -48,7 +48,7 @@ cdef class ProbeDial(Dial):
             self.cluster.engine.handshakes.sessions.forget(self.speaks.backend)
         if probe is None or not probe.asking:
             return 0
-        return probe.ask_anew() if is_own_fault(error) else probe.fail("no connection")
+        return probe.ask_again() if is_own_fault(error) else probe.fail("no connection")
 
 
 cdef class ProbeSession(Session):

@@ -12,8 +12,8 @@ cdef class Prober(Timer):
         uint32_t busy       # endpoints that are being asked
         uint32_t probes     # endpoints that are asked again and again
         uint64_t epoch      # of Tables, what `wanted` was made of
-        int64_t told_until  # ms; changes that are told until then are counted
-        uint32_t told, untold
+        int64_t reported_until  # ms; changes that are told until then are counted
+        uint32_t reported, unreported
         bint asks           # this worker is who does
 
     cdef int wake(self) except -1
@@ -24,7 +24,7 @@ cdef class Prober(Timer):
     cdef int enter(self, Probe probe) except -1
     cdef int leave(self) except -1
     cdef int call(self, uint32_t most) except -1
-    cdef int tell(self, str line) except -1
+    cdef int report(self, str line) except -1
     cdef int stop(self) except -1
 
 
@@ -72,17 +72,17 @@ cdef class Probe(UpstreamUser):
 
     cdef int start(self) except -1
     cdef int ask(self) except -1
-    cdef int ask_anew(self) except -1
+    cdef int ask_again(self) except -1
     cdef int conclude(self, bint good, bint fatal) except -1
     cdef int note(self, bint good, bint fatal) except -1
     cdef int put(self, Wellness state) except -1
-    cdef int let_go(self) except -1
+    cdef int detach(self) except -1
     cdef int stop(self) except -1
     cdef int rest(self) except -1
     cdef int open(self, Watch watch, Endpoint about, Endpoint target) except -1
     cdef int write_head(self, size_t n) except -1
     cdef bint is_well(self) except -1
-    cdef str tell_answer(self)
+    cdef str report_answer(self)
     cdef int fail(self, str why, bint fatal=*) except -1
 
 

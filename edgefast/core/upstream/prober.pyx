@@ -114,7 +114,7 @@ cdef class Prober(Timer):
                     watch.heir_of = heir_of
             if now:
                 self.watches[name] = now
-        return cluster.heed_checks(checks) if cluster is not None else 0
+        return cluster.apply_checks(checks) if cluster is not None else 0
 
     # --- who is asked ------------------------------------------------------------------------------------------------
 
@@ -143,17 +143,17 @@ cdef class Prober(Timer):
                 most -= 1
         return 0
 
-    cdef int tell(self, str line) except -1:
+    cdef int report(self, str line) except -1:
         """Of an endpoint whose state is another one."""
         cdef int64_t now = self.engine.wheel.now
-        if now >= self.told_until:
-            if self.untold:
-                _log.warning("%d more endpoints changed their state by health checks", self.untold)
-            self.told_until = now + PROBES_TOLD_MS
-            self.told = self.untold = 0
-        self.told += 1
-        if self.told > PROBES_TOLD:
-            self.untold += 1
+        if now >= self.reported_until:
+            if self.unreported:
+                _log.warning("%d more endpoints changed their state by health checks", self.unreported)
+            self.reported_until = now + PROBES_TOLD_MS
+            self.reported = self.unreported = 0
+        self.reported += 1
+        if self.reported > PROBES_TOLD:
+            self.unreported += 1
         else:
             _log.warning("%s", line)
         return 0

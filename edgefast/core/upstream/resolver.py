@@ -45,7 +45,7 @@ class Resolver:
         self._unresolved: dict[
             str, None
         ] = {}  # names that have been looked up, and have no address
-        self._desk = _Desk(loop)
+        self._pool = _LookupPool(loop)
 
     def unresolved(self, most: int) -> tuple[str, ...]:
         """Return names without an address, as far as look-ups have come; the first ones, at most so many."""
@@ -55,11 +55,11 @@ class Resolver:
         """Call back with the addresses of a name, soon and after every change."""
         self._watchers.setdefault(hostname, []).append(callback)
         if hostname in self._known:  # soon, not now: the caller is in the middle of something
-            self._loop.call_soon(self._tell, hostname, callback)
+            self._loop.call_soon(self._notify, hostname, callback)
         elif hostname not in self._tasks:
             self._tasks[hostname] = self._loop.create_task(self._follow(hostname))
 
-    def _tell(self, hostname: str, callback: Callback) -> None:
+    def _notify(self, hostname: str, callback: Callback) -> None:
         if callback in self._watchers.get(hostname, ()) and hostname in self._known:
             callback(hostname, self._known[hostname])
 
@@ -89,10 +89,10 @@ class Resolver:
         retry = RETRY
         suspect = False
         while True:
-            flight = await self._desk.begin(hostname, suspect)
+            flight = await self._pool.begin(hostname, suspect)
             await asyncio.wait({flight.landed}, timeout=DEADLINE)
             if suspect := not flight.landed.done():
-                self._desk.on_overdue(flight)
+                self._pool.on_overdue(flight)
                 self._report(hostname, None)
                 await asyncio.wait({flight.landed})
             answer = flight.landed.result()
@@ -120,7 +120,7 @@ class _Flight:
         self.places = places  # where it has a place; None: it counts as overdue
 
 
-class _Desk:
+class _LookupPool:
     """Lets look-ups begin: each in a thread of its own, which the process's end does not wait for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -28,7 +28,7 @@ cdef class UpstreamUser(Timer):
         uint32_t tried_at   # ... in this version of their cluster
         list tried_past     # those whose index is beyond it; None: none was
         Balance balance     # by what it gets its endpoint
-        uint64_t hash_key   # of BY_KEY (guard/hashpolicy.pyx)
+        uint64_t hash_key   # of BY_KEY (policy/hashpolicy.pyx)
         Endpoint bound      # the one that its session names, for its first try; None: none does
         Outlier outlier     # which failures are too many; None: no policy says
         Breaker breaker     # how much of a cluster there may be; None: no policy says
@@ -42,8 +42,8 @@ cdef class UpstreamUser(Timer):
         bint counted        # as a try of a cluster's, before it has an endpoint
         bint waiting
         int64_t waits_since # ms; since then it waits for a connection; 0: it does not, or has one
-        bint switches       # asks for a tunnel: not every connection can have one
-        Line line           # where it waits; None: for its own connect, or not at all
+        bint wants_tunnel       # asks for a tunnel: not every connection can have one
+        ClientQueue client_queue           # where it waits; None: for its own connect, or not at all
         bint streams        # asks for a connection before its request is complete
         BodyShare place     # the share it has a place in; None: none
         BodyClient sender   # ... and among whose places
@@ -57,7 +57,7 @@ cdef class UpstreamUser(Timer):
     cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1
-    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1
+    cdef int on_response_trailers(self, const uint8_t *client_queues, size_t n) except -1
     cdef int on_response_end(self) except -1
     cdef int on_response_flush(self) except -1
     cdef int on_up_lost(self, int why) except -1
@@ -70,9 +70,9 @@ cdef class UpstreamUser(Timer):
     cdef bytes origin(self)
     cdef bint keeps_waiting(self) noexcept
     cdef bint comes(self) noexcept
-    cdef int crowd_left(self) except -1
+    cdef int share_left(self) except -1
     cdef void set_out(self) noexcept
-    cdef int give_way(self) except -1
+    cdef int evict(self) except -1
     cdef int64_t slow_rate(self)
     cdef int yield_connection(self) except -1
     cdef void progress(self, size_t n) noexcept

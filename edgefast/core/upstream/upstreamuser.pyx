@@ -20,7 +20,7 @@ cdef class UpstreamUser(Timer):
         """Body bytes without framing; they must stay readable until on_response_flush."""
         raise NotImplementedError
 
-    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
+    cdef int on_response_trailers(self, const uint8_t *client_queues, size_t n) except -1:
         """Fields behind the body, "name: value" lines; on_response_end follows at once."""
         return 0
 
@@ -42,9 +42,9 @@ cdef class UpstreamUser(Timer):
 
     cdef int stop_waiting(self) except -1:
         """It wants no connection any more, or has one."""
-        cdef Line line = self.line  # which may be nobody else's when it has left
+        cdef ClientQueue client_queue = self.client_queue  # which may be nobody else's when it has left
         self.waiting = False
-        return line.turns.leave(self) if line is not None else 0
+        return client_queue.queue.leave(self) if client_queue is not None else 0
 
     # --- tries -------------------------------------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ cdef class UpstreamUser(Timer):
         """Its bytes are coming, or would if they were read: so it goes before those whose bytes are not."""
         return False
 
-    cdef int crowd_left(self) except -1:
+    cdef int share_left(self) except -1:
         """There is room for what was gathered because there was none."""
         return 0
 
@@ -99,24 +99,24 @@ cdef class UpstreamUser(Timer):
         self.progress_until = max(self.progress_until, self.engine.wheel.now + BODY_GRACE_MS)
         self.trusted_until = max(self.trusted_until, self.engine.wheel.now + BODY_PATIENCE_MS)
 
-    cdef int give_way(self) except -1:
+    cdef int evict(self) except -1:
         """End it: others wait for its connection."""
         raise NotImplementedError
 
     cdef int64_t slow_rate(self):
-        """Bytes a second that its client moves, when these are few and nothing else is waited for (crowding.pyx); else -1."""
+        """Bytes a second that its client moves, when these are few and nothing else is waited for (fair_share_eviction.pyx); else -1."""
         cdef int64_t spent = self.engine.wheel.now - self.held_at, rate
-        if self.place is None or spent < CROWD_GRACE_MS or not self.keeps_waiting():
+        if self.place is None or spent < EVICTION_GRACE_MS or not self.keeps_waiting():
             return -1
         rate = <int64_t>self.brought * 1000 // spent
-        return rate if rate < <int64_t>self.settings.body_rate * CROWD_RATE or self.trusted_until <= self.engine.wheel.now else -1
+        return rate if rate < <int64_t>self.settings.body_rate * EVICTION_RATE or self.trusted_until <= self.engine.wheel.now else -1
 
     cdef int yield_connection(self) except -1:
         """To others, who hold less. Returns how many did: it may have ended since it was found."""
         if self.place is None or self.up is None:
             return 0
         self.engine.count(G_BODIES_GAVE_WAY)
-        self.give_way()
+        self.evict()
         return 1
 
     cdef void progress(self, size_t n) noexcept:

@@ -24,28 +24,28 @@ cdef enum:
 
 
 # How choices by a rule fall on a cluster's zones, as it is now.
-cdef class ZoneChances:
+cdef class ZoneWeights:
     cdef:
         uint32_t size
         double *upto            # of each zone: that a choice falls on it or one before it
         int only                # the one that has all; -1: by chance; -2: endpoints of all zones are alike
 
-    cdef int make(self, Cluster cluster, ZoneRuns runs, ZoneRule rule, uint8_t heed) except -1
+    cdef int make(self, Cluster cluster, ZoneRanges runs, ZoneRule rule, uint8_t health_mask) except -1
     cdef int draw(self, uint64_t rnd) noexcept
 
 
 # Endpoints of a cluster lie zone by zone: each has a run of them.
-cdef class ZoneRuns:
+cdef class ZoneRanges:
     cdef:
         uint32_t size           # runs
         uint32_t *begin         # of each its first endpoint, and of the last one its end
         list names              # of each
         int own                 # ours; -1: it has none
-        dict made               # (ZoneRule, bits) -> ZoneChances, since anybody's health has changed
+        dict made               # (ZoneRule, bits) -> ZoneWeights, since anybody's health has changed
         # The last ones of them, and what they are of.
-        ZoneChances last
+        ZoneWeights last
         ZoneRule rule           # None: none yet
-        uint8_t heed
+        uint8_t health_mask
 
     cdef int forget(self) except -1
-    cdef int recall(self, Cluster cluster, ZoneRule rule, uint8_t heed) except -1
+    cdef int recall(self, Cluster cluster, ZoneRule rule, uint8_t health_mask) except -1

@@ -45,7 +45,7 @@ cdef class ZoneRule:
         self.weights = dict(spec.weights) if spec.weights else None
 
 
-cdef class ZoneRuns:
+cdef class ZoneRanges:
     def __init__(self, Engine engine, list zones):
         """zones: of each endpoint in their order, run by run."""
         cdef dict counts = {}
@@ -71,20 +71,20 @@ cdef class ZoneRuns:
         self.rule = self.last = None
         return 0
 
-    cdef int recall(self, Cluster cluster, ZoneRule rule, uint8_t heed) except -1:
+    cdef int recall(self, Cluster cluster, ZoneRule rule, uint8_t health_mask) except -1:
         """Have the chances of a rule, made now or before."""
-        cdef ZoneChances chances = self.made.get((rule, heed))
+        cdef ZoneWeights chances = self.made.get((rule, health_mask))
         if chances is None:
             if len(self.made) >= ZONE_RULES:
                 self.made.clear()
-            chances = ZoneChances.__new__(ZoneChances, self.size)
-            chances.make(cluster, self, rule, heed)
-            self.made[rule, heed] = chances
-        self.last, self.rule, self.heed = chances, rule, heed
+            chances = ZoneWeights.__new__(ZoneWeights, self.size)
+            chances.make(cluster, self, rule, health_mask)
+            self.made[rule, health_mask] = chances
+        self.last, self.rule, self.health_mask = chances, rule, health_mask
         return 0
 
 
-cdef class ZoneChances:
+cdef class ZoneWeights:
     def __cinit__(self, uint32_t size):
         self.size = size
         self.only = -2
@@ -95,14 +95,14 @@ cdef class ZoneChances:
     def __dealloc__(self):
         free(self.upto)
 
-    cdef int make(self, Cluster cluster, ZoneRuns runs, ZoneRule rule, uint8_t heed) except -1:
+    cdef int make(self, Cluster cluster, ZoneRanges runs, ZoneRule rule, uint8_t health_mask) except -1:
         cdef uint32_t i, at, well, wells = 0, own_well = 0
         cdef double reached = 0
         cdef list weighs = [0] * self.size, counts = [0] * self.size
         for at in range(self.size):
             well = 0
             for i in range(runs.begin[at], runs.begin[at + 1]):
-                if cluster.load[i].out & heed == 0:
+                if cluster.load[i].out & health_mask == 0:
                     well += 1
                     weighs[at] += cluster.load[i].weight
             counts[at] = well
@@ -160,44 +160,44 @@ cdef list shares_of(Zones zones, list names, list weighs, int own):
     return [stays if at == own else (1 - stays) * room[at] / rest for at in range(len(names))]
 
 
-cdef Endpoint choose_in_zones(Cluster cluster, ZoneRule said, uint64_t tried, uint8_t heed, Balance balance, uint64_t key):
+cdef Endpoint choose_in_zones(Cluster cluster, ZoneRule said, uint64_t tried, uint8_t health_mask, Balance balance, uint64_t key):
     """An endpoint, of the zones that come first for this user. said: by its policies; None: they say nothing."""
     cdef ZoneRule rule = said if said is not None else cluster.zone_rule
-    cdef ZoneRuns runs = cluster.runs
-    cdef ZoneChances chances
+    cdef ZoneRanges runs = cluster.runs
+    cdef ZoneWeights chances
     cdef Engine engine = cluster.engine
     cdef Endpoint endpoint
     cdef int at
     cdef uint32_t left
     cdef uint64_t rnd
-    cdef uint8_t known = heed & ~HEED_PASSED  # who is passed over in this choice alone changes no chances
+    cdef uint8_t known = health_mask & ~MASK_PASSED  # who is passed over in this choice alone changes no chances
     if rule is None or balance == BY_KEY or known == 0 or (not engine.zones.own and rule.weights is None):
-        return cluster.pick(tried, heed, balance, key)
+        return cluster.pick(tried, health_mask, balance, key)
     if cluster.seen != ef_health_version(cluster.record.at):
         cluster.look()
-    if runs.rule is not rule or runs.heed != known:
+    if runs.rule is not rule or runs.health_mask != known:
         runs.recall(cluster, rule, known)
     chances = runs.last
     if chances.only == -2 or (rule.percent < 100 and ef_random(engine.random) % 100 >= rule.percent):
-        return cluster.pick(tried, heed, balance, key)
+        return cluster.pick(tried, health_mask, balance, key)
     rnd = ef_random(engine.random) if chances.only == -1 else 0
     at = chances.draw(rnd)
-    endpoint = pick_in(cluster, runs.begin[at], runs.begin[at + 1], tried, heed, balance)
+    endpoint = pick_in(cluster, runs.begin[at], runs.begin[at + 1], tried, health_mask, balance)
     if endpoint is None and chances.only == -1:  # another zone that gets any
         for left in range(runs.size - 1):
             at = (at + 1) % <int>runs.size
             if chances.upto[at] > (chances.upto[at - 1] if at else 0):
-                endpoint = pick_in(cluster, runs.begin[at], runs.begin[at + 1], tried, heed, balance)
+                endpoint = pick_in(cluster, runs.begin[at], runs.begin[at + 1], tried, health_mask, balance)
                 if endpoint is not None:
                     break
     if endpoint is None:
-        endpoint = cluster.pick(tried, heed, balance, key)
+        endpoint = cluster.pick(tried, health_mask, balance, key)
     return endpoint
 
 
 cdef int note_zone(Cluster cluster, ZoneRule said, Balance balance, Endpoint endpoint) except -1:
     """Where a user's endpoint is, once it is chosen."""
-    cdef ZoneRuns runs = cluster.runs
+    cdef ZoneRanges runs = cluster.runs
     if runs is None or endpoint is None or balance == BY_KEY or (said is None and cluster.zone_rule is None) or not cluster.engine.zones.own:
         return 0
     cluster.engine.count(G_ZONE_OWN if is_in(endpoint, runs) else G_ZONE_OTHER)
@@ -210,17 +210,17 @@ cdef Endpoint choose_near(Cluster cluster, uint64_t tried):
         return None
     cdef Endpoint endpoint
     if cluster.runs is not None:
-        endpoint = choose_in_zones(cluster, None, tried, HEED_EJECTED, BY_LOAD, 0)
+        endpoint = choose_in_zones(cluster, None, tried, MASK_EJECTED, BY_LOAD, 0)
         note_zone(cluster, None, BY_LOAD, endpoint)
         return endpoint
-    return cluster.pick(tried, HEED_EJECTED, BY_LOAD, 0)
+    return cluster.pick(tried, MASK_EJECTED, BY_LOAD, 0)
 
 
-cdef inline bint is_in(Endpoint endpoint, ZoneRuns runs) noexcept:
+cdef inline bint is_in(Endpoint endpoint, ZoneRanges runs) noexcept:
     return runs.own >= 0 and runs.begin[runs.own] <= <uint32_t>endpoint.index < runs.begin[runs.own + 1]
 
 
-cdef Endpoint pick_in(Cluster cluster, uint32_t begin, uint32_t end, uint64_t tried, uint8_t heed, Balance balance):
+cdef Endpoint pick_in(Cluster cluster, uint32_t begin, uint32_t end, uint64_t tried, uint8_t health_mask, Balance balance):
     """One of a run that is well and was not tried; None: it has none."""
     cdef ef_endpoint_load *load = cluster.load + begin
     cdef uint32_t n = end - begin
@@ -228,20 +228,20 @@ cdef Endpoint pick_in(Cluster cluster, uint32_t begin, uint32_t end, uint64_t tr
     cdef int i
     tried = tried >> begin if begin < 64 else 0
     if balance == BY_TURN:
-        i = ef_pick_turn(load, cluster.places() + begin, n, tried, heed)
+        i = ef_pick_turn(load, cluster.places() + begin, n, tried, health_mask)
     elif balance == BY_CHANCE:
-        i = ef_pick_random(load, n, tried, heed, ef_random(random))
+        i = ef_pick_random(load, n, tried, health_mask, ef_random(random))
     else:
-        i = ef_pick_endpoint(load, n, tried, heed, ef_random(random))
-    if i < 0 or load[i].out & heed or (i < 64 and tried >> i & 1):
+        i = ef_pick_endpoint(load, n, tried, health_mask, ef_random(random))
+    if i < 0 or load[i].out & health_mask or (i < 64 and tried >> i & 1):
         return None
     return <Endpoint>PyList_GET_ITEM(cluster.endpoints, begin + <uint32_t>i)
 
 
-cdef ZoneRuns order_by_zone(Engine engine, list found):
+cdef ZoneRanges order_by_zone(Engine engine, list found):
     """Put (address, port, weight, zone) of endpoints in order, zone by zone; None: they are all of one, and stay as they are."""
     cdef set zones = {item[3] for item in found}
     if len(zones) < 2:
         return None
     found.sort(key=lambda item: item[3])
-    return ZoneRuns(engine, [item[3] for item in found])
+    return ZoneRanges(engine, [item[3] for item in found])

@@ -67,11 +67,11 @@ class LogFile(LogTarget):
             if self._fd < 0:
                 raise
             if not self._failed:
-                said = error.strerror or error
+                message = error.strerror or error
                 log.warning(
                     "access log: %s cannot be reopened: %s; lines are written to the old file",
                     self._path,
-                    said,
+                    message,
                 )
             self._failed = True
             return self._fd

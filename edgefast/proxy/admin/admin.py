@@ -5,10 +5,10 @@ In: the agent. Out: routes for HttpServer.
             GET /console/ and what is below it, unless it is off (edgefast.console)
   metrics   GET /metrics
   ready     GET /ready (may this process get traffic), /live (does its loop run: for liveness)
-Admin is for this machine (127.0.0.1:19000) and only reads: a unix socket takes orders (orders.py), and the engine never
+Admin is for this machine (127.0.0.1:19000) and only reads: a unix socket takes orders (control_commands.py), and the engine never
 connects to an own port as a backend. Must never show
 key material: of a secret only its name, version, size and the certificate's public facts are told; of what a route sets or
-compares for credentials the length (credential.py).
+compares for credentials the length (redact.py).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ import msgspec
 import edgefast
 from edgefast import ir
 from edgefast.console import LazyConsole
-from edgefast.daemon.httpserver import Handler, Reply, Request
 from edgefast.daemon.logs import LEVELS
-from edgefast.daemon.orders import refuse_order
+from edgefast.httpd.control_socket import refuse_command
+from edgefast.httpd.server import Handler, Reply, Request
 from edgefast.proxy.admin.consolesource import ConsoleSource
+from edgefast.proxy.admin.control_commands import ORDERS
 from edgefast.proxy.admin.limitlist import LimitList
-from edgefast.proxy.admin.orders import ORDERS
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.control.channel import ChannelClosed, ChannelError
 from edgefast.proxy.metrics.exposition import (
@@ -44,14 +44,14 @@ from edgefast.proxy.metrics.exposition import (
 )
 from edgefast.proxy.metrics.openmetrics import OPENMETRICS_TYPE, is_wanted
 from edgefast.proxy.metrics.stats import sum_globals
-from edgefast.proxy.sockets.place import host_of, transport_at
-from edgefast.proxy.tables.ledger import Key, Placed
+from edgefast.proxy.sockets.bind_address import host_of, transport_at
+from edgefast.proxy.tables.worker_tables import Key, Placed
 from edgefast.proxy.tls.certificates import CertificateFacts, PemError, read_facts
 from edgefast.table import describe_blob
-from edgefast.table.hidden import hide_listener, hide_policy
+from edgefast.table.redacted import hide_listener, hide_policy
 
 if TYPE_CHECKING:
-    from edgefast.proxy.admin.explained import Explained
+    from edgefast.proxy.admin.explain_handler import Explained
 
 __all__ = ["PROBES", "Admin"]
 
@@ -94,7 +94,7 @@ class Admin:
             ("GET", "/ready"): self._on_ready,
             ("GET", "/connections"): self._on_connections,
             ("GET", "/log-level"): self._on_log_level,
-            **{("POST", path): refuse_order for path in ORDERS},
+            **{("POST", path): refuse_command for path in ORDERS},
             **(self._console.routes if self._console is not None else {}),
         }
 
@@ -111,9 +111,9 @@ class Admin:
     async def _on_explain(self, request: Request) -> Reply:
         """Explain a request in a thread; the first one imports the modules (100 ms, 10 MiB)."""
         if self._explained is None:
-            await asyncio.to_thread(import_module, "edgefast.proxy.admin.explained")
+            await asyncio.to_thread(import_module, "edgefast.proxy.admin.explain_handler")
         if self._explained is None:  # another request may have made it meanwhile
-            from edgefast.proxy.admin.explained import Explained
+            from edgefast.proxy.admin.explain_handler import Explained
 
             self._explained = Explained(self._agent, self._limits)
         return await self._explained.on_explain(request)
@@ -267,17 +267,17 @@ class Admin:
     async def _ask(self, number: int) -> dict[str, Any]:
         slot = self._agent.slots[number]
         held = self._agent.ledger.held_by(number)
-        told: dict[str, Any] = {
+        reported: dict[str, Any] = {
             "worker": number,
             "pid": slot.pid,
             "restarts": slot.restarts,
             "version": held.version if held else "",
         }
         try:
-            told["engine"] = await slot.dump(next(self._numbers))
+            reported["engine"] = await slot.dump(next(self._numbers))
         except (ChannelClosed, ChannelError, TimeoutError) as error:
-            told["error"] = str(error) or "no answer in time"
-        return told
+            reported["error"] = str(error) or "no answer in time"
+        return reported
 
 
 def _render_dump(
@@ -330,8 +330,8 @@ def _describe(type_: str, data: bytes, about: CertificateFacts | None) -> dict[s
             shown = msgspec.to_builtins(hide_policy(_POLICY.decode(data)))
         case "secret":
             _SECRET.decode(data)
-            told = {"names": about.names, "expires": _clock(about.expires)} if about else {}
-            shown = {**told, "data": "<redacted>"}
+            reported = {"names": about.names, "expires": _clock(about.expires)} if about else {}
+            shown = {**reported, "data": "<redacted>"}
         case "limit_store":
             store = _LIMIT_STORE.decode(data)
             shown = {"kind": store.kind, "mode": store.mode, "addresses": store.addresses}

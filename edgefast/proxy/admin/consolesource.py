@@ -13,21 +13,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import edgefast
-from edgefast.console import Counters, Member, Past, Table, make_row
+from edgefast.console import ChangeRecord, Counters, Member, Table, make_row
 from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
-from edgefast.monitoring.proxyfamilies import HANDSHAKES_DONE
-from edgefast.problem import Problem
-from edgefast.proxy.admin.inforce import read_now, read_resources
+from edgefast.diagnostics.problem import Problem
+from edgefast.monitoring.proxy_metrics import HANDSHAKES_DONE
+from edgefast.proxy.admin.active_config import read_now, read_resources
 from edgefast.proxy.admin.limitlist import LimitList, Unread
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.agent.workerslot import WorkerSlot
 from edgefast.proxy.metrics.stats import sum_globals, sum_limits, sum_policies, sum_rows
-from edgefast.proxy.sockets.place import show_place
+from edgefast.proxy.sockets.bind_address import show_bind_address
 from edgefast.table import Resource, Shards
 from edgefast.table.shards import Key
 
 if TYPE_CHECKING:
-    from edgefast.why import Live
+    from edgefast.explain import Live
 
 __all__ = ["ConsoleSource"]
 
@@ -49,7 +49,7 @@ class ConsoleSource:
     def __init__(self, agent: Agent, limits: LimitList) -> None:
         self._agent = agent
         self._limits = limits
-        self._past = Past()
+        self._past = ChangeRecord()
         self._resources: tuple[object, Mapping[Key, Resource]] = (None, {})
         agent.on_table = self._on_table
 
@@ -60,7 +60,7 @@ class ConsoleSource:
         """Return the one name there is."""
         return (_FLEET,)
 
-    def past(self, _: str) -> Past:
+    def past(self, _: str) -> ChangeRecord:
         """Return the last changes."""
         return self._past
 
@@ -112,7 +112,7 @@ class ConsoleSource:
                 ),
                 ("tables applied", str(agent.tables)),
                 ("table memory", f"{agent.arena.used / 2**20:.1f} MiB"),
-                ("listens on", ", ".join(map(show_place, agent.bound())) or "nothing"),
+                ("listens on", ", ".join(map(show_bind_address, agent.bound())) or "nothing"),
                 ("log level", agent.log_level),
                 *([("tables come from", stream.server)] if stream is not None else []),
                 *([("last good table", str(last.path))] if last is not None else []),
@@ -130,8 +130,8 @@ class ConsoleSource:
         version = held.version if held else ""
         name = f"worker {slot.number}"
         if not slot.connected or held is None:
-            said = "serves no table yet" if slot.connected else "does not run"
-            return Member(name=name, version=version, state="bad", said=said, facts=facts)
+            message = "serves no table yet" if slot.connected else "does not run"
+            return Member(name=name, version=version, state="bad", said=message, facts=facts)
         if held.epoch != ledger.current.epoch:
             return Member(
                 name=name, version=version, state="late", said="serves an older table", facts=facts

@@ -3,7 +3,7 @@
 In: the agent's table and memory of counters, or the store that the table names. Out: rows
 (limits/rows.py), in a bounded time and number; one listing at a time. With Redis the agent connects for
 a listing and closes again. Distinct values are what clients sent: whoever reaches the admin server
-reads them, but for those of credentials (credential.py). Must never show the store's or a client's credentials, or write
+reads them, but for those of credentials (redact.py). Must never show the store's or a client's credentials, or write
 to a store.
 """
 
@@ -20,11 +20,11 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
-from edgefast.credential import hide, is_credential
-from edgefast.daemon.httpserver import Reply, Request
+from edgefast.diagnostics.redact import hide, is_credential
+from edgefast.httpd.server import Reply, Request
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.limits.rows import MARK, Count, CrowdedLimit, LimitIndex, LimitRow, order
-from edgefast.ratelimit.refusal import Refused
+from edgefast.ratelimit.error_reply import Refused
 from edgefast.table import decode_rules
 
 __all__ = ["LimitList", "Listing", "Unread"]

@@ -11,19 +11,19 @@ import os
 import socket
 from collections.abc import Mapping
 
-from edgefast.daemon.address import Address
-from edgefast.daemon.httpserver import HttpServer, bind_server
-from edgefast.daemon.orders import OrderServer
-from edgefast.problem import Problem
+from edgefast.diagnostics.problem import Problem
+from edgefast.httpd.address import Address
+from edgefast.httpd.control_socket import ControlSocket
+from edgefast.httpd.server import HttpServer, bind_server
 from edgefast.proxy.admin.admin import PROBES, Admin
-from edgefast.proxy.admin.orders import ORDERS, Orders
+from edgefast.proxy.admin.control_commands import ORDERS, ControlCommands
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import Inherited
 
 __all__ = ["ServerTaken", "bind_servers", "make_orders", "make_servers"]
 
-#: Port of the pod's shutdown-manager (controller/infra/placement.py), beside the proxy.
+#: Port of the pod's shutdown-manager (controller/fleets/placement.py), beside the proxy.
 _SHUTDOWN_PORT = 19002
 
 
@@ -70,18 +70,18 @@ def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, Htt
     }
 
 
-def make_orders(agent: Agent, servers: Mapping[str, HttpServer]) -> OrderServer | None:
+def make_orders(agent: Agent, servers: Mapping[str, HttpServer]) -> ControlSocket | None:
     """Return the server of the order socket, named after the admin address; None without an admin address."""
     admin = servers.get("admin")
     if admin is None:
         return None
-    made = OrderServer(admin.address, Orders(agent).routes, probes=ORDERS)
+    made = ControlSocket(admin.address, ControlCommands(agent).routes, probes=ORDERS)
     agent.order_problems = lambda: _explain_orders(made)
     made.on_trouble = lambda: agent.on_problems(agent.problems)
     return made
 
 
-def _explain_orders(server: OrderServer) -> tuple[Problem, ...]:
+def _explain_orders(server: ControlSocket) -> tuple[Problem, ...]:
     if not server.trouble:
         return ()
     effect = "`edgefast shutdown`, a preStop hook and `edgefast log-level` have no effect"

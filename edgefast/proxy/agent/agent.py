@@ -19,38 +19,38 @@ import msgspec
 
 from edgefast import ir
 from edgefast.daemon.logs import set_level
-from edgefast.problem import Problem
+from edgefast.diagnostics.problem import Problem
 from edgefast.proxy.agent.acknowledgement import Acknowledgement
 from edgefast.proxy.agent.drain import Drain
-from edgefast.proxy.agent.ownzone import OwnZone
+from edgefast.proxy.agent.limit_warnings import LimitWarnings
 from edgefast.proxy.agent.refusal import describe_refusal
 from edgefast.proxy.agent.sharedstate import SharedState
-from edgefast.proxy.agent.uncounted import Uncounted
-from edgefast.proxy.agent.unresolved import Unresolved
-from edgefast.proxy.agent.workerslot import WorkerSlot, have_others_lend
+from edgefast.proxy.agent.unresolved_hosts import Unresolved
+from edgefast.proxy.agent.workerslot import WorkerSlot, request_from_others
+from edgefast.proxy.agent.zone import ProxyZone
 from edgefast.proxy.control import messages
 from edgefast.proxy.health.memory import HealthMemory
 from edgefast.proxy.keys.keyfetch import KeyFetch
 from edgefast.proxy.limits.count import LimitCount
 from edgefast.proxy.limits.memory import LimitMemory
-from edgefast.proxy.metrics.oldrows import OldRows
+from edgefast.proxy.metrics.row_reclaim import RowReclaim
 from edgefast.proxy.process.filelimit import check_descriptors, raise_limit
-from edgefast.proxy.process.reserve import RESERVE
+from edgefast.proxy.process.reserved_descriptors import RESERVE
 from edgefast.proxy.settings import ProxySettings
+from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.fdstore import FdStore
 from edgefast.proxy.sockets.inherited import MEMORY, TICKETS, Inherited
 from edgefast.proxy.sockets.listeners import Listeners
-from edgefast.proxy.sockets.place import Place
 from edgefast.proxy.sockets.ports import Ports
 from edgefast.proxy.tables.arena import Arena, ArenaFull
 from edgefast.proxy.tables.lastgood import LastGood
 from edgefast.proxy.tables.lastgoodkeeper import LastGoodKeeper
-from edgefast.proxy.tables.ledger import Key, Ledger, Refusal
+from edgefast.proxy.tables.worker_tables import Key, Refusal, WorkerTables
+from edgefast.proxy.tls.ticket_memory import TicketMemory
 from edgefast.proxy.tls.ticketkeys import TicketKeys
-from edgefast.proxy.tls.ticketring import TicketRing
 from edgefast.proxy.traces.spanexport import SpanExport
 from edgefast.table import Shards
-from edgefast.xds.facts import StreamFacts
+from edgefast.xds.stream_stats import StreamStats
 
 __all__ = ["WORKER_COMMAND", "Agent", "Published"]
 
@@ -102,9 +102,9 @@ class Agent:
         self.arena = Arena(settings.arena_bytes)
         self.limits = LimitMemory.go_on(inherited.take_memory(MEMORY) if inherited else None)
         self.health = HealthMemory(settings.workers)
-        ring = TicketRing.go_on(inherited.take_memory(TICKETS) if inherited else None)
+        ring = TicketMemory.go_on(inherited.take_memory(TICKETS) if inherited else None)
         self.tickets = TicketKeys(ring)
-        self.ledger = Ledger(self.arena)
+        self.ledger = WorkerTables(self.arena)
         self.listeners = Listeners(
             settings.binds,
             settings.workers,
@@ -118,7 +118,7 @@ class Agent:
         self.on_problems: Callable[[tuple[Problem, ...]], None] = lambda _: None
         self.on_news: Callable[[], None] = lambda: None  # a worker may hold another table
         self.on_table: Callable[[Shards | None, Shards], None] = lambda *_: None  # before, after
-        self.stream: Callable[[], StreamFacts | None] = lambda: None  # of a controller's tables
+        self.stream: Callable[[], StreamStats | None] = lambda: None  # of a controller's tables
         self._shared = SharedState(
             command,
             self.arena,
@@ -134,24 +134,24 @@ class Agent:
             self._on_poison,
             self._on_progress,
         )
-        self.own_zone = self._shared.own_zone = OwnZone(self.arena, settings.zone, settings.pod)
+        self.own_zone = self._shared.own_zone = ProxyZone(self.arena, settings.zone, settings.pod)
         self.ports = Ports(
             self.listeners, store, lambda: self.served, lambda: self._shared.stopping
         )
-        self.ports.on_opened, self.ports.on_problems = self._wake, self._tell_problems
+        self.ports.on_opened, self.ports.on_problems = self._wake, self._report_problems
         self.spans = SpanExport(rows=settings.stat_rows)
         self._limit_count = LimitCount(self.arena, self.limits)
         keys = settings.state_dir / "keys" if settings.state_dir else None
         self.keys = KeyFetch(self.arena, keys, lambda: self.listeners.server_ports)
-        self.keys.on_told, self.keys.on_problems = self._wake, self._tell_problems
+        self.keys.on_told, self.keys.on_problems = self._wake, self._report_problems
         self._shared.keys, self._shared.on_keys_wanted = self.keys.told, self.keys.ask
-        self.uncounted = Uncounted(lambda: self.slots, self._tell_problems)
+        self.uncounted = LimitWarnings(lambda: self.slots, self._report_problems)
         self._shared.on_spans, self._shared.on_uncounted = self.spans.take, self.uncounted.note
         self.slots = [
             WorkerSlot(number, self._shared, settings.stat_rows)
             for number in range(settings.workers)
         ]
-        self._shared.on_connections_wanted = partial(have_others_lend, self.slots)
+        self._shared.on_connections_wanted = partial(request_from_others, self.slots)
         self.drain = Drain(self._shared, self.slots, self.listeners, settings)
         self.drain.sockets_stay = lambda: store.keeps
         self.on_serving: Callable[[], Awaitable[None]] | None = None  # before readiness is told
@@ -281,15 +281,15 @@ class Agent:
         found = [*self.listeners.problems.values()]
         found += [describe_refusal(one) for one in self.ledger.current.refused.values()]
         if self._poisoned:
-            said = f"workers ended while they applied table {self._poisoned}; the previous table is in use"
-            found.append(Problem(None, "", "Invalid", said))
+            message = f"workers ended while they applied table {self._poisoned}; the previous table is in use"
+            found.append(Problem(None, "", "Invalid", message))
         more = (*self._unresolved.problems, *self.uncounted.problems(), *self.keys.problems)
         return (*found, *more, *self.own_zone.problems, *self.order_problems())
 
     def _on_refused(self, refused: list[Refusal]) -> None:
         log.debug("%d resources were refused", len(refused))
         self._rebind()
-        self._tell_problems()
+        self._report_problems()
 
     def _on_short(self, keys: set[Key]) -> None:
         self._short |= keys
@@ -301,9 +301,9 @@ class Agent:
             "two workers ended while they applied the newest table; the previous table is in use"
         )
         self._rebind()
-        self._tell_problems()
+        self._report_problems()
 
-    def _tell_problems(self) -> None:
+    def _report_problems(self) -> None:
         """Say what is wrong now. Nobody who listens can hurt the service."""
         self._told_refused = len(self.ledger.current.refused)
         try:
@@ -313,9 +313,9 @@ class Agent:
 
     def _on_progress(self) -> None:
         if len(self.ledger.current.refused) < self._told_refused:
-            self._tell_problems()
+            self._report_problems()
         if self._unresolved.look():
-            self._tell_problems()
+            self._report_problems()
         self.keeper.look()
         self._acknowledgement.look()
         self.drain.on_progress()
@@ -341,7 +341,7 @@ class Agent:
 
     async def _forget_rows(self) -> None:
         """Make room for the counters of new routes."""
-        old = OldRows([slot.segment for slot in self.slots])
+        old = RowReclaim([slot.segment for slot in self.slots])
         while True:
             await asyncio.sleep(_LOOK_FOR_ROWS)
             if old.filling and (labels := await asyncio.to_thread(old.look)):

@@ -24,8 +24,8 @@ from edgefast.proxy.agent.sharedstate import Phase, SharedState
 from edgefast.proxy.agent.workerslot import WorkerSlot
 from edgefast.proxy.process.sdnotify import notify
 from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
+from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.listeners import Listeners
-from edgefast.proxy.sockets.place import Place
 
 __all__ = ["LAST_REQUESTS", "Drain"]
 

@@ -5,9 +5,9 @@ In: refusals of the ledger. Out: problems. Must never: decide what is served ins
 
 from __future__ import annotations
 
-from edgefast.problem import ObjectRef, Problem
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.proxy.sockets.listeners import place_listener
-from edgefast.proxy.tables.ledger import Refusal
+from edgefast.proxy.tables.worker_tables import Refusal
 
 __all__ = ["describe_refusal"]
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from edgefast.proxy.agent.ownzone import OwnZone
+from edgefast.proxy.agent.zone import ProxyZone
 from edgefast.proxy.control import messages
 from edgefast.proxy.health.memory import HealthMemory
 from edgefast.proxy.keys.keyfetch import ToldKeys
 from edgefast.proxy.limits.memory import LimitMemory
+from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.listeners import Listeners
-from edgefast.proxy.sockets.place import Place
 from edgefast.proxy.tables.arena import Arena
-from edgefast.proxy.tables.ledger import Key, Ledger, Refusal
+from edgefast.proxy.tables.worker_tables import Key, Refusal, WorkerTables
 from edgefast.proxy.tls.ticketkeys import TicketKeys
 
 __all__ = ["Phase", "SharedState"]
@@ -36,7 +36,7 @@ class SharedState:
         limits: LimitMemory,
         health: HealthMemory,
         tickets: TicketKeys,
-        ledger: Ledger,
+        ledger: WorkerTables,
         listeners: Listeners,
         log_level: str,
         access_log: str,
@@ -54,7 +54,7 @@ class SharedState:
         self.listeners = listeners
         self.log_level = log_level
         self.access_log = access_log
-        self.own_zone = OwnZone(arena, "", "")
+        self.own_zone = ProxyZone(arena, "", "")
         self.phase: Phase = "serving"
         #: Places whose queues live on elsewhere when this process stops; None: all are emptied and closed.
         self.left: frozenset[Place] | None = None

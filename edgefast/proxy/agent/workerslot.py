@@ -21,14 +21,14 @@ from typing import Any
 
 import msgspec
 
-from edgefast.daemon.failure import explain_failure
+from edgefast.daemon.os_error import explain_failure
 from edgefast.proxy.agent.sharedstate import SharedState
 from edgefast.proxy.agent.workerprocess import WorkerProcess
 from edgefast.proxy.agent.workerupdate import WorkerUpdate
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel, ChannelClosed, ChannelError
 from edgefast.proxy.metrics.stats import Segment
-from edgefast.proxy.process.reserve import RESERVE
+from edgefast.proxy.process.reserved_descriptors import RESERVE
 from edgefast.proxy.process.watchdog import Watchdog, read_process
 from edgefast.proxy.settings import (
     ACK_DEADLINE,
@@ -37,9 +37,9 @@ from edgefast.proxy.settings import (
     PING_EVERY,
     STARTED_DEADLINE,
 )
-from edgefast.ratelimit.standing import Standing
+from edgefast.ratelimit.store_status import StoreStatus
 
-__all__ = ["WorkerSlot", "have_others_lend"]
+__all__ = ["WorkerSlot", "request_from_others"]
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ class WorkerSlot:
         self.segment = Segment(stat_rows)
         self.restarts = 0
         self.unresolved: tuple[str, ...] = ()  # names of backends
-        self.standing = Standing()  # of the store of counters, until a successor knows better
+        self.standing = StoreStatus()  # of the store of counters, until a successor knows better
         self._shared = shared
         self._work = asyncio.Event()
         self._exit_ordered = False
@@ -90,7 +90,7 @@ class WorkerSlot:
         """Start a life: nothing is known to the worker."""
         self._update = WorkerUpdate(self.number, self._shared)
         self._refused: list[tuple[str, str, str]] = []
-        self._heard = 0.0
+        self._has_received = 0.0
         self.connected = False
         self.drained = self.old_gone = False
         self.pid = 0
@@ -116,7 +116,7 @@ class WorkerSlot:
         self._update.old_rows = list(labels)
         self.wake()
 
-    def lend(self, cluster: str, to: int) -> None:
+    def release_connections(self, cluster: str, to: int) -> None:
         """Have the worker give up connections for others."""
         self._update.lends[cluster, to] = None
         self.wake()
@@ -146,10 +146,10 @@ class WorkerSlot:
         try:
             process, ours = RESERVE.spare(self._start)
         except OSError as error:  # out of descriptors, or no Python to run: the next try waits
-            said = str(explain_failure(error) or error)
-            if said != self._unstarted:  # once for as long as it lasts
-                log.error("worker %d cannot be started: %s; retrying", self.number, said)
-            self._unstarted = said
+            message = str(explain_failure(error) or error)
+            if message != self._unstarted:  # once for as long as it lasts
+                log.error("worker %d cannot be started: %s; retrying", self.number, message)
+            self._unstarted = message
             self._shared.on_progress()
             return
         if self._unstarted:
@@ -209,7 +209,7 @@ class WorkerSlot:
                 raise ChannelError("the first message of the worker was not Started")
             self.tls = first.tls
             await self._update.greet(channel, self.segment.fd)
-        self._heard = loop.time()
+        self._has_received = loop.time()
         self.connected = True
         self.wake()
         life.create_task(self._send(channel))
@@ -218,7 +218,7 @@ class WorkerSlot:
             message, descriptors = await channel.receive()
             for descriptor in descriptors:  # no word of a worker brings any
                 os.close(descriptor)
-            self._heard = loop.time()
+            self._has_received = loop.time()
             self._on_message(message)
 
     # --- from the worker ------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class WorkerSlot:
             case messages.Refused(items):
                 self._refused += items
             case messages.Taking():
-                self._update.extend(self._heard)
+                self._update.extend(self._has_received)
             case messages.Ack(epoch, short):
                 refused, self._refused = self._refused, []
                 self._update.ack_due = None
@@ -303,18 +303,18 @@ class WorkerSlot:
             RESERVE.fill()
             if self._update.ack_due is not None and loop.time() > self._update.ack_due:
                 raise _WorkerHung(f"did not apply a table within {ACK_DEADLINE:g} s")
-            if loop.time() - self._heard > PING_DEADLINE:
+            if loop.time() - self._has_received > PING_DEADLINE:
                 raise _WorkerHung(f"did not answer for {PING_DEADLINE:g} s")
             has_work = self._update.ack_due is not None or bool(self._update.dumps)
-            if why := watchdog.look(read_process(self.pid), self._heard, has_work=has_work):
+            if why := watchdog.look(read_process(self.pid), self._has_received, has_work=has_work):
                 raise _WorkerHung(f"frozen, {why}")
 
 
-def have_others_lend(slots: Iterable[WorkerSlot], wanted_by: int, cluster: str) -> None:
+def request_from_others(slots: Iterable[WorkerSlot], wanted_by: int, cluster: str) -> None:
     """Have all workers but one give up connections of a cluster."""
     for slot in slots:
         if slot.number != wanted_by:
-            slot.lend(cluster, wanted_by)
+            slot.release_connections(cluster, wanted_by)
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:

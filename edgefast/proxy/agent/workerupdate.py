@@ -15,7 +15,7 @@ from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel
 from edgefast.proxy.control.dumps import Dumps
 from edgefast.proxy.settings import ACK_DEADLINE
-from edgefast.proxy.sockets.place import Seat
+from edgefast.proxy.sockets.bind_address import Seat
 
 __all__ = ["WorkerUpdate"]
 
@@ -39,7 +39,7 @@ class WorkerUpdate:
             tuple[str, int], None
         ] = {}  # clusters whose connections others wait for, who
         self.dumps = Dumps()
-        self._asked: set[int] = set()  # dumps
+        self._was_requested: set[int] = set()  # dumps
         self._places: dict[Seat, int] = {}
         self._keys: dict[tuple[str, str], int] = {}  # serials of what was told of sources
         self._phase: Phase = "serving"
@@ -85,8 +85,8 @@ class WorkerUpdate:
                 cluster, to = next(iter(self.lends))
                 del self.lends[cluster, to]
                 await channel.send(messages.Lend(cluster, to))
-            for number in self.dumps.numbers() - self._asked:
-                self._asked.add(number)
+            for number in self.dumps.numbers() - self._was_requested:
+                self._was_requested.add(number)
                 await channel.send(messages.DumpRequest(number))
 
     async def _send_sockets(self, channel: _AgentChannel) -> None:
@@ -114,10 +114,10 @@ class WorkerUpdate:
 
     async def _send_keys(self, channel: _AgentChannel) -> None:
         """Before the commit: whoever begins to believe an issuer has its keys, where they are known."""
-        for source, told in list(self._shared.keys.items()):
-            if self._keys.get(source) != told.serial:
-                self._keys[source] = told.serial
-                for part in messages.split_keys(*source, told.data):
+        for source, reported in list(self._shared.keys.items()):
+            if self._keys.get(source) != reported.serial:
+                self._keys[source] = reported.serial
+                for part in messages.split_keys(*source, reported.data):
                     await channel.send(part)
 
     async def _send_keys_gone(self, channel: _AgentChannel) -> None:

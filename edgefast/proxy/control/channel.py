@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from edgefast.proxy.control.messages import FRAME_LIMIT
-from edgefast.proxy.process.reserve import RESERVE
+from edgefast.proxy.process.reserved_descriptors import RESERVE
 
 __all__ = ["MAX_DESCRIPTORS", "Channel", "ChannelClosed", "ChannelError", "encode_frame"]
 

@@ -16,7 +16,7 @@ from edgefast.proxy.control.channel import ChannelClosed, ChannelError
 __all__ = ["Dumps"]
 
 _LIMIT = 256 * 1024 * 1024
-#: A worker that does not answer is said to, before whoever asked gives up (cli/ask.py).
+#: A worker that does not answer is said to, before whoever asked gives up (cli/admin_client.py).
 _DEADLINE = 4.0
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgefast.ratelimit.standing import Standing
+from edgefast.ratelimit.store_status import StoreStatus
 
 __all__ = [
     "FRAME_LIMIT",
@@ -171,7 +171,7 @@ class ForgetRows(_Message, frozen=True):
 
 
 class Keys(_Message, frozen=True):
-    """A piece of the keys of a source (ircredential.RemoteKeys), as edgefast/keyset.py writes them; b"" in all: there are none."""
+    """A piece of the keys of a source (ircredential.RemoteKeys), as edgefast/auth/jwt/keyset.py writes them; b"" in all: there are none."""
 
     uri: str
     cluster: str
@@ -284,7 +284,7 @@ class Uncounted(_Message, frozen=True):
     room for further values, as (route, limit, milliseconds until their windows end).
     """
 
-    standing: Standing | None
+    standing: StoreStatus | None
     fail_closed: bool
     crowded: tuple[tuple[str, str, int], ...]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from edgefast.daemon.httpserver import HttpServer
+from edgefast.httpd.server import HttpServer
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.protocol import Ask, Item
+from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.inherited import MEMORY, TICKETS
-from edgefast.proxy.sockets.place import Place
 
 __all__ = ["AgentPredecessor"]
 
@@ -32,11 +32,11 @@ class AgentPredecessor:
         self._on_leave = on_leave
         self.workers = agent.settings.workers
 
-    def refuse(self, ask: Ask) -> str:
+    def refuse(self, request: Ask) -> str:
         """Return why nothing is given."""
-        if not ask.take_over:
+        if not request.take_over:
             return "it serves; pass --take-over to replace it"
-        if (manager := os.environ.get("NOTIFY_SOCKET", "")) and manager != ask.manager:
+        if (manager := os.environ.get("NOTIFY_SOCKET", "")) and manager != request.manager:
             return "a service manager runs it; restart it there (systemctl restart)"
         if not self._agent.serving or self._agent.drain.phase == "stopping":
             return "it does not serve yet or any more; try again when it is ready or has ended"
@@ -51,8 +51,8 @@ class AgentPredecessor:
 
     async def leave(self, kept: frozenset[Place], pid: int) -> None:
         """Stop accepting, leave the queues of `kept` to the successor, and drain."""
-        self._agent.keeper.renounce()
-        self._agent.limits.renounce()
+        self._agent.keeper.release_ownership()
+        self._agent.limits.release_ownership()
         for server in self._servers.values():
             server.retire()
         self._agent.drain.leave(kept, f"process {pid} has taken over")

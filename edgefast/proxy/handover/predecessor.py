@@ -20,9 +20,9 @@ from edgefast import __version__
 from edgefast.proxy.control.channel import Channel, ChannelClosed, ChannelError
 from edgefast.proxy.handover.handoversocket import is_own
 from edgefast.proxy.handover.protocol import PER_GIVE, PROTOCOL, Ask, Give, Item, Keep, Kept, Refuse
-from edgefast.proxy.sockets.place import Place
+from edgefast.proxy.sockets.bind_address import Place
 
-__all__ = ["Predecessor", "attend", "give"]
+__all__ = ["Predecessor", "serve_successors", "give"]
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Predecessor(Protocol):
     worker: int
     workers: int
 
-    def refuse(self, ask: Ask) -> str:
+    def refuse(self, request: Ask) -> str:
         """Return why nothing is given, or nothing."""
         ...
 
@@ -53,7 +53,7 @@ class Predecessor(Protocol):
         ...
 
 
-async def attend(listener: socket.socket, predecessor: Predecessor) -> None:
+async def serve_successors(listener: socket.socket, predecessor: Predecessor) -> None:
     """Answer successors one after the other, until one has taken over."""
     loop = asyncio.get_running_loop()
     while True:
@@ -87,10 +87,10 @@ async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
     """
     channel: Channel[Ask | Keep] = Channel(sock, msgspec.msgpack.Decoder(Ask | Keep))
     async with asyncio.timeout(_ASK_DEADLINE):
-        ask = await _receive(channel)
-    if not isinstance(ask, Ask):
+        request = await _receive(channel)
+    if not isinstance(request, Ask):
         raise ChannelError("the first message of a successor was not Ask")
-    if why := _understood(ask) or predecessor.refuse(ask):
+    if why := _understood(request) or predecessor.refuse(request):
         async with asyncio.timeout(_SEND_DEADLINE):
             await channel.send(Refuse(pid=os.getpid(), why=why))
         return False
@@ -104,8 +104,8 @@ async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
             places += keep.places
             if not keep.more:
                 break
-    log.info("process %d (edgefast %s) serves now and has taken over", ask.pid, ask.release)
-    await predecessor.leave(frozenset(places), ask.pid)
+    log.info("process %d (edgefast %s) serves now and has taken over", request.pid, request.release)
+    await predecessor.leave(frozenset(places), request.pid)
     try:
         async with asyncio.timeout(_SEND_DEADLINE):
             await channel.send(Kept())
@@ -114,10 +114,10 @@ async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
     return True
 
 
-def _understood(ask: Ask) -> str:
-    if ask.protocol == PROTOCOL:
+def _understood(request: Ask) -> str:
+    if request.protocol == PROTOCOL:
         return ""
-    return f"edgefast {ask.release} needs handover protocol {ask.protocol}, but the running edgefast {__version__} has protocol {PROTOCOL}; stop the running process first"
+    return f"edgefast {request.release} needs handover protocol {request.protocol}, but the running edgefast {__version__} has protocol {PROTOCOL}; stop the running process first"
 
 
 async def _receive(channel: Channel[Ask | Keep]) -> Ask | Keep:

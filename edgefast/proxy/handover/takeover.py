@@ -22,8 +22,8 @@ from edgefast.proxy.handover.frozenworkers import end_frozen
 from edgefast.proxy.handover.handoversocket import HandoverSocket, bound_path, connect, path_of
 from edgefast.proxy.handover.protocol import PER_KEEP, PROTOCOL, Ask, Give, Keep, Kept, Refuse
 from edgefast.proxy.settings import ProxySettings
+from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.inherited import Inherited
-from edgefast.proxy.sockets.place import Place
 
 __all__ = ["TakeOver", "TakeOverRefused"]
 
@@ -78,7 +78,7 @@ class _Predecessor:
                 self.given, more = answer, answer.more
         return None
 
-    async def relieve(self, places: tuple[Place, ...]) -> None:
+    async def complete_handover(self, places: tuple[Place, ...]) -> None:
         """Tell it that `places` are served; returns when it accepts there no more."""
         try:
             async with asyncio.timeout(_LET_GO):
@@ -180,7 +180,7 @@ class TakeOver:
         """Relieve those before: `places` are served now. Then this process is the one to be found."""
         async with asyncio.TaskGroup() as tasks:
             for one in self._predecessors:
-                tasks.create_task(one.relieve(places))
+                tasks.create_task(one.complete_handover(places))
         for one in self._predecessors:
             one.close()
         self._predecessors = []

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 
-from edgefast.daemon.httpserver import HttpServer
-from edgefast.daemon.orders import OrderServer
+from edgefast.httpd.control_socket import ControlSocket
+from edgefast.httpd.server import HttpServer
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.handover.agentpredecessor import AgentPredecessor
-from edgefast.proxy.handover.predecessor import attend
+from edgefast.proxy.handover.predecessor import serve_successors
 from edgefast.proxy.handover.takeover import TakeOver
 
 __all__ = ["wire_handover"]
@@ -25,7 +25,7 @@ def wire_handover(
     agent: Agent,
     servers: Mapping[str, HttpServer],
     takeover: TakeOver,
-    orders: OrderServer | None = None,
+    orders: ControlSocket | None = None,
 ) -> list[Part]:
     """Wire them; the parts are the servers, and the ear for a successor."""
 
@@ -37,7 +37,7 @@ def wire_handover(
     predecessor = AgentPredecessor(agent, servers, on_leave)
 
     if not takeover.completed.is_set():
-        agent.limits.renounce()  # until they that serve with it have let go
+        agent.limits.release_ownership()  # until they that serve with it have let go
 
     async def on_serving() -> None:
         await takeover.complete(agent.bound())
@@ -46,21 +46,21 @@ def wire_handover(
         if takeover.handover_socket is not None:
             agent.outlive(takeover.handover_socket.sock.fileno())
 
-    def after_predecessor(server: HttpServer | OrderServer) -> Part:
+    def after_predecessor(server: HttpServer | ControlSocket) -> Part:
         async def serve() -> None:
             await takeover.completed.wait()
             await server.run()
 
         return serve
 
-    async def heed_successors() -> None:
+    async def answer_successors() -> None:
         await takeover.completed.wait()
         try:
             if takeover.handover_socket is not None:
-                await attend(takeover.handover_socket.sock, predecessor)
+                await serve_successors(takeover.handover_socket.sock, predecessor)
         finally:
             takeover.close()
 
     agent.on_serving = on_serving
     serving = (*servers.values(), *((orders,) if orders is not None else ()))
-    return [*map(after_predecessor, serving), heed_successors]
+    return [*map(after_predecessor, serving), answer_successors]

@@ -13,9 +13,9 @@ import ssl
 
 import h11
 
-from edgefast.inetaddr import read_address, why_reserved
-from edgefast.keyset import SET_LIMIT
+from edgefast.auth.jwt.keyset import SET_LIMIT
 from edgefast.localaddress import leads_to
+from edgefast.netaddr import read_address, why_reserved
 from edgefast.proxy.keys.target import Place, Target, shows
 from edgefast.ratelimit.names import Names
 
@@ -54,7 +54,7 @@ async def fetch(
     except h11.LocalProtocolError:
         raise FetchError("the uri cannot be requested") from None
     except _ERRORS as error:
-        raise FetchError(_say(error)) from None
+        raise FetchError(_write_message(error)) from None
 
 
 async def _connect(target: Target, names: Names, own_ports: tuple[int, ...]) -> _Streams:
@@ -150,7 +150,7 @@ def _check(response: h11.Response) -> None:
             raise FetchError("the answer is compressed, which edgefast does not accept")
 
 
-def _say(error: BaseException) -> str:
+def _write_message(error: BaseException) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

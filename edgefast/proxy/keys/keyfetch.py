@@ -1,7 +1,7 @@
 """KeyFetch: which sets of keys the table asks for, and what the workers are told of them.
 
 In: what each table moved, as the ledger has it; the word of workers that a token names a key that they do not have. Out: for each source (uri,
-cluster) keys as edgefast/keyset.py writes them, or b"": there are none. Beside tables, which go on whatever an issuer does: new
+cluster) keys as edgefast/auth/jwt/keyset.py writes them, or b"": there are none. Beside tables, which go on whatever an issuer does: new
 keys are no new version of anything. `told` is level-triggered: a worker is sent what differs from what it was sent, and every
 answer to its word, changed or not. Each source is kept fresh by a KeySource; a table without any loads none of it.
 Must never: hold up a table.
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from edgefast import ir
-from edgefast.credential import show_query
-from edgefast.ircredential import RemoteKeys
-from edgefast.problem import ObjectRef, Problem
+from edgefast.diagnostics.problem import ObjectRef, Problem
+from edgefast.diagnostics.redact import show_query
+from edgefast.ir.credentials import RemoteKeys
 from edgefast.proxy.keys.keyfile import LAST
 from edgefast.proxy.tables.arena import Arena
-from edgefast.proxy.tables.ledger import Key, Placed
+from edgefast.proxy.tables.worker_tables import Key, Placed
 
 if TYPE_CHECKING:
     from edgefast.proxy.keys.keysource import KeySource, Means
@@ -73,7 +73,7 @@ class KeyFetch:
         self._sources: dict[_Source, KeySource] = {}
         self._tasks: dict[KeySource, asyncio.Task[None]] = {}
         self._left: dict[_Source, None] = {}  # beyond SOURCES
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._serial = 0
 
     # --- tables -----------------------------------------------------------------------------------------------------
@@ -135,10 +135,10 @@ class KeyFetch:
             else:
                 self._left[source] = None
                 if source not in self.told:
-                    self._tell(source, b"")
+                    self._notify(source, b"")
         for source in [one for one in self.told if one not in wanted]:
             del self.told[source]
-        self._news.set()
+        self._wakeup.set()
         self.on_told()
 
     def _make(self, spec: RemoteKeys) -> KeySource:
@@ -152,7 +152,7 @@ class KeyFetch:
                 lambda name: self._read(_SECRET, ("secret", name)),
                 self._own_ports,
             )
-        return KeySource(spec, self._means, self._tell, lambda: self.on_problems())
+        return KeySource(spec, self._means, self._notify, lambda: self.on_problems())
 
     def _read(self, decoder: msgspec.msgpack.Decoder[_T], key: Key) -> _T | None:
         one = self._placed.get(key)
@@ -169,9 +169,9 @@ class KeyFetch:
         if source in self._sources:
             self._sources[source].ask()
         elif source in self._left:
-            self._tell(source, b"")
+            self._notify(source, b"")
 
-    def _tell(self, source: _Source, data: bytes) -> None:
+    def _notify(self, source: _Source, data: bytes) -> None:
         self._serial += 1
         self.told[source] = ToldKeys(self._serial, data)
         self.on_told()
@@ -183,8 +183,8 @@ class KeyFetch:
         try:
             async with asyncio.TaskGroup() as tasks:
                 while True:
-                    await self._news.wait()
-                    self._news.clear()
+                    await self._wakeup.wait()
+                    self._wakeup.clear()
                     for one in self._sources.values():
                         if one not in self._tasks:
                             self._tasks[one] = tasks.create_task(one.run())
@@ -202,18 +202,18 @@ class KeyFetch:
         found = []
         for unit in sorted(self._asking):
             for provider, spec in self._asking[unit]:
-                if said := self._find_trouble(spec):
+                if message := self._find_trouble(spec):
                     one = self._sources.get((spec.uri, spec.cluster))
                     old = one is not None and bool(one.data)
-                    found.append(_problem(unit, provider, spec.uri, said, old=old))
+                    found.append(_problem(unit, provider, spec.uri, message, old=old))
         return tuple(dict.fromkeys(found))
 
     def failing(self) -> dict[tuple[str, str], bool]:
         """Return for each (policy, provider) with fetched keys whether its keys cannot be fetched now."""
         found: dict[tuple[str, str], bool] = {}
-        for unit, asked in self._asking.items():
+        for unit, requested in self._asking.items():
             policy = "/".join(_split(unit))
-            for provider, spec in asked:
+            for provider, spec in requested:
                 before = found.get((policy, provider), False)
                 found[policy, provider] = before or bool(self._find_trouble(spec))
         return found
@@ -233,7 +233,7 @@ def _split(unit: str) -> tuple[str, str]:
     return namespace, rest.partition("#")[0]
 
 
-def _problem(unit: str, provider: str, uri: str, trouble: str, *, old: bool) -> Problem:
+def _problem(unit: str, provider: str, uri: str, problem: str, *, old: bool) -> Problem:
     effect = (
         f"the previous keys stay in use for {LAST / 3600:.0f} h after their fetch, and tokens with other keys get 401"
         if old
@@ -243,7 +243,7 @@ def _problem(unit: str, provider: str, uri: str, trouble: str, *, old: bool) -> 
         ObjectRef("SecurityPolicy", *_split(unit)),
         "spec.jwt",
         "KeysNotFetched",
-        f'provider "{provider}": the keys at {show_query(uri)} cannot be fetched: {trouble}; {effect}',
+        f'provider "{provider}": the keys at {show_query(uri)} cannot be fetched: {problem}; {effect}',
         hint="correct the uri, or check the server at this address; edgefast retries",
         severity="warning",
     )

@@ -1,6 +1,6 @@
 """Keys on disk: what was fetched last, for a start at which an issuer cannot be asked.
 
-In: keys of a source as edgefast/keyset.py writes them, and when they were fetched. Out: one file for each source, mode 0600, replaced
+In: keys of a source as edgefast/auth/jwt/keyset.py writes them, and when they were fetched. Out: one file for each source, mode 0600, replaced
 atomically, and the same back while it is younger than `LAST`. They are public; who could write them could sign, so that the folder is the
 proxy's own. Must never: raise for what a disk does, or believe a file that is not whole, of another source, or of the future.
 """
@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from edgefast.credential import show_query
-from edgefast.keyset import SET_LIMIT, KeySetError, read
+from edgefast.auth.jwt.keyset import SET_LIMIT, KeySetError, read
+from edgefast.diagnostics.redact import show_query
 
 __all__ = ["FILES", "LAST", "KeptKeys", "KeyFiles", "Source"]
 
@@ -54,7 +54,7 @@ class KeyFiles:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._clock = clock
-        self._trouble = ""  # that is told
+        self._last_problem = ""  # that is told
 
     def load(self, source: Source) -> KeptKeys | None:
         """Read what was fetched last, if it is still to be believed."""
@@ -98,13 +98,13 @@ class KeyFiles:
                 fresh.unlink(missing_ok=True)
                 raise
         except OSError as error:
-            if self._trouble != (trouble := str(error.strerror)):
-                self._trouble = trouble
+            if self._last_problem != (problem := str(error.strerror)):
+                self._last_problem = problem
                 log.warning(
-                    "jwt: keys of issuers cannot be stored in %s: %s", self._folder, trouble
+                    "jwt: keys of issuers cannot be stored in %s: %s", self._folder, problem
                 )
             return False
-        self._trouble = ""
+        self._last_problem = ""
         return True
 
     def tidy(self) -> None:

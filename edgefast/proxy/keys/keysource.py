@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from edgefast import ir
-from edgefast.credential import show_query
-from edgefast.ircredential import RemoteKeys
-from edgefast.keyset import KeySetError, parse_key_set, write
+from edgefast.auth.jwt.keyset import KeySetError, parse_key_set, write
+from edgefast.diagnostics.redact import show_query
+from edgefast.ir.credentials import RemoteKeys
 from edgefast.proxy.keys.fetch import FetchError, fetch
 from edgefast.proxy.keys.keyfile import LAST, KeptKeys, KeyFiles, Source
 from edgefast.proxy.keys.target import TargetError, find_target
@@ -102,7 +102,7 @@ class KeySource:
         self.skipped: tuple[str, ...] = ()
         self._source = (spec.uri, spec.cluster)
         self._means = means
-        self._say = tell
+        self._write_message = tell
         self._on_trouble = on_trouble
         self._look = asyncio.Event()  # whether there is something to do now
         self._wanted = True  # a word is waited for
@@ -128,7 +128,7 @@ class KeySource:
         kept = await self._means.load(self._source)
         if kept is not None:
             self.data, self._fetched_at = kept.keys, kept.fetched_at
-            self._tell()
+            self._notify()
         due = loop.time()
         while True:
             try:
@@ -140,16 +140,16 @@ class KeySource:
             earliest = self._ended + (RETRY_MIN if self._moved else AT_MOST_EVERY)
             if loop.time() < min(due, earliest):
                 if self._wanted:  # it was fetched a moment ago
-                    self._tell()
+                    self._notify()
                 due = min(due, earliest) if self._moved else due
                 continue
             self._moved = False
             await self._renew()
             due = loop.time() + self._delay()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._wanted = False
-        self._say(self._source, self.data)
+        self._write_message(self._source, self.data)
 
     def _delay(self) -> float:
         every, retry = self.spec.every / 1000, max(self.spec.retry / 1000, RETRY_MIN)
@@ -176,7 +176,7 @@ class KeySource:
         self._ended = asyncio.get_running_loop().time()
         if data != self.data or self._wanted:
             self.data = data
-            self._tell()
+            self._notify()
         if before != (self.trouble, self.skipped):
             self._log()
             self._on_trouble()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from edgefast import ir
-from edgefast.ircredential import RemoteKeys
+from edgefast.ir.credentials import RemoteKeys
 
 __all__ = ["Place", "Target", "TargetError", "find_target", "shows"]
 

@@ -17,7 +17,7 @@ from edgefast import ir
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.limits.rows import MARK
 from edgefast.proxy.tables.arena import Arena
-from edgefast.proxy.tables.ledger import Key, Placed
+from edgefast.proxy.tables.worker_tables import Key, Placed
 from edgefast.table import decode_rules
 
 __all__ = ["LimitCount"]
@@ -38,7 +38,7 @@ class LimitCount:
         self._moved: dict[
             Key, bytes
         ] = {}  # blobs that nobody has looked at; b"": gone, or without limits
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._names: dict[Key, frozenset[str]] = {}
         self._held: Counter[str] = Counter()  # a route has its limits on each of its hostnames
 
@@ -58,7 +58,7 @@ class LimitCount:
                 data = self._arena.read(one.block) if one is not None else b""
                 if MARK in data or key in self._names:
                     self._moved[key] = data if MARK in data else b""
-                    self._news.set()
+                    self._wakeup.set()
 
     def _is_wanted(self, one: Placed | None) -> bool:
         """Tell whether counters are in this memory; as before, while a store cannot be read: workers refuse it and tell of it."""
@@ -71,8 +71,8 @@ class LimitCount:
     async def run(self) -> None:
         """Count, whenever there is something new."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._wakeup.wait()
+            self._wakeup.clear()
             moved, self._moved = self._moved, {}
             for key, names in (await asyncio.to_thread(_read, moved)).items():
                 self._held.subtract(self._names.pop(key, frozenset()))

@@ -1,7 +1,7 @@
 """Memory for the counters of rate limits: made by the agent, or by the one before it, mapped by every worker.
 
 In: how many limits have distinct values, which its room is shared by; the store of the process before, if it gave one and
-its layout is this release's. Out: a descriptor of a store (csrc/limit_rooms.h), and what is counted in it now. It outlives
+its layout is this release's. Out: a descriptor of a store (csrc/limit_store.h), and what is counted in it now. It outlives
 workers, so that counts go on when one is replaced, and agents that hand it over. Must never be written to by the agent
 afterwards, but for the number of limits, and that by one process: the one before, until it has let go.
 """
@@ -33,8 +33,8 @@ class LimitMemory:
 
     def __init__(
         self,
-        values: int = lib.EF_ROOMS_VALUES,
-        names: int = lib.EF_ROOMS_NAMES,
+        values: int = lib.EF_STORE_VALUES,
+        names: int = lib.EF_STORE_NAMES,
         *,
         inherited: int | None = None,
     ) -> None:
@@ -50,14 +50,14 @@ class LimitMemory:
             self.fd = inherited
             return
         epoch = _milliseconds(time.CLOCK_REALTIME) - _milliseconds(time.CLOCK_BOOTTIME)
-        size = int(lib.ef_rooms_size(names, values))
+        size = int(lib.ef_store_size(names, values))
         self.fd = os.memfd_create("edgefast-limits", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.fd, size)
         fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, _SEALS)
         with mmap.mmap(self.fd, size) as memory:
             seed = os.urandom(lib.EF_LIMIT_SEED)
             view = ffi.from_buffer(memory)
-            made = lib.ef_rooms_init(view, size, names, values, seed, epoch)
+            made = lib.ef_store_init(view, size, names, values, seed, epoch)
             ffi.release(view)
             if made != 0:
                 raise ValueError(f"no store of {names} and {values} buckets")
@@ -79,7 +79,7 @@ class LimitMemory:
         log.info("rate limits: the counters of the previous process stay in use")
         return found
 
-    def renounce(self) -> None:
+    def release_ownership(self) -> None:
         """Leave the number of limits to another process: who serves with this store, or who has taken it over."""
         self._shares = False
 
@@ -95,26 +95,26 @@ class LimitMemory:
         if not self._shares:
             return
         with self._mapped() as store:
-            lib.ef_rooms_set_limits(store, limits)
+            lib.ef_store_set_limits(store, limits)
 
     def share(self, *, sliding: bool) -> int:
         """Return how many values of one limit may begin in a window."""
         with self._mapped() as store:
-            return int(lib.ef_rooms_share(store, sliding))
+            return int(lib.ef_store_share(store, sliding))
 
     @contextmanager
     def _mapped(self) -> Iterator[Any]:
         with mmap.mmap(self.fd, 0) as memory:
             view = ffi.from_buffer(memory)
             try:
-                yield ffi.cast("ef_rooms *", view)
+                yield ffi.cast("ef_store *", view)
             finally:
                 ffi.release(view)
 
     def now(self) -> int:
         """Milliseconds since 1970 by the segment's clock, which no wall clock moves."""
         with self._mapped() as store:
-            return int(lib.ef_rooms_now(store, _milliseconds(time.CLOCK_BOOTTIME)))
+            return int(lib.ef_store_now(store, _milliseconds(time.CLOCK_BOOTTIME)))
 
     def read(self, now_ms: int) -> Iterator[Count]:
         """Walk the live counters; one that comes or goes in the meantime may be missed."""
@@ -131,8 +131,8 @@ def _check(fd: int, values: int, names: int) -> None:
         raise ValueError("its size can change")
     with mmap.mmap(fd, 0) as memory:
         view = ffi.from_buffer(memory)
-        layout = lib.ef_rooms_check(view, len(view))
-        same = layout == 0 and lib.ef_rooms_holds(ffi.cast("ef_rooms *", view), names, values)
+        layout = lib.ef_store_check(view, len(view))
+        same = layout == 0 and lib.ef_store_holds(ffi.cast("ef_store *", view), names, values)
         ffi.release(view)
     if layout != 0:
         raise ValueError("its layout is of another release")
@@ -148,10 +148,10 @@ def _walk(memory: mmap.mmap, now_ms: int) -> Iterator[Count]:
     with memory:
         view = ffi.from_buffer(memory)
         try:
-            store = ffi.cast("const ef_rooms *", view)
+            store = ffi.cast("const ef_store *", view)
             cursor, entry = ffi.new("uint64_t *"), ffi.new("ef_limit_entry *")
             is_name = ffi.new("int *")
-            while lib.ef_rooms_next(store, cursor, now_ms, entry, is_name) == 1:
+            while lib.ef_store_next(store, cursor, now_ms, entry, is_name) == 1:
                 yield _read(entry, now_ms, bool(is_name[0]))
         finally:
             ffi.release(view)

@@ -19,7 +19,7 @@ from edgefast.core.engine import Limiter
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import ChannelClosed
 from edgefast.ratelimit.redis_store import RedisStore
-from edgefast.ratelimit.standing import MOST, Standing
+from edgefast.ratelimit.store_status import MOST, StoreStatus
 
 __all__ = ["StoreInUse"]
 
@@ -37,11 +37,11 @@ class StoreInUse:
         """`count` adds to a global cell."""
         self._limiter = limiter
         self._count = count
-        self._standing: Standing | None = None  # None: not known yet
+        self._standing: StoreStatus | None = None  # None: not known yet
         self._over: dict[str, str] = {}  # what became of places, as far as it is not told
         self._is_down = False
         self._crowded: dict[tuple[str, str], int] = {}  # (route, limit): milliseconds
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         limiter.on_crowded = self._on_crowded
         self._config: ir.RateLimitStore | None = None
         self._store: RedisStore | None = None
@@ -63,20 +63,20 @@ class StoreInUse:
             self._store.start()
             self._new = True
         if self._store is None:
-            self._on_standing(Standing())
+            self._on_standing(StoreStatus())
         else:
-            self._count_down(Standing())
+            self._count_down(StoreStatus())
             self._standing = None
         if before is not None:
             before.close()
 
-    def _on_standing(self, standing: Standing) -> None:
+    def _on_standing(self, standing: StoreStatus) -> None:
         self._count_down(standing)
         self._standing = standing
         self._over.update(standing.over)
-        self._news.set()
+        self._wakeup.set()
 
-    def _count_down(self, standing: Standing) -> None:
+    def _count_down(self, standing: StoreStatus) -> None:
         down = bool(standing.down)
         if down != self._is_down:
             self._is_down = down
@@ -85,26 +85,26 @@ class StoreInUse:
     def _on_crowded(self, route: str, limit: str, left: int) -> None:
         if len(self._crowded) < _TOLD:
             self._crowded[route, limit] = left
-            self._news.set()
+            self._wakeup.set()
 
     async def tell(self, say: Callable[[messages.WorkerMessage], Awaitable[None]]) -> None:
         """Tell the agent what is not counted, whenever that changes."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._wakeup.wait()
+            self._wakeup.clear()
             crowded, self._crowded = self._crowded, {}
-            told = tuple((*names, left) for names, left in crowded.items())
+            reported = tuple((*names, left) for names, left in crowded.items())
             standing, over, self._over = self._standing, tuple(self._over.items()), {}
             if standing is not None:
                 standing = msgspec.structs.replace(standing, over=over[-MOST:])
             closed = self._config is not None and self._config.fail_closed
             with suppress(ChannelClosed):  # whoever receives finds out, and decides
-                await say(messages.Uncounted(standing, closed, told))
+                await say(messages.Uncounted(standing, closed, reported))
 
     async def connected(self, seconds: float) -> None:
         """Wait until the store has answered once since it was adopted, but no longer than that."""
         if self._store is None and self._standing is None:
-            self._on_standing(Standing())  # whatever a predecessor told is over
+            self._on_standing(StoreStatus())  # whatever a predecessor told is over
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while self._store is not None and self._new and loop.time() < end:

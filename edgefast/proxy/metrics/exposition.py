@@ -1,7 +1,7 @@
 """Prometheus text from the workers' counter segments and the agent's own facts.
 
 In: segments (stats.py), facts of the agent. Out: text exposition format 0.0.4 of the families of
-edgefast/monitoring/proxyfamilies.py; OpenMetrics where there are exemplars to show.
+edgefast/monitoring/proxy_metrics.py; OpenMetrics where there are exemplars to show.
 Labels are names of routes, rules, rate limits and policies from the configuration, never anything a client
 sends; rows are bounded by the segments, and what finds no row is in the row `overflow`, which is
 always there. Scraping costs workers nothing. Must never block: the agent calls it in a thread.
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from edgefast.core.cells import BACKEND, BUCKET_BOUNDS_MS, GRPC_STATUSES, LIMIT, POLICY, ROW
-from edgefast.monitoring.proxyfamilies import BY_LABELS, OVERFLOW, PROXY
+from edgefast.monitoring.proxy_metrics import BY_LABELS, OVERFLOW, PROXY
 from edgefast.proxy.metrics.openmetrics import EOF, canonical, heading_of, write_exemplar
 from edgefast.proxy.metrics.stats import (
     Segment,
@@ -25,7 +25,7 @@ from edgefast.proxy.metrics.stats import (
     sum_rows,
 )
 from edgefast.proxy.traces.exemplars import Exemplar, Marks
-from edgefast.xds.facts import StreamFacts
+from edgefast.xds.stream_stats import StreamStats
 
 __all__ = ["CONTENT_TYPE", "AgentFacts", "render_metrics", "render_openmetrics"]
 
@@ -86,7 +86,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     expiries: Mapping[str, float]
     store_troubles: Mapping[tuple[str, str], int] = {}  # (place of counters, trouble) -> workers
     keys_failing: Mapping[tuple[str, str], bool] = {}  # (policy, provider) with fetched keys
-    stream: StreamFacts | None = None  # None: tables come from files
+    stream: StreamStats | None = None  # None: tables come from files
 
 
 def render_metrics(segments: Sequence[Segment], facts: AgentFacts) -> bytes:
@@ -162,8 +162,8 @@ def _render_agent(lines: list[str], facts: AgentFacts) -> None:
     if facts.store_troubles:
         name = _open(lines, "ratelimit_store_troubles")
         lines += [
-            f'{name}{{store="{_escape(store)}",trouble="{_escape(trouble)}"}} {workers}\n'
-            for (store, trouble), workers in sorted(facts.store_troubles.items())
+            f'{name}{{store="{_escape(store)}",trouble="{_escape(problem)}"}} {workers}\n'
+            for (store, problem), workers in sorted(facts.store_troubles.items())
         ]
     if facts.keys_failing:
         name = _open(lines, "jwks_fetch_failing")
@@ -179,7 +179,7 @@ def _render_room(lines: list[str], segments: Sequence[Segment]) -> None:
     _one(lines, "metric_rows_used", max((used for used, _ in rooms), default=0))
 
 
-def _render_stream(lines: list[str], stream: StreamFacts) -> None:
+def _render_stream(lines: list[str], stream: StreamStats) -> None:
     numbers: dict[str, float] = {
         "connected": stream.connected,
         "last_commit_timestamp_seconds": stream.committed_at,

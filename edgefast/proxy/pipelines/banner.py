@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import edgefast
 from edgefast import ir
-from edgefast.daemon.address import EVERYWHERE, Address
-from edgefast.daemon.age import process_age
-from edgefast.problem import Problem, ask_for_more
+from edgefast.daemon.process import process_age
+from edgefast.diagnostics.problem import Problem, ask_for_more
+from edgefast.httpd.address import EVERYWHERE, Address
+from edgefast.proxy.pipelines.example_commands import list_hosts, write_commands
 from edgefast.proxy.pipelines.standalone import Outcome
-from edgefast.proxy.pipelines.tryout import list_hosts, write_commands
-from edgefast.proxy.sockets.place import Place, host_of, is_of
+from edgefast.proxy.sockets.bind_address import Place, host_of, is_of
 from edgefast.translate.match.hostname import ANY
 
 __all__ = ["Banner"]
@@ -40,7 +40,7 @@ class Banner:
     ) -> None:
         """`say` prints a line with a level, `render` writes a problem as one, `age` is the process's, in seconds."""
         self._workers = workers
-        self._say_at = say
+        self._write_address = say
         self._render = render
         self._age = age
         self._servers = servers
@@ -59,10 +59,10 @@ class Banner:
             errors = sum(one.severity == "error" for one in outcome.problems)
             warnings = len(outcome.problems) - errors
             counts = f"{_count(errors, 'problem')}, {_count(warnings, 'warning')}"
-            self._say(f"{counts}; more about it: {ask_for_more(outcome.problems)}")
+            self._write_message(f"{counts}; more about it: {ask_for_more(outcome.problems)}")
 
-    def _say(self, line: str) -> None:
-        self._say_at(line, "info")
+    def _write_message(self, line: str) -> None:
+        self._write_address(line, "info")
 
     def show_problems(self, problems: Iterable[Problem]) -> None:
         """Print the problems that were not there the last time, and say which are gone."""
@@ -71,54 +71,56 @@ class Banner:
         solved = [one for one in self._known if one not in now]
         self._known = now
         for one in new[:_SHOWN_PROBLEMS]:
-            self._say_at(self._render(one), one.severity)
+            self._write_address(self._render(one), one.severity)
         if len(new) > _SHOWN_PROBLEMS:
-            self._say(f"... and {len(new) - _SHOWN_PROBLEMS} more: edgefast check shows all")
+            self._write_message(
+                f"... and {len(new) - _SHOWN_PROBLEMS} more: edgefast check shows all"
+            )
         if solved:
-            self._say(f"{_count(len(solved), 'problem')} solved")
+            self._write_message(f"{_count(len(solved), 'problem')} solved")
 
     def _show_start(self, outcome: Outcome, bound: Sequence[Place]) -> None:
         read = f"{_count(outcome.objects, 'object')} in {_count(outcome.files, 'file')}"
         workers = _count(self._workers, "worker")
-        self._say(
+        self._write_message(
             f"edgefast {edgefast.__version__}: {read}, {workers}, ready in {self._age() * 1000:.0f} ms"
         )
         if outcome.fleet is None:
-            self._say_at(_LAST_GOOD, "error")
+            self._write_address(_LAST_GOOD, "error")
         else:
             for line in _listener_lines(outcome.fleet, bound, outcome.closed):
-                self._say(line)
+                self._write_message(line)
         for name, address in self._servers.items():
             path = {"admin": "/dump", "metrics": "/metrics", "ready": "/ready"}[name]
             if address.host == EVERYWHERE:
                 address = Address("localhost", address.port)
-            self._say(f"  {name:<8} http://{address}{path}")
+            self._write_message(f"  {name:<8} http://{address}{path}")
         if outcome.fleet is not None:
             lines = list(write_commands(outcome.fleet, outcome.shards, bound))
             if lines:
-                self._say("try")
+                self._write_message("try")
             for line in lines:
-                self._say(f"  {line}")
+                self._write_message(f"  {line}")
 
     def _show_reload(self, outcome: Outcome) -> None:
         published = outcome.published
         if outcome.fleet is None:
-            self._say_at(_LAST_GOOD, "error")
+            self._write_address(_LAST_GOOD, "error")
         elif not published.changed:
-            self._say(f"files changed, the table did not ({outcome.took:.0f} ms)")
+            self._write_message(f"files changed, the table did not ({outcome.took:.0f} ms)")
         elif published.acknowledged:
-            self._say(f"table {published.version[:8]} is served ({outcome.took:.0f} ms)")
+            self._write_message(f"table {published.version[:8]} is served ({outcome.took:.0f} ms)")
         elif published.served:
-            self._say(
+            self._write_message(
                 f"table {published.version[:8]} was rolled back; {published.served[:8]} is served"
             )
         elif published.refused:
             what = _count(published.refused, "resource")
-            self._say(
+            self._write_message(
                 f"table {published.version[:8]} is served without {what} that workers refused"
             )
         else:
-            self._say(f"table {published.version[:8]}: some workers do not have it yet")
+            self._write_message(f"table {published.version[:8]}: some workers do not have it yet")
 
 
 def _listener_lines(
@@ -135,13 +137,13 @@ def _listener_lines(
         names = ", ".join(served[:4]) + (f" and {len(served) - 4} more" if len(served) > 4 else "")
         text = _ANY_OF.get(listener.protocol, "any host") if "*" in served else names or "no route"
         if listener.name in closed:
-            text = _tell_closed(listener)
+            text = _report_closed(listener)
         yield f"  {listener.name} on {where}: {text}"
     if len(fleet.listeners) > _SHOWN_LISTENERS:
         yield f"  ... and {len(fleet.listeners) - _SHOWN_LISTENERS} more listeners"
 
 
-def _tell_closed(listener: ir.Listener) -> str:
+def _report_closed(listener: ir.Listener) -> str:
     """Say what becomes of requests to a listener that only keeps its place; its problem says why."""
     host = "any host" if listener.hostname == ANY else listener.hostname
     ends = listener.tls is not None and not listener.tls.certificates

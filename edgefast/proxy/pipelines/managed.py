@@ -15,19 +15,19 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 import edgefast
-from edgefast.daemon.collector import keep_all
-from edgefast.problem import Problem
+from edgefast.daemon.process import keep_all
+from edgefast.diagnostics.problem import Problem
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.process.sdnotify import notify
-from edgefast.proxy.sockets.place import is_of
+from edgefast.proxy.sockets.bind_address import is_of
 from edgefast.proxy.tables.lastgood import LastGoodError
 from edgefast.table import Shards
 from edgefast.table.format import table_format
 from edgefast.xds.client import XdsClient
 from edgefast.xds.credentials import CredentialFiles
 from edgefast.xds.messages import Node
-from edgefast.xds.refusals import COMMIT, LATE, TABLE, Refused
-from edgefast.xds.troubles import find_troubles
+from edgefast.xds.proxy_problems import find_proxy_problems
+from edgefast.xds.rejections import COMMIT, LATE, TABLE, Refused
 
 __all__ = ["Managed", "StreamSettings"]
 
@@ -86,7 +86,7 @@ class Managed:
             on_tickets=agent.tickets.use,
         )
         self._client = client
-        client.tell(tuple(find_troubles(agent.problems)))
+        client.tell(tuple(find_proxy_problems(agent.problems)))
         agent.stream = lambda: client.facts
         agent.on_problems = self._on_problems
         agent.on_news = self._on_news
@@ -110,7 +110,7 @@ class Managed:
             tried = before is not None and before.version == shards.version
             if not tried or self._is_current(shards):  # what workers died of is not tried again
                 await self._publish(shards)
-            self._agent.keeper.vouch(shards.version)
+            self._agent.keeper.approve(shards.version)
         return tuple(self._refused(shards))
 
     async def _publish(self, shards: Shards) -> None:
@@ -219,5 +219,5 @@ class Managed:
         if solved:
             log.info("%d problems are solved", solved)
         if self._client is not None:
-            self._client.tell(tuple(find_troubles(problems)))
+            self._client.tell(tuple(find_proxy_problems(problems)))
         self._on_news()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from edgefast.resources.model.routename import name_of, route_key
-from edgefast.translate.status.condition import Condition
-from edgefast.translate.status.status import RouteStatus
+from edgefast.api.model.routename import name_of, route_key
+from edgefast.translate.conditions.condition import Condition
+from edgefast.translate.conditions.status import RouteStatus
 from edgefast.translate.translation import Translation
 
 __all__ = ["list_objects"]
@@ -50,16 +50,16 @@ def _routes(translation: Translation) -> Iterator[dict[str, str]]:
         if not isinstance(status, RouteStatus):
             continue
         kind, namespace, name = route.kind, route.namespace, route.name
-        told: dict[str, tuple[list[str], list[str]]] = {}
+        reported: dict[str, tuple[list[str], list[str]]] = {}
         for one in status.parents:
             ref = one.parent_ref
             key = (ref.namespace or namespace, ref.name)
             if ref.kind == "ListenerSet":
                 key = statuses.parents.get(key, key)
-            accepted, resolved = told.setdefault("/".join(key), ([], []))
+            accepted, resolved = reported.setdefault("/".join(key), ([], []))
             accepted.append(_find(one.conditions, "Accepted"))
             resolved.append(_find(one.conditions, "ResolvedRefs"))
-        for parent, (accepted, resolved) in told.items():
+        for parent, (accepted, resolved) in reported.items():
             yield {
                 "name": name_of(route_key(kind, namespace, name)),
                 "parent": parent,

@@ -18,18 +18,18 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from edgefast import ir
-from edgefast.daemon.collector import keep_all
-from edgefast.problem import Problem
+from edgefast.api.snapshot import Snapshot
+from edgefast.daemon.process import keep_all
+from edgefast.diagnostics.problem import Problem
 from edgefast.providers.files import SUFFIXES, FileSource, Reading, watch_files
-from edgefast.providers.hold import HOLD, START_AT_MOST, Written
+from edgefast.providers.publish_gate import HOLD, START_AT_MOST, Written
 from edgefast.providers.watch import Watch
 from edgefast.providers.writers import find_writers
 from edgefast.proxy.agent.agent import Agent, Published
 from edgefast.proxy.pipelines.objectstatus import list_objects
 from edgefast.proxy.process.sdnotify import notify
 from edgefast.proxy.tables.lastgood import LastGoodError
-from edgefast.proxy.tls.goodpairs import GoodPairs
-from edgefast.resources.snapshot import Snapshot
+from edgefast.proxy.tls.last_good_pairs import LastGoodPairs
 from edgefast.table import Shards, compile_fleet
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
@@ -99,7 +99,7 @@ class Standalone:
         self._report = report
         self._before = tuple(problems)
         self._complete = complete
-        self._pairs = GoodPairs()
+        self._pairs = LastGoodPairs()
         self._translation: Translation | None = None
         self._shards: Shards | None = None
         self._kept: Shards | None = None  # the last good table, while it is served
@@ -121,7 +121,7 @@ class Standalone:
                     pause = _PAUSE
                 except Exception:
                     log.exception("the files could not be applied; the previous table stays in use")
-                    self._source.tell_again()
+                    self._source.report_again()
                     watch.look_now()
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _PAUSE_MAX)
@@ -148,16 +148,16 @@ class Standalone:
         self._serving = True
         if self._agent.on_serving is not None:
             await self._agent.on_serving()
-        self._vouch(reading)
+        self._approve(reading)
 
     async def _wait_for_writers(self, reading: Reading, watch: Watch, seconds: float) -> Reading:
         """Return a reading of complete files, or the last one after `seconds`: missing files may contain policies for others."""
-        began, told = time.monotonic(), False
+        began, reported = time.monotonic(), False
         while self._source.held is not None and time.monotonic() - began < seconds:
-            if not told and time.monotonic() - began > _LONG:
+            if not reported and time.monotonic() - began > _LONG:
                 why = "; ".join(one.line() for one in reading.problems)
                 log.warning("start: waiting for files: %s", why)
-                told = True
+                reported = True
             await watch.wait(self._source.due)
             reading = await asyncio.to_thread(self._source.read, watch.events())
         return reading
@@ -172,7 +172,7 @@ class Standalone:
         self._kept = None
         translation, shards, held_back = await asyncio.to_thread(self._compile, reading)
         published = await self._agent.publish(shards)
-        self._vouch(reading)
+        self._approve(reading)
         problems = self._collect(
             reading, (*held_back, *translation.problems, *shards.problems), published
         )
@@ -192,10 +192,10 @@ class Standalone:
         self._translation, self._shards = translation, shards
         return translation, shards, held_back
 
-    def _vouch(self, reading: Reading) -> None:
+    def _approve(self, reading: Reading) -> None:
         """Let the table be kept for the next start, unless it is one of half the files."""
         if self._serving and reading.usable and self._shards is not None:
-            self._agent.keeper.vouch(self._shards.version)
+            self._agent.keeper.approve(self._shards.version)
 
     def _collect(
         self, reading: Reading, translated: Iterable[Problem], published: Published

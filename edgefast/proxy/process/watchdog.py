@@ -61,15 +61,15 @@ class Watchdog:
 
     def __init__(self) -> None:
         self._looks: list[Reading] = []  # since its last answer and its last sleep
-        self._heard = 0.0
+        self._has_received = 0.0
 
     def look(self, now: Reading | None, heard: float, *, has_work: bool = False) -> str:
         """Take in a look; returns why the process is frozen, or "".
 
         `heard`: when its last answer came. `has_work`: it was given some that has a deadline of its own, and may compute.
         """
-        if now is None or heard != self._heard:
-            self._heard = heard
+        if now is None or heard != self._has_received:
+            self._has_received = heard
             self._looks.clear()
             return ""
         if self._looks and self._looks[-1].sleeps != now.sleeps:

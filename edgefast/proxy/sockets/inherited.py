@@ -14,8 +14,8 @@ import socket
 import stat
 from collections.abc import MutableMapping
 
-from edgefast.daemon.address import EVERYWHERE, Address
-from edgefast.proxy.sockets.place import Place, make_place
+from edgefast.httpd.address import EVERYWHERE, Address
+from edgefast.proxy.sockets.bind_address import Place, make_bind_address
 
 __all__ = ["MEMORIES", "SERVERS", "Inherited", "receive_sockets"]
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 SERVERS = ("admin", "metrics", "ready")
 #: What is no socket: the memory that rate limits are counted in (limits/memory.py).
 MEMORY = "rate-limits"
-#: What session tickets are made with (tls/ticketring.py).
+#: What session tickets are made with (tls/ticket_memory.py).
 TICKETS = "ticket-keys"
 MEMORIES = (MEMORY, TICKETS)
 #: The first descriptor that a service manager passes (SD_LISTEN_FDS_START).
@@ -166,4 +166,4 @@ def _is_connected(sock: socket.socket) -> bool:
 
 def _place_of(sock: socket.socket) -> Place:
     host, port = sock.getsockname()[:2]
-    return make_place(host, port, "UDP" if sock.type == socket.SOCK_DGRAM else "TCP")
+    return make_bind_address(host, port, "UDP" if sock.type == socket.SOCK_DGRAM else "TCP")

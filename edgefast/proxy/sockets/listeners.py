@@ -20,11 +20,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from edgefast import ir
-from edgefast.daemon.address import family_of
-from edgefast.problem import ObjectRef, Problem
+from edgefast.diagnostics.problem import ObjectRef, Problem
+from edgefast.httpd.address import family_of
 from edgefast.proxy.settings import ACCEPT_BACKLOG
+from edgefast.proxy.sockets.bind_address import (
+    Place,
+    Seat,
+    host_of,
+    make_bind_address,
+    show_bind_address,
+    transport_at,
+)
 from edgefast.proxy.sockets.inherited import Inherited
-from edgefast.proxy.sockets.place import Place, Seat, host_of, make_place, show_place, transport_at
 from edgefast.proxy.sockets.synfilter import take_new_connections
 
 __all__ = ["Listeners"]
@@ -149,7 +156,7 @@ class Listeners:
         wanted: dict[Place, list[str]] = {}
         for listener in listeners:
             for host in listener.addresses or self._binds:
-                place = make_place(host, listener.bind_port, ir.transport_of(listener))
+                place = make_bind_address(host, listener.bind_port, ir.transport_of(listener))
                 wanted.setdefault(place, []).append(listener.name)
         return wanted
 
@@ -163,7 +170,7 @@ class Listeners:
 
     def _is_covered(self, place: Place, wanted: Mapping[Place, Sequence[str]]) -> bool:
         """Tell whether an IPv6 socket takes the connections of an IPv4 place too, as a service manager may make them."""
-        wide = make_place("::", place[1], transport_at(place))
+        wide = make_bind_address("::", place[1], transport_at(place))
         if family_of(host_of(place)) != socket.AF_INET or wide not in wanted:
             return False
         return any(map(_is_dual, self._sockets.get(wide) or self._inherited.group(wide)))
@@ -223,7 +230,7 @@ def _complete_group(
         while len(group) < workers and not _is_dual(group[0]):
             group.append(_listen(place))
     except OSError as error:
-        log.info("%s: workers share a socket (%s)", show_place(place), error.strerror)
+        log.info("%s: workers share a socket (%s)", show_bind_address(place), error.strerror)
     return tuple(group)
 
 
@@ -278,7 +285,7 @@ def _socket(place: Place, *, shared: bool) -> socket.socket:
 
 def _problem(place: Place, names: Sequence[str], error: OSError, ours: bool) -> Problem:
     """Say which listener has no port, why, and what to do."""
-    address = show_place(place)
+    address = show_bind_address(place)
     ref, path = place_listener(names[0])
     others = f" (and {len(names) - 1} more on this port)" if len(names) > 1 else ""
     match error.errno:

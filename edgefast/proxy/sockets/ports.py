@@ -12,9 +12,9 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from edgefast import ir
+from edgefast.proxy.sockets.bind_address import show_bind_address
 from edgefast.proxy.sockets.fdstore import FdStore
 from edgefast.proxy.sockets.listeners import Listeners
-from edgefast.proxy.sockets.place import show_place
 
 __all__ = ["Ports"]
 
@@ -70,7 +70,7 @@ class Ports:
             before = set(self._listeners.problems)
             opened = self._listeners.reconcile(self._served())
             for place in opened:
-                log.info("now listening on %s", show_place(place))
+                log.info("now listening on %s", show_bind_address(place))
             if opened:
                 self._keep()
                 self.on_opened()

@@ -74,7 +74,7 @@ class LastGood:
         self.path = folder / _NAME
         self.failures = 0
         self.saved_at: float | None = None  # Unix seconds
-        self._trouble = ""  # that is told
+        self._last_problem = ""  # that is told
         self._lock = threading.Lock()
 
     def save(self, shards: Shards) -> bool:
@@ -91,17 +91,17 @@ class LastGood:
                 self._replace(_head(), digest.digest(), *payload)
         except OSError as error:
             self.failures += 1
-            if self._trouble != (trouble := str(error.strerror)):
-                self._trouble = trouble
+            if self._last_problem != (problem := str(error.strerror)):
+                self._last_problem = problem
                 log.warning(
                     "the table cannot be stored in %s: %s; traffic is not affected; a restart "
                     "without readable sources would use an older table; retrying",
                     self.path,
-                    trouble,
+                    problem,
                 )
             return False
-        if self._trouble:
-            self._trouble = ""
+        if self._last_problem:
+            self._last_problem = ""
             log.warning("the table is stored in %s again", self.path)
         self.saved_at = time.time()
         return True

@@ -38,24 +38,24 @@ class LastGoodKeeper:
     def __init__(self, kept: LastGood | None, settled: Callable[[], Shards | None]) -> None:
         self._kept = kept
         self._settled = settled
-        self._vouched = ""
+        self._approved = ""
         self._newest: Shards | None = None  # that was or is to be written
         self._due: Shards | None = None
         self._work = asyncio.Event()
 
-    def renounce(self) -> None:
+    def release_ownership(self) -> None:
         """Write no more: another process keeps its own tables there from now on."""
         self._kept = self._due = None
 
-    def vouch(self, version: str) -> None:
+    def approve(self, version: str) -> None:
         """Let the table of this version be kept as soon as all workers hold it."""
-        self._vouched = version
+        self._approved = version
         self.look()
 
     def look(self) -> None:
         """Take the table that all workers hold, if it is one to keep and a new one."""
         shards = self._settled() if self._kept is not None else None
-        if shards is None or shards is self._newest or shards.version != self._vouched:
+        if shards is None or shards is self._newest or shards.version != self._approved:
             return
         if next(shards.names_of("listener"), None) is not None:
             self._newest = self._due = shards

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from edgefast import ir
-from edgefast.problem import ObjectRef, Problem
+from edgefast.api.core.clustertrustbundle import CERTIFICATES_GROUP
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.proxy.tls.server import check_secret
-from edgefast.resources.kubernetes.clustertrustbundle import CERTIFICATES_GROUP
 
 __all__ = ["check_fleets"]
 

@@ -14,9 +14,9 @@ import secrets
 import time
 from collections.abc import Callable
 
-from edgefast.proxy.tls.ticketring import TicketRing
+from edgefast.proxy.tls.ticket_memory import TicketMemory
 from edgefast.proxy.tls.ticketschedule import find_due, plan_given, plan_own
-from edgefast.xds.givensecrets import GivenSecrets
+from edgefast.xds.ticket_secrets import TicketSecrets
 
 __all__ = ["TicketKeys"]
 
@@ -39,7 +39,7 @@ class TicketKeys:
 
     def __init__(
         self,
-        ring: TicketRing,
+        ring: TicketMemory,
         clock: Callable[[], int] = _boot_ms,
         make: Callable[[], bytes] = lambda: secrets.token_bytes(_SECRET),
     ) -> None:
@@ -48,7 +48,7 @@ class TicketKeys:
         self._clock = clock
         self._chance = make
         self._own: set[bytes] = set()  # what this process made and still has
-        self._given: GivenSecrets | None = None
+        self._given: TicketSecrets | None = None
         self._moved = asyncio.Event()  # something else may be due first
         self.look()
 
@@ -57,7 +57,7 @@ class TicketKeys:
         """The ring's descriptor, for workers and successors."""
         return self.ring.fd
 
-    def use(self, given: GivenSecrets | None) -> None:
+    def use(self, given: TicketSecrets | None) -> None:
         """Use a controller's secrets from now on, None: one's own."""
         if given is None:
             if self._given is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
-from edgefast.xds.givensecrets import GivenSecrets
+from edgefast.xds.ticket_secrets import TicketSecrets
 
 __all__ = ["MOST", "PERIOD", "TicketSecret", "find_due", "plan_given", "plan_own"]
 
@@ -48,7 +48,7 @@ def plan_own(
 
 
 def plan_given(
-    secrets: Iterable[TicketSecret], now: int, given: GivenSecrets, own: Collection[bytes] = ()
+    secrets: Iterable[TicketSecret], now: int, given: TicketSecrets, own: Collection[bytes] = ()
 ) -> tuple[TicketSecret, ...]:
     """Return the secrets when a controller has just said which are in force.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from edgefast import ir
 from edgefast.core import TlsContext, TlsError
-from edgefast.proxy.process.reserve import RESERVE, is_shortage
+from edgefast.proxy.process.reserved_descriptors import RESERVE, is_shortage
 
 __all__ = ["UpstreamContexts", "UpstreamKey", "UpstreamTlsError"]
 

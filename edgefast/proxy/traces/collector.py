@@ -18,7 +18,7 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from edgefast import ir
-from edgefast.inetaddr import ANY_NETWORK, read_address, why_reserved
+from edgefast.netaddr import ANY_NETWORK, read_address, why_reserved
 
 __all__ = ["guarded_session", "is_guarded", "pinned_target", "resolve"]
 

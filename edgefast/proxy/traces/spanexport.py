@@ -81,7 +81,7 @@ class SpanExport:
         self._exporters: dict[ir.Tracing, Exporter] = {}
         self._failing: dict[ir.Tracing, float] = {}  # until when it is not tried
         self._thread: threading.Thread | None = None
-        self._told = False
+        self._reported = False
 
     def use(self, listeners: Iterable[ir.Listener]) -> None:
         """Follow a table."""
@@ -91,8 +91,8 @@ class SpanExport:
         }
         if not all(name in self._tracings and self._tracings[name].exemplars for name in before):
             self.exemplars.clear()  # which ones are of a listener that has none now, rows do not tell
-        if self._tracings and not self._told and not has_tracing():
-            self._told = True
+        if self._tracings and not self._reported and not has_tracing():
+            self._reported = True
             log.error(
                 "tracing: a package that spec.tracing needs is not installed; spans are "
                 "dropped: %s",
@@ -107,7 +107,7 @@ class SpanExport:
     def take(self, batch: bytes) -> None:
         """Queue a worker's batch. Called on the event loop."""
         with self._lock:
-            if self._told or self._waiting + len(batch) > QUEUE_BYTES:
+            if self._reported or self._waiting + len(batch) > QUEUE_BYTES:
                 self.lost += count_spans(batch)
                 return
             self._waiting += len(batch)

@@ -1,4 +1,4 @@
-"""SpanRecord, ConnectionRecord: what a worker tells of one traced request or connection, as edgefast/core/telemetry packs it (span.pyx, passagespan.pyx).
+"""SpanRecord, ConnectionRecord: what a worker tells of one traced request or connection, as edgefast/core/telemetry packs it (span.pyx, stream_span.pyx).
 
 In: batches of MessagePack. Out: records; text that clients chose is bytes, cut by the engine.
 Must never: be more than a description; what becomes of it is otlp.py's.

@@ -14,9 +14,9 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from edgefast.proxy.handover.predecessor import attend
+from edgefast.proxy.handover.predecessor import serve_successors
 from edgefast.proxy.handover.protocol import Ask, Item
-from edgefast.proxy.sockets.place import Place
+from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.worker.acceptors import Acceptors
 
 __all__ = ["ORPHAN_LIFE", "OrphanedWorker"]
@@ -53,7 +53,7 @@ class OrphanedWorker:
         self._drain = drain
         self._ended = ended
         self._memories = memories
-        self._asked = False
+        self._was_requested = False
         self._order = order
 
     async def run(self, handover_socket: socket.socket, drain_timeout: float) -> None:
@@ -77,14 +77,14 @@ class OrphanedWorker:
 
     async def _serve(self, handover_socket: socket.socket) -> bool:
         """Return whether a successor has taken over."""
-        attending = asyncio.ensure_future(attend(handover_socket, self))
+        attending = asyncio.ensure_future(serve_successors(handover_socket, self))
         ordered = asyncio.ensure_future(self._order.wait())
         try:
             for life in (ORPHAN_LIFE, _STARTING):
                 await asyncio.wait(
                     (attending, ordered), timeout=life, return_when=asyncio.FIRST_COMPLETED
                 )
-                if attending.done() or ordered.done() or not self._asked:
+                if attending.done() or ordered.done() or not self._was_requested:
                     break
             return attending.done() and attending.exception() is None
         finally:
@@ -94,13 +94,13 @@ class OrphanedWorker:
 
     # --- the estate -----------------------------------------------------------------------------
 
-    def refuse(self, ask: Ask) -> str:
+    def refuse(self, request: Ask) -> str:
         """Give to any: nobody else will ever relieve this worker."""
         return ""
 
     def items(self) -> Sequence[tuple[Item, int]]:
         """List the sockets of this worker, and the memories that it shares with the others."""
-        self._asked = True
+        self._was_requested = True
         sockets = ((Item(), fd) for fd in self._acceptors.descriptors())
         memories = ((Item(name=name), fd) for name, fd in self._memories.items())
         return [*memories, *sockets]

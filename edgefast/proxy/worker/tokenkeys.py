@@ -1,6 +1,6 @@
-"""TokenKeys: between the agent, which fetches keys of issuers, and the desk that verifies tokens with them.
+"""TokenKeys: between the agent, which fetches keys of issuers, and the token verifier that verifies tokens with them.
 
-In: pieces of keys from the agent; the desk's word that a key is not there. Out: the desk, made when the first policy asks for tokens (a worker
+In: pieces of keys from the agent; the token verifier's word that a key is not there. Out: the token verifier, made when the first policy asks for tokens (a worker
 without any has neither it nor its libraries), with all that is known; `KeysWanted` to the agent, one word for a source at a time.
 Must never block its caller.
 """
@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from edgefast.proxy.control.messages import Keys, KeysGone, KeysWanted
-from edgefast.proxy.worker.wishes import Wishes
+from edgefast.proxy.worker.agent_requests import AgentRequests
 
 if TYPE_CHECKING:
-    from edgefast.core.guard.tokendesk import TokenDesk
+    from edgefast.core.policy.token_verifier import TokenVerifier
 
 __all__ = ["TokenKeys"]
 
@@ -29,44 +29,46 @@ class TokenKeys:
     """
 
     def __init__(self, send: Callable[[KeysWanted], Awaitable[None]]) -> None:
-        self._wishes: Wishes[_Source] = Wishes(lambda source: send(KeysWanted(*source)))
+        self._requests_to_agent: AgentRequests[_Source] = AgentRequests(
+            lambda source: send(KeysWanted(*source))
+        )
         self._known: dict[_Source, bytes] = {}
         self._parts: dict[_Source, bytearray] = {}
-        self._desk: TokenDesk | None = None
+        self._verifier: TokenVerifier | None = None
 
-    def desk(self) -> TokenDesk:
-        """Return the worker's desk of tokens."""
-        if self._desk is None:
-            from edgefast.core.guard.tokendesk import TokenDesk
+    def token_verifier(self) -> TokenVerifier:
+        """Return the worker's token verifier."""
+        if self._verifier is None:
+            from edgefast.core.policy.token_verifier import TokenVerifier
 
-            self._desk = TokenDesk(asyncio.get_running_loop(), self._want)
+            self._verifier = TokenVerifier(asyncio.get_running_loop(), self._want)
             for source, data in self._known.items():
-                self._desk.remote.use(*source, data)
-        return self._desk
+                self._verifier.remote.use(*source, data)
+        return self._verifier
 
     def take(self, message: Keys | KeysGone) -> None:
         """Do what the agent says."""
         source = (message.uri, message.cluster)
         if isinstance(message, KeysGone):
             self._known.pop(source, None)
-            if self._desk is not None:
-                self._desk.remote.forget(*source)
+            if self._verifier is not None:
+                self._verifier.remote.forget(*source)
             return
         parts = self._parts.setdefault(source, bytearray())
         parts += message.data
         if message.last:
             self._known[source] = bytes(self._parts.pop(source))
-            if self._desk is not None:
-                self._desk.remote.use(*source, self._known[source])
+            if self._verifier is not None:
+                self._verifier.remote.use(*source, self._known[source])
 
     def _want(self, uri: str, cluster: str) -> None:
-        self._wishes.ask((uri, cluster))
+        self._requests_to_agent.ask((uri, cluster))
 
     async def run(self) -> None:
-        """Pass on what the desk asks for, until cancelled."""
-        await self._wishes.run()
+        """Pass on what the token verifier asks for, until cancelled."""
+        await self._requests_to_agent.run()
 
     def close(self) -> None:
-        """Let the desk's thread go."""
-        if self._desk is not None:
-            self._desk.close()
+        """Let the token verifier's thread go."""
+        if self._verifier is not None:
+            self._verifier.close()

@@ -25,28 +25,27 @@ import uvloop
 
 from edgefast.core import Engine, use_tickets
 from edgefast.core.engine import tls_library
-from edgefast.daemon.collector import keep_all, look_seldom
-from edgefast.daemon.interpreter import WORKER_INTERVAL, share_interpreter
 from edgefast.daemon.logs import set_level, start_logging
+from edgefast.daemon.process import WORKER_INTERVAL, keep_all, look_seldom, share_interpreter
 from edgefast.proxy.accesslog.logfile import LogFile, Standard
 from edgefast.proxy.accesslog.writer import AccessLogWriter
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel, ChannelClosed
 from edgefast.proxy.limits.store import StoreInUse
 from edgefast.proxy.metrics.stats import add_global, map_segment, reset_global
-from edgefast.proxy.process.reserve import RESERVE, is_shortage
+from edgefast.proxy.process.reserved_descriptors import RESERVE, is_shortage
 from edgefast.proxy.process.watchdog import start_heartbeat
 from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLINE
 from edgefast.proxy.sockets.inherited import MEMORY, TICKETS
 from edgefast.proxy.tables.arena import map_arena
-from edgefast.proxy.tls.ticketring import map_ring
+from edgefast.proxy.tls.ticket_memory import map_ticket_memory
 from edgefast.proxy.traces.spansender import SpanSender
 from edgefast.proxy.worker.acceptors import Acceptors, BindKey, PortUse
+from edgefast.proxy.worker.agent_requests import AgentRequests
 from edgefast.proxy.worker.orphan import OrphanedWorker
-from edgefast.proxy.worker.ownzone import OwnZone
 from edgefast.proxy.worker.table import WorkerTable
 from edgefast.proxy.worker.tokenkeys import TokenKeys
-from edgefast.proxy.worker.wishes import Wishes
+from edgefast.proxy.worker.zone import WorkerZone
 
 __all__ = ["main"]
 
@@ -78,7 +77,7 @@ class Worker:
         arena_fd, stats_fd, limits_fd, tickets_fd, health_fd = fds
         arena, stats = map_arena(arena_fd, hello.arena_bytes), map_segment(stats_fd)
         limits, health = map_segment(limits_fd), map_segment(health_fd)
-        use_tickets(map_ring(tickets_fd))
+        use_tickets(map_ticket_memory(tickets_fd))
         for fd in (arena_fd, stats_fd, health_fd):
             os.close(fd)
         self._memories = {
@@ -96,10 +95,12 @@ class Worker:
         self._log = AccessLogWriter(
             target, lambda lines: add_global(stats, "access_log_dropped", lines)
         )
-        self._spans = SpanSender(self._say, lambda count: add_global(stats, "spans_dropped", count))
-        self._token_keys = TokenKeys(self._say)
-        self._wishes: Wishes[str] = Wishes(
-            lambda cluster: self._say(messages.ConnectionsWanted(cluster))
+        self._spans = SpanSender(
+            self._write_message, lambda count: add_global(stats, "spans_dropped", count)
+        )
+        self._token_keys = TokenKeys(self._write_message)
+        self._requests_to_agent: AgentRequests[str] = AgentRequests(
+            lambda cluster: self._write_message(messages.ConnectionsWanted(cluster))
         )
         self._engine = Engine(
             asyncio.get_running_loop(),
@@ -110,15 +111,15 @@ class Worker:
             access_log=self._log,
             limits=limits,
             health=health,
-            ask_others=self._wishes.ask,
+            ask_others=self._requests_to_agent.ask,
             spans=self._spans,
-            token_desk=self._token_keys.desk,
+            make_token_verifier=self._token_keys.token_verifier,
         )
         self._limit_store = StoreInUse(
             self._engine.limiter, lambda name, count: add_global(stats, name, count)
         )
         self._table.adopt_limit_store = self._limit_store.adopt
-        self._table.adopt_proxies = OwnZone(self._engine, hello.zone, hello.node).adopt
+        self._table.adopt_proxies = WorkerZone(self._engine, hello.zone, hello.node).adopt
         engine = self._engine
         self._acceptors = Acceptors(engine.listen, engine.listen_stream, engine.listen_datagrams)
         self._own_ports = frozenset(hello.own_ports)
@@ -145,10 +146,10 @@ class Worker:
                 tasks.create_task(self._serve_starved())
                 tasks.create_task(self._spans.run())
                 tasks.create_task(self._token_keys.run())
-                tasks.create_task(self._wishes.run())
-                tasks.create_task(self._limit_store.tell(self._say))
+                tasks.create_task(self._requests_to_agent.run())
+                tasks.create_task(self._limit_store.tell(self._write_message))
                 try:
-                    while await self._obey(await self._receive(), tasks):
+                    while await self._handle_message(await self._receive(), tasks):
                         pass
                 except ChannelClosed:
                     if self._outlive is None or not self._frozen or self._draining:
@@ -169,7 +170,7 @@ class Worker:
             self._order.clear()  # the agent lives, and whoever wants the end tells it
         return received
 
-    async def _obey(
+    async def _handle_message(
         self, received: tuple[messages.AgentMessage, list[int]], tasks: asyncio.TaskGroup
     ) -> bool:
         """Do what one message says; False after the last one."""
@@ -183,13 +184,13 @@ class Worker:
                 for place, descriptor in zip(places, descriptors, strict=False):
                     self._acceptors.add(place, descriptor)
                 if len(descriptors) < len(places):
-                    await self._say(messages.SocketsLost(places[len(descriptors) :]))
+                    await self._write_message(messages.SocketsLost(places[len(descriptors) :]))
                 await self._acceptors.reconcile(self._table.uses, self._table.datagrams)
             case messages.CloseSockets(places):
                 tasks.create_task(self._acceptors.close(places))
             case messages.Ping(number):
                 RESERVE.fill()
-                await self._say(
+                await self._write_message(
                     messages.Pong(
                         number,
                         self._engine.open_connections,
@@ -204,7 +205,7 @@ class Worker:
             case messages.ForgetRows(labels):
                 self._engine.forget_rows(labels)
             case messages.Lend(cluster, to):
-                self._engine.lend(cluster, to)
+                self._engine.release_connections(cluster, to)
             case messages.Keys() | messages.KeysGone():
                 self._token_keys.take(message)
             case messages.Drain():
@@ -214,7 +215,7 @@ class Worker:
                     self._outlive[0].close()
                     self._outlive = None
                 self._engine.drain()
-                tasks.create_task(self._tell_old_gone())
+                tasks.create_task(self._report_old_generation_gone())
             case messages.StopAccepting():
                 tasks.create_task(self._drain())
             case messages.Leave(patient):
@@ -238,8 +239,8 @@ class Worker:
         await self._limit_store.connected(_FIRST_ANSWER)
         await self._acceptors.reconcile(self._table.uses, self._table.datagrams)
         for part in messages.split_refused(refused):
-            await self._say(part)
-        await self._say(messages.Ack(epoch, self._table.short))
+            await self._write_message(part)
+        await self._write_message(messages.Ack(epoch, self._table.short))
         if not self._frozen:
             # What start-up made lives as long as the process: no collection looks at it again.
             self._frozen = True
@@ -253,7 +254,7 @@ class Worker:
         now = asyncio.get_running_loop().time()
         if now >= self._sign_due:
             self._sign_due = now + _SIGN
-            await self._say(messages.Taking())
+            await self._write_message(messages.Taking())
 
     async def _serve_starved(self) -> None:
         """Try again what could not be served for want of memory."""
@@ -266,7 +267,7 @@ class Worker:
     async def _drain(self) -> None:
         await self._acceptors.close_all()
         await self._until(lambda: not self._engine.open_connections)
-        await self._say(messages.Drained())
+        await self._write_message(messages.Drained())
 
     async def _leave(self, *, patient: bool) -> None:
         """Stop accepting, on sockets that others serve: what waits in their queues is not lost."""
@@ -275,11 +276,11 @@ class Worker:
         await self._until(
             lambda: self._engine.open_connections <= (0 if patient else engine.old_connections)
         )
-        await self._say(messages.Drained())
+        await self._write_message(messages.Drained())
 
-    async def _tell_old_gone(self) -> None:
+    async def _report_old_generation_gone(self) -> None:
         await self._until(lambda: not self._engine.old_connections)
-        await self._say(messages.OldGone())
+        await self._write_message(messages.OldGone())
 
     async def _until(self, done: Callable[[], bool]) -> None:
         # Looked at, not waited for: a hook per closed connection would be on the request path.
@@ -323,10 +324,12 @@ class Worker:
         data = msgspec.msgpack.encode(self._engine.dump(hosts=False), enc_hook=str)
         for start in range(0, max(1, len(data)), _DUMP_PART):
             part = data[start : start + _DUMP_PART]
-            await self._say(messages.DumpPart(number, part, start + _DUMP_PART >= len(data)))
+            await self._write_message(
+                messages.DumpPart(number, part, start + _DUMP_PART >= len(data))
+            )
             await asyncio.sleep(0)  # everybody is served between two parts
 
-    async def _say(self, message: messages.WorkerMessage) -> None:
+    async def _write_message(self, message: messages.WorkerMessage) -> None:
         if self._alone:
             return
         try:

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.edge.backend import Backend
-from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
-from edgefast.resources.kubernetes.service import Service, ServicePort
-from edgefast.resources.model.reference import BackendObjectReference
+from edgefast.api.core.service import Service, ServicePort
+from edgefast.api.edge.backend import Backend
+from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
+from edgefast.api.model.reference import BackendObjectReference
+from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.translate.backend.xbackend import resolve_xbackend
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.policyview import policy_for
-from edgefast.translate.facts.reference import core_hint, refusal_text
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.policy_summary import policy_for
+from edgefast.translate.deps.reference import core_hint, refusal_text
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.report.report import Report
 
 KINDS = ("Service", "Backend", "XBackend")
@@ -77,17 +77,17 @@ def resolve_backend(
             f"{path}.kind",
             "InvalidKind",
             supported_text(named, [one for one in KINDS if _is_allowed(one, reader)]),
-            core_hint(ref.group) or _meant_kind(ref),
+            core_hint(ref.group) or _guess_kind(ref),
         )
         return None
     if kind in _ALLOWED and not _is_allowed(kind, reader):
-        said = f"{kind} is not enabled (extensionApis.{_ALLOWED[kind]})"
-        report.unresolve(f"{path}.kind", "InvalidKind", said)
+        message = f"{kind} is not enabled (extensionApis.{_ALLOWED[kind]})"
+        report.unresolve(f"{path}.kind", "InvalidKind", message)
         return None
     target = (ref.namespace or namespace, ref.name)
     if not reader.permits(route, namespace, ref.group, kind, target):
-        said = refusal_text(route, namespace, kind, *target)
-        report.unresolve(path, "RefNotPermitted", said)
+        message = refusal_text(route, namespace, kind, *target)
+        report.unresolve(path, "RefNotPermitted", message)
         return None
     if kind == "Service":
         return _resolve_service(ref, target, certificate, reader, report, path, spoken=spoken)
@@ -102,7 +102,7 @@ def _is_allowed(kind: str, reader: Reader) -> bool:
     return kind != "Backend" or reader.settings.enable_backend
 
 
-def _meant_kind(ref: BackendObjectReference) -> str:
+def _guess_kind(ref: BackendObjectReference) -> str:
     """Return the hint at the kind that is meant; a kind of another project's group is no slip of ours."""
     if ref.kind == "XBackend":
         return f"its group is {EXPERIMENTAL_GROUP}"
@@ -134,17 +134,17 @@ def _resolve_service(
         report.unresolve(f"{path}.name", "BackendNotFound", f"{named} not found")
         return None
     if service.spec.type == "ExternalName":
-        said = f"{named} is of type ExternalName, which is not allowed as a backend"
-        report.unresolve(f"{path}.name", "UnsupportedValue", said, "use a Backend with fqdn")
+        message = f"{named} is of type ExternalName, which is not allowed as a backend"
+        report.unresolve(f"{path}.name", "UnsupportedValue", message, "use a Backend with fqdn")
         return None
     if ref.port is None:
-        said = f"{named} needs a port ({_ports(service)})"
-        report.unresolve(f"{path}.port", "PortNotSpecified", said)
+        message = f"{named} needs a port ({_ports(service)})"
+        report.unresolve(f"{path}.port", "PortNotSpecified", message)
         return None
     port = find_port(service, ref.port, "UDP" if spoken == "udp" else "TCP")
     if port is None:
-        said = f"{ref.port} ({named} has {_ports(service)})"
-        report.unresolve(f"{path}.port", "PortNotFound", said)
+        message = f"{ref.port} ({named} has {_ports(service)})"
+        report.unresolve(f"{path}.port", "PortNotFound", message)
         return None
     policy = None
     if spoken != "udp":
@@ -226,8 +226,8 @@ def _resolve_own(
         report.follow(report.unresolve(path, "InvalidBackendRef", wrong))
         return None
     special = backend.spec.proxy_protocol or spoken == "udp"
-    if special and (said := _check_own(backend, named, spoken)):
-        report.unresolve(f"{path}.name", "UnsupportedValue", said)
+    if special and (message := _check_own(backend, named, spoken)):
+        report.unresolve(f"{path}.name", "UnsupportedValue", message)
         return None
     return cluster
 

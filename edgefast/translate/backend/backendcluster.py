@@ -11,17 +11,17 @@ from __future__ import annotations
 import msgspec
 
 from edgefast import ir
-from edgefast.inetaddr import parse_address
-from edgefast.problem import Problem, supported_text
-from edgefast.resources.edge.backend import Backend, BackendEndpoint, BackendTLS
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.rules.edge import (
+from edgefast.api.edge.backend import Backend, BackendEndpoint, BackendTLS
+from edgefast.api.kinds import ref_of
+from edgefast.api.validation.edge import (
     check_address,
     check_endpoint,
     check_fqdn,
     check_server_name,
     check_tls_hostname,
 )
+from edgefast.diagnostics.problem import Problem, supported_text
+from edgefast.netaddr import parse_address
 from edgefast.translate.backend.peer import read_authorities, read_certificate
 from edgefast.translate.backend.reserved import (
     HINT,
@@ -30,11 +30,11 @@ from edgefast.translate.backend.reserved import (
     check_unix,
 )
 from edgefast.translate.backend.zones import read_zone
-from edgefast.translate.edgeproxy.stream import PROXY_PROTOCOLS
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.world import Reader
+from edgefast.translate.edgeproxy.protocols import PROXY_PROTOCOLS
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.keyring import Keyring

@@ -14,21 +14,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.inetaddr import read_address
-from edgefast.problem import Problem
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.kubernetes.endpointslice import EndpointSlice
-from edgefast.resources.kubernetes.service import ServicePort
-from edgefast.sortedmap import SortedMap
+from edgefast.api.core.endpointslice import EndpointSlice
+from edgefast.api.core.service import ServicePort
+from edgefast.api.kinds import ref_of
+from edgefast.collections.sortedmap import SortedMap
+from edgefast.diagnostics.problem import Problem
+from edgefast.netaddr import read_address
 from edgefast.translate.backend.backend import find_port, transport_of
 from edgefast.translate.backend.backendcluster import translate_backend
 from edgefast.translate.backend.reserved import HINT, allowed_of, check_endpoint_address
 from edgefast.translate.backend.xbackendcluster import translate_xbackend
-from edgefast.translate.backend.zones import is_hinted, wish_of, zone_of
-from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
-from edgefast.translate.facts.facts import CLUSTER_OF, Fact, Reader, World
-from edgefast.translate.facts.policyview import policy_for
-from edgefast.translate.facts.readers import Readers, find_readers, follow
+from edgefast.translate.backend.zones import is_hinted, zone_of, zone_preference
+from edgefast.translate.deps.clusterref import ClusterRef, ClusterState
+from edgefast.translate.deps.policy_summary import policy_for
+from edgefast.translate.deps.readers import Readers, find_readers, follow
+from edgefast.translate.deps.world import CLUSTER_OF, Fact, Reader, World
 from edgefast.translate.report.report import Report
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.keyring import Certified, Keyring
@@ -154,8 +154,10 @@ class Clusters:
         if not looked:
             return self._noted
         outcomes = self._outcomes
-        told = (ref for ref in looked if (one := outcomes.get(ref)) is not None and one.problems)
-        return (self._noted - looked).union(told)
+        reported = (
+            ref for ref in looked if (one := outcomes.get(ref)) is not None and one.problems
+        )
+        return (self._noted - looked).union(reported)
 
     def problems(self) -> Iterator[Problem]:
         """Give the problems of all clusters, by cluster."""
@@ -187,8 +189,8 @@ def _find_named(
 def _note(ref: ClusterRef, reader: Reader) -> tuple[Fact, ...]:
     named = ref[:3]
     kinds = CLUSTER_OF
-    said = (one for one in reader.reads if (kinds.get(one[0]), *one[1:]) != named)
-    return tuple(sorted(said))
+    message = (one for one in reader.reads if (kinds.get(one[0]), *one[1:]) != named)
+    return tuple(sorted(message))
 
 
 def translate_cluster(ref: ClusterRef, reader: Reader, keyring: Keyring) -> ClusterOutcome:
@@ -206,11 +208,11 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
     tls: ir.UpstreamTls | None = None
     secrets: tuple[ir.Secret, ...] = ()
     mismatch = ""
-    wish: ir.ZoneAware | None = None
+    requested: ir.ZoneAware | None = None
     if port is not None:
         slices = reader.slices(ref.namespace, ref.name)
         hinted = service is not None and is_hinted(service, slices)
-        wish = wish_of(service, hinted=hinted) if service is not None else None
+        requested = zone_preference(service, hinted=hinted) if service is not None else None
         for one in slices:
             problems += _collect(
                 one, port.name, transport, ready, leaving, settings=reader.settings, hinted=hinted
@@ -230,7 +232,7 @@ def _translate_service(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Clu
             fallback=_sorted(leaving),
             tls=tls,
             protocol=_protocol_of(ref, tls, port),
-            zones=wish,
+            zones=requested,
         ),
         mismatch=mismatch,
         reads=_note(ref, reader),
@@ -293,8 +295,8 @@ def _protocol_of(
     """Say what is spoken: WebSockets alone have HTTP/1.1 to themselves."""
     if ref.protocol == "h2":
         return "h2"
-    asked = (port.app_protocol or "").lower() if port is not None else ""
-    return "alpn" if tls is not None and asked != "kubernetes.io/wss" else "http1"
+    requested = (port.app_protocol or "").lower() if port is not None else ""
+    return "alpn" if tls is not None and requested != "kubernetes.io/wss" else "http1"
 
 
 def _collect(
@@ -310,8 +312,8 @@ def _collect(
     """Add a slice's endpoints on the port of that name; report addresses that are none."""
     report = Report(ref_of(one))
     if one.address_type == "FQDN":
-        said = "FQDN slices are not used"
-        report.lose("addressType", "NotSupported", said, "use a Backend with fqdn")
+        message = "FQDN slices are not used"
+        report.lose("addressType", "NotSupported", message, "use a Backend with fqdn")
         return report.problems
     numbers = [
         wanted.port
@@ -329,8 +331,8 @@ def _collect(
         written = endpoint.addresses[0] if endpoint.addresses else ""
         address = _canonical(written, one.address_type)
         if not address:
-            said = f'"{written}" is not an {one.address_type} address'
-            report.refuse(f"endpoints[{at}].addresses[0]", "Invalid", said)
+            message = f'"{written}" is not an {one.address_type} address'
+            report.refuse(f"endpoints[{at}].addresses[0]", "Invalid", message)
             continue
         if wrong := check_endpoint_address(address, settings):
             report.refuse(f"endpoints[{at}].addresses[0]", "Forbidden", wrong, HINT)

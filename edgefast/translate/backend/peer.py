@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edgefast import ir
-from edgefast.problem import supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.gatewayapi.backendtlspolicy import SubjectAltName
-from edgefast.resources.model.reference import LocalObjectReference, SecretObjectReference
-from edgefast.translate.facts.authority import (
+from edgefast.api.gateway.backendtlspolicy import SubjectAltName
+from edgefast.api.model.reference import LocalObjectReference, SecretObjectReference
+from edgefast.diagnostics.problem import supported_text
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.deps.authority import (
     CLUSTER_KIND,
     authority_of,
     read_authority,
     wrong_authority,
 )
-from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.reference import refusal_text, wrong_kind_text
+from edgefast.translate.deps.reference import refusal_text, wrong_kind_text
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.report.report import Report
 from edgefast.translate.tls.keyring import Keyring, join_bundles
 
@@ -44,8 +44,8 @@ def read_authorities(
         missing = reader.settings.missing
         kind = authority_of(ref.group, ref.kind, missing)
         if not kind:
-            said = wrong_authority(ref.group, ref.kind, missing)
-            report.refuse(f"{path}[{at}]", "InvalidKind", said)
+            message = wrong_authority(ref.group, ref.kind, missing)
+            report.refuse(f"{path}[{at}]", "InvalidKind", message)
             continue
         read_authority(reader, kind, namespace, ref.name)
         found = keyring.bundle(kind, "" if kind == CLUSTER_KIND else namespace, ref.name)
@@ -71,8 +71,8 @@ def read_certificate(
         report.refuse(path, "InvalidKind", wrong_kind_text(ref.group, ref.kind, "Secret"))
         return None
     if target[0] != namespace:
-        said = refusal_text(kind, namespace, "Secret", *target)
-        report.refuse(path, "RefNotPermitted", f"{said}; put the Secret beside the {kind}")
+        message = refusal_text(kind, namespace, "Secret", *target)
+        report.refuse(path, "RefNotPermitted", f"{message}; put the Secret beside the {kind}")
         return None
     reader.secret(*target)
     found = keyring.certificate(*target)

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from edgefast.resources.gatewayapi.xbackend import EndpointSelector
-from edgefast.resources.rules.rule import Violation
-from edgefast.resources.rules.xbackend import check_labels
-from edgefast.resources.snapshot import Key
-from edgefast.sortedmap import EMPTY, SortedMap, find_unlike
+from edgefast.api.gateway.xbackend import EndpointSelector
+from edgefast.api.snapshot import Key
+from edgefast.api.validation.rule import Violation
+from edgefast.api.validation.xbackend import check_labels
+from edgefast.collections.sortedmap import EMPTY, SortedMap, find_unlike
 from edgefast.translate.match.precedence import Age
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "Lack",
     "Selection",
     "Selectors",
-    "Wish",
+    "RequestedSelector",
     "check_selector",
     "choose_selectors",
 ]
@@ -47,7 +47,7 @@ Selection = tuple[str, str]
 Lack = Literal["namespace", "all"]
 
 
-class Wish(NamedTuple):
+class RequestedSelector(NamedTuple):
     """What one XBackend selects, and how old it is."""
 
     age: Age
@@ -57,30 +57,30 @@ class Wish(NamedTuple):
 class Selectors(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Who is followed; never changed after it was made."""
 
-    wishes: SortedMap[Key, Wish] = EMPTY  # by XBackend
+    wishes: SortedMap[Key, RequestedSelector] = EMPTY  # by XBackend
     queue: SortedMap[Age, Selection] = EMPTY  # the same, oldest first
     followed: frozenset[Selection] = frozenset()
     unfollowed: SortedMap[Selection, Lack] = EMPTY
 
 
-def choose_selectors(wishes: SortedMap[Key, Wish], previous: Selectors) -> Selectors:
+def choose_selectors(wishes: SortedMap[Key, RequestedSelector], previous: Selectors) -> Selectors:
     """Return who is followed of these; the identical `unfollowed` where it is the same as before."""
     if wishes is previous.wishes:
         return previous
     queue = previous.queue.edit()
     gone, come = find_unlike(previous.wishes, wishes)
-    for wish in gone.values():
-        del queue[wish.age]
-    for (namespace, _), wish in come.items():
-        queue[wish.age] = (namespace, wish.labels)
+    for requested in gone.values():
+        del queue[requested.age]
+    for (namespace, _), requested in come.items():
+        queue[requested.age] = (namespace, requested.labels)
     ordered = queue.done()
     followed, beyond = _divide(ordered.values())
     known, unfollowed = dict(previous.unfollowed.items()), previous.unfollowed.edit()
     for one in known.keys() - beyond.keys():
         del unfollowed[one]
-    for one, lack in beyond.items():
-        if known.get(one) != lack:
-            unfollowed[one] = lack
+    for one, missing in beyond.items():
+        if known.get(one) != missing:
+            unfollowed[one] = missing
     return Selectors(wishes=wishes, queue=ordered, followed=followed, unfollowed=unfollowed.done())
 
 
@@ -107,13 +107,13 @@ def check_selector(selector: EndpointSelector) -> Iterable[Violation]:
     """Check what a selector says, whatever others there are."""
     labels, path = selector.match_labels, ("matchLabels",)
     if not labels:
-        said = "at least one label; without one it selects every Pod"
-        return (Violation(path, "Required", said),)
+        message = "at least one label; without one it selects every Pod"
+        return (Violation(path, "Required", message),)
     if len(labels) > _MOST_LABELS:
         return (Violation(path, "TooMany", f"{len(labels)} labels, at most {_MOST_LABELS}"),)
     if wrong := tuple(check_labels(selector)):
         return wrong
     if (size := len(selector.text)) > _MOST_TEXT:
-        said = f"{size} characters of labels, at most {_MOST_TEXT}"
-        return (Violation(path, "TooMany", said),)
+        message = f"{size} characters of labels, at most {_MOST_TEXT}"
+        return (Violation(path, "TooMany", message),)
     return ()

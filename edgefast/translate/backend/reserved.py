@@ -1,7 +1,7 @@
 """Addresses that are never backends: refused unless the administrator allows them.
 
 In: an endpoint and the settings. Out: an error text, or "". One list applies to Services, Backends, XBackends, and so to
-authorization services, JWKS and mirrors: `edgefast.inetaddr.RESERVED`. The data plane applies it again to every address that a name resolves to.
+authorization services, JWKS and mirrors: `edgefast.netaddr.RESERVED`. The data plane applies it again to every address that a name resolves to.
 Must never: resolve a name.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edgefast import ir
-from edgefast.inetaddr import why_reserved
+from edgefast.netaddr import why_reserved
 from edgefast.translate.settings import Settings
 
 __all__ = ["HINT", "UNIX_HINT", "allowed_of", "check_endpoint_address", "check_unix"]

@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 
 from edgefast import ir
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.sessionpersistence import TrafficSession
-from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.model.sessionpersistence import Session, SessionPersistence
-from edgefast.resources.rules.sessionpersistence import (
+from edgefast.api.edge.backendtrafficpolicy import TrafficSession
+from edgefast.api.model.sessionpersistence import Session, SessionPersistence
+from edgefast.api.model.units import parse_duration
+from edgefast.api.validation.sessionpersistence import (
     check_lifetime,
     check_own_type,
     check_release,
     check_type,
 )
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -98,25 +98,25 @@ class _Session:
         self.path = path
         self.condition = condition
 
-    def refuse(self, field: str, said: str) -> None:
+    def refuse(self, field: str, message: str) -> None:
         """Refuse what a field says."""
-        self.report.refuse(f"{self.path}.{field}", "Invalid", said, condition=self.condition)
+        self.report.refuse(f"{self.path}.{field}", "Invalid", message, condition=self.condition)
 
-    def doubt(self, field: str, said: str) -> None:
+    def doubt(self, field: str, message: str) -> None:
         """Tell of what a field says, and nobody will see."""
-        self.report.warn(f"{self.path}.{field}", "Ignored", said)
+        self.report.warn(f"{self.path}.{field}", "Ignored", message)
 
     def check_word(self, word: str, words: tuple[str, ...], field: str) -> None:
         """Refuse a word that nobody knows."""
         if word not in words:
-            said, hint = supported_text(word, words), did_you_mean(word, words)
+            message, hint = supported_text(word, words), did_you_mean(word, words)
             where = f"{self.path}.{field}"
-            self.report.refuse(where, "NotSupported", said, hint, condition=self.condition)
+            self.report.refuse(where, "NotSupported", message, hint, condition=self.condition)
 
     def check_name(self, name: str, field: str, *, header: bool) -> None:
         """Refuse what is no name; "" is one that is made."""
-        if name and header and (said := check_header_name(name)):
-            self.refuse(field, said)
+        if name and header and (message := check_header_name(name)):
+            self.refuse(field, message)
         elif name and header and _OTHERS.fullmatch(name.lower()):
             self.refuse(field, f'"{name}" contradicts it')
         elif name and not header and not _COOKIE.fullmatch(name):

@@ -8,11 +8,11 @@ Must never: speak to it in what it says that it does not want.
 
 from __future__ import annotations
 
-from edgefast.problem import supported_text
-from edgefast.resources.gatewayapi.xbackend import XBackend
-from edgefast.resources.model.reference import BackendObjectReference
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
+from edgefast.api.gateway.xbackend import XBackend
+from edgefast.api.model.reference import BackendObjectReference
+from edgefast.diagnostics.problem import supported_text
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.report.report import Report
 
 __all__ = ["ONLY_HTTP1", "resolve_xbackend"]
@@ -57,8 +57,8 @@ def resolve_xbackend(
     broken = reader.cluster(cluster).broken
     port = backend.spec.port.value
     if ref.port is not None and ref.port != port:
-        said = f"{ref.port} ({named} has its own port, {port or 'none'})"
-        report.unresolve(f"{path}.port", "PortNotFound", said, "remove port")
+        message = f"{ref.port} ({named} has its own port, {port or 'none'})"
+        report.unresolve(f"{path}.port", "PortNotFound", message, "remove port")
         return None
     if broken:
         report.follow(report.unresolve(path, "InvalidBackendRef", broken))

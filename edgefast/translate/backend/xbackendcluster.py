@@ -11,13 +11,11 @@ from __future__ import annotations
 import msgspec
 
 from edgefast import ir
-from edgefast.inetaddr import read_address
-from edgefast.problem import Problem, supported_text
-from edgefast.resources.gatewayapi.xbackend import EndpointSelector, XBackend, XBackendTLS
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.rules.core import check_alt_name, check_authorities
-from edgefast.resources.rules.hostname import check_own_hostname
-from edgefast.resources.rules.xbackend import (
+from edgefast.api.gateway.xbackend import EndpointSelector, XBackend, XBackendTLS
+from edgefast.api.kinds import ref_of
+from edgefast.api.validation.core import check_alt_name, check_authorities
+from edgefast.api.validation.hostname import check_own_hostname
+from edgefast.api.validation.xbackend import (
     check_external_hostname,
     check_port,
     check_protocol,
@@ -25,15 +23,17 @@ from edgefast.resources.rules.xbackend import (
     check_tls,
     check_type,
 )
+from edgefast.diagnostics.problem import Problem, supported_text
+from edgefast.netaddr import read_address
 from edgefast.translate.backend.peer import read_authorities, read_certificate, read_names
 from edgefast.translate.backend.podselectors import MOST, MOST_OF_ALL, check_selector
 from edgefast.translate.backend.reserved import HINT, check_endpoint_address
 from edgefast.translate.backend.session import translate_session
 from edgefast.translate.backend.xbackend import ONLY_HTTP1
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 from edgefast.translate.tls.keyring import Keyring
 
@@ -122,8 +122,8 @@ def _check_words(backend: XBackend, report: Report) -> None:
         report.refuse("spec.type", "NotSupported", supported_text(spec.type, _TYPES))
     if spec.protocol is not None and spec.protocol not in _PROTOCOLS:
         hint = "MCP uses HTTP; set protocol HTTP" if spec.protocol == "MCP" else ""
-        said = supported_text(spec.protocol, _PROTOCOLS)
-        report.refuse("spec.protocol", "NotSupported", said, hint)
+        message = supported_text(spec.protocol, _PROTOCOLS)
+        report.refuse("spec.protocol", "NotSupported", message, hint)
     if spec.tls is not None and spec.tls.mode not in _MODES:
         report.refuse("spec.tls.mode", "NotSupported", supported_text(spec.tls.mode, _MODES))
 
@@ -138,9 +138,9 @@ def _protocol_of(
 
 def _check_selects(selector: EndpointSelector, reader: Reader, report: Report) -> None:
     if reader.settings.standalone:
-        said = "type EndpointSelector selects Pods, which exist only in a cluster"
+        message = "type EndpointSelector selects Pods, which exist only in a cluster"
         hint = "use a Service with its EndpointSlice, or a Backend with ip"
-        report.refuse("spec.type", "NotSupported", said, hint)
+        report.refuse("spec.type", "NotSupported", message, hint)
     else:
         refuse_violations(check_selector(selector), report, "spec.endpointSelector")
 
@@ -150,14 +150,14 @@ def _select(
 ) -> tuple[tuple[ir.Endpoint, ...], tuple[ir.Endpoint, ...], str]:
     """Return the Pods that serve, those that are leaving, and why none is known though there may be some."""
     namespace, path = backend.metadata.namespace, "spec.endpointSelector.matchLabels"
-    if lack := reader.why_unfollowed(namespace, selects):
-        whose, most = f"namespace {namespace}", MOST
+    if missing := reader.why_unfollowed(namespace, selects):
+        owner, most = f"namespace {namespace}", MOST
         hint = "use the same labels in several XBackends, or move some to another namespace"
-        if lack == "all":
-            whose, most = "all namespaces", MOST_OF_ALL
+        if missing == "all":
+            owner, most = "all namespaces", MOST_OF_ALL
             hint = "use the same labels in several XBackends, or use Services"
-        said = f"the XBackends of {whose} select Pods by more than {most} different sets of labels; the oldest ones are used, this one is not"
-        report.refuse(path, "TooMany", said, hint)
+        message = f"the XBackends of {owner} select Pods by more than {most} different sets of labels; the oldest ones are used, this one is not"
+        report.refuse(path, "TooMany", message, hint)
         return (), (), ""
     ready: dict[ir.Endpoint, None] = {}
     leaving: dict[ir.Endpoint, None] = {}
@@ -171,10 +171,10 @@ def _select(
             (leaving if pod.leaving else ready)[endpoint] = None
     why = ""
     if found.unread:
-        said, known = f"its Pods cannot be read ({found.unread})", ready or leaving
+        message, known = f"its Pods cannot be read ({found.unread})", ready or leaving
         fate = "the Pods known before stay in use" if known else "and no Pods are known"
-        report.warn(path, "PodsNotRead", f"{said}, {fate}")
-        why = "" if known else said
+        report.warn(path, "PodsNotRead", f"{message}, {fate}")
+        why = "" if known else message
     return _sorted(ready), _sorted(leaving), why
 
 
@@ -196,8 +196,8 @@ def _translate_tls(
         refuse_violations(check_alt_name(one), report, f"{path}.subjectAltNames[{at}]")
     well_known = validation.well_known_ca_certificates
     if well_known not in (None, "System"):
-        said = f'"{well_known}" (supported: System)'
-        report.refuse(f"{path}.wellKnownCACertificates", "NotSupported", said)
+        message = f'"{well_known}" (supported: System)'
+        report.refuse(f"{path}.wellKnownCACertificates", "NotSupported", message)
     refs, where = validation.ca_certificate_refs, f"{path}.caCertificateRefs"
     authority = read_authorities(refs, namespace, where, reader, keyring, report)
     names = tuple(

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from edgefast import ir
-from edgefast.resources.edge.zoneaware import ZONE_PATTERN
-from edgefast.resources.kubernetes.endpointslice import Endpoint, EndpointSlice
-from edgefast.resources.kubernetes.service import Service
+from edgefast.api.core.endpointslice import Endpoint, EndpointSlice
+from edgefast.api.core.service import Service
+from edgefast.api.edge.zoneaware import ZONE_PATTERN
 from edgefast.translate.report.report import Report
 
-__all__ = ["is_hinted", "read_zone", "wish_of", "zone_of"]
+__all__ = ["is_hinted", "read_zone", "zone_preference", "zone_of"]
 
 _MODE = "service.kubernetes.io/topology-mode"
 _OLD_MODE = "service.kubernetes.io/topology-aware-hints"
@@ -31,14 +31,14 @@ _ZONE = re.compile(ZONE_PATTERN)
 
 def is_hinted(service: Service, slices: Iterable[EndpointSlice]) -> bool:
     """Tell whether Kubernetes has given every endpoint that is ready to a zone, as the Service asks it to."""
-    said = service.metadata.annotations
-    if said.get(_MODE, said.get(_OLD_MODE, "")) not in ("Auto", "auto"):
+    message = service.metadata.annotations
+    if message.get(_MODE, message.get(_OLD_MODE, "")) not in ("Auto", "auto"):
         return False
     ready = [each for one in slices for each in one.endpoints if each.conditions.ready is not False]
     return bool(ready) and all(map(_hint_of, ready))
 
 
-def wish_of(service: Service, *, hinted: bool) -> ir.ZoneAware | None:
+def zone_preference(service: Service, *, hinted: bool) -> ir.ZoneAware | None:
     """Return what the Service wants; None: nothing."""
     near = service.spec.traffic_distribution in _NEAR
     return _WISH if near or hinted else None
@@ -65,6 +65,6 @@ def read_zone(
     if not zone:
         return ""
     if not _ZONE.fullmatch(zone):
-        said = f'"{zone}" (expected a zone\'s name such as eu-central-1a)'
-        report.refuse(path, "Invalid", said, condition=condition)
+        message = f'"{zone}" (expected a zone\'s name such as eu-central-1a)'
+        report.refuse(path, "Invalid", message, condition=condition)
     return zone

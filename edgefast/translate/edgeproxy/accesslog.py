@@ -13,13 +13,13 @@ from typing import get_args
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.edge.edgeproxy import (
+from edgefast.api.edge.edgeproxy import (
     EdgeProxySpec,
     LogField,
     ProxyAccessLog,
     ProxyLogFilter,
 )
-from edgefast.resources.model.duration import parse_duration
+from edgefast.api.model.units import parse_duration
 from edgefast.translate.edgeproxy.logformat import parse_template
 from edgefast.translate.report.report import Report
 

@@ -3,7 +3,7 @@
 In: the EdgeProxy of a GatewayClass and that of a Gateway, the latter winning field by field. Out:
 ir.HttpSettings (accesslog.py has the log). What the data plane does not do yet is refused by name, and
 ceilings of the compiled core are kept, with a problem each.
-Source: spec section 2 (EdgeProxy); defaults in `resources/edge/edgeproxy_defaults.py`.
+Source: spec section 2 (EdgeProxy); defaults in `api/edge/edgeproxy_defaults.py`.
 Must never: ignore a field silently.
 """
 
@@ -12,27 +12,30 @@ from __future__ import annotations
 from typing import Literal, TypeVar
 
 from edgefast import ir
-from edgefast.problem import supported_text
-from edgefast.resources.edge.edgeproxy import (
+from edgefast.api.edge.edgeproxy import (
     MAX_HEADERS,
     EdgeProxy,
     EdgeProxySpec,
     ProxyAccessLog,
     ProxyHTTP,
 )
-from edgefast.resources.edge.edgeproxy_client import ProxyClientAddress
-from edgefast.resources.edge.edgeproxy_defaults import merge_proxy_specs
-from edgefast.resources.edge.edgeproxy_grpc import ProxyGRPC, ProxyGRPCRetry
-from edgefast.resources.kinds import EDGE_GROUP, ref_of
-from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.model.size import parse_size
+from edgefast.api.edge.edgeproxy_defaults import merge_proxy_specs
+from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress, ProxyGRPC, ProxyGRPCRetry
+from edgefast.api.kinds import EDGE_GROUP, ref_of
+from edgefast.api.model.units import parse_duration, parse_size
+from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.edgeproxy.accesslog import LOG_FIELDS, LOG_FORMATS, check_access_log
-from edgefast.translate.edgeproxy.grpc import GRPC_CODES, translate_grpc
-from edgefast.translate.edgeproxy.http2 import check_http2, translate_http2
-from edgefast.translate.edgeproxy.stream import PROXY_PROTOCOLS, check_stream
+from edgefast.translate.edgeproxy.protocols import (
+    GRPC_CODES,
+    PROXY_PROTOCOLS,
+    check_http2,
+    check_stream,
+    translate_grpc,
+    translate_http2,
+)
 from edgefast.translate.edgeproxy.tracing import PROTOCOLS, check_tracing
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import warn_unserved
+from edgefast.translate.report.unsupported_fields import warn_unserved
 
 #: EF_MAX_HEAD in csrc/limits.h, the size of a buffer.
 MAX_HEAD = 256 * 1024
@@ -89,13 +92,13 @@ def check_edge_proxy(
         check_access_log(spec.access_log, report)
     for field in _OF_FLEETS:
         if standalone and getattr(spec, field) is not None:
-            said = (
+            message = (
                 "applies only to a fleet of a controller; use the flags of `edgefast run` instead"
             )
-            report.warn(f"spec.{field}", "NotSupported", said)
+            report.warn(f"spec.{field}", "NotSupported", message)
     if of_gateway and spec.merge_gateways is not None:
-        said = "is read from the EdgeProxy of a GatewayClass only"
-        report.warn("spec.mergeGateways", "Forbidden", said)
+        message = "is read from the EdgeProxy of a GatewayClass only"
+        report.warn("spec.mergeGateways", "Forbidden", message)
     if spec.http is not None:
         _check_ceilings(spec.http, report)
     if spec.http2 is not None:
@@ -125,15 +128,17 @@ def _check_senders(client: ProxyClientAddress, report: Report) -> None:
     if not senders:
         hint = "set clientAddress.proxyProtocolCIDRs to the addresses of the load balancers"
         if client.proxy_protocol == "optional":
-            said = '"optional" without trusted senders; connections with a PROXY protocol header are closed'
-            report.warn(path, "Required", said, hint)
+            message = '"optional" without trusted senders; connections with a PROXY protocol header are closed'
+            report.warn(path, "Required", message, hint)
         else:  # an unknown word counts as "required"
-            said = '"required" without trusted senders; every connection is closed'
-            report.refuse(path, "Required", said, hint)
+            message = '"required" without trusted senders; every connection is closed'
+            report.refuse(path, "Required", message, hint)
     elif any(one.endswith("/0") for one in senders):
-        said = f'"{client.proxy_protocol}" trusts every peer; any peer can set the client address'
+        message = (
+            f'"{client.proxy_protocol}" trusts every peer; any peer can set the client address'
+        )
         hint = "limit clientAddress.proxyProtocolCIDRs to the addresses of the load balancers"
-        report.warn(path, "Invalid", said, hint)
+        report.warn(path, "Invalid", message, hint)
 
 
 def _check_words(spec: EdgeProxySpec, report: Report) -> None:
@@ -156,8 +161,8 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
         if word is not None and word not in known:
             absent = path.startswith(("accessLog.", "grpc.", "tracing."))
             instead = "it is ignored" if absent else f"{known[0]} is used instead"
-            said = f"{supported_text(word, known)}; {instead}"
-            report.refuse(f"spec.{path}", "NotSupported", said)
+            message = f"{supported_text(word, known)}; {instead}"
+            report.refuse(f"spec.{path}", "NotSupported", message)
 
 
 def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
@@ -168,19 +173,19 @@ def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
     )
     for field, size in sizes:
         if size is not None and parse_size(size) > MAX_HEAD:
-            said = f'"{size}" is more than {MAX_HEAD // 1024}KiB, which is used instead'
-            report.refuse(f"spec.http.{field}", "Invalid", said)
+            message = f'"{size}" is more than {MAX_HEAD // 1024}KiB, which is used instead'
+            report.refuse(f"spec.http.{field}", "Invalid", message)
     if http.body_start is not None and parse_size(http.body_start) > MAX_BODY_START:
-        said = (
+        message = (
             f'"{http.body_start}" is more than {MAX_BODY_START // 1024}KiB, which is used instead'
         )
-        report.refuse("spec.http.bodyStart", "Invalid", said)
+        report.refuse("spec.http.bodyStart", "Invalid", message)
     if http.mirror_buffer is not None and parse_size(http.mirror_buffer) > MAX_MIRROR_BUFFER:
-        said = f'"{http.mirror_buffer}" is more than {MAX_MIRROR_BUFFER >> 20}MiB, which is used instead'
-        report.refuse("spec.http.mirrorBuffer", "Invalid", said)
+        message = f'"{http.mirror_buffer}" is more than {MAX_MIRROR_BUFFER >> 20}MiB, which is used instead'
+        report.refuse("spec.http.mirrorBuffer", "Invalid", message)
     if http.header_count is not None and http.header_count > MAX_HEADERS:
-        said = f"{http.header_count} is more than {MAX_HEADERS}, which is used instead"
-        report.refuse("spec.http.headerCount", "Invalid", said)
+        message = f"{http.header_count} is more than {MAX_HEADERS}, which is used instead"
+        report.refuse("spec.http.headerCount", "Invalid", message)
 
 
 def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:

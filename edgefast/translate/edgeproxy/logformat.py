@@ -17,8 +17,8 @@ from typing import Literal
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.reasons.word import Word
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
 
 #: Operator -> what stands in its brackets. The engine knows the same (tests/core/test_logprogram.py).
 OPERATORS: dict[str, Literal["", "request", "response", "time", "grpc"]] = {
@@ -140,8 +140,8 @@ def parse_template(text: str) -> tuple[tuple[ir.LogPiece, ...], tuple[Mistake, .
                 pieces.append(one)
             at = found.end()
         else:
-            said = f"{_shown(text[at : at + 32])} is not an operator"
-            mistakes.append(Mistake("Invalid", said, "write %% for a percent sign"))
+            message = f"{_shown(text[at : at + 32])} is not an operator"
+            mistakes.append(Mistake("Invalid", message, "write %% for a percent sign"))
             break
     if literal:
         pieces.append(ir.LogPiece(text=literal))
@@ -164,8 +164,8 @@ def _parse_operator(name: str, inside: str | None, limit: str | None) -> ir.LogP
     if limit is not None and kind not in ("request", "response"):
         return Mistake("Invalid", f"%{name}% does not support a length (only REQ and RESP do)")
     if kind == "time":
-        said = _check_time(inside or "")
-        return said or ir.LogPiece(operator=name, text=inside or "")
+        message = _check_time(inside or "")
+        return message or ir.LogPiece(operator=name, text=inside or "")
     if kind == "grpc":
         form = inside or GRPC_FORMS[0]
         if form in GRPC_FORMS:
@@ -181,8 +181,8 @@ def _parse_operator(name: str, inside: str | None, limit: str | None) -> ir.LogP
         return Mistake("Invalid", f'length "{_cut(limit or "")}" of %{name}% (1 to {MAX_LIMIT})')
     first, _, other = (inside or "").partition("?")
     for one in (first, other) if "?" in (inside or "") else (first,):
-        if said := _check_header(name, kind, one):
-            return said
+        if message := _check_header(name, kind, one):
+            return message
     return ir.LogPiece(
         operator=name,
         text=first.lower(),
@@ -199,15 +199,15 @@ def _check_header(name: str, kind: str, header: str) -> Mistake | None:
         hint = did_you_mean(header, words)
         return Mistake("NotSupported", f"{supported_text(_cut(header), words)} in %{name}%", hint)
     if not _HEADER.fullmatch(header):
-        said = f'"{_cut(header)}" in %{name}% is not a header name'
-        return Mistake("Invalid", said, f"write %{name}(X-NAME)%")
+        message = f'"{_cut(header)}" in %{name}% is not a header name'
+        return Mistake("Invalid", message, f"write %{name}(X-NAME)%")
     return None
 
 
 def _check_time(form: str) -> Mistake | None:
     for word in _wrong_conversions(form):
-        said = f'"{_cut(word)}" in a form of time'
-        return Mistake("NotSupported", said, "see edgefast docs access-log")
+        message = f'"{_cut(word)}" in a form of time'
+        return Mistake("NotSupported", message, "see edgefast docs access-log")
     return None
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from edgefast import ir
-from edgefast.inetaddr import read_address, why_reserved
-from edgefast.resources.edge.edgeproxy import EdgeProxySpec, ProxyTracing
+from edgefast.api.edge.edgeproxy import EdgeProxySpec, ProxyTracing
+from edgefast.netaddr import read_address, why_reserved
 from edgefast.translate.report.report import Report
 
 #: Ports of OTLP by its specification: which one is asked says which protocol is meant.
@@ -25,11 +25,11 @@ def check_tracing(
 ) -> None:
     """Report what is not served of it. `allowed`: reserved ranges that the administrator allows."""
     if not available:
-        said = "tracing needs the package edgefast[tracing], which is not installed"
-        report.refuse("spec.tracing", "NotSupported", said, "pip install 'edgefast[tracing]'")
+        message = "tracing needs the package edgefast[tracing], which is not installed"
+        report.refuse("spec.tracing", "NotSupported", message, "pip install 'edgefast[tracing]'")
     if what := _why_refused(tracing, allowed):
-        said = f"{what}; no spans are exported"
-        report.refuse("spec.tracing.endpoint", "Forbidden", said, _HINT)
+        message = f"{what}; no spans are exported"
+        report.refuse("spec.tracing.endpoint", "Forbidden", message, _HINT)
     for name in tracing.attributes or {}:
         if not name.strip() or not name.isprintable():
             report.refuse("spec.tracing.attributes", "Invalid", "an attribute must have a name")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from edgefast import ir
-from edgefast.resources.gatewayapi.httproutefilter import HTTPCORSFilter
+from edgefast.api.gateway.httproutefilter import HTTPCORSFilter
 from edgefast.translate.report.report import Report
 
 _ORIGIN = re.compile(r"(https?)://(\*|(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)*)(?::([0-9]{1,5}))?")
@@ -28,11 +28,11 @@ def translate_cors(cors: HTTPCORSFilter, report: Report, path: str) -> ir.Cors |
     if len(report.refused) > before:
         return None
     if cors.allow_credentials and "*" in cors.expose_headers:
-        said = (
+        message = (
             '"*" exposes no header to requests with credentials (Fetch 3.2.3); '
             "name the headers instead"
         )
-        report.warn(f"{path}.exposeHeaders", "NotSupported", said)
+        report.warn(f"{path}.exposeHeaders", "NotSupported", message)
     return ir.Cors(
         allow_origins=tuple(dict.fromkeys(origins)),
         allow_methods=tuple(cors.allow_methods),
@@ -48,8 +48,8 @@ def _translate_origin(origin: str, report: Report, path: str) -> str:
         return origin
     found = _ORIGIN.fullmatch(origin.lower())
     if not found or (found[3] and not 1 <= int(found[3]) <= 65535):
-        said = f'"{origin}" is not "*" or scheme://host[:port] with http or https'
-        report.refuse(path, "UnsupportedValue", said)
+        message = f'"{origin}" is not "*" or scheme://host[:port] with http or https'
+        report.refuse(path, "UnsupportedValue", message)
         return ""
     scheme, host, port = found.groups()
     if port and int(port) != int(_DEFAULT_PORTS[scheme]):

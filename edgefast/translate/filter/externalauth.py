@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edgefast import ir
-from edgefast.problem import supported_text
-from edgefast.resources.edge.securitypolicy import MAX_AUTH_BODY
-from edgefast.resources.gatewayapi.httproutefilter import HTTPExternalAuthFilter
-from edgefast.resources.rules.filter import check_external_auth
-from edgefast.resources.rules.httproute import check_literal
+from edgefast.api.edge.securitypolicy import MAX_AUTH_BODY
+from edgefast.api.gateway.httproutefilter import HTTPExternalAuthFilter
+from edgefast.api.validation.filter import check_external_auth
+from edgefast.api.validation.httproute import check_literal
+from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.match.headername import check_header_name, check_shown_name
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -40,8 +40,8 @@ def translate_external_auth(
     """Translate the filter of an object of a kind in `namespace`; its Gateway shows `certificate`; `path` is the filter's field path."""
     before = len(report.refused)
     if auth.protocol not in _PROTOCOLS:
-        said = supported_text(auth.protocol, _PROTOCOLS)
-        report.refuse(f"{path}.protocol", "UnsupportedValue", said)
+        message = supported_text(auth.protocol, _PROTOCOLS)
+        report.refuse(f"{path}.protocol", "UnsupportedValue", message)
     else:
         refuse_violations(check_external_auth(auth), report, path)
     cluster = _resolve(auth, namespace, certificate, reader, report, f"{path}.backendRef", kind)
@@ -58,13 +58,13 @@ def translate_external_auth(
         headers = _translate_shown(grpc.allowed_headers, report, f"{path}.grpc.allowedHeaders")
     body = (auth.forward_body.max_size or 0) if auth.forward_body else 0
     if not 0 <= body <= MAX_AUTH_BODY:
-        said = f"{body} (expected 0 to {MAX_AUTH_BODY})"
-        report.refuse(f"{path}.forwardBody.maxSize", "UnsupportedValue", said)
+        message = f"{body} (expected 0 to {MAX_AUTH_BODY})"
+        report.refuse(f"{path}.forwardBody.maxSize", "UnsupportedValue", message)
     if cluster is None or len(report.refused) > before:
         return None
     if auth.protocol == "HTTP" and not to_backend:
-        said = "the list is empty, so the backend gets no header of the service's answer"
-        report.warn(f"{path}.http.allowedResponseHeaders", "NotSupported", said)
+        message = "the list is empty, so the backend gets no header of the service's answer"
+        report.warn(f"{path}.http.allowedResponseHeaders", "NotSupported", message)
     made = ir.ExtAuth(
         backends=(ir.AuthBackend(cluster=reader.name_of(cluster)),),
         path=prefix,
@@ -94,8 +94,8 @@ def _resolve(
     state = reader.cluster(cluster)
     if not state.available:
         named = f"{cluster.kind.capitalize()} {cluster.namespace}/{cluster.name}"
-        said = f"{named} has no endpoints"
-        report.miss(path, "EndpointsNotFound", said, mistake=state.mismatch)
+        message = f"{named} has no endpoints"
+        report.miss(path, "EndpointsNotFound", message, mistake=state.mismatch)
     return cluster
 
 
@@ -104,9 +104,9 @@ def _translate_path(prefix: str, report: Report, path: str) -> str:
     plain = prefix.strip("/")
     if not plain:
         return ""
-    said = check_literal(f"/{plain}")
-    if said:
-        report.refuse(path, "UnsupportedValue", f'"{prefix}" ({said})')
+    message = check_literal(f"/{plain}")
+    if message:
+        report.refuse(path, "UnsupportedValue", f'"{prefix}" ({message})')
     return f"/{plain}"
 
 

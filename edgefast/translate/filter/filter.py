@@ -14,22 +14,22 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem, did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.ratelimitfilter import RateLimitFilter
-from edgefast.resources.gatewayapi.grpcroute import GRPCRouteFilter
-from edgefast.resources.gatewayapi.httproutefilter import (
+from edgefast.api.edge.ratelimitfilter import RateLimitFilter
+from edgefast.api.gateway.grpcroute import GRPCRouteFilter
+from edgefast.api.gateway.httproutefilter import (
     HTTPExternalAuthFilter,
     HTTPRequestMirrorFilter,
     HTTPRouteFilter,
 )
-from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.model.closed import Closed
-from edgefast.resources.model.reference import LocalObjectReference
-from edgefast.resources.rules.filter import check_fraction, check_mirror_share
+from edgefast.api.kinds import EDGE_GROUP
+from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.reference import LocalObjectReference
+from edgefast.api.validation.filter import check_fraction, check_mirror_share
+from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.filter.cors import translate_cors
 from edgefast.translate.filter.externalauth import translate_external_auth
 from edgefast.translate.filter.header import translate_headers
@@ -133,8 +133,8 @@ def translate_filters(
             plain = one if isinstance(one, HTTPRouteFilter) else _plain(one)
             _translate(plain, found, place, reader, report, f"{path}[{at}]")
         elif one.type == "ExternalAuth":
-            said = "a second ExternalAuth (at most once in a list); the rule answers 500"
-            report.refuse(f"{path}[{at}].type", "IncompatibleFilters", said)
+            message = "a second ExternalAuth (at most once in a list); the rule answers 500"
+            report.refuse(f"{path}[{at}].type", "IncompatibleFilters", message)
         seen.add(one.type)
     _combine(found, report, path)
     return found
@@ -151,7 +151,7 @@ def _combine(found: Filters, report: Report, path: str) -> None:
                 or ("a urlRewrite" if found.rewrite else "")
                 or ("another directResponse" if found.direct else "")
             )
-            said = f"directResponse of {named} beside {beside}"
+            message = f"directResponse of {named} beside {beside}"
             found.direct = one.direct
         elif one.rewrite is not None:
             beside = (
@@ -159,11 +159,11 @@ def _combine(found: Filters, report: Report, path: str) -> None:
                 or ("a directResponse" if found.direct else "")
                 or ("another rewrite of the path" if found.rewrite and found.rewrite.path else "")
             )
-            said = f"urlRewrite of {named} beside {beside}"
+            message = f"urlRewrite of {named} beside {beside}"
             hostname = found.rewrite.hostname if found.rewrite else ""
             found.rewrite = ir.Rewrite(hostname=hostname, path=one.rewrite)
         if beside:
-            report.refuse(path, "IncompatibleFilters", said)
+            report.refuse(path, "IncompatibleFilters", message)
 
 
 def _plain(one: GRPCRouteFilter) -> HTTPRouteFilter:
@@ -205,8 +205,8 @@ def _translate(
     elif one.type == "ExternalAuth" and one.external_auth:
         _ask(one.external_auth, found, place, reader, report, path)
     elif one.type not in _TYPES[place.kind]:
-        said = supported_text(one.type, _TYPES[place.kind])
-        report.refuse(f"{path}.type", "UnsupportedValue", said)
+        message = supported_text(one.type, _TYPES[place.kind])
+        report.refuse(f"{path}.type", "UnsupportedValue", message)
     else:
         report.refuse(path, "UnsupportedValue", f"{one.type} without its settings")
 
@@ -220,8 +220,8 @@ def _ask(
     path: str,
 ) -> None:
     if not place.limits:
-        said = "ExternalAuth in a backendRef (supported: in the filters of a rule)"
-        report.refuse(f"{path}.type", "UnsupportedValue", said)
+        message = "ExternalAuth in a backendRef (supported: in the filters of a rule)"
+        report.refuse(f"{path}.type", "UnsupportedValue", message)
         return
     where, unresolved = f"{path}.externalAuth", len(report.unresolved)
     made = translate_external_auth(
@@ -280,8 +280,8 @@ def _resolve_extension(
     if ref.group != EDGE_GROUP or ref.kind not in _EXTENSIONS[place.kind]:
         _refuse_extension(ref, _EXTENSIONS[place.kind], report, path)
     elif not place.limits:
-        said = f"{ref.kind} in a backendRef (supported: in the filters of a rule)"
-        report.refuse(f"{path}.kind", "NotSupported", said, condition="UnsupportedValue")
+        message = f"{ref.kind} in a backendRef (supported: in the filters of a rule)"
+        report.refuse(f"{path}.kind", "NotSupported", message, condition="UnsupportedValue")
     elif ref.kind == "HTTPRouteFilter":
         _resolve_route_filter(ref, found, place, reader, report, path)
     else:
@@ -316,26 +316,26 @@ def _resolve_route_filter(
     found.extensions.append(translate_route_filter(one, body))
 
 
-def _miss(where: str, said: str, report: Report) -> None:
-    report.refuse(where, "NotFound", said, condition="UnsupportedValue")
-    report.unresolve(where, "NotFound", said, condition="BackendNotFound")
+def _miss(where: str, message: str, report: Report) -> None:
+    report.refuse(where, "NotFound", message, condition="UnsupportedValue")
+    report.unresolve(where, "NotFound", message, condition="BackendNotFound")
 
 
 def _refuse_closed(closed: Closed, named: str, where: str, reader: Reader, report: Report) -> None:
     """Say what keeps an extension out; of a file that is told at its own place, too."""
-    said = f"{named} {closed.path or 'spec'}: {closed.reason}"
-    told = report.refuse(where, "Invalid", said, condition="UnsupportedValue")
+    message = f"{named} {closed.path or 'spec'}: {closed.reason}"
+    reported = report.refuse(where, "Invalid", message, condition="UnsupportedValue")
     if reader.settings.standalone:
-        report.follow(told)
-    report.follow(report.unresolve(where, "Invalid", said, condition="BackendNotFound"))
+        report.follow(reported)
+    report.follow(report.unresolve(where, "Invalid", message, condition="BackendNotFound"))
 
 
 def _refuse_broken(wrong: Iterable[Problem], named: str, where: str, report: Report) -> None:
     """Say that an extension has mistakes of its own, which are told there."""
     for problem in wrong:
         report.adopt(problem, condition="UnsupportedValue")
-    said = f"{named} is not valid"
-    report.follow(report.unresolve(where, "Invalid", said, condition="BackendNotFound"))
+    message = f"{named} is not valid"
+    report.follow(report.unresolve(where, "Invalid", message, condition="BackendNotFound"))
 
 
 def _resolve_rate_limit(
@@ -352,7 +352,7 @@ def _resolve_rate_limit(
     why = reader.why_no_limits()
     reason: Word
     if limits is None:
-        reason, said = "NotFound", f"{named} not found"
+        reason, message = "NotFound", f"{named} not found"
     elif limits.closed is not None:
         _refuse_closed(limits.closed, named, where, reader, report)
         return
@@ -366,8 +366,8 @@ def _resolve_rate_limit(
     else:
         found.limits.append(limits)
         return
-    report.refuse(where, reason, said, condition="UnsupportedValue")
-    report.unresolve(where, reason, said, condition="BackendNotFound")
+    report.refuse(where, reason, message, condition="UnsupportedValue")
+    report.unresolve(where, reason, message, condition="BackendNotFound")
 
 
 def _refuse_extension(
@@ -375,14 +375,14 @@ def _refuse_extension(
 ) -> None:
     """Say once which extensions there are; both Accepted and ResolvedRefs are false for it."""
     if ref.kind in known:
-        field, said, hint = "group", supported_text(ref.group, (EDGE_GROUP,)), ""
+        field, message, hint = "group", supported_text(ref.group, (EDGE_GROUP,)), ""
     elif ref.group == EDGE_GROUP and ref.kind in _EXTENSIONS["HTTPRoute"]:
-        said = f"{ref.kind} in a route other than HTTPRoute (supported: {', '.join(known)})"
+        message = f"{ref.kind} in a route other than HTTPRoute (supported: {', '.join(known)})"
         field, hint = "kind", ""
     else:
         named = ref.kind if ref.group == EDGE_GROUP else f"{ref.group}/{ref.kind}"
-        field, said = "kind", supported_text(named, known)
+        field, message = "kind", supported_text(named, known)
         hint = did_you_mean(ref.kind, known) if ref.group == EDGE_GROUP else ""
     where = f"{path}.{field}"
-    report.refuse(where, "NotSupported", said, hint, condition="UnsupportedValue")
-    report.unresolve(where, "NotSupported", said, hint, condition="InvalidKind")
+    report.refuse(where, "NotSupported", message, hint, condition="UnsupportedValue")
+    report.unresolve(where, "NotSupported", message, hint, condition="InvalidKind")

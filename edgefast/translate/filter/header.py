@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from edgefast import ir
-from edgefast.resources.gatewayapi.httproutefilter import HTTPHeader, HTTPHeaderFilter
+from edgefast.api.gateway.httproutefilter import HTTPHeader, HTTPHeaderFilter
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.report.report import Report
 
@@ -65,8 +65,8 @@ def _check_name(name: str, action: str, seen: dict[str, str], report: Report, pa
         report.warn(path, "Duplicate", f'"{name}" is a duplicate and ignored')
         return ""
     if first is not None:
-        said = f'"{name}" has two actions, {first} and {action}; one per name is allowed'
-        report.refuse(path, "UnsupportedValue", said)
+        message = f'"{name}" has two actions, {first} and {action}; one per name is allowed'
+        report.refuse(path, "UnsupportedValue", message)
         return ""
     seen[folded] = action
     return folded

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
-from edgefast.resources.gatewayapi.listener import ListenerFilters as Given
-from edgefast.resources.snapshot import Key
-from edgefast.translate.facts.clusterref import ClusterRef, ClusterState
-from edgefast.translate.facts.facts import Fact, Reader, World, is_read
+from edgefast.api.gateway.listener import ListenerFilters as Given
+from edgefast.api.snapshot import Key
+from edgefast.diagnostics.problem import Problem
+from edgefast.translate.deps.clusterref import ClusterRef, ClusterState
+from edgefast.translate.deps.world import Fact, Reader, World, is_read
 from edgefast.translate.filter.externalauth import translate_external_auth
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
@@ -146,8 +146,8 @@ def _translate(
         where, counts = f"{draft.path}.filters.requests[{at}]", _count(report)
         made = None
         if one.external_auth is None:
-            said = f"with type {one.type}"
-            report.refuse(f"{where}.externalAuth", "Required", said)
+            message = f"with type {one.type}"
+            report.refuse(f"{where}.externalAuth", "Required", message)
         else:
             certificate, kind, namespace, *_ = place
             path = f"{where}.externalAuth"
@@ -159,14 +159,14 @@ def _translate(
         else:
             unit = UnitOutcome(ir.PolicyUnit(name=name, ext_auth=made[0]), (made[1],))
         units.append(known[name] if known.get(name) == unit else unit)
-    asked = (ref for one in units for ref in one.clusters)
+    requested = (ref for one in units for ref in one.clusters)
     return FilterOutcome(
         given=given,
         gateway=gateway,
         place=place,
         units=tuple(units),
         reads=reader.noted(),
-        clusters=tuple(sorted(reader.clusters.union(asked))),
+        clusters=tuple(sorted(reader.clusters.union(requested))),
         refused=tuple(
             msgspec.structs.replace(one, condition="InvalidListenerFilter")
             for one in report.refused

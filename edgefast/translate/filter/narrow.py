@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.rules.httproute import MAX_MATCHES
+from edgefast.api.validation.httproute import MAX_MATCHES
 from edgefast.translate.filter.routefilter import COOKIE, RouteFilter
 from edgefast.translate.report.report import Report
 
@@ -33,8 +33,10 @@ def narrow_matches(
     for one in conditional:
         count *= len(one.matches)
     if count > MAX_MATCHES:
-        said = f"{count} matches with those of HTTPRouteFilters, at most {MAX_MATCHES} for one rule"
-        report.refuse(path, "TooMany", said, condition="UnsupportedValue")
+        message = (
+            f"{count} matches with those of HTTPRouteFilters, at most {MAX_MATCHES} for one rule"
+        )
+        report.refuse(path, "TooMany", message, condition="UnsupportedValue")
         return None
     ways: dict[tuple[ir.ValueMatch, ...], None] = {}
     for chosen in itertools.product(*(one.matches for one in conditional)):
@@ -43,8 +45,8 @@ def narrow_matches(
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             named = " and ".join(one.name for one in conditional)
-            said = f'HTTPRouteFilters {named} require different values of cookie "{twice.removeprefix(COOKIE)}"'
-            report.refuse(path, "IncompatibleFilters", said)
+            message = f'HTTPRouteFilters {named} require different values of cookie "{twice.removeprefix(COOKIE)}"'
+            report.refuse(path, "IncompatibleFilters", message)
             return None
         ways[tuple(sorted(way, key=lambda one: one.name))] = None
     return [(at, _add(match, way)) for at, match in matches for way in ways]

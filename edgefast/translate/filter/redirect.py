@@ -9,13 +9,13 @@ Must never: apply the port rules of redirects; those need the request and live i
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.problem import supported_text
-from edgefast.resources.gatewayapi.httproutefilter import (
+from edgefast.api.gateway.httproutefilter import (
     HTTPPathModifier,
     HTTPRequestRedirectFilter,
     HTTPURLRewriteFilter,
 )
-from edgefast.resources.rules.hostname import check_own_hostname
+from edgefast.api.validation.hostname import check_own_hostname
+from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.match.path import check_path, normalize_path, strip_slash
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -32,11 +32,11 @@ def translate_redirect(
     before = len(report.refused)
     refuse_violations(check_own_hostname(redirect), report, path)
     if redirect.scheme is not None and redirect.scheme not in _SCHEMES:
-        said = supported_text(redirect.scheme, _SCHEMES)
-        report.refuse(f"{path}.scheme", "UnsupportedValue", said)
+        message = supported_text(redirect.scheme, _SCHEMES)
+        report.refuse(f"{path}.scheme", "UnsupportedValue", message)
     if redirect.status_code not in _STATUSES:
-        said = supported_text(str(redirect.status_code), tuple(map(str, _STATUSES)))
-        report.refuse(f"{path}.statusCode", "UnsupportedValue", said)
+        message = supported_text(str(redirect.status_code), tuple(map(str, _STATUSES)))
+        report.refuse(f"{path}.statusCode", "UnsupportedValue", message)
     target = _translate_modifier(redirect.path, report, f"{path}.path", prefixes)
     if len(report.refused) > before:
         return None
@@ -74,8 +74,8 @@ def _translate_modifier(
     else:
         value, field = modifier.replace_prefix_match or "/", "replacePrefixMatch"
         if not prefixes:
-            said = "is allowed only in a rule with all matches of type PathPrefix"
-            report.refuse(f"{path}.{field}", "UnsupportedValue", said)
+            message = "is allowed only in a rule with all matches of type PathPrefix"
+            report.refuse(f"{path}.{field}", "UnsupportedValue", message)
             return None
     wrong = check_path(value)
     if wrong:

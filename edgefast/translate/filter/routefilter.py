@@ -13,16 +13,15 @@ from collections.abc import Iterable
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.edge.httproutefilter import (
+from edgefast.api.edge.httproutefilter import (
     DirectResponse,
     HTTPCookieMatch,
     HTTPRouteFilter,
     RegexPathModifier,
 )
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.regex import check_regex, count_groups
-from edgefast.resources.rules.routefilter import (
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.regex import check_regex, count_groups
+from edgefast.api.validation.routefilter import (
     check_answer,
     check_body,
     check_body_size,
@@ -33,10 +32,11 @@ from edgefast.resources.rules.routefilter import (
     check_spec,
     check_value_ref,
 )
-from edgefast.translate.facts.answerbody import read_body
-from edgefast.translate.facts.facts import Reader
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.translate.deps.response_body import read_body
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 
 __all__ = ["RouteFilter", "check_route_filter", "read_answer", "translate_route_filter"]
@@ -70,8 +70,8 @@ def check_route_filter(one: HTTPRouteFilter) -> Report:
     if spec.direct_response is not None:
         _check_direct(spec.direct_response, report, "spec.directResponse")
     if len(spec.matches) > _MATCHES:
-        said = f"{len(spec.matches)} matches, at most {_MATCHES}"
-        report.refuse("spec.matches", "TooMany", said)
+        message = f"{len(spec.matches)} matches, at most {_MATCHES}"
+        report.refuse("spec.matches", "TooMany", message)
     for at, match in enumerate(spec.matches):
         path = f"spec.matches[{at}].cookies"
         if not 1 <= len(match.cookies) <= _COOKIES:
@@ -102,20 +102,22 @@ def _check_rewrite(one: RegexPathModifier, report: Report, path: str) -> None:
     if not refuse_violations(check_pattern(found), report, path) and not found.pattern:
         report.refuse(f"{path}.pattern", "Required", "must not be empty")
     if not _SUBSTITUTION.fullmatch(found.substitution):
-        said = r"must be characters of a path, with \1 to \9 for groups"
-        report.refuse(f"{path}.substitution", "Invalid", f'"{found.substitution}" ({said})')
+        message = r"must be characters of a path, with \1 to \9 for groups"
+        report.refuse(f"{path}.substitution", "Invalid", f'"{found.substitution}" ({message})')
     elif not check_regex(found.pattern):
         groups = count_groups(found.pattern)
         most = max(map(int, _GROUP.findall(found.substitution)), default=0)
         if most > groups:
-            said = rf"\{most} (the pattern has {groups or 'no'} group{'' if groups == 1 else 's'})"
-            report.refuse(f"{path}.substitution", "Invalid", said)
+            message = (
+                rf"\{most} (the pattern has {groups or 'no'} group{'' if groups == 1 else 's'})"
+            )
+            report.refuse(f"{path}.substitution", "Invalid", message)
 
 
 def _check_direct(one: DirectResponse, report: Report, path: str) -> None:
     if not 200 <= one.status_code <= 599:
-        said = f"{one.status_code} (expected 200 to 599)"
-        report.refuse(f"{path}.statusCode", "Invalid", said)
+        message = f"{one.status_code} (expected 200 to 599)"
+        report.refuse(f"{path}.statusCode", "Invalid", message)
     if one.content_type is not None and not _VALUE.fullmatch(one.content_type):
         report.refuse(f"{path}.contentType", "Invalid", "must be visible ASCII, no line breaks")
     refuse_violations(check_answer(one), report, path)

@@ -14,18 +14,18 @@ from itertools import chain
 from operator import is_
 
 from edgefast import ir
-from edgefast.resources.kubernetes.endpointslice import EndpointSlice
-from edgefast.resources.snapshot import Key
-from edgefast.sortedmap import Values, find_unlike, values_of
+from edgefast.api.core.endpointslice import EndpointSlice
+from edgefast.api.snapshot import Key
+from edgefast.collections.sortedmap import Values, find_unlike, values_of
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.filter.listenerfilter import ListenerFilters
 from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
+from edgefast.translate.fleet.fleet_cache import FleetCache, FleetCaches, update_caches
 from edgefast.translate.fleet.infra import translate_infra
 from edgefast.translate.fleet.proxies import collect_proxies
-from edgefast.translate.fleet.shelf import Shelf, Shelves, refill
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
-from edgefast.translate.policy.own import OwnPolicies
+from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.settings import Settings
 from edgefast.translate.virtualhost.stream import Streams
 from edgefast.translate.virtualhost.virtualhost import Hosts, Place
@@ -38,16 +38,16 @@ def assemble_fleets(
     hosts: Hosts,
     streams: Streams,
     clusters: Clusters,
-    policies: OwnPolicies,
+    policies: EdgePolicies,
     filters: ListenerFilters,
     limit_store: ir.RateLimitStore | None,
     settings: Settings,
     previous: ir.IR | None,
     known: Sequence[ir.Infra] | None,
-    shelves: Shelves,
+    caches: FleetCaches,
     slices: Mapping[Key, tuple[EndpointSlice, ...]],
-) -> tuple[ir.IR, tuple[ir.Infra, ...], Shelves]:
-    """Return all fleets by name, with what each needs around it; `shelves` are those of `previous`.
+) -> tuple[ir.IR, tuple[ir.Infra, ...], FleetCaches]:
+    """Return all fleets by name, with what each needs around it; `caches` are those of `previous`.
 
     `known`: what was needed around the fleets of `previous`, when the Gateways are the very same ones. `slices`: EndpointSlices by
     Service, among which are the fleets' own.
@@ -71,7 +71,7 @@ def assemble_fleets(
         )
         for name, group in members.items()
     }
-    shelves = _refill(shelves, fleet_of, named, hosts, streams, clusters, policies, filters)
+    caches = _refill(caches, fleet_of, named, hosts, streams, clusters, policies, filters)
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     around = known or [translate_infra(members[name], settings) for name in sorted(members)]
@@ -82,36 +82,36 @@ def assemble_fleets(
             listeners = before.listeners
         else:
             listeners = _list_listeners(placed, held.get(name, []))
-        shelf = shelves.by_fleet[name]
-        beside = collect_proxies(slices.get((infra.namespace, name), ())) if shelf.zoned else None
-        fleet = _assemble(name, placed, listeners, shelf, limit_store, beside)
+        cache = caches.by_fleet[name]
+        beside = collect_proxies(slices.get((infra.namespace, name), ())) if cache.zoned else None
+        fleet = _assemble(name, placed, listeners, cache, limit_store, beside)
         fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
     if settings.standalone and not fleets:
         fleets.append(ir.Fleet(name=STANDALONE))
-    return ir.IR(fleets=tuple(fleets)), tuple(around), shelves
+    return ir.IR(fleets=tuple(fleets)), tuple(around), caches
 
 
 def _refill(
-    shelves: Shelves,
+    caches: FleetCaches,
     fleet_of: dict[str, str],
     named: Mapping[str, frozenset[str]],
     hosts: Hosts,
     streams: Streams,
     clusters: Clusters,
-    policies: OwnPolicies,
+    policies: EdgePolicies,
     filters: ListenerFilters,
-) -> Shelves:
+) -> FleetCaches:
     touched: Iterable[Place] = chain(hosts.touched, streams.touched)
-    if shelves.fleet_of != fleet_of:
-        shelves, touched = Shelves(), chain(hosts.outcomes, streams.outcomes)
+    if caches.fleet_of != fleet_of:
+        caches, touched = FleetCaches(), chain(hosts.outcomes, streams.outcomes)
     placed: dict[str, list[Place]] = {name: [] for name in fleet_of.values()}
     for place in touched:
         placed[fleet_of[place[0]]].append(place)
     units = ChainMap(dict(filters.units), policies.units) if filters.units else policies.units  # type: ignore[arg-type]
     edited = policies.touched | filters.touched
     by_fleet = {
-        name: refill(
-            shelves.by_fleet.get(name, Shelf()),
+        name: update_caches(
+            caches.by_fleet.get(name, FleetCache()),
             places,
             hosts.outcomes,
             streams.outcomes,
@@ -123,7 +123,7 @@ def _refill(
         )
         for name, places in placed.items()
     }
-    return Shelves(fleet_of=fleet_of, by_fleet=by_fleet)
+    return FleetCaches(fleet_of=fleet_of, by_fleet=by_fleet)
 
 
 def _list_listeners(
@@ -149,22 +149,22 @@ def _assemble(
     name: str,
     placed: Sequence[_Placed],
     listeners: tuple[ir.Listener, ...],
-    shelf: Shelf,
+    cache: FleetCache,
     limit_store: ir.RateLimitStore | None,
     proxies: ir.Proxies | None,
 ) -> ir.Fleet:
-    secrets = list(chain.from_iterable(shelf.secrets.values()))
+    secrets = list(chain.from_iterable(cache.secrets.values()))
     for _, one in placed:
         secrets += one.tls.secrets if one.tls else ()
     return ir.Fleet(
         name=name,
         listeners=listeners,
-        virtual_hosts=values_of(shelf.hosts),
-        stream_routes=values_of(shelf.streams),
-        clusters=values_of(shelf.clusters),
+        virtual_hosts=values_of(cache.hosts),
+        stream_routes=values_of(cache.streams),
+        clusters=values_of(cache.clusters),
         secrets=join_secrets(secrets),
-        policies=values_of(shelf.policies),
-        limit_store=limit_store if shelf.limited else None,
+        policies=values_of(cache.policies),
+        limit_store=limit_store if cache.limited else None,
         proxies=proxies,
     )
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from edgefast.inetaddr import read_address
-from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.snapshot import Key
+from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.snapshot import Key
+from edgefast.netaddr import read_address
 from edgefast.translate.gateway.address import is_bound
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import PortKey
@@ -34,54 +34,54 @@ def group_by_address(
     if not settings.standalone:
         return {}
     every = _every(settings)
-    asked = {draft.key: _asked(draft.gateway, settings) or every for draft in members}
-    if not any(asked.values()):
-        return asked
+    requested = {draft.key: _was_requested(draft.gateway, settings) or every for draft in members}
+    if not any(requested.values()):
+        return requested
     ports: dict[PortKey, dict[_Addresses, None]] = defaultdict(dict)
     for draft in members:
         for one in draft.listeners:
             if one.known:
-                ports[one.bound][asked[draft.key]] = None
+                ports[one.bound][requested[draft.key]] = None
     groups = {port: _join(sets) for port, sets in ports.items()}
     for draft in members:
         for one in draft.listeners:
             found = groups.get(one.bound, ())
             one.group = next(
-                (tuple(sorted(each)) for each in found if asked[draft.key] <= each), ()
+                (tuple(sorted(each)) for each in found if requested[draft.key] <= each), ()
             )
-    return asked
+    return requested
 
 
 def settle_addresses(
-    members: Sequence[GatewayDraft], asked: Mapping[Key, _Addresses], settings: Settings
+    members: Sequence[GatewayDraft], requested: Mapping[Key, _Addresses], settings: Settings
 ) -> None:
     """Set at which addresses each listener is bound, and warn of those that its Gateway does not ask for."""
-    if not any(asked.values()):
+    if not any(requested.values()):
         return
     every = _every(settings)
     ports: dict[PortKey, set[_Addresses]] = defaultdict(set)
     for draft in members:
         for one in draft.listeners:
             if draft.accepted and one.placed:
-                ports[one.bound].add(asked[draft.key])
+                ports[one.bound].add(requested[draft.key])
     bound = {
         port: _ALL if _ALL in sets else frozenset().union(*sets) for port, sets in ports.items()
     }
     for draft in members:
-        own = _asked(draft.gateway, settings)
+        own = _was_requested(draft.gateway, settings)
         for one in draft.listeners:
             found = bound.get(one.bound, _ALL)
             one.addresses = () if found == every else tuple(sorted(found))
             if own and one.bound in bound and own != found and draft.accepted and one.placed:
                 others = ", ".join(sorted(found - own)) or "all addresses"
-                said = (
+                message = (
                     f"port {one.port} is served at {others} too, which a Gateway with an address "
                     "in common asks for; give each Gateway other addresses or another port"
                 )
-                one.report.warn(f"{one.path}.port", "Forbidden", said)
+                one.report.warn(f"{one.path}.port", "Forbidden", message)
 
 
-def _asked(gateway: Gateway, settings: Settings) -> _Addresses:
+def _was_requested(gateway: Gateway, settings: Settings) -> _Addresses:
     """Return the usable addresses that a Gateway asks for."""
     found = set()
     for one in gateway.spec.addresses:

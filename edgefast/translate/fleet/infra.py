@@ -16,21 +16,21 @@ from typing import Any, Literal
 import msgspec
 
 from edgefast import ir
-from edgefast.inetaddr import read_address
-from edgefast.resources.edge.edgeproxy import EdgeProxySpec
-from edgefast.resources.edge.edgeproxy_fleet import (
+from edgefast.api.edge.edgeproxy import EdgeProxySpec
+from edgefast.api.edge.edgeproxy_fleet import (
     FleetDeployment,
     FleetHPA,
     FleetPDB,
     FleetService,
 )
-from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.api.kinds import EDGE_GROUP
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.model.units import parse_duration
+from edgefast.netaddr import read_address
 from edgefast.translate.fleet.fleet import fleet_namespace, label_value
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.protocol import port_name
-from edgefast.translate.gateway.wishes import find_withheld, granted_labels
+from edgefast.translate.gateway.restrictions import find_withheld, granted_labels
 from edgefast.translate.settings import Settings
 
 

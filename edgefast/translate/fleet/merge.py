@@ -4,7 +4,7 @@ In: the drafts of all Gateways, oldest first. Out: the same drafts with conflict
 assigned. Inside a Gateway all parties of a conflict lose (Gateway API), but a listener of a ListenerSet loses to
 whatever comes before it and to nothing else (ListenerSetSpec.listeners); across the Gateways of a fleet
 the first holder of (port, protocol, hostname) wins, where their addresses overlap (boundat.py) (spec section 4, rule 1), also while it is not served: its hostname is
-nobody else's meanwhile (held.py). A listener without a hostname holds nothing that way. One of TCP or UDP has its port
+nobody else's meanwhile (reserved_hostnames.py). A listener without a hostname holds nothing that way. One of TCP or UDP has its port
 that way, because clients of its backends say nothing by which another one's could be told apart.
 TLS versions, client verification and HTTP limits belong to the port, because a handshake begins before
 its server name is known: later Gateways must agree or lose.
@@ -20,8 +20,12 @@ import msgspec
 
 from edgefast.translate.fleet.boundat import group_by_address, settle_addresses
 from edgefast.translate.fleet.fleet import container_port, fleet_name
-from edgefast.translate.fleet.held import hold_places, keeps_hostname, keeps_port
-from edgefast.translate.gateway.closed import warn_closed
+from edgefast.translate.fleet.reserved_hostnames import (
+    reserve_hostnames,
+    reserves_hostname,
+    reserves_port,
+)
+from edgefast.translate.gateway.failclosed import warn_closed
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft, PortKey
 from edgefast.translate.gateway.protocol import is_stream
@@ -41,19 +45,19 @@ def merge_gateways(drafts: Iterable[GatewayDraft], settings: Settings) -> None:
             one.bind_port = container_port(one.port, settings)
         fleets[draft.fleet].append(draft)
     for members in fleets.values():
-        asked = group_by_address(members, settings)
+        requested = group_by_address(members, settings)
         for draft in members:
             _mark_own_conflicts(draft)
             _mark_set_conflicts(draft)
         ports: dict[PortKey, _Port] = {}
         reserved = _Reserved()
         for draft in members:
-            _claim_ports(draft, ports, reserved)
+            _reserve_ports(draft, ports, reserved)
         _mark_overlaps(members)
         _raise_versions(members)
-        hold_places(members)
-        settle_addresses(members, asked, settings)
-        _tell_closed(members)
+        reserve_hostnames(members)
+        settle_addresses(members, requested, settings)
+        _report_closed(members)
 
 
 class _Port:
@@ -76,10 +80,10 @@ class _Reserved:
 
     def add(self, one: ListenerDraft, ports: Mapping[PortKey, _Port]) -> None:
         """Keep what is a listener's; not a port that somebody has whom it could not have stood beside."""
-        if keeps_hostname(one, from_equals=True):
+        if reserves_hostname(one, from_equals=True):
             self.hosts.setdefault((one.place, one.hostname), one)
             self.named.setdefault(one.place, one)
-        elif keeps_port(one) and one.bound not in ports:
+        elif reserves_port(one) and one.bound not in ports:
             self.alone.setdefault(one.place, one)
 
     def refuse(self, one: ListenerDraft, ports: Mapping[PortKey, _Port]) -> bool:
@@ -89,13 +93,13 @@ class _Reserved:
             owner = self.named.get(one.place)
         if owner is not None and owner.family != one.family:
             rival = _rival(one, owner)
-            said = f"port {one.port} belongs to {rival} with protocol {owner.spec.protocol}, which is not served"
-            one.conflict("ProtocolConflict", said)
+            message = f"port {one.port} belongs to {rival} with protocol {owner.spec.protocol}, which is not served"
+            one.conflict("ProtocolConflict", message)
             return True
         owner = owner or self.hosts.get((one.place, one.hostname))
         if owner is not None:
-            said = f"{_same(one, _rival(one, owner))}, which is not served: {_TUPLE}"
-            one.conflict("HostnameConflict", said)
+            message = f"{_same(one, _rival(one, owner))}, which is not served: {_TUPLE}"
+            one.conflict("HostnameConflict", message)
         return owner is not None
 
 
@@ -119,8 +123,8 @@ def _mark_own_conflicts(draft: GatewayDraft) -> None:
         protocols = sorted({one.spec.protocol for one in group})
         if len({one.family for one in group}) > 1:
             for one in group:
-                said = f"port {port} is used with {' and '.join(protocols)}"
-                one.conflict("ProtocolConflict", said, lost=False)
+                message = f"port {port} is used with {' and '.join(protocols)}"
+                one.conflict("ProtocolConflict", message, lost=False)
             continue
         hosts: dict[str, list[ListenerDraft]] = defaultdict(list)
         for one in group:
@@ -128,8 +132,8 @@ def _mark_own_conflicts(draft: GatewayDraft) -> None:
         for rivals in hosts.values():
             for one in rivals if len(rivals) > 1 else ():
                 names = _names(rival.spec.name for rival in rivals if rival is not one)
-                said = f"{_same(one, f'listener {names}')}: {_TUPLE}"
-                one.conflict("HostnameConflict", said, lost=False)
+                message = f"{_same(one, f'listener {names}')}: {_TUPLE}"
+                one.conflict("HostnameConflict", message, lost=False)
 
 
 def _mark_set_conflicts(draft: GatewayDraft) -> None:
@@ -141,28 +145,28 @@ def _mark_set_conflicts(draft: GatewayDraft) -> None:
         if one.set is not None:
             taken = first.get(one.place, one)
             if taken.family != one.family:
-                said = f"port {one.port} is {taken.spec.protocol} on the Gateway"
-                one.conflict("ProtocolConflict", said)
+                message = f"port {one.port} is {taken.spec.protocol} on the Gateway"
+                one.conflict("ProtocolConflict", message)
             elif (one.place, one.hostname) in hosts:
-                said = f"{_same(one, 'another listener of the Gateway')}: {_TUPLE}"
-                one.conflict("HostnameConflict", said)
+                message = f"{_same(one, 'another listener of the Gateway')}: {_TUPLE}"
+                one.conflict("HostnameConflict", message)
             elif one.alone and one.place in named and one.place not in first:
-                said = f"another listener of the Gateway, which is not served, has a hostname on port {one.port}"
-                one.conflict("ProtocolConflict", said)
+                message = f"another listener of the Gateway, which is not served, has a hostname on port {one.port}"
+                one.conflict("ProtocolConflict", message)
         # Of the Gateway's own, one that conflicts keeps its place too.
         sound = one.accepted and not one.unread
         if one.known and (sound or one.set is None):
             first.setdefault(one.place, one)
             hosts.add((one.place, one.hostname))
-        elif keeps_hostname(one, from_equals=True):
+        elif reserves_hostname(one, from_equals=True):
             hosts.add((one.place, one.hostname))
             named.add(one.place)
-        elif one.known and keeps_port(one):
+        elif one.known and reserves_port(one):
             first.setdefault(one.place, one)
             hosts.add((one.place, one.hostname))
 
 
-def _claim_ports(
+def _reserve_ports(
     draft: GatewayDraft,
     ports: dict[PortKey, _Port],
     reserved: _Reserved,
@@ -178,21 +182,21 @@ def _claim_ports(
         # A set is not told whose the place is.
         holder = f"Gateway {'/'.join(port.holder.key)}" if one.set is None else "another Gateway"
         if first.port != one.port:
-            said = (
+            message = (
                 f"port {one.port} needs container port {one.bind_port}, as does port {first.port}"
             )
-            one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
+            one.report.refuse(f"{one.path}.port", "PortUnavailable", message)
         elif first.family != one.family:
-            said = f"port {one.port} is {first.spec.protocol} in {holder}"
-            one.conflict("ProtocolConflict", said)
+            message = f"port {one.port} is {first.spec.protocol} in {holder}"
+            one.conflict("ProtocolConflict", message)
         elif one.hostname in port.hosts:
             rival = f"listener {port.hosts[one.hostname].name}"
             rival = rival if one.set is None else f"a listener of {holder}"
-            said = f"{_same(one, rival)}: {_TUPLE}"
-            one.conflict("HostnameConflict", said)
+            message = f"{_same(one, rival)}: {_TUPLE}"
+            one.conflict("HostnameConflict", message)
         elif one.tls and port.shake.tls and _verification(one) != _verification(port.shake):
-            said = f"port {one.port} has other settings for client verification in {holder}"
-            one.report.refuse(f"{one.path}.port", "PortUnavailable", said)
+            message = f"port {one.port} has other settings for client verification in {holder}"
+            one.report.refuse(f"{one.path}.port", "PortUnavailable", message)
         else:
             port.hosts[one.hostname] = one
             if port.shake.tls is None:
@@ -200,12 +204,12 @@ def _claim_ports(
             if draft.parameters.stream != port.holder.parameters.stream and is_stream(
                 one.spec.protocol
             ):
-                said = f"port {one.port} has the connection settings of {holder}"
-                one.report.warn(f"{one.path}.port", "Forbidden", said)
+                message = f"port {one.port} has the connection settings of {holder}"
+                one.report.warn(f"{one.path}.port", "Forbidden", message)
                 draft.stream_of_port[one.place] = port.holder.parameters.stream
             if draft.parameters.http != port.holder.parameters.http:
-                said = f"port {one.port} has the HTTP settings of {holder}"
-                one.report.warn(f"{one.path}.port", "Forbidden", said)
+                message = f"port {one.port} has the HTTP settings of {holder}"
+                one.report.warn(f"{one.path}.port", "Forbidden", message)
                 draft.http_of_port[one.place] = port.holder.parameters.http
     for one in draft.listeners:
         served = one.accepted and not draft.report.refused and not one.unread
@@ -213,7 +217,7 @@ def _claim_ports(
             reserved.add(one, ports)
 
 
-def _tell_closed(members: list[GatewayDraft]) -> None:
+def _report_closed(members: list[GatewayDraft]) -> None:
     """Warn of each Gateway and ListenerSet that only keeps places; whose those are is known now."""
     for draft in members:
         if draft.gateway.closed is not None:
@@ -264,8 +268,8 @@ def _raise_versions(members: list[GatewayDraft]) -> None:
         if one.place in strict and one.tls.tls.min_version != "1.3":
             tls = msgspec.structs.replace(one.tls.tls, min_version="1.3")
             one.tls = msgspec.structs.replace(one.tls, tls=tls)
-            said = f"port {one.port} accepts only TLS 1.3 because another listener of the port requires it"
-            one.report.warn(f"{one.path}.tls.options", "Forbidden", said)
+            message = f"port {one.port} accepts only TLS 1.3 because another listener of the port requires it"
+            one.report.warn(f"{one.path}.tls.options", "Forbidden", message)
 
 
 def _names(names: Iterable[str]) -> str:

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from edgefast import ir
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.kubernetes.endpointslice import EndpointSlice
+from edgefast.api.core.endpointslice import EndpointSlice
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.backend.zones import zone_of
 
 __all__ = ["collect_proxies", "find_unplaced", "wants_zones"]

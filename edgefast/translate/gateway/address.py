@@ -3,17 +3,17 @@
 In: a Gateway and the settings. Out: types that are not supported go to the report; values that cannot
 be had come back as problems, which make Programmed False. In standalone an address counts when --bind
 names it; without --bind all interfaces are bound, and translation, which sees none of them, vouches
-for loopback alone. In a cluster a fleet's addresses are compared later, see gatewaystatus.py.
+for loopback alone. In a cluster a fleet's addresses are compared later, see gateway.py.
 Source: Gateway API GatewaySpec.addresses.
 Must never: call an address usable that nobody bound.
 """
 
 from __future__ import annotations
 
-from edgefast.inetaddr import read_address
-from edgefast.problem import Problem, supported_text
-from edgefast.resources.gatewayapi.gateway import Gateway, GatewaySpecAddress
-from edgefast.resources.kinds import ref_of
+from edgefast.api.gateway.gateway import Gateway, GatewaySpecAddress
+from edgefast.api.kinds import ref_of
+from edgefast.diagnostics.problem import Problem, supported_text
+from edgefast.netaddr import read_address
 from edgefast.translate.report.report import Report
 from edgefast.translate.settings import Settings
 
@@ -53,9 +53,9 @@ def _check_value(
     if not settings.standalone or is_bound(value, settings):
         return None
     if one.type == "Hostname":
-        said = f'"{value}" is a host name; listeners are bound to addresses'
-        return report.warn(path, "AddressNotUsable", said)
-    said = f"{value} is not known to be bound"
+        message = f'"{value}" is a host name; listeners are bound to addresses'
+        return report.warn(path, "AddressNotUsable", message)
+    message = f"{value} is not known to be bound"
     if settings.addresses:
-        said = f"{value} is not bound (bound: {', '.join(settings.addresses)})"
-    return report.warn(path, "AddressNotUsable", said, f"add --bind {value}")
+        message = f"{value} is not bound (bound: {', '.join(settings.addresses)})"
+    return report.warn(path, "AddressNotUsable", message, f"add --bind {value}")

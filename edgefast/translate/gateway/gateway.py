@@ -1,7 +1,7 @@
 """Gateways: those of our classes, with their EdgeProxy, addresses, client certificate and listeners.
 
 In: the world, the GatewayClasses and the keyring. Out: a `GatewayDraft` for each Gateway of ours,
-oldest first. merge.py completes the drafts, gatewaystatus.py turns them into statuses.
+oldest first. merge.py completes the drafts, gateway.py turns them into statuses.
 Source: Gateway API Gateway. Cheap, so it is done anew each time; parsing keys is remembered.
 Must never: let a broken Gateway disturb another.
 """
@@ -13,19 +13,19 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem, supported_text
-from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.snapshot import Key
+from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.kinds import ref_of
+from edgefast.api.snapshot import Key
+from edgefast.diagnostics.problem import Problem, supported_text
+from edgefast.translate.deps.world import GatewayView, World
 from edgefast.translate.edgeproxy.edgeproxy import (
     check_edge_proxy,
     resolve_parameters,
 )
 from edgefast.translate.edgeproxy.parameters import DEFAULTS, Parameters, join_parameters
-from edgefast.translate.facts.facts import GatewayView, World
 from edgefast.translate.gateway.address import check_addresses
-from edgefast.translate.gateway.adopt import is_left_aside
-from edgefast.translate.gateway.allowed import check_namespaces
+from edgefast.translate.gateway.adopted_classes import is_left_aside
+from edgefast.translate.gateway.allowed_namespaces import check_namespaces
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.gateway.listener import (
     NAMESPACES,
@@ -38,11 +38,15 @@ from edgefast.translate.gateway.listenerset import (
     check_allowed,
     index_listener_sets,
 )
-from edgefast.translate.gateway.wishes import check_wished_labels, check_wishes, grant_spec
+from edgefast.translate.gateway.restrictions import (
+    check_requested_labels,
+    check_restrictions,
+    grant_spec,
+)
 from edgefast.translate.match.precedence import Age, age_order
-from edgefast.translate.report.annotated import tell_annotations
+from edgefast.translate.report.foreign_annotations import report_annotations
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import (
+from edgefast.translate.report.unsupported_fields import (
     SHUT,
     closing_problems,
     refuse_unserved,
@@ -146,20 +150,20 @@ def _translate(
     gateway = draft.gateway
     if not draft.gateway_class.accepted:
         name = gateway.spec.gateway_class_name
-        said = f"GatewayClass {name} is not accepted"
+        message = f"GatewayClass {name} is not accepted"
         path = "spec.gatewayClassName"
-        draft.report.follow(draft.report.refuse(path, "InvalidParameters", said))
+        draft.report.follow(draft.report.refuse(path, "InvalidParameters", message))
     _close_by(draft, "spec.gatewayClassName", draft.gateway_class.closed)
     if gateway.closed is not None:
-        said = f"the Gateway has an error: {gateway.closed.said}"
-        draft.closed_by.append(Problem(draft.report.object, "", "Invalid", said))
+        message = f"the Gateway has an error: {gateway.closed.said}"
+        draft.closed_by.append(Problem(draft.report.object, "", "Invalid", message))
     _translate_parameters(draft, world, inherited)
     draft.unusable = check_addresses(draft.gateway, draft.report, world.settings)
     _translate_client_certificate(draft, world, keyring)
-    check_wished_labels(gateway, draft.report, world.settings)
+    check_requested_labels(gateway, draft.report, world.settings)
     if gateway.spec.default_scope not in (None, "None"):
-        said = "default Gateways are not supported; routes must set parentRefs"
-        draft.report.warn("spec.defaultScope", "NotSupported", said)
+        message = "default Gateways are not supported; routes must set parentRefs"
+        draft.report.warn("spec.defaultScope", "NotSupported", message)
     if gateway.spec.allowed_listeners is not None:
         where, namespaces = (
             "spec.allowedListeners.namespaces",
@@ -179,7 +183,7 @@ def _translate(
             ]
             draft.listeners += one.listeners
     if gateway.metadata.annotations and draft.accepted:
-        tell_annotations(gateway.metadata, draft.report, world.settings)
+        report_annotations(gateway.metadata, draft.report, world.settings)
     _close(draft)
 
 
@@ -206,7 +210,7 @@ def _translate_parameters(
                 allowed=world.settings.backend_cidrs,
                 class_spec=class_spec,
             ).problems
-            wished = check_wishes(proxy, world.settings, of_gateway=True)
+            wished = check_restrictions(proxy, world.settings, of_gateway=True)
             closed = closing_problems(proxy, SHUT, "UnsupportedValue")
             _close_by(draft, "spec.infrastructure.parametersRef", closed)
             draft.checked = (*checked, *wished, *closed)
@@ -229,8 +233,8 @@ def _close(draft: GatewayDraft) -> None:
     refuse_unserved(draft.gateway, report, SHUT, condition="Invalid")
     for path, mode in _validation_modes(draft.gateway):
         if mode not in VALIDATION_MODES:
-            said = f"{supported_text(mode, VALIDATION_MODES)}; {SHUT}"
-            report.refuse(path, "UnsupportedValue", said, condition="Invalid")
+            message = f"{supported_text(mode, VALIDATION_MODES)}; {SHUT}"
+            report.refuse(path, "UnsupportedValue", message, condition="Invalid")
     draft.closed = tuple(map(_address_word, report.refused))
     warn_unserved(draft.gateway, draft.report)
     for one in draft.listeners if draft.closed or draft.closed_by else ():

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.problem import Problem
-from edgefast.resources.edge.edgeproxy import EdgeProxy
-from edgefast.resources.gatewayapi.gatewayclass import GatewayClass
-from edgefast.resources.kinds import EDGE_GROUP, KINDS, ref_of
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.api.edge.edgeproxy import EdgeProxy
+from edgefast.api.gateway.gatewayclass import GatewayClass
+from edgefast.api.kinds import EDGE_GROUP, KINDS, ref_of
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.diagnostics.problem import Problem
+from edgefast.translate.conditions.condition import Condition, condition_of, fails, holds
+from edgefast.translate.conditions.status import GatewayClassStatus, SupportedFeature
+from edgefast.translate.deps.world import World
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy, resolve_parameters
-from edgefast.translate.facts.facts import World
-from edgefast.translate.gateway.adopt import find_classes, is_left_aside
+from edgefast.translate.gateway.adopted_classes import find_classes, is_left_aside
 from edgefast.translate.gateway.features import supported_features
-from edgefast.translate.gateway.wishes import check_wishes
+from edgefast.translate.gateway.restrictions import check_restrictions
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import SHUT, closing_problems
+from edgefast.translate.report.unsupported_fields import SHUT, closing_problems
 from edgefast.translate.settings import RELEASES, Settings
-from edgefast.translate.status.condition import Condition, fails, holds, judge
-from edgefast.translate.status.status import GatewayClassStatus, SupportedFeature
 
 
 class GatewayClassOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -55,14 +55,14 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
     report, proxy = Report(ref_of(gateway_class)), None
     checked: tuple[Problem, ...] = ()
     if gateway_class.closed is not None:
-        said = f"the GatewayClass has an error: {gateway_class.closed.said}"
-        report.follow(report.refuse("", "Invalid", said, condition="InvalidParameters"))
+        message = f"the GatewayClass has an error: {gateway_class.closed.said}"
+        report.follow(report.refuse("", "Invalid", message, condition="InvalidParameters"))
     ref = gateway_class.spec.parameters_ref
     if is_left_aside(ref, world.settings):
         ref = None
     if ref is not None and (ref.group, ref.kind) == (EDGE_GROUP, "EdgeProxy") and not ref.namespace:
-        path, said = "spec.parametersRef.namespace", "the namespace of the EdgeProxy"
-        report.refuse(path, "Required", said, condition="InvalidParameters")
+        path, message = "spec.parametersRef.namespace", "the namespace of the EdgeProxy"
+        report.refuse(path, "Required", message, condition="InvalidParameters")
     elif ref is not None:
         proxy = world.snapshot.edge_proxies.get((ref.namespace or "", ref.name))
         wrong = resolve_parameters(ref.group, ref.kind, ref.namespace or "", ref.name, proxy)
@@ -77,7 +77,7 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
                 tracing=world.settings.tracing,
                 allowed=world.settings.backend_cidrs,
             ).problems
-            checked += check_wishes(proxy, world.settings, of_gateway=False)
+            checked += check_restrictions(proxy, world.settings, of_gateway=False)
     closed = closing_problems(gateway_class, SHUT, "UnsupportedValue")
     if proxy is not None:
         closed += closing_problems(proxy, SHUT, "UnsupportedValue")
@@ -86,7 +86,7 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
         *report.refused,
         *(msgspec.structs.replace(one, condition="InvalidParameters") for one in closed),
     ]
-    accepted = judge(
+    accepted = condition_of(
         "Accepted", refused, generation, reason="Accepted", message="Valid GatewayClass"
     )
     merged = bool(proxy and proxy.spec.merge_gateways)
@@ -117,11 +117,11 @@ def _kinds_removed(settings: Settings, generation: int) -> tuple[Condition, ...]
     if not settings.retained:
         return ()
     kinds = ", ".join(settings.retained)
-    said = (
+    message = (
         f"the CRDs of kinds in use were removed: {kinds}; their objects stay in force as last seen; install the CRDs and the objects "
         "again, or release them (EdgeGateway provider.kubernetes.releaseKinds)"
     )
-    return (fails(f"{EDGE_GROUP}/KindsInstalled", "KindRemoved", said, generation),)
+    return (fails(f"{EDGE_GROUP}/KindsInstalled", "KindRemoved", message, generation),)
 
 
 def _release_of(version: str) -> str:
@@ -139,8 +139,8 @@ def _supported_version(settings: Settings, generation: int) -> Condition:
     ]
     without = f"; kinds that are not installed and not served: {', '.join(lost)}"
     if version and _release_of(version) not in RELEASES:
-        said = f"Gateway API CRDs are {version}, {' and '.join(RELEASES)} are supported"
-        said += without if lost else ""
-        return fails("SupportedVersion", "UnsupportedVersion", said, generation)
-    said = f"Gateway API {version or ' and '.join(RELEASES)}{without if lost else ''}"
-    return holds("SupportedVersion", "SupportedVersion", said, generation)
+        message = f"Gateway API CRDs are {version}, {' and '.join(RELEASES)} are supported"
+        message += without if lost else ""
+        return fails("SupportedVersion", "UnsupportedVersion", message, generation)
+    message = f"Gateway API {version or ' and '.join(RELEASES)}{without if lost else ''}"
+    return holds("SupportedVersion", "SupportedVersion", message, generation)

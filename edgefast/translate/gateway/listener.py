@@ -14,18 +14,18 @@ from typing import Literal, cast
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem, did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.decode.nearly import NAMELESS
-from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.listener import Listener, RouteGroupKind
-from edgefast.resources.gatewayapi.listenerset import ListenerSet
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.rules.hostname import check_own_hostname
-from edgefast.resources.snapshot import Key
-from edgefast.translate.facts.facts import ListenerView, World
-from edgefast.translate.gateway.allowed import check_namespaces
+from edgefast.api.decode.failclosed.fuzzy import NAMELESS
+from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.gateway.listener import Listener, RouteGroupKind
+from edgefast.api.gateway.listenerset import ListenerSet
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.snapshot import Key
+from edgefast.api.validation.hostname import check_own_hostname
+from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.deps.world import ListenerView, World
+from edgefast.translate.gateway.allowed_namespaces import check_namespaces
 from edgefast.translate.gateway.protocol import (
     KINDS_OF,
     family_of,
@@ -37,7 +37,7 @@ from edgefast.translate.gateway.protocol import (
 )
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import find_closing, refuse_unserved
+from edgefast.translate.report.unsupported_fields import find_closing, refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 from edgefast.translate.tls.keyring import Keyring
 from edgefast.translate.tls.passthrough import check_passthrough, is_terminated
@@ -85,7 +85,7 @@ class ListenerDraft:
         self.group: tuple[str, ...] = ()
         #: Addresses that its port is bound at, those of its group that are served; empty: all.
         self.addresses: tuple[str, ...] = ()
-        #: Not served, and its place is kept from broader ones: a listener that is, of the same port (fleet/held.py).
+        #: Not served, and its place is kept from broader ones: a listener that is, of the same port (fleet/reserved_hostnames.py).
         self.held_by: ListenerDraft | None = None
         #: Of one that keeps its hostname: kept, taken by one that is served, or dark, since nobody serves the port.
         self.fate: Literal["", "kept", "taken", "dark"] = ""
@@ -224,9 +224,9 @@ def translate_listener(
         kinds = KINDS_OF.get(draft.spec.protocol, ()) if draft.known else route_kinds()
         draft.kinds = tuple(RouteGroupKind(kind=kind) for kind in kinds)
         if set_ is not None and set_.closed is not None:
-            said = f"the ListenerSet has an error: {set_.closed.said}"
+            message = f"the ListenerSet has an error: {set_.closed.said}"
             draft.report.follow(
-                draft.report.refuse("", "Invalid", said, condition="UnsupportedValue")
+                draft.report.refuse("", "Invalid", message, condition="UnsupportedValue")
             )
         return draft
     _check_name(set_ or gateway, index, draft)
@@ -251,8 +251,8 @@ def translate_listener(
     elif draft.spec.protocol == "TLS":
         check_passthrough(draft.spec, draft.path, draft.report)
     elif draft.spec.tls is not None:
-        said = f"is ignored with protocol {draft.spec.protocol}"
-        draft.report.warn(f"{draft.path}.tls", "Forbidden", said)
+        message = f"is ignored with protocol {draft.spec.protocol}"
+        draft.report.warn(f"{draft.path}.tls", "Forbidden", message)
     return draft
 
 
@@ -266,8 +266,8 @@ def _check_name(owner: Gateway | ListenerSet, index: int, draft: ListenerDraft) 
         return
     draft.section += f"{NAMELESS}{index}"
     draft.name += f"{NAMELESS}{index}"
-    said = f'"{draft.spec.name}" is the name of an earlier listener; the listener is not served'
-    draft.report.refuse(f"{draft.path}.name", "Duplicate", said, condition="UnsupportedValue")
+    message = f'"{draft.spec.name}" is the name of an earlier listener; the listener is not served'
+    draft.report.refuse(f"{draft.path}.name", "Duplicate", message, condition="UnsupportedValue")
 
 
 def _find_closing(owner: Gateway | ListenerSet, draft: ListenerDraft) -> tuple[Problem, ...]:
@@ -288,15 +288,15 @@ def _close_filters(draft: ListenerDraft) -> Iterator[Problem]:
     given, path = draft.spec.filters, f"{draft.path}.filters"
     report = Report(draft.report.object)
     if given is not None and draft.known and is_stream(draft.spec.protocol):
-        said = f"with protocol {draft.spec.protocol}; {_FATE}"
-        yield report.refuse(path, "Forbidden", said, condition="InvalidListenerFilter")
+        message = f"with protocol {draft.spec.protocol}; {_FATE}"
+        yield report.refuse(path, "Forbidden", message, condition="InvalidListenerFilter")
     for at, one in enumerate(given.requests if given else ()):
         if one.type in _FILTERS:
             continue
-        said, ref = supported_text(one.type, _FILTERS), one.extension_ref
+        message, ref = supported_text(one.type, _FILTERS), one.extension_ref
         if ref is not None:
-            said += f": {ref.group}/{ref.kind} {ref.name} is not supported before routing"
-        yield report.refuse(f"{path}.requests[{at}]", "UnsupportedValue", f"{said}; {_FATE}")
+            message += f": {ref.group}/{ref.kind} {ref.name} is not supported before routing"
+        yield report.refuse(f"{path}.requests[{at}]", "UnsupportedValue", f"{message}; {_FATE}")
 
 
 def _translate_kinds(draft: ListenerDraft) -> tuple[RouteGroupKind, ...]:

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from edgefast.problem import Problem
-from edgefast.resources.gatewayapi.gateway import Gateway
-from edgefast.resources.gatewayapi.listenerset import ListenerSet
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.kubernetes.namespace import NAME_LABEL
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.snapshot import Key
-from edgefast.translate.facts.facts import World
-from edgefast.translate.gateway.closed import warn_closed
+from edgefast.api.core.namespace import NAME_LABEL
+from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.gateway.listenerset import ListenerSet
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.snapshot import Key
+from edgefast.diagnostics.problem import Problem
+from edgefast.translate.deps.world import World
+from edgefast.translate.gateway.failclosed import warn_closed
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
@@ -79,11 +79,11 @@ def check_allowed(gateway: Gateway, draft: ListenerSetDraft, world: World) -> No
         if selector.matches(_labels(world, namespace)):
             return
     read = " , partly unreadable" if gateway.closed is not None else ""
-    said = (
+    message = (
         f"Gateway {own}/{gateway.metadata.name} allows no ListenerSet of namespace {namespace} "
         f"(spec.allowedListeners{read}: from {from_})"
     )
-    draft.report.refuse("spec.parentRef", "NotAllowed", said)
+    draft.report.refuse("spec.parentRef", "NotAllowed", message)
 
 
 def find_lost_sets(world: World) -> Iterator[Problem]:
@@ -96,8 +96,8 @@ def find_lost_sets(world: World) -> Iterator[Problem]:
             yield from report.problems
         elif parent is None or parent not in world.gateways:
             ref = one.spec.parent_ref
-            said = f"{ref.kind} {ref.namespace or one.metadata.namespace}/{ref.name} not found"
-            yield Report(ref_of(one)).refuse("spec.parentRef.name", "Invalid", said)
+            message = f"{ref.kind} {ref.namespace or one.metadata.namespace}/{ref.name} not found"
+            yield Report(ref_of(one)).refuse("spec.parentRef.name", "Invalid", message)
 
 
 def _labels(world: World, namespace: str) -> dict[str, str]:

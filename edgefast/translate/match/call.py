@@ -11,15 +11,15 @@ from __future__ import annotations
 import re
 
 from edgefast import ir
-from edgefast.problem import supported_text
-from edgefast.resources.gatewayapi.grpcroute import GRPCMethodMatch, GRPCRouteMatch
-from edgefast.resources.model.regex import tell_regex
-from edgefast.resources.rules.grpcroute import check_method_name, check_service_name
+from edgefast.api.gateway.grpcroute import GRPCMethodMatch, GRPCRouteMatch
+from edgefast.api.model.regex import explain_regex
+from edgefast.api.validation.grpcroute import check_method_name, check_service_name
+from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.match.literal import literal_prefix
 from edgefast.translate.match.match import (
     Matched,
     Wrong,
-    tell_match,
+    match_text,
     translate_values,
     widen_values,
 )
@@ -38,8 +38,10 @@ def translate_call(match: GRPCRouteMatch, report: Report, path: str) -> Matched:
     kind, value = _translate_method(match.method, wrong, f"{path}.method")
     headers = translate_values(match.headers, wrong, report, f"{path}.headers", fold=True)
     made = ir.Match(kind=kind, path=value, method="POST", headers=headers)
-    for where, said in wrong:
-        report.refuse(where, "UnsupportedValue", f"{said}; requests to {tell_match(made)} get 500")
+    for where, message in wrong:
+        report.refuse(
+            where, "UnsupportedValue", f"{message}; requests to {match_text(made)} get 500"
+        )
     return made, characters_of(match) if wrong else None
 
 
@@ -80,11 +82,11 @@ def _translate_method(
     if method.type == "RegularExpression":
         return "regex", _pattern(method, wrong, path)
     service, name = method.service, method.method
-    if said := check_service_name(service):
-        wrong.append((f"{path}.service", f'"{service}" ({said})'))
+    if message := check_service_name(service):
+        wrong.append((f"{path}.service", f'"{service}" ({message})'))
         service = None
-    if said := check_method_name(name):
-        wrong.append((f"{path}.method", f'"{name}" ({said})'))
+    if message := check_method_name(name):
+        wrong.append((f"{path}.method", f'"{name}" ({message})'))
         name = None
     if service is None:
         return ("regex", ANY_SERVICE + name) if name is not None else ("prefix", "")
@@ -96,14 +98,14 @@ def _pattern(method: GRPCMethodMatch, wrong: Wrong, path: str) -> str:
     for name, value in (("service", method.service), ("method", method.method)):
         if value is None:
             parts.append(_ANY)
-        elif said := tell_regex(value):
-            wrong.append((f"{path}.{name}", said))
+        elif message := explain_regex(value):
+            wrong.append((f"{path}.{name}", message))
             literal = _META.sub(r"\\\g<0>", literal_prefix(value))
             parts.append(f"{literal}{_ANY}" if not literal else f"{literal}[^/]*")
         else:
             parts.append(f"(?:{value})")
     made = f"/{parts[0]}/{parts[1]}"
-    if said := tell_regex(made):
-        wrong.append((path, said))
+    if message := explain_regex(made):
+        wrong.append((path, message))
         return ".*"
     return made

@@ -15,14 +15,14 @@ import re
 from collections.abc import Sequence
 
 from edgefast import ir
-from edgefast.problem import supported_text
-from edgefast.resources.gatewayapi.httproute import (
+from edgefast.api.gateway.httproute import (
     HTTPHeaderMatch,
     HTTPPathMatch,
     HTTPQueryParamMatch,
     HTTPRouteMatch,
 )
-from edgefast.resources.model.regex import tell_regex
+from edgefast.api.model.regex import explain_regex
+from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.match.literal import literal_prefix
 from edgefast.translate.match.path import (
     MAX_SEGMENTS,
@@ -69,8 +69,10 @@ def translate_match(match: HTTPRouteMatch, report: Report, path: str) -> Matched
     kind, value = target
     method = match.method or ""
     made = ir.Match(kind=kind, path=value, method=method, headers=headers, query=query)
-    for where, said in wrong:
-        report.refuse(where, "UnsupportedValue", f"{said}; requests to {tell_match(made)} get 500")
+    for where, message in wrong:
+        report.refuse(
+            where, "UnsupportedValue", f"{message}; requests to {match_text(made)} get 500"
+        )
     if not wrong:
         return made, None
     return made, max(len(value), len(match.path.value) if kind == "regex" else 0)
@@ -107,24 +109,24 @@ def widen_values(
     return tuple(values[name] for name in sorted(values))
 
 
-def tell_match(match: ir.Match) -> str:
+def match_text(match: ir.Match) -> str:
     """Say in words what requests a match is for, without the values of its headers and parameters."""
     match match.kind:
         case "prefix":
-            told = f"{match.path} and paths below it" if match.path else "any path"
+            reported = f"{match.path} and paths below it" if match.path else "any path"
         case "exact":
-            told = match.path
+            reported = match.path
         case _ if match.path in (_ANY_PATH, f"/{_ANY_PATH}"):
-            told = "any path"
+            reported = "any path"
         case _ if match.path == _META.sub(r"\\\g<0>", begin := literal_prefix(match.path)) + _BELOW:
-            told = f"{begin} and paths below it"
+            reported = f"{begin} and paths below it"
         case _:
-            told = f'paths of "{match.path}"'
+            reported = f'paths of "{match.path}"'
     method = f"{match.method} " if match.method else ""
     named = [one.name if ":" in one.name else f"header {one.name}" for one in match.headers]
     named = [one.replace("cookie:", "cookie ", 1) for one in named]
     named += [f"query parameter {one.name}" for one in match.query]
-    return f"{method}{told}" + (f" with {', '.join(named)}" if named else "")
+    return f"{method}{reported}" + (f" with {', '.join(named)}" if named else "")
 
 
 def _translate_path(match: HTTPPathMatch, wrong: Wrong, path: str) -> _Target:
@@ -133,22 +135,22 @@ def _translate_path(match: HTTPPathMatch, wrong: Wrong, path: str) -> _Target:
         return "regex", _ANY_PATH
     where = f"{path}.value"
     if match.type == "RegularExpression":
-        said = tell_regex(match.value)
-        if not said:
+        message = explain_regex(match.value)
+        if not message:
             return "regex", match.value
-        wrong.append((where, said))
+        wrong.append((where, message))
         literal = literal_prefix(match.value)
         return "regex", _META.sub(r"\\\g<0>", literal) + _ANY_PATH
-    said = check_path(match.value)
-    if said:
-        wrong.append((where, f'"{match.value}" {said}'))
+    message = check_path(match.value)
+    if message:
+        wrong.append((where, f'"{match.value}" {message}'))
         return "prefix", strip_slash(_sound_beginning(match.value))
     value = normalize_path(match.value)
     if match.type == "Exact":
         return "exact", value
-    said = check_segments(value)
-    if said:
-        wrong.append((where, f'"{match.value}" {said}'))
+    message = check_segments(value)
+    if message:
+        wrong.append((where, f'"{match.value}" {message}'))
         value = "/".join(value.split("/")[: MAX_SEGMENTS + 1])
     return "prefix", strip_slash(value)
 
@@ -193,7 +195,7 @@ def _translate_value(
     if match.type not in _VALUE_TYPES:
         wrong.append((f"{path}.type", supported_text(match.type, _VALUE_TYPES)))
         return ir.ValueMatch(name=name, value=_ANY_VALUE, regex=True)
-    said = tell_regex(match.value, match.name)
-    if said:
-        wrong.append((f"{path}.value", said))
-    return ir.ValueMatch(name=name, value=_ANY_VALUE if said else match.value, regex=True)
+    message = explain_regex(match.value, match.name)
+    if message:
+        wrong.append((f"{path}.value", message))
+    return ir.ValueMatch(name=name, value=_ANY_VALUE if message else match.value, regex=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from edgefast.resources.rules.httproute import check_literal
+from edgefast.api.validation.httproute import check_literal
 
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

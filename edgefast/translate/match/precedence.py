@@ -10,9 +10,9 @@ Must never: look at hostnames; a virtual host holds one hostname only.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.resources.decode.nearly import NAMELESS
-from edgefast.resources.model.meta import ObjectMeta
-from edgefast.resources.model.timestamp import parse_timestamp
+from edgefast.api.decode.failclosed.fuzzy import NAMELESS
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.units import parse_timestamp
 
 _KINDS = {"exact": 0, "regex": 1, "prefix": 2}
 #: Sorts after every timestamp: objects from files have none and count as the youngest.
@@ -30,7 +30,7 @@ def match_order(
     """Return the part of the order that the match itself decides.
 
     `widened`: it takes more than was written, and its path was that long. The last part says so; what it means for the turn
-    among equals is in virtualhost/turn.py. `characters`: what counts in place of the path's length (match/call.py).
+    among equals is in virtualhost/tie_break.py. `characters`: what counts in place of the path's length (match/call.py).
     """
     return (
         _KINDS[match.kind],

@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from edgefast import ir
-from edgefast.inetaddr import parse_network
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.securitypolicy import (
+from edgefast.api.edge.securitypolicy import (
     Authorization,
     AuthorizationPrincipal,
     AuthorizationRule,
     OperationPath,
 )
-from edgefast.resources.model.regex import tell_regex
-from edgefast.resources.rules.policy import tell_ascii, tell_host
+from edgefast.api.model.regex import explain_regex
+from edgefast.api.validation.policy import host_problem, tell_ascii
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.netaddr import parse_network
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.match.path import check_path, check_segments, normalize_path, strip_slash
-from edgefast.translate.policy.principal import OwnTokens, translate_principal
+from edgefast.translate.policy.principal import PolicyTokens, translate_principal
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_authorization"]
@@ -47,7 +47,7 @@ _MAX_VALUE = 4096
 
 
 def translate_authorization(
-    given: Authorization, tokens: OwnTokens | None, report: Report, path: str
+    given: Authorization, tokens: PolicyTokens | None, report: Report, path: str
 ) -> ir.Authorization:
     """Translate the rules; what comes of one that the report refuses something of is not to be used.
 
@@ -63,7 +63,7 @@ def translate_authorization(
 
 
 def _translate_rule(
-    rule: AuthorizationRule, tokens: OwnTokens | None, report: Report, path: str
+    rule: AuthorizationRule, tokens: PolicyTokens | None, report: Report, path: str
 ) -> ir.AccessRule:
     _check_word(rule.action, _ACTIONS, report, f"{path}.action")
     operation, principal = rule.operation, rule.principal
@@ -101,18 +101,18 @@ def _translate_path(
 ) -> Iterator[tuple[ir.PathKind, str]]:
     where = f"{path}.value"
     if len(given.value) > _MAX_PATH:
-        said = f"{len(given.value)} characters (at most {_MAX_PATH})"
-        _refuse(report, where, "TooLong", said)
+        message = f"{len(given.value)} characters (at most {_MAX_PATH})"
+        _refuse(report, where, "TooLong", message)
     elif given.type not in _PATHS:
         _check_word(given.type, _PATHS, report, f"{path}.type")
     elif given.type == "RegularExpression":
-        if said := tell_regex(given.value) or tell_ascii(given.value):
-            _refuse(report, where, "Invalid", said)
+        if message := explain_regex(given.value) or tell_ascii(given.value):
+            _refuse(report, where, "Invalid", message)
         yield "regex", given.value
     else:
-        said = check_path(given.value) or check_segments(normalize_path(given.value))
-        if said:
-            _refuse(report, where, "Invalid", f'"{given.value}" {said}')
+        message = check_path(given.value) or check_segments(normalize_path(given.value))
+        if message:
+            _refuse(report, where, "Invalid", f'"{given.value}" {message}')
         value = normalize_path(given.value)
         prefix = given.type == "PathPrefix"
         yield _PATHS[given.type], strip_slash(value) if prefix else value
@@ -127,8 +127,8 @@ def _translate_sources(
         try:
             yield str(parse_network(one))
         except ValueError:
-            said = f'"{one}" (expected a range of addresses such as 10.0.0.0/8)'
-            _refuse(report, f"{path}[{at}]", "Invalid", said)
+            message = f'"{one}" (expected a range of addresses such as 10.0.0.0/8)'
+            _refuse(report, f"{path}[{at}]", "Invalid", message)
 
 
 def _translate_headers(
@@ -143,8 +143,8 @@ def _translate_headers(
             _refuse(report, f"{where}.name", "Duplicate", f'"{one.name}"')
         seen.add(name)
         # What frames a message is in no head that is asked; a condition on it would never hold.
-        if said := tell_host(one.name):
-            _refuse(report, f"{where}.name", "Forbidden", said)
+        if message := host_problem(one.name):
+            _refuse(report, f"{where}.name", "Forbidden", message)
         elif wrong := check_header_name(one.name):
             _refuse(report, f"{where}.name", "Invalid", wrong)
         if not one.values:
@@ -152,19 +152,19 @@ def _translate_headers(
         _check_count(len(one.values), "values", _MAX_VALUES, report, f"{where}.values")
         for place, value in enumerate(one.values):
             if len(value) > _MAX_VALUE:
-                said = f"{len(value)} characters (at most {_MAX_VALUE})"
-                _refuse(report, f"{where}.values[{place}]", "TooLong", said)
+                message = f"{len(value)} characters (at most {_MAX_VALUE})"
+                _refuse(report, f"{where}.values[{place}]", "TooLong", message)
         yield name, tuple(dict.fromkeys(one.values))
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")
 
 
 def _check_word(word: str, words: Iterable[str], report: Report, path: str) -> None:
     if word not in words:
-        said, hint = supported_text(word, words), did_you_mean(word, words)
-        report.refuse(path, "NotSupported", said, hint, condition="Invalid")
+        message, hint = supported_text(word, words), did_you_mean(word, words)
+        report.refuse(path, "NotSupported", message, hint, condition="Invalid")
 
 
 def _check_count(count: int, what: str, most: int, report: Report, path: str) -> None:

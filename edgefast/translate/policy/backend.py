@@ -8,10 +8,10 @@ Must never: fill in a number that is not said.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.resources.edge.circuitbreaker import CircuitBreaker
-from edgefast.resources.edge.healthcheck import PassiveHealthCheck
-from edgefast.resources.rules.backend import MAX_EJECTION, check_budget
+from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.api.edge.circuitbreaker import CircuitBreaker
+from edgefast.api.edge.healthcheck import PassiveHealthCheck
+from edgefast.api.validation.backend import MAX_EJECTION, check_budget
 from edgefast.translate.policy.extauth import read_bounded
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -44,8 +44,8 @@ def translate_budget(
         ("denominator", share.denominator, 1),
     ):
         if not first <= number <= _MOST:
-            said = f"{number} (expected {first} to {_MOST})"
-            report.refuse(f"{where}.percent.{name}", "Invalid", said, condition="Invalid")
+            message = f"{number} (expected {first} to {_MOST})"
+            report.refuse(f"{where}.percent.{name}", "Invalid", message, condition="Invalid")
     return ir.RetryBudget(share.numerator, share.denominator, least)
 
 
@@ -62,8 +62,8 @@ def _translate_passive(one: PassiveHealthCheck, report: Report, path: str) -> ir
     if one.interval is not None:
         interval = read_bounded(one.interval, MAX_EJECTION, report, f"{path}.interval")
     if not 0 <= one.max_ejection_percent <= 100:
-        said = f"{one.max_ejection_percent} (expected 0 to 100)"
-        report.refuse(f"{path}.maxEjectionPercent", "Invalid", said, condition="Invalid")
+        message = f"{one.max_ejection_percent} (expected 0 to 100)"
+        report.refuse(f"{path}.maxEjectionPercent", "Invalid", message, condition="Invalid")
     for name, number in (
         ("consecutive5XxErrors", one.consecutive_5xx_errors),
         ("consecutiveGatewayErrors", one.consecutive_gateway_errors),
@@ -72,8 +72,8 @@ def _translate_passive(one: PassiveHealthCheck, report: Report, path: str) -> ir
         read_count(number, report, f"{path}.{name}")
     share = one.failure_percentage_threshold
     if share is not None and not 1 <= share <= 100:
-        said = f"{share} (expected 1 to 100)"
-        report.refuse(f"{path}.failurePercentageThreshold", "Invalid", said, condition="Invalid")
+        message = f"{share} (expected 1 to 100)"
+        report.refuse(f"{path}.failurePercentageThreshold", "Invalid", message, condition="Invalid")
     where = f"{path}.baseEjectionTime"
     return ir.OutlierDetection(
         server=one.consecutive_5xx_errors,

@@ -1,6 +1,6 @@
 """BackendTLSPolicy: TLS towards Services, who wins a conflict, and the status at each Gateway.
 
-In: the policies, Services and CA objects. Out: the `PolicyView`s in force for each Service, and a
+In: the policies, Services and CA objects. Out: the `TlsPolicyView`s in force for each Service, and a
 `PolicyOutcome` per policy from which its status is made once it is known which Gateways use it.
 Of policies for one Service and port name the oldest wins, then namespace/name.
 Source: Gateway API BackendTLSPolicy (GEP-713 conflicts). A winner that is broken makes requests fail.
@@ -14,25 +14,25 @@ from collections.abc import Container, Iterator, Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
-from edgefast.resources.gatewayapi.backendtlspolicy import BackendTLSPolicy
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.rules.hostname import check_own_hostname
-from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.snapshot import Key, Snapshot
+from edgefast.api.validation.hostname import check_own_hostname
+from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.peer import read_names
-from edgefast.translate.facts.authority import (
+from edgefast.translate.deps.authority import (
     CLUSTER_KIND,
     authority_of,
     read_authority,
     wrong_authority,
 )
-from edgefast.translate.facts.facts import Fact, Reader, World
-from edgefast.translate.facts.policyview import PolicyView
-from edgefast.translate.facts.reference import wrong_kind_text
+from edgefast.translate.deps.policy_summary import TlsPolicyView
+from edgefast.translate.deps.reference import wrong_kind_text
+from edgefast.translate.deps.world import Fact, Reader, World
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import is_foreign_option, refuse_unserved
+from edgefast.translate.report.unsupported_fields import is_foreign_option, refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 from edgefast.translate.tls.keyring import Keyring, join_bundles
 
@@ -55,10 +55,10 @@ class PolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fals
     tls: ir.UpstreamTls
     secrets: tuple[ir.Secret, ...]
 
-    def view(self, section: str) -> PolicyView:
+    def view(self, section: str) -> TlsPolicyView:
         """Return the policy as routes and clusters see it."""
         meta = self.policy.metadata
-        return PolicyView(
+        return TlsPolicyView(
             policy=f"{meta.namespace}/{meta.name}",
             section=section,
             broken=self.broken,
@@ -73,7 +73,7 @@ class Policies(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     objects: Mapping[Key, BackendTLSPolicy] = {}  # the snapshot's table that they are of
     reads: frozenset[Fact] = frozenset()  # of all of them
     outcomes: Mapping[Key, PolicyOutcome] = {}
-    in_force: Mapping[Key, tuple[PolicyView, ...]] = {}  # by (namespace, Service)
+    in_force: Mapping[Key, tuple[TlsPolicyView, ...]] = {}  # by (namespace, Service)
     conflicts: Mapping[Key, tuple[Problem, ...]] = {}  # of policies that lost
 
     def problems(self, keys: Container[Key] | None) -> Iterator[Problem]:
@@ -100,13 +100,13 @@ def translate_policies(
             outcomes[key] = _translate(policy, Reader(world), keyring)
     by_age = sorted(outcomes.values(), key=lambda one: age_order(one.policy.metadata))
     winners: dict[Target, PolicyOutcome] = {}
-    in_force: dict[Key, tuple[PolicyView, ...]] = {}
-    in_doubt: dict[Key, PolicyView] = {}  # for ports that no policy names
+    in_force: dict[Key, tuple[TlsPolicyView, ...]] = {}
+    in_doubt: dict[Key, TlsPolicyView] = {}  # for ports that no policy names
     conflicts: dict[Key, tuple[Problem, ...]] = {}
     for outcome in by_age:
         for service, why in outcome.lost:
             in_doubt.setdefault(
-                service, PolicyView(policy=_name_of(outcome), section="", broken=why)
+                service, TlsPolicyView(policy=_name_of(outcome), section="", broken=why)
             )
         meta = outcome.policy.metadata
         key = (meta.namespace, meta.name)
@@ -117,8 +117,8 @@ def translate_policies(
                 in_force[service] = (*in_force.get(service, ()), outcome.view(target[2]))
                 continue
             first = winner.policy.metadata
-            said = f"BackendTLSPolicy {first.namespace}/{first.name} has this target already"
-            problem = Problem(ref_of(outcome.policy), path, "Conflicted", said)
+            message = f"BackendTLSPolicy {first.namespace}/{first.name} has this target already"
+            problem = Problem(ref_of(outcome.policy), path, "Conflicted", message)
             conflicts[key] = (*conflicts.get(key, ()), problem)
     for service, view in in_doubt.items():
         views = in_force.get(service, ())
@@ -134,13 +134,13 @@ def translate_policies(
 
 
 def close_refused(
-    in_force: Mapping[Key, tuple[PolicyView, ...]], snapshot: Snapshot
-) -> Mapping[Key, tuple[PolicyView, ...]]:
+    in_force: Mapping[Key, tuple[TlsPolicyView, ...]], snapshot: Snapshot
+) -> Mapping[Key, tuple[TlsPolicyView, ...]]:
     """Add what a policy of a file with a mistake comes to: its Services are not spoken to in plain text meanwhile.
 
     One whose last good version is kept, or whose target another policy has, changes nothing.
     """
-    closed: dict[Key, tuple[PolicyView, ...]] = {}
+    closed: dict[Key, tuple[TlsPolicyView, ...]] = {}
     for policy in snapshot.foreign_policies:
         key = (policy.ref.namespace, policy.ref.name)
         ours = policy.ref.group == GATEWAY_GROUP and policy.ref.kind == "BackendTLSPolicy"
@@ -150,8 +150,8 @@ def close_refused(
             service = (target.namespace, target.name)
             views = closed.get(service, in_force.get(service, ()))
             if target.kind == "Service" and target.section not in {one.section for one in views}:
-                said = f"{policy.ref} has an error; requests to the Service are refused"
-                view = PolicyView(policy="/".join(key), section=target.section, broken=said)
+                message = f"{policy.ref} has an error; requests to the Service are refused"
+                view = TlsPolicyView(policy="/".join(key), section=target.section, broken=message)
                 closed[service] = (*views, view)
     return {**in_force, **closed} if closed else in_force
 
@@ -168,11 +168,11 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     fate = "requests to its targets get 500"
     refuse_unserved(policy, report, fate, reason="Invalid", condition="Invalid")
     for key in sorted(policy.spec.options):
-        said = f'"{key}" (no option is supported)'
+        message = f'"{key}" (no option is supported)'
         if is_foreign_option(key):
-            report.warn(f"spec.options[{key}]", "NotSupported", said)
+            report.warn(f"spec.options[{key}]", "NotSupported", message)
         else:
-            report.refuse(f"spec.options[{key}]", "Invalid", said)
+            report.refuse(f"spec.options[{key}]", "Invalid", message)
     broken = report.refused[missing:]
     validation = policy.spec.validation
     return PolicyOutcome(
@@ -207,21 +207,23 @@ def _resolve_targets(
     for at, ref in enumerate(policy.spec.target_refs):
         path, namespace = f"spec.targetRefs[{at}]", policy.metadata.namespace
         if (ref.group, ref.kind) != ("", "Service"):
-            said = wrong_kind_text(ref.group, ref.kind, "Service")
+            message = wrong_kind_text(ref.group, ref.kind, "Service")
             hint = "an XBackend has its own field spec.tls" if ref.kind == "XBackend" else ""
-            report.refuse(path, "TargetNotFound", said, hint)
+            report.refuse(path, "TargetNotFound", message, hint)
             continue
         service = reader.service(namespace, ref.name)
         if service is None:
-            said = f"Service {namespace}/{ref.name} not found"
-            report.refuse(path, "TargetNotFound", said)
+            message = f"Service {namespace}/{ref.name} not found"
+            report.refuse(path, "TargetNotFound", message)
             continue
         section = ref.section_name or ""
         names = [port.name for port in service.spec.ports]
         if section and section not in names:
-            said = f'"{section}" (Service {namespace}/{ref.name} has {", ".join(names) or "none"})'
-            report.refuse(f"{path}.sectionName", "TargetNotFound", said)
-            fate = f"{ref_of(policy)} targets port {said}, which can be any port; requests to ports without a policy are refused"
+            message = (
+                f'"{section}" (Service {namespace}/{ref.name} has {", ".join(names) or "none"})'
+            )
+            report.refuse(f"{path}.sectionName", "TargetNotFound", message)
+            fate = f"{ref_of(policy)} targets port {message}, which can be any port; requests to ports without a policy are refused"
             lost.append(((namespace, ref.name), fate))
             continue
         targets.append(((namespace, ref.name, section), path))
@@ -244,8 +246,8 @@ def _resolve_authorities(
         missing = reader.settings.missing
         kind = authority_of(ref.group, ref.kind, missing)
         if not kind:
-            said = wrong_authority(ref.group, ref.kind, missing)
-            report.unresolve(path, "InvalidKind", said)
+            message = wrong_authority(ref.group, ref.kind, missing)
+            report.unresolve(path, "InvalidKind", message)
             continue
         read_authority(reader, kind, namespace, ref.name)
         found = keyring.bundle(kind, "" if kind == CLUSTER_KIND else namespace, ref.name)
@@ -255,8 +257,8 @@ def _resolve_authorities(
             bundles.append(found)
     if not bundles:
         path = "spec.validation.caCertificateRefs"
-        said = "no reference has a valid CA certificate to verify the backend"
-        problem = report.refuse(path, "NoValidCACertificate", said)
+        message = "no reference has a valid CA certificate to verify the backend"
+        problem = report.refuse(path, "NoValidCACertificate", message)
         if validation.ca_certificate_refs:
             report.follow(problem)  # of each reference, which has been told of already
     return join_bundles(bundles)

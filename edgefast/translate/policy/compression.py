@@ -8,10 +8,10 @@ Must never: encode what nobody has asked for.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.resources.model.size import parse_size
-from edgefast.resources.rules.traffic import check_spelling, check_types
+from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.api.model.units import parse_size
+from edgefast.api.validation.traffic import check_spelling, check_types
+from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
@@ -30,15 +30,15 @@ def translate_compression(spec: BackendTrafficPolicySpec, report: Report) -> ir.
         return None
     refuse_violations((*check_spelling(spec), *check_types(spec)), report, "spec", "Invalid")
     if len(given) > _MOST:
-        said = f"{len(given)} encodings, at most {_MOST}"
-        report.refuse(f"spec.{name}", "TooMany", said, condition="Invalid")
+        message = f"{len(given)} encodings, at most {_MOST}"
+        report.refuse(f"spec.{name}", "TooMany", message, condition="Invalid")
     encodings: list[ir.Encoding] = []
     sizes: set[int] = set()
     for at, one in enumerate(given):
         where = f"spec.{name}[{at}]"
         if one.type not in _ENCODINGS:
-            said, hint = supported_text(one.type, _ENCODINGS), did_you_mean(one.type, _ENCODINGS)
-            report.refuse(f"{where}.type", "NotSupported", said, hint, condition="Invalid")
+            message, hint = supported_text(one.type, _ENCODINGS), did_you_mean(one.type, _ENCODINGS)
+            report.refuse(f"{where}.type", "NotSupported", message, hint, condition="Invalid")
             continue
         encodings.append(_ENCODINGS[one.type])
         given_size = one.min_content_length
@@ -49,12 +49,12 @@ def translate_compression(spec: BackendTrafficPolicySpec, report: Report) -> ir.
         except ValueError:
             size = 0
         if not _LEAST <= size <= _LARGEST:
-            said = f"{given_size} (expected {_LEAST} to {_LARGEST})"
-            report.refuse(f"{where}.minContentLength", "Invalid", said, condition="Invalid")
+            message = f"{given_size} (expected {_LEAST} to {_LARGEST})"
+            report.refuse(f"{where}.minContentLength", "Invalid", message, condition="Invalid")
             continue
         sizes.add(size)
         if len(sizes) > 1:
-            said = f"{given_size} (all encodings must have the same: {min(sizes)} is set before)"
-            report.refuse(f"{where}.minContentLength", "Conflicted", said, condition="Invalid")
+            message = f"{given_size} (all encodings must have the same: {min(sizes)} is set before)"
+            report.refuse(f"{where}.minContentLength", "Conflicted", message, condition="Invalid")
     made = ir.Compression(encodings=tuple(encodings))
     return ir.Compression(made.encodings, min(sizes)) if sizes else made

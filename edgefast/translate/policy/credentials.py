@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 from edgefast import ir
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.credentials import APIKeyAuth, BasicAuth, ExtractFrom
-from edgefast.resources.kubernetes.secret import Secret
-from edgefast.resources.model.reference import SecretObjectReference
-from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.reference import refusal_text, wrong_kind_text
+from edgefast.api.core.secret import Secret
+from edgefast.api.edge.credentials import APIKeyAuth, BasicAuth, ExtractFrom
+from edgefast.api.model.reference import SecretObjectReference
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.deps.reference import refusal_text, wrong_kind_text
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.report.report import Report
 
@@ -63,12 +63,12 @@ def translate_api_keys(
         given.forward_client_id_header, report, f"{path}.forwardClientIDHeader"
     )
     if forward and forward in {name for name, _ in places.headers}:
-        said = f'"{forward}" is a header that contains keys'
-        _refuse(report, f"{path}.forwardClientIDHeader", "Forbidden", said)
+        message = f'"{forward}" is a header that contains keys'
+        _refuse(report, f"{path}.forwardClientIDHeader", "Forbidden", message)
     refs = given.credential_refs
     if not 1 <= len(refs) <= _MAX_SECRETS:
-        said = f"{len(refs)} Secrets (expected 1 to {_MAX_SECRETS})"
-        _refuse(report, f"{path}.credentialRefs", "Invalid", said)
+        message = f"{len(refs)} Secrets (expected 1 to {_MAX_SECRETS})"
+        _refuse(report, f"{path}.credentialRefs", "Invalid", message)
     clients: dict[bytes, str] = {}
     for at, ref in enumerate(refs):
         where = f"{path}.credentialRefs[{at}]"
@@ -76,8 +76,8 @@ def translate_api_keys(
         if secret is not None:
             _take_keys(secret, clients, report, where)
     if len(clients) > MAX_CLIENTS:
-        said = f"{len(clients)} keys, at most {MAX_CLIENTS}"
-        _refuse(report, f"{path}.credentialRefs", "TooMany", said)
+        message = f"{len(clients)} keys, at most {MAX_CLIENTS}"
+        _refuse(report, f"{path}.credentialRefs", "TooMany", message)
     return ir.ApiKeyAuth(
         clients=tuple(sorted(clients.items())),
         places=places,
@@ -94,16 +94,18 @@ def _take_keys(secret: Secret, clients: dict[bytes, str], report: Report, path: 
     for client in ids:
         key = secret.value(client) or b""
         if not 1 <= len(key) <= MAX_KEY or any(byte < 0x21 or byte > 0x7E for byte in key):
-            said = f'{name} has an invalid key for "{client}" (allowed: 1 to {MAX_KEY} characters of visible ASCII'
-            _unresolve(report, path, f"{said}, no line break)")
+            message = f'{name} has an invalid key for "{client}" (allowed: 1 to {MAX_KEY} characters of visible ASCII'
+            _unresolve(report, path, f"{message}, no line break)")
             continue
         digest = sha256(key).digest()
         if clients.setdefault(digest, client) != client:
-            said = f'{name} has the same key for "{client}" and "{clients[digest]}"'
-            _unresolve(report, path, said)
+            message = f'{name} has the same key for "{client}" and "{clients[digest]}"'
+            _unresolve(report, path, message)
 
 
-def _read_places(given: Iterable[ExtractFrom], report: Report, path: str) -> ir.CredentialPlaces:
+def _read_places(
+    given: Iterable[ExtractFrom], report: Report, path: str
+) -> ir.CredentialExtractors:
     headers: list[str] = []
     cookies: list[str] = []
     params: list[str] = []
@@ -112,8 +114,8 @@ def _read_places(given: Iterable[ExtractFrom], report: Report, path: str) -> ir.
         if not (one.headers or one.cookies or one.params):
             _refuse(report, where, "Required", "headers, cookies or params")
         for place, name in enumerate(one.headers):
-            if said := check_header_name(name):
-                _refuse(report, f"{where}.headers[{place}]", "Invalid", said)
+            if message := check_header_name(name):
+                _refuse(report, f"{where}.headers[{place}]", "Invalid", message)
             headers.append(name.lower())
         for place, name in enumerate(one.cookies):
             check_cookie(name, report, f"{where}.cookies[{place}]")
@@ -126,7 +128,7 @@ def _read_places(given: Iterable[ExtractFrom], report: Report, path: str) -> ir.
             _refuse(report, path, "TooMany", f"{len(set(names))} {what}, at most {MAX_PLACES}")
     if not (headers or cookies or params):
         _refuse(report, path, "Required", "the place of the key in a request")
-    return ir.CredentialPlaces(
+    return ir.CredentialExtractors(
         headers=tuple(
             (name, _BEARER if name == "authorization" else "") for name in dict.fromkeys(headers)
         ),
@@ -155,8 +157,8 @@ def translate_basic_auth(
         given.forward_username_header, report, f"{path}.forwardUsernameHeader"
     )
     if forward == "authorization":
-        said = '"authorization" is the header that contains passwords'
-        _refuse(report, f"{path}.forwardUsernameHeader", "Forbidden", said)
+        message = '"authorization" is the header that contains passwords'
+        _refuse(report, f"{path}.forwardUsernameHeader", "Forbidden", message)
     users: dict[str, str] = {}
     secret = read_secret(given.users, namespace, reader, report, f"{path}.users")
     if secret is not None:
@@ -180,11 +182,11 @@ def _take_users(secret: Secret, users: dict[str, str], report: Report, path: str
         if not text or text.startswith("#"):
             continue
         user, _, kept = text.partition(":")
-        said = _check_user(user) or _check_hash(kept)
-        if not said and user in users:
-            said = "has a duplicate name"
-        if said:
-            _unresolve(report, path, f"{name} {HTPASSWD} line {number} {said}")
+        message = _check_user(user) or _check_hash(kept)
+        if not message and user in users:
+            message = "has a duplicate name"
+        if message:
+            _unresolve(report, path, f"{name} {HTPASSWD} line {number} {message}")
             continue
         users[user] = kept
     if not users and not report.unresolved:
@@ -225,11 +227,11 @@ def check_forward_header(name: str | None, report: Report, path: str) -> str:
     if name is None:
         return ""
     low = name.lower()
-    said = check_header_name(name)
-    if not said and (low.replace("_", "-") in _TAKEN or low.startswith("x-edge-")):
-        said = f'"{name}" belongs to the proxy'
-    if said:
-        _refuse(report, path, "Invalid", said)
+    message = check_header_name(name)
+    if not message and (low.replace("_", "-") in _TAKEN or low.startswith("x-edge-")):
+        message = f'"{name}" belongs to the proxy'
+    if message:
+        _refuse(report, path, "Invalid", message)
     return low
 
 
@@ -238,13 +240,13 @@ def read_secret(
 ) -> Secret | None:
     """Return the Secret that a SecurityPolicy in `namespace` refers to; None: that is a mistake, and told."""
     if ref.group or ref.kind != "Secret":
-        said = wrong_kind_text(ref.group, ref.kind, "Secret")
-        report.unresolve(path, "InvalidKind", said)
+        message = wrong_kind_text(ref.group, ref.kind, "Secret")
+        report.unresolve(path, "InvalidKind", message)
         return None
     target = (ref.namespace or namespace, ref.name)
     if not reader.permits("SecurityPolicy", namespace, "", "Secret", target):
-        said = refusal_text("SecurityPolicy", namespace, "Secret", *target)
-        report.unresolve(path, "RefNotPermitted", said)
+        message = refusal_text("SecurityPolicy", namespace, "Secret", *target)
+        report.unresolve(path, "RefNotPermitted", message)
         return None
     secret = reader.secret(*target)
     if secret is None:
@@ -252,9 +254,9 @@ def read_secret(
     return secret
 
 
-def _unresolve(report: Report, path: str, said: str) -> None:
-    report.unresolve(path, "InvalidCredentialRef", said)
+def _unresolve(report: Report, path: str, message: str) -> None:
+    report.unresolve(path, "InvalidCredentialRef", message)
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")

@@ -12,17 +12,17 @@ import re
 from collections.abc import Callable, Iterable
 
 from edgefast import ir
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.securitypolicy import (
+from edgefast.api.edge.securitypolicy import (
     MAX_AUTH_BODY,
     ExtAuth,
     ExtAuthGRPC,
     ExtAuthHTTP,
 )
-from edgefast.resources.model.duration import parse_duration
+from edgefast.api.model.units import parse_duration
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.match.headername import check_header_name, check_shown_name
 from edgefast.translate.report.report import Report
 
@@ -66,11 +66,11 @@ def translate_ext_auth(
     _check_paths(http, report, where)
     body = given.body_to_ext_auth.max_request_bytes if given.body_to_ext_auth else 0
     if given.body_to_ext_auth is not None and not 1 <= body <= MAX_AUTH_BODY:
-        said = f"{body} (expected 1 to {MAX_AUTH_BODY})"
-        _refuse(report, f"{path}.bodyToExtAuth.maxRequestBytes", "Invalid", said)
+        message = f"{body} (expected 1 to {MAX_AUTH_BODY})"
+        _refuse(report, f"{path}.bodyToExtAuth.maxRequestBytes", "Invalid", message)
     if not 400 <= given.status_on_error <= 599:
-        said = f"{given.status_on_error} (expected 400 to 599)"
-        _refuse(report, f"{path}.statusOnError", "Invalid", said)
+        message = f"{given.status_on_error} (expected 400 to 599)"
+        _refuse(report, f"{path}.statusOnError", "Invalid", message)
     timeout = read_bounded(given.timeout, MAX_TIMEOUT, report, f"{path}.timeout")
     made = ir.ExtAuth(
         backends=backends,
@@ -98,29 +98,30 @@ def translate_ext_auth(
 def _check_unused(given: ExtAuth, report: Report, path: str) -> None:
     """Say what means nothing to a service of gRPC."""
     if given.allowed_statuses != ExtAuth().allowed_statuses:
-        said = "has no effect with grpc: status OK allows a request, all others deny it"
-        report.warn(f"{path}.allowedStatuses", "NotSupported", said, "remove it")
+        message = "has no effect with grpc: status OK allows a request, all others deny it"
+        report.warn(f"{path}.allowedStatuses", "NotSupported", message, "remove it")
 
 
 def _resolve(
-    asked: ExtAuthHTTP | ExtAuthGRPC, namespace: str, reader: Reader, report: Report, path: str
+    requested: ExtAuthHTTP | ExtAuthGRPC, namespace: str, reader: Reader, report: Report, path: str
 ) -> tuple[tuple[ir.AuthBackend, ...], tuple[ClusterRef, ...]]:
-    if asked.backend_ref is not None and asked.backend_refs:
+    if requested.backend_ref is not None and requested.backend_refs:
         _refuse(report, f"{path}.backendRef", "Forbidden", "with backendRefs")
-    if len(asked.backend_refs) > _MAX_BACKENDS:
-        said = f"{len(asked.backend_refs)} backends, at most {_MAX_BACKENDS}"
-        _refuse(report, f"{path}.backendRefs", "TooMany", said)
+    if len(requested.backend_refs) > _MAX_BACKENDS:
+        message = f"{len(requested.backend_refs)} backends, at most {_MAX_BACKENDS}"
+        _refuse(report, f"{path}.backendRefs", "TooMany", message)
     refs = [
-        (f"{path}.backendRefs[{at}]", one, one.weight) for at, one in enumerate(asked.backend_refs)
+        (f"{path}.backendRefs[{at}]", one, one.weight)
+        for at, one in enumerate(requested.backend_refs)
     ]
-    if not refs and asked.backend_ref is not None:
-        refs = [(f"{path}.backendRef", asked.backend_ref, 1)]  # type: ignore[list-item]
+    if not refs and requested.backend_ref is not None:
+        refs = [(f"{path}.backendRef", requested.backend_ref, 1)]  # type: ignore[list-item]
     shares, clusters = [], []
     for where, ref, weight in refs:
         if not 0 <= weight <= _MAX_WEIGHT:
-            said = f"{weight} (expected 0 to {_MAX_WEIGHT})"
-            _refuse(report, f"{where}.weight", "Invalid", said)
-        grpc = isinstance(asked, ExtAuthGRPC)
+            message = f"{weight} (expected 0 to {_MAX_WEIGHT})"
+            _refuse(report, f"{where}.weight", "Invalid", message)
+        grpc = isinstance(requested, ExtAuthGRPC)
         cluster = resolve_backend(
             ref, namespace, "", reader, report, where, kind="SecurityPolicy", http2=grpc
         )
@@ -128,10 +129,10 @@ def _resolve(
             continue
         state = reader.cluster(cluster)
         if not state.available:
-            said = (
+            message = (
                 f"{cluster.kind.capitalize()} {cluster.namespace}/{cluster.name} has no endpoints"
             )
-            report.miss(where, "EndpointsNotFound", said, mistake=state.mismatch)
+            report.miss(where, "EndpointsNotFound", message, mistake=state.mismatch)
         if weight > 0:
             shares.append(ir.AuthBackend(cluster=state.name, weight=weight))
             clusters.append(cluster)
@@ -146,13 +147,13 @@ def _check_paths(http: ExtAuthHTTP, report: Report, path: str) -> None:
     if http.path is not None and http.path_override is not None:
         _refuse(report, f"{path}.path", "Forbidden", "with pathOverride")
     if http.path is not None and not _PATH.fullmatch(http.path):
-        said = f'"{_without_query(http.path)}" (expected a path such as /auth)'
-        _refuse(report, f"{path}.path", "Invalid", said)
+        message = f'"{_without_query(http.path)}" (expected a path such as /auth)'
+        _refuse(report, f"{path}.path", "Invalid", message)
     if http.path_override is not None:
         before, _, query = http.path_override.partition("?")
         if not _PATH.fullmatch(before) or not _QUERY.fullmatch(query):
-            said = f'"{_without_query(http.path_override)}" (expected a path such as /verify)'
-            _refuse(report, f"{path}.pathOverride", "Invalid", said)
+            message = f'"{_without_query(http.path_override)}" (expected a path such as /verify)'
+            _refuse(report, f"{path}.pathOverride", "Invalid", message)
 
 
 def _without_query(path: str) -> str:
@@ -161,13 +162,13 @@ def _without_query(path: str) -> str:
     return f"{before}?..." if mark else before
 
 
-def _translate_cache(asked: ExtAuth, report: Report, path: str) -> ir.AuthCache | None:
-    given = asked.cache
+def _translate_cache(requested: ExtAuth, report: Report, path: str) -> ir.AuthCache | None:
+    given = requested.cache
     if given is None:
         return None
     ttl = read_bounded(given.ttl, MAX_TTL, report, f"{path}.ttl")
     if given.key_headers is None:
-        for at, name in enumerate(asked.headers_to_ext_auth):
+        for at, name in enumerate(requested.headers_to_ext_auth):
             if name.lower() == _REQUEST_ID:
                 where = f"{path.removesuffix('.cache')}.headersToExtAuth[{at}]"
                 _refuse(
@@ -181,18 +182,18 @@ def _translate_cache(asked: ExtAuth, report: Report, path: str) -> ir.AuthCache 
     for at, name in enumerate(given.key_headers):
         if name.lower() == _REQUEST_ID:
             _refuse(report, f"{where}[{at}]", "Invalid", f"{_NO_KEY}; remove it")
-    shown = dict.fromkeys(one.lower() for one in asked.headers_to_ext_auth)
-    if asked.grpc is not None and not shown and keys:
-        said = "does not include the other headers, which the service receives; if answers depend on them, a cached answer can allow another client"
+    shown = dict.fromkeys(one.lower() for one in requested.headers_to_ext_auth)
+    if requested.grpc is not None and not shown and keys:
+        message = "does not include the other headers, which the service receives; if answers depend on them, a cached answer can allow another client"
         fix = "list every header that answers depend on, here and in headersToExtAuth"
-        report.warn(where, "NotSupported", said, fix)
+        report.warn(where, "NotSupported", message, fix)
     missing = [
         one for one in shown if one not in keys and one not in _ALWAYS_KEY and one != _REQUEST_ID
     ]
     missing = [one for one in missing if not check_shown_name(one)]
     if missing and keys:
-        said = f"does not include {', '.join(missing)}, which the service receives; if answers depend on it, a cached answer can allow another client"
-        report.warn(where, "NotSupported", said, "list every header that answers depend on")
+        message = f"does not include {', '.join(missing)}, which the service receives; if answers depend on it, a cached answer can allow another client"
+        report.warn(where, "NotSupported", message, "list every header that answers depend on")
     return ir.AuthCache(ttl=ttl, key_headers=keys)
 
 
@@ -228,10 +229,10 @@ def read_bounded(text: str, most: int, report: Report, path: str) -> int:
     except ValueError:
         found = 0
     if not 0 < found <= most:
-        said = f'"{text}" (expected more than 0s, at most {most // 1000}s)'
-        _refuse(report, path, "Invalid", said)
+        message = f'"{text}" (expected more than 0s, at most {most // 1000}s)'
+        _refuse(report, path, "Invalid", message)
     return found
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")

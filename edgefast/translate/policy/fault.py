@@ -8,9 +8,9 @@ Must never: make more requests fail than is written.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.fault import FaultInjection
-from edgefast.resources.rules.traffic import MAX_DELAY, check_abort, check_fault
+from edgefast.api.edge.backendtrafficpolicy import FaultInjection
+from edgefast.api.validation.traffic import MAX_DELAY, check_abort, check_fault
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.policy.extauth import read_bounded
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -33,8 +33,8 @@ def translate_fault(given: FaultInjection, report: Report, path: str) -> ir.Faul
     abort, where = given.abort, f"{path}.abort"
     refuse_violations(check_abort(abort), report, where, "Invalid")
     if abort.http_status is not None and not 200 <= abort.http_status <= 599:
-        said = f"{abort.http_status} (expected 200 to 599)"
-        _refuse(report, f"{where}.httpStatus", "Invalid", said)
+        message = f"{abort.http_status} (expected 200 to 599)"
+        _refuse(report, f"{where}.httpStatus", "Invalid", message)
     if abort.grpc_status is not None and not 0 <= abort.grpc_status <= 16:
         _refuse(report, f"{where}.grpcStatus", "Invalid", f"{abort.grpc_status} (expected 0 to 16)")
     return ir.Fault(
@@ -53,5 +53,5 @@ def _read_share(percent: float, report: Report, path: str) -> int:
     return round(percent * _MILLION / 100)
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")

@@ -14,17 +14,15 @@ import re
 import msgspec
 
 from edgefast import ir
-from edgefast.credential import show_query
-from edgefast.problem import supported_text
-from edgefast.resources.edge.activehealthcheck import (
+from edgefast.api.edge.activehealthcheck import (
     ActiveHealthCheck,
     ActiveHealthCheckPayload,
     HTTPActiveHealthChecker,
     TCPActiveHealthChecker,
 )
-from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.rules.healthcheck import (
+from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
+from edgefast.api.model.units import parse_duration
+from edgefast.api.validation.healthcheck import (
     LEAST_INTERVAL,
     MOST_INTERVAL,
     MOST_JITTER,
@@ -32,6 +30,8 @@ from edgefast.resources.rules.healthcheck import (
     check_body,
     check_payload,
 )
+from edgefast.diagnostics.problem import supported_text
+from edgefast.diagnostics.redact import show_query
 from edgefast.translate.policy.extauth import read_bounded
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -48,8 +48,8 @@ def read_panic(spec: BackendTrafficPolicySpec, report: Report) -> int | None:
     """Return the percentage below which all endpoints are used; None: nothing is said."""
     found = spec.health_check.panic_threshold if spec.health_check is not None else None
     if found is not None and not 0 <= found <= 100:
-        said = f"{found} (expected 0 to 100)"
-        report.refuse("spec.healthCheck.panicThreshold", "Invalid", said, condition="Invalid")
+        message = f"{found} (expected 0 to 100)"
+        report.refuse("spec.healthCheck.panicThreshold", "Invalid", message, condition="Invalid")
     return found
 
 
@@ -61,13 +61,13 @@ def translate_active(spec: BackendTrafficPolicySpec, report: Report) -> ir.Healt
 
 def _translate(one: ActiveHealthCheck, report: Report, path: str) -> ir.HealthCheck:
     if one.type not in _TYPES:
-        said = supported_text(one.type, _TYPES)
-        report.refuse(f"{path}.type", "NotSupported", said, condition="Invalid")
+        message = supported_text(one.type, _TYPES)
+        report.refuse(f"{path}.type", "NotSupported", message, condition="Invalid")
     refuse_violations(check_active(one), report, path, "Invalid")
     interval = read_bounded(one.interval, MOST_INTERVAL, report, f"{path}.interval")
     if 0 < interval < LEAST_INTERVAL:
-        said = f'"{one.interval}" (expected at least {LEAST_INTERVAL}ms)'
-        report.refuse(f"{path}.interval", "Invalid", said, condition="Invalid")
+        message = f'"{one.interval}" (expected at least {LEAST_INTERVAL}ms)'
+        report.refuse(f"{path}.interval", "Invalid", message, condition="Invalid")
     common = ir.HealthCheck(
         kind="grpc",
         interval=max(interval, LEAST_INTERVAL),
@@ -92,20 +92,20 @@ def _of_http(
         return common
     # Of what goes into a head nothing is taken that a schema would have refused.
     if not re.fullmatch(_PATH, http.path):
-        said = f'"{show_query(http.path)}" (expected a path that begins with /)'
-        report.refuse(f"{path}.path", "Invalid", said, condition="Invalid")
+        message = f'"{show_query(http.path)}" (expected a path that begins with /)'
+        report.refuse(f"{path}.path", "Invalid", message, condition="Invalid")
     host = http.hostname
     if host is not None and (len(host) > 253 or not re.fullmatch(_NAME, host)):
-        said = f'"{http.hostname}" (expected a DNS name)'
-        report.refuse(f"{path}.hostname", "Invalid", said, condition="Invalid")
+        message = f'"{http.hostname}" (expected a DNS name)'
+        report.refuse(f"{path}.hostname", "Invalid", message, condition="Invalid")
     for name, statuses in (
         ("expectedStatuses", http.expected_statuses),
         ("retriableStatuses", http.retriable_statuses),
     ):
         for at, status in enumerate(statuses):
             if not 100 <= status <= 599:
-                where, said = f"{path}.{name}[{at}]", f"{status} (expected 100 to 599)"
-                report.refuse(where, "Invalid", said, condition="Invalid")
+                where, message = f"{path}.{name}[{at}]", f"{status} (expected 100 to 599)"
+                report.refuse(where, "Invalid", message, condition="Invalid")
     refuse_violations(check_body(http), report, path, "Invalid")
     return msgspec.structs.replace(
         common,
@@ -155,8 +155,8 @@ def _read_port(one: ActiveHealthCheck, report: Report, path: str) -> int:
     if one.overrides is None:
         return 0
     if not 1 <= one.overrides.port <= 65535:
-        said = f"{one.overrides.port} (expected 1 to 65535)"
-        report.refuse(path, "Invalid", said, condition="Invalid")
+        message = f"{one.overrides.port} (expected 1 to 65535)"
+        report.refuse(path, "Invalid", message, condition="Invalid")
         return 0
     return one.overrides.port
 
@@ -174,6 +174,6 @@ def _read_payload(one: ActiveHealthCheckPayload | None, report: Report, path: st
             report.refuse(f"{path}.binary", "Invalid", "is not valid Base64", condition="Invalid")
             return b""
     if len(found) > _MOST_BYTES:
-        said = f"{len(found)} bytes (expected at most {_MOST_BYTES})"
-        report.refuse(path, "TooLong", said, condition="Invalid")
+        message = f"{len(found)} bytes (expected at most {_MOST_BYTES})"
+        report.refuse(path, "TooLong", message, condition="Invalid")
     return found

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from edgefast.resources.snapshot import Key
-from edgefast.translate.facts.alike import alike
-from edgefast.translate.facts.facts import GatewayView, ListenerView
-from edgefast.translate.facts.policyshape import Level, Target
+from edgefast.api.snapshot import Key
+from edgefast.translate.deps.intern import intern
+from edgefast.translate.deps.policy_summary import Level, Target
+from edgefast.translate.deps.world import GatewayView, ListenerView
 
 __all__ = ["inherit_policies"]
 
@@ -48,4 +48,4 @@ def _add(
         places.append(("ListenerSet", *listener.set, ""))
         places.append(("ListenerSet", *listener.set, listener.section))
     levels = tuple(level for one in places if (level := attached.get(one)))
-    return msgspec.structs.replace(listener, policies=alike(levels)) if levels else listener
+    return msgspec.structs.replace(listener, policies=intern(levels)) if levels else listener

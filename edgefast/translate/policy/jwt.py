@@ -1,6 +1,6 @@
 """Signed tokens: SecurityPolicy spec.jwt -> ir.Jwt and the clusters that keys are fetched from.
 
-In: the fields, a Reader for ConfigMaps and backends. Out: providers with their keys in one spelling (edgefast/keyset.py), or where they
+In: the fields, a Reader for ConfigMaps and backends. Out: providers with their keys in one spelling (edgefast/auth/jwt/keyset.py), or where they
 are published; every mistake told. Keys that cannot be read, and a backend that is not there, break the whole unit.
 Source: SecurityPolicy, with the fields of Envoy Gateway; RFC 7517 for key sets.
 Must never: tell of a key set more than keyset.py does, or fetch anything.
@@ -12,10 +12,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from edgefast import ir
-from edgefast.inetaddr import read_address
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.jwt import (
+from edgefast.api.edge.jwt import (
     JWT,
     ClaimToHeader,
     JWTExtractor,
@@ -23,8 +20,8 @@ from edgefast.resources.edge.jwt import (
     LocalJWKS,
     RemoteJWKS,
 )
-from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.rules.jwt import (
+from edgefast.api.model.units import parse_duration
+from edgefast.api.validation.jwt import (
     LEAST_CACHE,
     MOST_CACHE,
     check_asked,
@@ -34,11 +31,14 @@ from edgefast.resources.rules.jwt import (
     check_names,
     check_scheme,
 )
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.netaddr import read_address
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.backend.reserved import HINT, check_endpoint_address
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.reference import wrong_kind_text
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.reference import wrong_kind_text
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_forward_header, check_param
 from edgefast.translate.policy.principal import check_claim
@@ -62,8 +62,8 @@ def translate_jwt(
 ) -> tuple[ir.Jwt, tuple[ClusterRef, ...]]:
     """Translate the tokens of a SecurityPolicy in `namespace`; of what a report refuses nothing is to be used."""
     if not 1 <= len(given.providers) <= MAX_PROVIDERS:
-        said = f"{len(given.providers)} providers (expected 1 to {MAX_PROVIDERS})"
-        _refuse(report, f"{path}.providers", "Invalid", said)
+        message = f"{len(given.providers)} providers (expected 1 to {MAX_PROVIDERS})"
+        _refuse(report, f"{path}.providers", "Invalid", message)
     refuse_violations((*check_leniency(given), *check_names(given)), report, path, "Invalid")
     clusters: list[ClusterRef] = []
     providers = tuple(
@@ -85,11 +85,11 @@ def _translate_provider(
     refuse_violations(check_keys(given), report, path, "Invalid")
     for name, text in (("name", given.name), ("issuer", given.issuer or "x")):
         if not 1 <= len(text) <= _MAX_TEXT or not text.isprintable():
-            said = f"{len(text)} characters (expected 1 to {_MAX_TEXT}, printable)"
-            _refuse(report, f"{path}.{name}", "Invalid", said)
+            message = f"{len(text)} characters (expected 1 to {_MAX_TEXT}, printable)"
+            _refuse(report, f"{path}.{name}", "Invalid", message)
     if len(given.audiences) > _MAX_AUDIENCES:
-        said = f"{len(given.audiences)} audiences, at most {_MAX_AUDIENCES}"
-        _refuse(report, f"{path}.audiences", "TooMany", said)
+        message = f"{len(given.audiences)} audiences, at most {_MAX_AUDIENCES}"
+        _refuse(report, f"{path}.audiences", "TooMany", message)
     keys, remote = b"", None
     if given.local_jwks is not None:
         keys = _read_local(given.local_jwks, namespace, reader, report, f"{path}.localJWKS")
@@ -120,8 +120,8 @@ def _read_local(
     given: LocalJWKS, namespace: str, reader: Reader, report: Report, path: str
 ) -> bytes:
     if given.type not in _TYPES:
-        said, hint = supported_text(given.type, _TYPES), did_you_mean(given.type, _TYPES)
-        report.refuse(f"{path}.type", "NotSupported", said, hint, condition="Invalid")
+        message, hint = supported_text(given.type, _TYPES), did_you_mean(given.type, _TYPES)
+        report.refuse(f"{path}.type", "NotSupported", message, hint, condition="Invalid")
         return b""
     if refuse_violations(check_local(given), report, path, "Invalid"):
         return b""
@@ -129,8 +129,8 @@ def _read_local(
         return _parse((given.inline or "").encode(), "", report, f"{path}.inline")
     ref, where = given.value_ref, f"{path}.valueRef"
     if (ref.group, ref.kind) != ("", "ConfigMap"):
-        said = wrong_kind_text(ref.group, ref.kind, "ConfigMap")
-        report.unresolve(f"{where}.kind", "InvalidKind", said)
+        message = wrong_kind_text(ref.group, ref.kind, "ConfigMap")
+        report.unresolve(f"{where}.kind", "InvalidKind", message)
         return b""
     found, named = reader.config_map(namespace, ref.name), f"ConfigMap {namespace}/{ref.name}"
     if found is None:
@@ -140,25 +140,29 @@ def _read_local(
     key = _KEY if _KEY in texts or len(texts) != 1 else next(iter(texts))
     if key not in texts:
         has = ", ".join(sorted(texts)) or "none"
-        said = f"{named} needs key {_KEY}, or exactly one key (it has {has})"
-        report.unresolve(where, "InvalidCredentialRef", said)
+        message = f"{named} needs key {_KEY}, or exactly one key (it has {has})"
+        report.unresolve(where, "InvalidCredentialRef", message)
         return b""
     return _parse(texts[key], f"{named} key {key}: ", report, where)
 
 
-def _parse(text: bytes, whose: str, report: Report, path: str) -> bytes:
-    from edgefast import keyset  # `cryptography` is loaded where there are keys, not at every start
+def _parse(text: bytes, owner: str, report: Report, path: str) -> bytes:
+    from edgefast.auth.jwt import (
+        keyset,  # `cryptography` is loaded where there are keys, not at every start
+    )
 
     try:
         parsed = keyset.parse_key_set(text)
     except keyset.KeySetError as error:
-        if whose:
-            report.unresolve(path, "InvalidCredentialRef", f"{whose}{error}")
+        if owner:
+            report.unresolve(path, "InvalidCredentialRef", f"{owner}{error}")
         else:
             _refuse(report, path, "Invalid", str(error))
         return b""
-    for said in parsed.skipped:
-        report.warn(path, "Ignored", f"{whose}{said}", "requests with tokens of this key get 401")
+    for message in parsed.skipped:
+        report.warn(
+            path, "Ignored", f"{owner}{message}", "requests with tokens of this key get 401"
+        )
     return keyset.write(parsed.keys)
 
 
@@ -180,8 +184,8 @@ def _translate_remote(
         sound = False
     allowed: tuple[str, ...] = ()
     if not sound or len(given.uri) > _MAX_TEXT:
-        said = "expected a URL such as https://login.example.com/keys, without a user"
-        _refuse(report, f"{path}.uri", "Invalid", said)
+        message = "expected a URL such as https://login.example.com/keys, without a user"
+        _refuse(report, f"{path}.uri", "Invalid", message)
     elif given.backend_ref is None and not given.backend_refs:  # the uri's own host is asked
         allowed = reader.settings.backend_cidrs
         host = read_address(parts.hostname or "")
@@ -192,8 +196,8 @@ def _translate_remote(
     except ValueError:
         every = 0
     if not LEAST_CACHE <= every <= MOST_CACHE:
-        said = f'"{given.cache_duration}" (expected 10s to 24h)'
-        _refuse(report, f"{path}.cacheDuration", "Invalid", said)
+        message = f'"{given.cache_duration}" (expected 10s to 24h)'
+        _refuse(report, f"{path}.cacheDuration", "Invalid", message)
     if len(given.backend_refs) > 1:
         _refuse(report, f"{path}.backendRefs", "TooMany", "only one backend is allowed")
     ref, where = given.backend_ref, f"{path}.backendRef"
@@ -205,8 +209,8 @@ def _translate_remote(
         if cluster is not None:
             state = reader.cluster(cluster)
             if not state.available:
-                said = f"{cluster.kind.capitalize()} {cluster.namespace}/{cluster.name} has no endpoints"
-                report.miss(where, "EndpointsNotFound", said, mistake=state.mismatch)
+                message = f"{cluster.kind.capitalize()} {cluster.namespace}/{cluster.name} has no endpoints"
+                report.miss(where, "EndpointsNotFound", message, mistake=state.mismatch)
             clusters.append(cluster)
             name = state.name
     return ir.RemoteKeys(uri=given.uri, cluster=name, every=every, allowed=allowed)
@@ -215,7 +219,7 @@ def _translate_remote(
 # --- places and claims ----------------------------------------------------------------------------------------------
 
 
-def _translate_places(given: JWTExtractor, report: Report, path: str) -> ir.CredentialPlaces:
+def _translate_places(given: JWTExtractor, report: Report, path: str) -> ir.CredentialExtractors:
     if not (given.headers or given.cookies or given.params):
         _refuse(report, path, "Required", "headers, cookies or params")
     for names, what in (
@@ -230,21 +234,21 @@ def _translate_places(given: JWTExtractor, report: Report, path: str) -> ir.Cred
     headers = []
     for at, one in enumerate(given.headers):
         where, prefix = f"{path}.headers[{at}]", one.value_prefix or ""
-        if said := check_header_name(one.name):
-            _refuse(report, f"{where}.name", "Invalid", said)
+        if message := check_header_name(one.name):
+            _refuse(report, f"{where}.name", "Invalid", message)
         if (
             len(prefix) > _MAX_PREFIX
             or not prefix.isascii()
             or (prefix and not prefix.isprintable())
         ):
-            said = f"{len(prefix)} characters (expected at most {_MAX_PREFIX}, printable ASCII)"
-            _refuse(report, f"{where}.valuePrefix", "Invalid", said)
+            message = f"{len(prefix)} characters (expected at most {_MAX_PREFIX}, printable ASCII)"
+            _refuse(report, f"{where}.valuePrefix", "Invalid", message)
         headers.append((one.name.lower(), prefix))
     for at, name in enumerate(given.cookies):
         check_cookie(name, report, f"{path}.cookies[{at}]")
     for at, name in enumerate(given.params):
         check_param(name, report, f"{path}.params[{at}]")
-    return ir.CredentialPlaces(
+    return ir.CredentialExtractors(
         headers=tuple(dict.fromkeys(headers)),
         cookies=tuple(dict.fromkeys(given.cookies)),
         params=tuple(dict.fromkeys(given.params)),
@@ -252,7 +256,7 @@ def _translate_places(given: JWTExtractor, report: Report, path: str) -> ir.Cred
 
 
 def _translate_claims(
-    given: tuple[ClaimToHeader, ...], places: ir.CredentialPlaces, report: Report, path: str
+    given: tuple[ClaimToHeader, ...], places: ir.CredentialExtractors, report: Report, path: str
 ) -> Iterable[tuple[str, str]]:
     if len(given) > _MAX_CLAIMS:
         _refuse(report, path, "TooMany", f"{len(given)} claims, at most {_MAX_CLAIMS}")
@@ -261,15 +265,15 @@ def _translate_claims(
         where = f"{path}[{at}]"
         name = check_forward_header(one.header, report, f"{where}.header")
         if name in {header for header, _ in places.headers}:
-            said = f'"{name}" is a header that contains tokens'
-            _refuse(report, f"{where}.header", "Forbidden", said)
+            message = f'"{name}" is a header that contains tokens'
+            _refuse(report, f"{where}.header", "Forbidden", message)
         if name in seen:
             _refuse(report, f"{where}.header", "Duplicate", f'"{one.header}"')
         seen.add(name)
-        if said := check_claim(one.claim):
-            _refuse(report, f"{where}.claim", "Invalid", said)
+        if message := check_claim(one.claim):
+            _refuse(report, f"{where}.claim", "Invalid", message)
         yield name, one.claim
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")

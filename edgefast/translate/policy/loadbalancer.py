@@ -13,9 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.loadbalancer import (
+from edgefast.api.edge.loadbalancer import (
     MAX_PARTS,
     ConsistentHash,
     HashCookie,
@@ -23,8 +21,8 @@ from edgefast.resources.edge.loadbalancer import (
     HashParam,
     LoadBalancer,
 )
-from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.rules.loadbalancer import (
+from edgefast.api.model.units import parse_duration
+from edgefast.api.validation.loadbalancer import (
     MOST_WINDOW,
     PARTS,
     check_given,
@@ -33,7 +31,9 @@ from edgefast.resources.rules.loadbalancer import (
     check_part,
     check_slow_start,
 )
-from edgefast.resources.rules.zoneaware import check_zone_aware
+from edgefast.api.validation.zoneaware import check_zone_aware
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_param
 from edgefast.translate.policy.extauth import read_bounded
@@ -101,8 +101,8 @@ def _translate_hash(given: ConsistentHash, report: Report, path: str) -> ir.Hash
 
 def _check_header(given: HashHeader, report: Report, path: str) -> None:
     host = given.name.lower() == "host"  # the one of the proxy's own that is there to be read
-    if not host and (said := check_header_name(given.name)):
-        _refuse(report, f"{path}.name", "Invalid", said)
+    if not host and (message := check_header_name(given.name)):
+        _refuse(report, f"{path}.name", "Invalid", message)
 
 
 def _check_params(given: Sequence[HashParam], report: Report, path: str) -> None:
@@ -124,8 +124,8 @@ def _translate_cookie(given: HashCookie, report: Report, path: str) -> ir.HashCo
     check_cookie(given.name, report, f"{path}.name")
     refuse_violations(check_given(given), report, path, "Invalid")
     if len(given.attributes) > MAX_PARTS:
-        said = f"{len(given.attributes)} attributes, at most {MAX_PARTS}"
-        _refuse(report, f"{path}.attributes", "TooMany", said)
+        message = f"{len(given.attributes)} attributes, at most {MAX_PARTS}"
+        _refuse(report, f"{path}.attributes", "TooMany", message)
     _check_attributes(given.attributes, report, f"{path}.attributes")
     if given.ttl is None:
         return ir.HashCookie(given.name)
@@ -142,15 +142,15 @@ def _check_attributes(given: Mapping[str, str], report: Report, path: str) -> No
     for name, value in given.items():
         where = f"{path}.{name}"
         if not _NAME.fullmatch(name):
-            said = f'"{name}" (expected the name of an attribute such as SameSite)'
-            _refuse(report, path, "Invalid", said)
+            message = f'"{name}" (expected the name of an attribute such as SameSite)'
+            _refuse(report, path, "Invalid", message)
         elif name.lower() in _OF_TTL:
             _refuse(report, where, "Forbidden", "use ttl")
         elif name.lower() in seen:
             _refuse(report, where, "Duplicate", f'"{name}"')
         elif not _VALUE.fullmatch(value):
-            said = f'"{value}" (expected printable ASCII without ;, at most 256 characters)'
-            _refuse(report, where, "Invalid", said)
+            message = f'"{value}" (expected printable ASCII without ;, at most 256 characters)'
+            _refuse(report, where, "Invalid", message)
         seen.add(name.lower())
 
 
@@ -160,15 +160,17 @@ def _read_seconds(text: str, report: Report, path: str) -> int:
     except ValueError:
         age = -1
     if age < 0 or age % 1000:
-        said = f'"{text}" (expected a duration of whole seconds such as 0s, 10s or 1h30m)'
-        _refuse(report, path, "Invalid", said)
+        message = f'"{text}" (expected a duration of whole seconds such as 0s, 10s or 1h30m)'
+        _refuse(report, path, "Invalid", message)
     return age // 1000
 
 
 def _write_attributes(given: dict[str, str]) -> str:
     """Return them in the order of their names: an API server keeps no other."""
-    said = {name.lower() for name in given}
-    every = {name: value for name, value in _DEFAULTS.items() if name.lower() not in said} | given
+    message = {name.lower() for name in given}
+    every = {
+        name: value for name, value in _DEFAULTS.items() if name.lower() not in message
+    } | given
     return "".join(
         f"; {name}={value}" if value else f"; {name}" for name, value in sorted(every.items())
     )
@@ -177,10 +179,10 @@ def _write_attributes(given: dict[str, str]) -> str:
 def _check_word(word: str, words: Sequence[str], report: Report, path: str) -> bool:
     if word in words:
         return True
-    said, hint = supported_text(word, words), did_you_mean(word, words)
-    report.refuse(path, "NotSupported", said, hint, condition="Invalid")
+    message, hint = supported_text(word, words), did_you_mean(word, words)
+    report.refuse(path, "NotSupported", message, hint, condition="Invalid")
     return False
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")

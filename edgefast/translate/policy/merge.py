@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgefast.translate.facts.policyshape import CLOSED, Family, Level, PolicyShape, Unit
+from edgefast.translate.deps.policy_summary import CLOSED, Family, Level, PolicySummary, Unit
 
 __all__ = ["Effective", "merge_levels"]
 
@@ -61,10 +61,10 @@ def merge_levels(levels: tuple[Level, ...]) -> Effective:
     defaults = dict.fromkeys(one.name for one in reversed(leaves) if not one.override)
     defaults.update(dict.fromkeys(one.name for one in constraint["traffic"]))
     # A policy may be attached at several levels: what holds by one of them holds.
-    asked = (*closed, *rules, *proofs, *service)
-    holding = {**dict.fromkeys(asked), **ceilings, **defaults}
+    requested = (*closed, *rules, *proofs, *service)
+    holding = {**dict.fromkeys(requested), **ceilings, **defaults}
     return Effective(
-        policies=tuple(dict.fromkeys(asked)),
+        policies=tuple(dict.fromkeys(requested)),
         traffic=(*ceilings, *defaults),
         ceilings=len(ceilings),
         lost=tuple(one for one in lost.items() if one[0] not in holding),
@@ -99,9 +99,9 @@ def _held(levels: Sequence[Level], family: Family, lost: dict[str, str]) -> dict
     return held
 
 
-def _claims(level: Level) -> Iterator[tuple[PolicyShape, Unit, PolicyShape]]:
+def _claims(level: Level) -> Iterator[tuple[PolicySummary, Unit, PolicySummary]]:
     """Give each unit on one target with its policy, and the policy that has it: of closed ones each, Overrides and others apart."""
-    first: dict[tuple[Unit, bool], PolicyShape] = {}
+    first: dict[tuple[Unit, bool], PolicySummary] = {}
     for shape in level:
         for unit in shape.units:
             rank = (unit, shape.merge == "Override")

@@ -3,7 +3,7 @@
 In: a policy. Out: its targets and shape, which are of the object alone, its units with the clusters that they ask, every mistake.
 What is the same for both kinds is here: targets, mergeType, fields that are not served.
 Source: GEP-713. A policy with a mistake as a whole has one unit, which answers 500.
-Must never: look whether a target exists (judge/owntarget.py does): a policy on nothing is harmless.
+Must never: look whether a target exists (status/policy_target.py does): a policy on nothing is harmless.
 """
 
 from __future__ import annotations
@@ -13,29 +13,36 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem, did_you_mean, supported_text
-from edgefast.resources.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.resources.edge.policytarget import (
+from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.api.edge.policytarget import (
     LATER_KINDS,
     PASSES,
     TARGETS_OF,
     PolicyTargetReference,
     is_target,
 )
-from edgefast.resources.edge.securitypolicy import SecurityPolicy
-from edgefast.resources.foreign.meanttarget import hint_at_kind
-from edgefast.resources.gatewayapi.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Fact, Reader
-from edgefast.translate.facts.policyshape import CLOSED, Family, Merge, PolicyShape, Target, Unit
+from edgefast.api.edge.securitypolicy import SecurityPolicy
+from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
+from edgefast.api.migration.target_guess import hint_at_kind
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.policy_summary import (
+    CLOSED,
+    Family,
+    Merge,
+    PolicySummary,
+    Target,
+    Unit,
+)
+from edgefast.translate.deps.world import Fact, Reader
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import refuse_unserved, warn_unserved
+from edgefast.translate.report.unsupported_fields import refuse_unserved, warn_unserved
 
 __all__ = [
     "Aims",
-    "OwnOutcome",
+    "EdgePolicyOutcome",
     "OwnPolicy",
     "UnitOutcome",
     "check_whole",
@@ -66,11 +73,11 @@ class UnitOutcome(msgspec.Struct, frozen=True, gc=False):
     rank: Rank = (False, (0, ""))  # of traffic: who comes first where not everybody can have it
 
 
-class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
+class EdgePolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """One policy."""
 
     policy: OwnPolicy | None  # None: of a file, with a mistake, and without a last good version
-    shape: PolicyShape
+    shape: PolicySummary
     targets: Aims
     aimed: Aims = ()  # of these, what no targetRef says
     units: tuple[UnitOutcome, ...]
@@ -82,27 +89,27 @@ class OwnOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     problems: tuple[Problem, ...] = ()
 
 
-def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, str]:
+def check_whole(policy: OwnPolicy, targeted: Aims, report: Report) -> tuple[Aims, str]:
     """Return the targets of a policy, and why all of it is closed, "" when it is not."""
     fate = "requests to its targets get 500"
     if policy.closed is not None:
-        said = f"{policy.closed.reason}; {policy.closed.since.format('policy')}, {fate}"
-        problem = report.refuse(policy.closed.path, "Invalid", said)
-        return aimed, problem.text()
+        message = f"{policy.closed.reason}; {policy.closed.since.format('policy')}, {fate}"
+        problem = report.refuse(policy.closed.path, "Invalid", message)
+        return targeted, problem.text()
     if policy.newer is not None:
         path = policy.newer.closed.path
-        said = f"{policy.newer.closed.reason}; the previous version stays in force, and requests to new targets get 500"
-        report.refuse(path, "Invalid", said, condition="Invalid")
+        message = f"{policy.newer.closed.reason}; the previous version stays in force, and requests to new targets get 500"
+        report.refuse(path, "Invalid", message, condition="Invalid")
     targets, slips = _find_targets(policy, report)
     before, count = len(report.refused), len(policy.spec.target_refs)
     if count > _MAX_TARGETS:
-        said = f"{count} targets, at most {_MAX_TARGETS}"
-        report.refuse("spec.targetRefs", "TooMany", said, condition="Invalid")
+        message = f"{count} targets, at most {_MAX_TARGETS}"
+        report.refuse("spec.targetRefs", "TooMany", message, condition="Invalid")
     _check_merge(policy, targets, report)
     refuse_unserved(policy, report, fate, reason="NotSupported", condition="Invalid")
     warn_unserved(policy, report)
     closing = [*slips, *report.refused[before:]]
-    for target, path in aimed:
+    for target, path in targeted:
         targets.setdefault(target, path)
     return tuple(targets.items()), closing[0].text() if closing else ""
 
@@ -110,7 +117,7 @@ def check_whole(policy: OwnPolicy, aimed: Aims, report: Report) -> tuple[Aims, s
 def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str], list[Problem]]:
     """Return the targets that are as they should be, and what is said of those that are all but that: what they are for is among `aimed`."""
     name, namespace = type(policy).__name__, policy.metadata.namespace
-    kinds, meant = TARGETS_OF[name], {one.path for one in policy.aimed}
+    kinds, guess = TARGETS_OF[name], {one.path for one in policy.aimed}
     targets: dict[Target, str] = {}
     slips: list[Problem] = []
     refs: Sequence[PolicyTargetReference | BackendTarget] = policy.spec.target_refs
@@ -119,10 +126,10 @@ def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str],
         if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
             closes = is_target(name, ref.group, ref.kind)
             fate = "the route is closed" if closes else PASSES
-            said = (
+            message = (
                 f"policies of {ref.kind}s are not supported (supported: {', '.join(kinds)}); {fate}"
             )
-            report.refuse(f"{path}.kind", "NotSupported", said, condition="TargetNotFound")
+            report.refuse(f"{path}.kind", "NotSupported", message, condition="TargetNotFound")
             if closes:
                 targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
         elif not is_target(name, ref.group, ref.kind):
@@ -130,11 +137,11 @@ def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str],
             hint = hint_at_kind(ref.group, ref.kind)
             if ref.group == GATEWAY_GROUP:
                 hint = did_you_mean(ref.kind, kinds)
-            said, slip = supported_text(named, kinds), ("spec", "targetRefs", at) in meant
+            message, slip = supported_text(named, kinds), ("spec", "targetRefs", at) in guess
             problem = report.refuse(
                 f"{path}.kind",
                 "NotSupported",
-                said if slip else f"{said}; {PASSES}",
+                message if slip else f"{message}; {PASSES}",
                 hint,
                 condition="Invalid" if slip else "TargetNotFound",
             )
@@ -148,35 +155,35 @@ def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) 
     word = policy.spec.merge_type
     if word not in _MERGES:
         hint = did_you_mean(word, _MERGES)
-        said = supported_text(word, _MERGES)
-        report.refuse("spec.mergeType", "NotSupported", said, hint, condition="Invalid")
+        message = supported_text(word, _MERGES)
+        report.refuse("spec.mergeType", "NotSupported", message, hint, condition="Invalid")
     kinds = dict.fromkeys(kind for kind, *_ in targets)
     wrong = [one for one in kinds if one in LATER_KINDS or (one in _FRONTS) != (word == "Override")]
     if word in ("Replace", "Override") and wrong:
-        said = f"{word} is not for {wrong[0]}s: " + (
+        message = f"{word} is not for {wrong[0]}s: " + (
             "they are the lowest level" if word == "Override" else "it drops what routes inherit"
         )
-        report.refuse("spec.mergeType", "Forbidden", said, condition="Invalid")
+        report.refuse("spec.mergeType", "Forbidden", message, condition="Invalid")
 
 
 def note_version(policy: OwnPolicy, units: Iterable[UnitOutcome]) -> tuple[UnitOutcome, ...]:
     """Return units that say of themselves when they are of the version before."""
     if policy.newer is None:
         return tuple(units)
-    said = policy.newer.said
+    message = policy.newer.said
     return tuple(
-        msgspec.structs.replace(one, unit=msgspec.structs.replace(one.unit, reason=said))
+        msgspec.structs.replace(one, unit=msgspec.structs.replace(one.unit, reason=message))
         if not one.unit.status
         else one
         for one in units
     )
 
 
-def shape_policy(policy: OwnPolicy, family: Family, units: tuple[Unit, ...]) -> PolicyShape:
+def shape_policy(policy: OwnPolicy, family: Family, units: tuple[Unit, ...]) -> PolicySummary:
     """Return the shape of a policy; one of which nobody knows what it is for, or how it merges, can be dropped by nobody."""
     unknown = policy.closed is not None or policy.aimed
     merge = "Override" if unknown else _MERGES.get(policy.spec.merge_type, "Override")
-    return PolicyShape(age=age_order(policy.metadata), family=family, units=units, merge=merge)
+    return PolicySummary(age=age_order(policy.metadata), family=family, units=units, merge=merge)
 
 
 def warn_empty(policy: OwnPolicy, *, said: bool, report: Report) -> None:
@@ -185,7 +192,7 @@ def warn_empty(policy: OwnPolicy, *, said: bool, report: Report) -> None:
         report.warn("spec", "Required", "the policy has no settings")
 
 
-def close_policy(shape: PolicyShape, why: str) -> UnitOutcome:
+def close_policy(shape: PolicySummary, why: str) -> UnitOutcome:
     """Return the one unit of a closed policy."""
     return UnitOutcome(ir.PolicyUnit(name=shape.unit(CLOSED), status=500, reason=why))
 
@@ -197,7 +204,7 @@ def make_traffic_outcome(
     closed: str,
     reader: Reader,
     report: Report,
-) -> OwnOutcome:
+) -> EdgePolicyOutcome:
     """Return what a policy of backends comes to.
 
     `targets`: all, and those that no targetRef says; of `traffic` None is a policy that says nothing; `closed`: why all of it is, or "".
@@ -213,7 +220,7 @@ def make_traffic_outcome(
     elif made is not None:
         unit = ir.PolicyUnit(name=shape.unit("traffic"), traffic=made)
         units = (UnitOutcome(unit, rank=(shape.merge != "Override", shape.age)),)
-    return OwnOutcome(
+    return EdgePolicyOutcome(
         policy=policy,
         shape=shape,
         targets=targets[0],

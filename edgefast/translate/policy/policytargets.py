@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from edgefast.resources.edge.policytarget import (
+from edgefast.api.edge.policytarget import (
     BACKEND_TARGETS,
     CLOSED_BY,
     LATER_KINDS,
     TARGET_KINDS,
     group_of_target,
 )
-from edgefast.resources.foreign.target import Target as Named
-from edgefast.resources.kinds import Object
-from edgefast.resources.model.meta import LabelSelector
-from edgefast.resources.snapshot import Key, Snapshot
+from edgefast.api.kinds import Object
+from edgefast.api.migration.target import Target as Named
+from edgefast.api.model.meta import LabelSelector
+from edgefast.api.snapshot import Key, Snapshot
 
 __all__ = ["TARGETS", "every_target", "is_closed_by"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from edgefast import ir
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.jwt import JWTClaim, JWTPrincipal
+from edgefast.api.edge.jwt import JWTClaim, JWTPrincipal
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.report.report import Report
 
-__all__ = ["OwnTokens", "check_claim", "translate_principal"]
+__all__ = ["PolicyTokens", "check_claim", "translate_principal"]
 
 _TYPES = ("String", "StringArray")
 _MAX_CLAIMS = 16
@@ -25,7 +25,7 @@ _MAX_VALUE = 4096
 _MAX_NAME = 253
 
 
-class OwnTokens(NamedTuple):
+class PolicyTokens(NamedTuple):
     """What the policy of a rule says of tokens."""
 
     unit: str  # ir.PolicyUnit.name
@@ -33,13 +33,13 @@ class OwnTokens(NamedTuple):
 
 
 def translate_principal(
-    given: JWTPrincipal, tokens: OwnTokens | None, report: Report, path: str
+    given: JWTPrincipal, tokens: PolicyTokens | None, report: Report, path: str
 ) -> ir.AccessToken:
     """Translate one; what a report refuses of is not to be used."""
     if tokens is not None and given.provider not in tokens.providers:
-        said = supported_text(given.provider, tokens.providers)
+        message = supported_text(given.provider, tokens.providers)
         hint = did_you_mean(given.provider, tokens.providers)
-        report.refuse(f"{path}.provider", "NotSupported", said, hint, condition="Invalid")
+        report.refuse(f"{path}.provider", "NotSupported", message, hint, condition="Invalid")
     elif not given.provider:
         _refuse(report, f"{path}.provider", "Required", "the name of a provider")
     for count, what, most in (
@@ -50,8 +50,8 @@ def translate_principal(
             _refuse(report, f"{path}.{what}", "TooMany", f"{count} {what}, at most {most}")
     for at, scope in enumerate(given.scopes):
         if not scope or " " in scope:
-            said = f'"{scope}" (expected one scope, without spaces)'
-            _refuse(report, f"{path}.scopes[{at}]", "Invalid", said)
+            message = f'"{scope}" (expected one scope, without spaces)'
+            _refuse(report, f"{path}.scopes[{at}]", "Invalid", message)
     return ir.AccessToken(
         provider=given.provider,
         unit=tokens.unit if tokens is not None else "",
@@ -64,21 +64,21 @@ def translate_principal(
 
 
 def _translate_claim(given: JWTClaim, report: Report, path: str) -> ir.AccessClaim:
-    if said := check_claim(given.name):
-        _refuse(report, f"{path}.name", "Invalid", said)
+    if message := check_claim(given.name):
+        _refuse(report, f"{path}.name", "Invalid", message)
     if given.value_type not in _TYPES:
-        said, hint = (
+        message, hint = (
             supported_text(given.value_type, _TYPES),
             did_you_mean(given.value_type, _TYPES),
         )
-        report.refuse(f"{path}.valueType", "NotSupported", said, hint, condition="Invalid")
+        report.refuse(f"{path}.valueType", "NotSupported", message, hint, condition="Invalid")
     if not 1 <= len(given.values) <= _MAX_VALUES:
-        said = f"{len(given.values)} values (expected 1 to {_MAX_VALUES})"
-        _refuse(report, f"{path}.values", "Invalid", said)
+        message = f"{len(given.values)} values (expected 1 to {_MAX_VALUES})"
+        _refuse(report, f"{path}.values", "Invalid", message)
     for at, value in enumerate(given.values):
         if len(value) > _MAX_VALUE:
-            said = f"{len(value)} characters (at most {_MAX_VALUE})"
-            _refuse(report, f"{path}.values[{at}]", "TooLong", said)
+            message = f"{len(value)} characters (at most {_MAX_VALUE})"
+            _refuse(report, f"{path}.values[{at}]", "TooLong", message)
     return ir.AccessClaim(
         name=given.name,
         values=tuple(sorted(set(given.values))),
@@ -93,5 +93,5 @@ def check_claim(path: str) -> str:
     return ""
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from edgefast import ir
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.responseoverride import (
+from edgefast.api.edge.responseoverride import (
     CustomRedirect,
     CustomResponse,
     ResponseOverride,
     StatusCodeMatch,
 )
-from edgefast.resources.rules.routefilter import check_body, check_body_size, check_value_ref
-from edgefast.resources.rules.traffic import check_override, check_range, check_statuses
-from edgefast.translate.facts.answerbody import read_body
-from edgefast.translate.facts.facts import Reader
+from edgefast.api.validation.routefilter import check_body, check_body_size, check_value_ref
+from edgefast.api.validation.traffic import check_override, check_range, check_statuses
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.deps.response_body import read_body
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.match.path import check_path
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -53,8 +53,8 @@ def _translate(
     refuse_violations(check_override(given), report, path, "Invalid")
     codes = given.match.status_codes
     if not 1 <= len(codes) <= _STATUSES:
-        said = f"{len(codes)} statuses (expected 1 to {_STATUSES})"
-        _refuse(report, f"{path}.match.statusCodes", "Invalid", said)
+        message = f"{len(codes)} statuses (expected 1 to {_STATUSES})"
+        _refuse(report, f"{path}.match.statusCodes", "Invalid", message)
     statuses = tuple(
         span
         for at, one in enumerate(codes)
@@ -117,13 +117,13 @@ def _write_location(given: CustomRedirect, report: Report, path: str) -> tuple[s
     if given.scheme is not None:
         _check_word(given.scheme, _SCHEMES, report, f"{path}.scheme")
     if given.status_code not in (301, 302):
-        said = f"{given.status_code} (expected 301 or 302)"
-        _refuse(report, f"{path}.statusCode", "NotSupported", said)
+        message = f"{given.status_code} (expected 301 or 302)"
+        _refuse(report, f"{path}.statusCode", "NotSupported", message)
     target = given.path.replace_full_path if given.path is not None else "/"
     if given.path is not None:
         _check_word(given.path.type, ("ReplaceFullPath",), report, f"{path}.path.type")
-        if said := check_path(target):
-            _refuse(report, f"{path}.path.replaceFullPath", "Invalid", f'"{target}" {said}')
+        if message := check_path(target):
+            _refuse(report, f"{path}.path.replaceFullPath", "Invalid", f'"{target}" {message}')
     scheme = f"{given.scheme}:" if given.scheme else ""  # else the request's: RFC 3986 4.2
     port = f":{given.port}" if given.port is not None else ""
     return f"{scheme}//{given.hostname}{port}{target}", given.status_code
@@ -136,9 +136,9 @@ def _check_status(status: int, report: Report, path: str) -> None:
 
 def _check_word(word: str, words: tuple[str, ...], report: Report, path: str) -> None:
     if word not in words:
-        said, hint = supported_text(word, words), did_you_mean(word, words)
-        report.refuse(path, "NotSupported", said, hint, condition="Invalid")
+        message, hint = supported_text(word, words), did_you_mean(word, words)
+        report.refuse(path, "NotSupported", message, hint, condition="Invalid")
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")

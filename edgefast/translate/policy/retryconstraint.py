@@ -1,6 +1,6 @@
 """XBackendTrafficPolicy: how many repeats there may be in an interval: one policy -> its unit.
 
-In: a policy. Out: an `OwnOutcome` with the unit "traffic", of which only the constraint is said, or with "closed" when there is a
+In: a policy. Out: an `EdgePolicyOutcome` with the unit "traffic", of which only the constraint is said, or with "closed" when there is a
 mistake in it.
 Source: Gateway API XBackendTrafficPolicy (GEP-3388); durations are those of GEP-2257, and their bounds those of the CRD.
 Must never: leave a bound out that cannot be read.
@@ -9,13 +9,13 @@ Must never: leave a bound out that cannot be read.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.resources.gatewayapi.xbackendtrafficpolicy import XBackendTrafficPolicy
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.duration import parse_duration
-from edgefast.translate.facts.facts import Reader
+from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.units import parse_duration
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.policy.outcome import (
     Aims,
-    OwnOutcome,
+    EdgePolicyOutcome,
     check_whole,
     make_traffic_outcome,
 )
@@ -27,25 +27,27 @@ __all__ = ["MAX_INTERVAL", "translate_constraint"]
 MAX_INTERVAL = 3_600_000
 
 
-def translate_constraint(policy: XBackendTrafficPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
-    """Translate one policy; `aimed`: what it is for that no targetRef says."""
+def translate_constraint(
+    policy: XBackendTrafficPolicy, targeted: Aims, reader: Reader
+) -> EdgePolicyOutcome:
+    """Translate one policy; `targeted`: what it is for that no targetRef says."""
     report = Report(ref_of(policy))
-    targets, closed = check_whole(policy, aimed, report)
+    targets, closed = check_whole(policy, targeted, report)
     before = len(report.refused)
     made = _translate(policy, report)
     if len(report.refused) > before and not closed:
         closed = report.refused[before].text()
-    said = ir.Traffic(retry_constraint=made) if made else None
+    message = ir.Traffic(retry_constraint=made) if made else None
     return make_traffic_outcome(
-        policy, (targets, aimed), ("xtraffic", said), closed, reader, report
+        policy, (targets, targeted), ("xtraffic", message), closed, reader, report
     )
 
 
 def _translate(policy: XBackendTrafficPolicy, report: Report) -> ir.RetryConstraint | None:
-    said, path = policy.spec.retry_constraint, "spec.retryConstraint"
-    if said is None:
+    message, path = policy.spec.retry_constraint, "spec.retryConstraint"
+    if message is None:
         return None
-    budget, rate = said.budget, said.min_retry_rate
+    budget, rate = message.budget, message.min_retry_rate
     if not 0 <= budget.percent <= 100:
         text = f"{budget.percent} (expected 0 to 100)"
         report.refuse(f"{path}.budget.percent", "Invalid", text, condition="Invalid")
@@ -66,6 +68,6 @@ def _read(given: str, least: int, text: str, report: Report, path: str) -> int:
     except ValueError:
         found = 0
     if not least <= found <= MAX_INTERVAL:
-        said = f'"{given}" (expected a duration from {text} to 1h)'
-        report.refuse(path, "Invalid", said, condition="Invalid")
+        message = f'"{given}" (expected a duration from {text} to 1h)'
+        report.refuse(path, "Invalid", message, condition="Invalid")
     return found

@@ -1,6 +1,6 @@
 """SecurityPolicy: who may enter: one policy -> its units.
 
-In: a policy and a Reader. Out: an `OwnOutcome` with a unit for each feature of it that is set, or "closed" when all of it is a mistake
+In: a policy and a Reader. Out: an `EdgePolicyOutcome` with a unit for each feature of it that is set, or "closed" when all of it is a mistake
 or asks for what is not served. A mistake in one unit, or a reference of it that leads nowhere, makes that unit answer 500.
 Source: shared design of policies (fail closed).
 Must never: give a unit that lets pass what a mistake was to decide about.
@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.edge.policytarget import LATER_KINDS
-from edgefast.resources.edge.securitypolicy import SecurityPolicy
-from edgefast.resources.kinds import ref_of
-from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.policyshape import CLOSED, PolicyShape, Unit
+from edgefast.api.edge.policytarget import LATER_KINDS
+from edgefast.api.edge.securitypolicy import SecurityPolicy
+from edgefast.api.kinds import ref_of
+from edgefast.translate.deps.policy_summary import CLOSED, PolicySummary, Unit
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.policy.authorization import translate_authorization
 from edgefast.translate.policy.credentials import (
     MAX_PLACES,
@@ -28,7 +28,7 @@ from edgefast.translate.policy.extauth import translate_ext_auth
 from edgefast.translate.policy.jwt import MAX_PROVIDERS, translate_jwt
 from edgefast.translate.policy.outcome import (
     Aims,
-    OwnOutcome,
+    EdgePolicyOutcome,
     UnitOutcome,
     check_whole,
     close_policy,
@@ -36,19 +36,19 @@ from edgefast.translate.policy.outcome import (
     shape_policy,
     warn_empty,
 )
-from edgefast.translate.policy.principal import OwnTokens
+from edgefast.translate.policy.principal import PolicyTokens
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_security"]
 
-_BASIC = ir.CredentialPlaces(headers=(("authorization", ""),))
+_BASIC = ir.CredentialExtractors(headers=(("authorization", ""),))
 _BROKEN = "while it has an error, requests to its targets get 500"
 
 
-def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
-    """Translate one policy; `aimed`: what it is for that no targetRef says."""
+def translate_security(policy: SecurityPolicy, targeted: Aims, reader: Reader) -> EdgePolicyOutcome:
+    """Translate one policy; `targeted`: what it is for that no targetRef says."""
     report, spec = Report(ref_of(policy)), policy.spec
-    targets, closed = check_whole(policy, aimed, report)
+    targets, closed = check_whole(policy, targeted, report)
     set_ones: dict[Unit, object] = {
         "authorization": spec.authorization,
         "apiKeyAuth": spec.api_key_auth,
@@ -72,15 +72,15 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
     for one in () if closed else kept:
         if one.unit.status:
             report.warn(f"spec.{one.unit.name.rpartition('#')[2]}", "Invalid", _BROKEN)
-    asked = (ref for one in kept for ref in one.clusters)
-    return OwnOutcome(
+    requested = (ref for one in kept for ref in one.clusters)
+    return EdgePolicyOutcome(
         policy=policy,
         shape=shape,
         targets=targets,
-        aimed=aimed,
+        aimed=targeted,
         units=note_version(policy, kept),
         reads=reader.noted(),
-        clusters=tuple(sorted(reader.clusters.union(asked))),
+        clusters=tuple(sorted(reader.clusters.union(requested))),
         refused=tuple(report.refused),
         unresolved=tuple(report.unresolved),
         unavailable=tuple(report.unavailable),
@@ -89,14 +89,14 @@ def translate_security(policy: SecurityPolicy, aimed: Aims, reader: Reader) -> O
 
 
 def _translate_authorization(
-    policy: SecurityPolicy, shape: PolicyShape, report: Report
+    policy: SecurityPolicy, shape: PolicySummary, report: Report
 ) -> UnitOutcome:
     name, before = shape.unit("authorization"), _count(report)
     given, jwt = policy.spec.authorization, policy.spec.jwt
     assert given is not None
     tokens = None
     if jwt is not None:
-        tokens = OwnTokens(shape.unit("jwt"), tuple(one.name for one in jwt.providers))
+        tokens = PolicyTokens(shape.unit("jwt"), tuple(one.name for one in jwt.providers))
     made = translate_authorization(given, tokens, report, "spec.authorization")
     if why := _first_after(report, before):
         return _close(name, why)
@@ -104,7 +104,7 @@ def _translate_authorization(
 
 
 def _translate_proofs(
-    policy: SecurityPolicy, shape: PolicyShape, reader: Reader, report: Report
+    policy: SecurityPolicy, shape: PolicySummary, reader: Reader, report: Report
 ) -> Iterator[UnitOutcome]:
     spec, namespace = policy.spec, policy.metadata.namespace
     if spec.api_key_auth is not None:
@@ -152,7 +152,7 @@ def _with_places(closed: UnitOutcome, units: Iterable[UnitOutcome]) -> UnitOutco
     return msgspec.structs.replace(closed, unit=unit)
 
 
-def _places_of(unit: ir.PolicyUnit) -> tuple[ir.CredentialPlaces, ...]:
+def _places_of(unit: ir.PolicyUnit) -> tuple[ir.CredentialExtractors, ...]:
     found = list(unit.places)
     if unit.api_key is not None:
         found.append(unit.api_key.places)
@@ -161,7 +161,7 @@ def _places_of(unit: ir.PolicyUnit) -> tuple[ir.CredentialPlaces, ...]:
     if unit.jwt is not None:
         found += [one.places for one in unit.jwt.providers[:MAX_PROVIDERS]]
     return tuple(
-        ir.CredentialPlaces(
+        ir.CredentialExtractors(
             headers=one.headers[:MAX_PLACES],
             cookies=one.cookies[:MAX_PLACES],
             params=one.params[:MAX_PLACES],

@@ -1,6 +1,6 @@
 """BackendTrafficPolicy: how requests and backends are treated: one policy -> its unit.
 
-In: a policy. Out: an `OwnOutcome` with the unit "traffic", whose leaves are merged where requests are, or with "closed" when there is
+In: a policy. Out: an `EdgePolicyOutcome` with the unit "traffic", whose leaves are merged where requests are, or with "closed" when there is
 a mistake in it: a limit that cannot be read is not left out.
 Source: BackendTrafficPolicy, with the fields of Envoy Gateway; durations are those of the Gateway API (GEP-2257).
 Must never: fill in a leaf that is not said.
@@ -9,17 +9,16 @@ Must never: fill in a leaf that is not said.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.resources.edge.backendtrafficpolicy import (
+from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     HTTPTrafficTimeout,
 )
-from edgefast.resources.edge.circuitbreaker import CircuitBreaker
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.model.size import parse_size
-from edgefast.resources.rules.policytarget import check_backend_leaves
+from edgefast.api.edge.circuitbreaker import CircuitBreaker
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.units import parse_duration, parse_size
+from edgefast.api.validation.policytarget import check_backend_leaves
 from edgefast.translate.backend.session import translate_session
-from edgefast.translate.facts.facts import Reader
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
@@ -27,7 +26,7 @@ from edgefast.translate.policy.healthcheck import read_panic, translate_active
 from edgefast.translate.policy.loadbalancer import translate_load_balancer
 from edgefast.translate.policy.outcome import (
     Aims,
-    OwnOutcome,
+    EdgePolicyOutcome,
     check_whole,
     make_traffic_outcome,
 )
@@ -38,18 +37,22 @@ from edgefast.translate.report.violation import refuse_violations
 __all__ = ["translate_traffic"]
 
 
-def translate_traffic(policy: BackendTrafficPolicy, aimed: Aims, reader: Reader) -> OwnOutcome:
-    """Translate one policy; `aimed`: what it is for that no targetRef says."""
+def translate_traffic(
+    policy: BackendTrafficPolicy, targeted: Aims, reader: Reader
+) -> EdgePolicyOutcome:
+    """Translate one policy; `targeted`: what it is for that no targetRef says."""
     report = Report(ref_of(policy))
-    targets, closed = check_whole(policy, aimed, report)
+    targets, closed = check_whole(policy, targeted, report)
     before = len(report.refused)
     refuse_violations(check_backend_leaves(policy.spec), report, "spec", "Invalid")
     made = _translate(policy, reader, report)
     wrong = (*report.refused[before:], *report.unresolved)
     if wrong and not closed:
         closed = wrong[0].text()
-    said = made if made != ir.Traffic() else None
-    return make_traffic_outcome(policy, (targets, aimed), ("traffic", said), closed, reader, report)
+    message = made if made != ir.Traffic() else None
+    return make_traffic_outcome(
+        policy, (targets, targeted), ("traffic", message), closed, reader, report
+    )
 
 
 def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> ir.Traffic:
@@ -114,8 +117,8 @@ def _read_size(given: int | str, report: Report, path: str) -> int:
     except ValueError:
         size = 0
     if size < 1:  # 0 is without end where it is read, which nobody means who writes it
-        said = f'"{given}" (expected a size such as 32768, 32KiB or 10Mi)'
-        report.refuse(path, "Invalid", said, condition="Invalid")
+        message = f'"{given}" (expected a size such as 32768, 32KiB or 10Mi)'
+        report.refuse(path, "Invalid", message, condition="Invalid")
     return size
 
 
@@ -125,6 +128,6 @@ def _read_time(given: str | None, report: Report, path: str) -> int | None:
     try:
         return parse_duration(given)
     except ValueError:
-        said = f'"{given}" (expected a duration such as 10s, 500ms or 1h30m)'
-        report.refuse(path, "Invalid", said, condition="Invalid")
+        message = f'"{given}" (expected a duration such as 10s, 500ms or 1h30m)'
+        report.refuse(path, "Invalid", message, condition="Invalid")
     return None

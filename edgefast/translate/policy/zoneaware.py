@@ -7,9 +7,9 @@ Must never: guess a zone.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.reasons.word import Word
-from edgefast.resources.edge.zoneaware import MAX_ZONES, MOST, ForceLocalZone, ZoneAware
-from edgefast.resources.rules.zoneaware import check_one_way
+from edgefast.api.edge.zoneaware import MAX_ZONES, MOST, ForceLocalZone, ZoneAware
+from edgefast.api.validation.zoneaware import check_one_way
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.zones import read_zone
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -35,16 +35,16 @@ def translate_zone_aware(given: ZoneAware, report: Report, path: str) -> ir.Zone
 
 
 def _read_force(given: ForceLocalZone, report: Report, path: str) -> int:
-    said = given.min_endpoints_in_zone_threshold
+    message = given.min_endpoints_in_zone_threshold
     # 0 is as 1: in a zone that has none nothing can stay.
-    return max(_read(said, MOST, report, f"{path}.minEndpointsInZoneThreshold"), 1)
+    return max(_read(message, MOST, report, f"{path}.minEndpointsInZoneThreshold"), 1)
 
 
 def _read_weights(given: ZoneAware, report: Report, path: str) -> tuple[tuple[str, int], ...]:
     zones = given.weighted_zones or ()
     if not 1 <= len(zones) <= MAX_ZONES:
-        said = f"{len(zones)} entries (expected 1 to {MAX_ZONES})"
-        _refuse(report, path, "Invalid", said)
+        message = f"{len(zones)} entries (expected 1 to {MAX_ZONES})"
+        _refuse(report, path, "Invalid", message)
     found: dict[str, int] = {}
     for at, one in enumerate(zones):
         where = f"{path}[{at}]"
@@ -64,5 +64,5 @@ def _read(given: int, most: int, report: Report, path: str) -> int:
     return 0
 
 
-def _refuse(report: Report, path: str, reason: Word, said: str) -> None:
-    report.refuse(path, reason, said, condition="Invalid")
+def _refuse(report: Report, path: str, reason: Word, message: str) -> None:
+    report.refuse(path, reason, message, condition="Invalid")

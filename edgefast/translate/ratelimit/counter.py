@@ -15,8 +15,8 @@ from hashlib import blake2b
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.gatewayapi.grpcroute import Route
-from edgefast.resources.model.routename import name_of, route_key
+from edgefast.api.gateway.grpcroute import Route
+from edgefast.api.model.routename import name_of, route_key
 
 _encode = msgspec.msgpack.Encoder().encode
 

@@ -14,16 +14,16 @@ from collections.abc import Set
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.config.edgegateway_ratelimit import (
+from edgefast.api.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RedisBackend,
     SecretKeyReference,
     SecretReference,
 )
-from edgefast.resources.config.storeurl import StoreURL, check_address, parse_store_url
-from edgefast.resources.model.duration import parse_duration
-from edgefast.translate.facts.facts import Fact, Reader, World
+from edgefast.api.config.storeurl import StoreURL, check_address, parse_store_url
+from edgefast.api.model.units import parse_duration
+from edgefast.diagnostics.problem import ObjectRef, Problem
+from edgefast.translate.deps.world import Fact, Reader, World
 from edgefast.translate.report.report import Report
 from edgefast.translate.tls.keyring import Keyring
 
@@ -102,8 +102,8 @@ class _Secrets:
         try:
             return self.value(ref, key, path).decode().rstrip("\r\n")
         except UnicodeDecodeError:
-            said = f"{ref.key or key} of Secret {ref.name} is not UTF-8 text"
-            self.report.refuse(path, "Invalid", said)
+            message = f"{ref.key or key} of Secret {ref.name} is not UTF-8 text"
+            self.report.refuse(path, "Invalid", message)
             return ""
 
     def user(self, ref: SecretKeyReference) -> str:
@@ -123,8 +123,8 @@ class _Secrets:
         if len(bundle) > _MAX_BUNDLE:
             wrong = f"ca.crt has {len(bundle)} bytes, at most {_MAX_BUNDLE}"
         if wrong:
-            said = wrong.replace("ca.crt", ref.key or "ca.crt", 1)
-            self.report.refuse(path, "Invalid", f"Secret {ref.name}: {said}")
+            message = wrong.replace("ca.crt", ref.key or "ca.crt", 1)
+            self.report.refuse(path, "Invalid", f"Secret {ref.name}: {message}")
         return bundle
 
     def certificate(self, ref: SecretReference, path: str) -> ir.Secret:

@@ -16,19 +16,19 @@ from itertools import combinations
 import msgspec
 
 from edgefast import ir
-from edgefast.inetaddr import parse_network
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.edge.ratelimitfilter import (
+from edgefast.api.edge.ratelimitfilter import (
     RateLimitFilter,
     RateLimitHeaderMatch,
     RateLimitRule,
     RateLimitSelector,
 )
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.regex import tell_regex
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.regex import explain_regex
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.netaddr import parse_network
 from edgefast.translate.ratelimit.counter import digest_limit, name_counter
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.report.unsupported_fields import refuse_unserved
 
 #: Seconds in each unit; windows begin at multiples of it in Unix time.
 UNITS = {
@@ -66,13 +66,13 @@ def translate_rate_limits(
         for at, one in enumerate(found.spec.global_.rules if found.spec.global_ else ())
     ]
     if len(limits) > MAX_LIMITS:
-        said = f"{len(limits)} rate limits, at most {MAX_LIMITS} for one rule"
-        report.refuse(path, "TooMany", said, condition="UnsupportedValue")
+        message = f"{len(limits)} rate limits, at most {MAX_LIMITS} for one rule"
+        report.refuse(path, "TooMany", message, condition="UnsupportedValue")
         return ()
     size = sum(map(_measure, limits))
     if size > MAX_TEXT:
-        said = f"{size} bytes of conditions in rate limits, at most {MAX_TEXT} for one rule"
-        report.refuse(path, "TooLong", said, condition="UnsupportedValue")
+        message = f"{size} bytes of conditions in rate limits, at most {MAX_TEXT} for one rule"
+        report.refuse(path, "TooLong", message, condition="UnsupportedValue")
         return ()
     seen: Counter[str] = Counter()
     named = []
@@ -143,8 +143,8 @@ def check_rate_limit(limits: RateLimitFilter) -> Report:
         if not report.refused:
             _check_apart(selectors, report, where)
         if not 0 <= rule.limit.requests <= _MAX_REQUESTS:
-            said = f"{rule.limit.requests} (expected 0 to {_MAX_REQUESTS})"
-            report.refuse(f"{path}.limit.requests", "Invalid", said)
+            message = f"{rule.limit.requests} (expected 0 to {_MAX_REQUESTS})"
+            report.refuse(f"{path}.limit.requests", "Invalid", message)
         _check_word(rule.limit.unit, UNITS, report, f"{path}.limit.unit")
         _check_word(rule.algorithm, _ALGORITHMS, report, f"{path}.algorithm")
     return report
@@ -177,8 +177,8 @@ def _check_selector(selector: RateLimitSelector, report: Report, path: str) -> N
         try:
             parse_network(source.value)
         except ValueError:
-            said = f'"{source.value}" (expected a range of addresses such as 10.0.0.0/8)'
-            report.refuse(f"{path}.sourceCIDR.value", "Invalid", said)
+            message = f'"{source.value}" (expected a range of addresses such as 10.0.0.0/8)'
+            report.refuse(f"{path}.sourceCIDR.value", "Invalid", message)
 
 
 def _check_apart(selectors: Sequence[RateLimitSelector], report: Report, path: str) -> None:
@@ -188,10 +188,10 @@ def _check_apart(selectors: Sequence[RateLimitSelector], report: Report, path: s
     for (one, first), (other, second) in combinations(zip(found, networks, strict=True), 2):
         apart = first.version != second.version or not first.overlaps(second)
         if apart:
-            said = (
+            message = (
                 f"{one} and {other} have no address in common, so the rule never counts a request"
             )
-            report.warn(path, "Invalid", said, "write a rule for each")
+            report.warn(path, "Invalid", message, "write a rule for each")
             return
 
 
@@ -203,9 +203,9 @@ def _check_header(header: RateLimitHeaderMatch, report: Report, path: str) -> No
     elif header.value is None:
         report.refuse(f"{path}.value", "Required", f"with type {header.type}")
     elif len(header.value) > _MAX_VALUE:
-        said = f"{len(header.value)} characters (at most {_MAX_VALUE})"
-        report.refuse(f"{path}.value", "TooLong", said)
+        message = f"{len(header.value)} characters (at most {_MAX_VALUE})"
+        report.refuse(f"{path}.value", "TooLong", message)
     elif header.type == "RegularExpression":
-        said = tell_regex(header.value, header.name)
-        if said:
-            report.refuse(f"{path}.value", "Invalid", said)
+        message = explain_regex(header.value, header.name)
+        if message:
+            report.refuse(f"{path}.value", "Invalid", message)

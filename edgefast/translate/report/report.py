@@ -13,8 +13,8 @@ from typing import Literal
 
 import msgspec
 
-from edgefast.problem import ObjectRef, Problem, Severity
-from edgefast.reasons.word import Word
+from edgefast.diagnostics.problem import ObjectRef, Problem, Severity
+from edgefast.diagnostics.reasons.word import Word
 
 
 class Report:
@@ -70,9 +70,9 @@ class Report:
 
     def miss(self, path: str, reason: Word, message: str, *, mistake: str = "") -> Problem:
         """Note a backend without endpoints: BackendsAvailable=False; `mistake`: why, when it is somebody's."""
-        said = f"{message}: {mistake}" if mistake else message
+        text = f"{message}: {mistake}" if mistake else message
         severity: Severity = "error" if mistake else "warning"
-        problem = Problem(self.object, path, reason, said, severity=severity)
+        problem = Problem(self.object, path, reason, text, severity=severity)
         return _note(self.unavailable, problem)
 
     def warn(self, path: str, reason: Word, message: str, hint: str = "") -> Problem:
@@ -99,8 +99,8 @@ class Report:
     def problems(self) -> tuple[Problem, ...]:
         """All problems, gravest first, each mistake once."""
         noted = (*self.refused, *self.unresolved, *self.unavailable, *self.warnings)
-        told = (one for one in noted if one not in self._consequences)
-        return tuple(dict.fromkeys(map(_plain, told)))
+        reported = (one for one in noted if one not in self._consequences)
+        return tuple(dict.fromkeys(map(_plain, reported)))
 
 
 def _plain(problem: Problem) -> Problem:

@@ -1,6 +1,6 @@
 """Violations: the rules of the resources, asked again for objects that came without them.
 
-In: what a rule of `resources/rules` found in a part of an object. Out: the same problems, in a
+In: what a rule of `api/validation` found in a part of an object. Out: the same problems, in a
 Report. Files are decoded strictly, so only objects of an API server (perhaps with other CRDs) get here
 with a rule broken; the rule stays in one place all the same.
 Must never: word a rule anew.
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast.reasons.word import Word
-from edgefast.resources.loaded import render_path
-from edgefast.resources.rules.rule import Violation
+from edgefast.api.loaded import render_path
+from edgefast.api.validation.rule import Violation
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.report.report import Report
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.problem import did_you_mean, supported_text
-from edgefast.resources.gatewayapi.streamroute import AnyRoute
-from edgefast.resources.model.reference import GATEWAY_GROUP, ParentReference
-from edgefast.resources.rules.hostname import check_hostname, check_hostnames
-from edgefast.translate.facts.facts import GatewayView, ListenerView, Reader
+from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.model.reference import GATEWAY_GROUP, ParentReference
+from edgefast.api.validation.hostname import check_hostname, check_hostnames
+from edgefast.diagnostics.problem import did_you_mean, supported_text
+from edgefast.translate.deps.world import GatewayView, ListenerView, Reader
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.match.hostname import matching_hostnames
 from edgefast.translate.report.report import Report
@@ -47,13 +47,13 @@ def attach_route(
     gateway = _find_gateway(parent, namespace, reader)
     if gateway is None:
         if reader.settings.standalone and not _exists(parent, namespace, reader):
-            said = f"{parent.kind} {namespace}/{parent.name} not found"
-            report.refuse(f"{path}.name", "NoMatchingParent", said)
+            message = f"{parent.kind} {namespace}/{parent.name} not found"
+            report.refuse(f"{path}.name", "NoMatchingParent", message)
         return None
     attached = Attachment(parent=parent, gateway=gateway)
     if gateway.closed if parent.kind == "Gateway" else _is_closed_set(parent, namespace, reader):
-        said = f"{parent.kind} {namespace}/{parent.name} has an error"
-        report.follow(report.refuse(f"{path}.name", "NoMatchingParent", said))
+        message = f"{parent.kind} {namespace}/{parent.name} has an error"
+        report.follow(report.refuse(f"{path}.name", "NoMatchingParent", message))
         return attached
     set_ = (namespace, parent.name) if parent.kind == "ListenerSet" else None
     there = [one for one in gateway.listeners if one.set == set_]
@@ -66,11 +66,11 @@ def attach_route(
         one for one in named if _allows(one, namespace, kind, route.metadata.namespace, reader)
     ]
     if not allowed:
-        said = (
+        message = (
             f"no listener of {parent.kind} {namespace}/{parent.name} allows {kind}s of "
             f"namespace {route.metadata.namespace} ({_rules_text(named, kind)})"
         )
-        report.refuse(path, "NotAllowedByListeners", said)
+        report.refuse(path, "NotAllowedByListeners", message)
         return attached
     names = route.spec.hostnames
     if refuse_violations(check_hostnames(route.spec), report, "spec"):
@@ -86,8 +86,8 @@ def attach_route(
     )
     if not listeners and not attached.refused:
         hosts = ", ".join(dict.fromkeys(one.hostname for one in allowed))
-        said = f"{', '.join(route.spec.hostnames)} (the listeners have {hosts})"
-        report.refuse("spec.hostnames", "NoMatchingListenerHostname", said)
+        message = f"{', '.join(route.spec.hostnames)} (the listeners have {hosts})"
+        report.refuse("spec.hostnames", "NoMatchingListenerHostname", message)
     return msgspec.structs.replace(attached, listeners=listeners)
 
 
@@ -120,9 +120,9 @@ def _refuse_kind(parent: ParentReference, report: Report, path: str) -> None:
         hint = did_you_mean(parent.kind, _KINDS) if ours else ""
         report.refuse(f"{path}.kind", "NotSupported", supported_text(parent.kind, _KINDS), hint)
     else:
-        said = supported_text(parent.group, (GATEWAY_GROUP,))
+        message = supported_text(parent.group, (GATEWAY_GROUP,))
         hint = did_you_mean(parent.group, (GATEWAY_GROUP,))
-        report.refuse(f"{path}.group", "NotSupported", said, hint)
+        report.refuse(f"{path}.group", "NotSupported", message, hint)
 
 
 def _named_listeners(parent: ParentReference, listeners: list[ListenerView]) -> list[ListenerView]:
@@ -154,8 +154,8 @@ def _refuse_name(
         )
         return
     ports = sorted({one.port for one in listeners})
-    said = f"{parent.port} ({named} has {', '.join(str(port) for port in ports)})"
-    report.refuse(f"{path}.port", "NoMatchingParent", said)
+    message = f"{parent.port} ({named} has {', '.join(str(port) for port in ports)})"
+    report.refuse(f"{path}.port", "NoMatchingParent", message)
 
 
 def _allows(listener: ListenerView, own: str, kind: str, namespace: str, reader: Reader) -> bool:

@@ -11,21 +11,27 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
-from edgefast.resources.gatewayapi.streamroute import AnyRoute
-from edgefast.resources.model.closed import Closed
-from edgefast.resources.model.routename import RouteKey, route_key
-from edgefast.resources.snapshot import Key
-from edgefast.translate.facts.alike import alike
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Fact, Reader
+from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.routename import RouteKey, route_key
+from edgefast.api.snapshot import Key
+from edgefast.diagnostics.problem import Problem
+from edgefast.translate.conditions.condition import (
+    Condition,
+    condition_of,
+    fails,
+    holds,
+    render_problems,
+)
+from edgefast.translate.conditions.status import RouteParentStatus, RouteStatus
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.intern import intern
+from edgefast.translate.deps.world import Fact, Reader
 from edgefast.translate.match.precedence import Age, MatchOrder
 from edgefast.translate.policy.merge import Effective
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.attachment import Attachment
 from edgefast.translate.route.rule import RuleOutcome
-from edgefast.translate.status.condition import Condition, fails, holds, judge, render_problems
-from edgefast.translate.status.status import RouteParentStatus, RouteStatus
 
 #: Of a route with addresses among its hostnames, which an API server may let through.
 ADDRESSES = Closed(
@@ -75,7 +81,7 @@ class RouteOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False
     x_users: tuple[tuple[Key, Key], ...] = ()  # (XBackend, Gateway) pairs, for their statuses
     problems: tuple[Problem, ...] = ()
     rival: RouteOutcome | None = (
-        None  # what it would be, if none of the other kind were before it (rivals.py)
+        None  # what it would be, if none of the other kind were before it (route_conflicts.py)
     )
 
 
@@ -88,15 +94,15 @@ def check_unsupported(route: AnyRoute, report: Report, *, standalone: bool) -> N
     """Tell of what routes of all kinds may say and nobody does; of one that is of no Gateway."""
     lost = standalone and not route.spec.parent_refs
     if route.spec.use_default_gateways not in (None, "None"):
-        said = "default Gateways are not supported; set parentRefs"
+        message = "default Gateways are not supported; set parentRefs"
         tell = report.refuse if lost else report.warn
-        tell("spec.useDefaultGateways", "NotSupported", said)
+        tell("spec.useDefaultGateways", "NotSupported", message)
     elif lost:
-        said = "a Gateway to serve the route"
-        report.refuse("spec.parentRefs", "Required", said)
+        message = "a Gateway to serve the route"
+        report.refuse("spec.parentRefs", "Required", message)
 
 
-def judge_parent(
+def compute_parent_status(
     route: AnyRoute,
     attached: Attachment,
     report: Report,
@@ -110,10 +116,12 @@ def judge_parent(
     conditions: list[Condition] = []
     refused = report.refused if report.refused or working else own.refused
     conditions.append(
-        judge("Accepted", refused, generation, reason="Accepted", message="Route is accepted")
+        condition_of(
+            "Accepted", refused, generation, reason="Accepted", message="Route is accepted"
+        )
     )
     conditions.append(
-        judge(
+        condition_of(
             "ResolvedRefs",
             own.unresolved,
             generation,
@@ -122,11 +130,11 @@ def judge_parent(
         )
     )
     if own.unavailable:
-        said = render_problems(own.unavailable)
-        conditions.append(fails("BackendsAvailable", "EndpointsNotFound", said, generation))
+        message = render_problems(own.unavailable)
+        conditions.append(fails("BackendsAvailable", "EndpointsNotFound", message, generation))
     if own.refused and not refused:
-        said = f"{_tell_dropped(rules)}: {render_problems(own.refused)}"
-        conditions.append(holds("PartiallyInvalid", "UnsupportedValue", said, generation))
+        message = f"{_report_dropped(rules)}: {render_problems(own.refused)}"
+        conditions.append(holds("PartiallyInvalid", "UnsupportedValue", message, generation))
     return RouteParentStatus(
         parent_ref=attached.parent,
         controller_name=reader.settings.controller_name,
@@ -134,7 +142,7 @@ def judge_parent(
     )
 
 
-def _tell_dropped(rules: Sequence[RuleOutcome]) -> str:
+def _report_dropped(rules: Sequence[RuleOutcome]) -> str:
     """Say which rules are broken."""
     broken = ", ".join(str(one.rule.index) for one in rules if one.broken)
     return (
@@ -160,14 +168,14 @@ def settle(
         route=route,
         source=source,
         reads=reader.noted(),
-        status=alike(RouteStatus(parents=tuple(parents))),
-        listeners=alike(
+        status=intern(RouteStatus(parents=tuple(parents))),
+        listeners=intern(
             tuple(
                 tuple(listener.name for listener, _ in attached.listeners)
                 for attached, _ in attachments
             )
         ),
-        counted=alike(tuple(counted)),
+        counted=intern(tuple(counted)),
         hosts=tuple((*place, part) for place, part in (hosts or {}).items()),
         streams=tuple((*place, part) for place, part in (streams or {}).items()),
         clusters=tuple(sorted(reader.clusters.union(*used))),
@@ -185,6 +193,6 @@ def _users_of(
     if not used:
         return ()
     gateways = {
-        alike((one.gateway.namespace, one.gateway.name)) for one, _ in attachments if one.listeners
+        intern((one.gateway.namespace, one.gateway.name)) for one, _ in attachments if one.listeners
     }
     return tuple(sorted((one, gateway) for gateway in gateways for one in used))

@@ -9,29 +9,29 @@ Must never: know of other routes (see virtualhost.py).
 
 from __future__ import annotations
 
-from edgefast.resources.gatewayapi.grpcroute import Route
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.routename import RouteKey, name_of
-from edgefast.resources.rules.regexes import find_excess
-from edgefast.translate.facts.alike import alike
-from edgefast.translate.facts.facts import Reader
-from edgefast.translate.facts.policyshape import Level
+from edgefast.api.gateway.grpcroute import Route
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.routename import RouteKey, name_of
+from edgefast.api.validation.regexes import find_excess
+from edgefast.translate.deps.intern import intern
+from edgefast.translate.deps.policy_summary import Level
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.match.precedence import Age, age_order, match_order
-from edgefast.translate.report.annotated import tell_annotations
+from edgefast.translate.report.foreign_annotations import report_annotations
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.attachment import attach_route
-from edgefast.translate.route.closed import close_rules
-from edgefast.translate.route.guard import guard_part
+from edgefast.translate.route.backend_policy import find_below
+from edgefast.translate.route.failclosed import close_rules
 from edgefast.translate.route.outcome import (
     ADDRESSES,
     RouteOutcome,
     RoutePart,
     check_unsupported,
-    judge_parent,
+    compute_parent_status,
     settle,
 )
 from edgefast.translate.route.rule import RuleOutcome, translate_rule
-from edgefast.translate.route.treated import find_below
+from edgefast.translate.route.rule_policies import apply_rule_policies
 
 
 def translate_route(
@@ -97,13 +97,15 @@ def translate_route(
     hosts: dict[tuple[str, str], RoutePart] = {}
     parents = []
     for attached, report in attachments:
-        parents.append(judge_parent(route, attached, report, own, first, working, reader))
+        parents.append(compute_parent_status(route, attached, report, own, first, working, reader))
         for listener, hostnames in attached.listeners:
             shared = (attached.gateway.certificate, listener.policies)
             if shared not in parts:
                 made = plain[shared[0]]
                 if shared[1] or own_policies or below[shared[0]]:
-                    made = guard_part(made, route, shared[1], own_policies, below[shared[0]])
+                    made = apply_rule_policies(
+                        made, route, shared[1], own_policies, below[shared[0]]
+                    )
                 parts[shared] = _keep_part(made, previous)
             part = parts[shared]
             if working:
@@ -111,7 +113,7 @@ def translate_route(
             for hostname in hostnames if listener.served else ():
                 hosts[listener.name, hostname] = part
     if hosts and route.metadata.annotations:
-        tell_annotations(route.metadata, own, reader.settings)
+        report_annotations(route.metadata, own, reader.settings)
     problems = [problem for report in reports for problem in report.problems]
     return settle(
         route,
@@ -131,7 +133,7 @@ def _part_of(key: RouteKey, age: Age, outcomes: list[RuleOutcome]) -> RoutePart:
         key=key,
         age=age,
         rules=tuple(one.rule for one in outcomes),
-        candidates=alike(
+        candidates=intern(
             tuple(
                 (match_order(match, one.widened.get(at), one.characters.get(at)), index, at, match)
                 for index, one in enumerate(outcomes)

@@ -12,19 +12,19 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from edgefast.resources.gatewayapi.grpcroute import GRPCRoute
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
-from edgefast.resources.gatewayapi.streamroute import AnyRoute, TCPRoute, TLSRoute, UDPRoute
-from edgefast.resources.model.routename import ROUTE_KINDS, RouteKey, kind_of, plain_key, route_key
-from edgefast.resources.snapshot import Key, Snapshot
-from edgefast.sortedmap import SortedMap, find_unlike
+from edgefast.api.gateway.grpcroute import GRPCRoute
+from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.gateway.streamroute import AnyRoute, TCPRoute, TLSRoute, UDPRoute
+from edgefast.api.model.routename import ROUTE_KINDS, RouteKey, kind_of, plain_key, route_key
+from edgefast.api.snapshot import Key, Snapshot
+from edgefast.collections.sortedmap import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters
-from edgefast.translate.facts.alike import alike
-from edgefast.translate.facts.facts import Fact, Reader, World, is_read
-from edgefast.translate.facts.readers import Readers, find_readers, follow
+from edgefast.translate.deps.intern import intern
+from edgefast.translate.deps.readers import Readers, find_readers, follow
+from edgefast.translate.deps.world import Fact, Reader, World, is_read
 from edgefast.translate.route.outcome import RouteOutcome
-from edgefast.translate.route.rivals import settle_rivals
 from edgefast.translate.route.route import translate_route
+from edgefast.translate.route.route_conflicts import resolve_conflicts
 from edgefast.translate.route.stream import translate_stream_route
 
 #: Of kinds whose keys say what they are: where their routes are.
@@ -90,7 +90,7 @@ def translate_routes(
         outcomes[key] = new
         follow(reading, key, old.reads if old else (), new.reads)
         changes[key] = (old, new)
-    settled = settle_rivals(outcomes.done(), changes)
+    settled = resolve_conflicts(outcomes.done(), changes)
     return Routes(
         outcomes=settled, readers=reading.done(), changes=tuple(changes.values()), made=made
     )
@@ -141,7 +141,7 @@ def _source_of(route: AnyRoute, snapshot: Snapshot) -> str:
     Without the line: it moves with every edit above it, and each move would rebuild the table.
     """
     if route.metadata.generation:
-        return alike(f"generation {route.metadata.generation}")
+        return intern(f"generation {route.metadata.generation}")
     meta = route.metadata
     found = snapshot.loaded.get((type(route).__name__, meta.namespace, meta.name))
     return found.file if found else ""

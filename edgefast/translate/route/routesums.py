@@ -11,12 +11,12 @@ from typing import TypeVar
 
 import msgspec
 
-from edgefast.problem import Problem
-from edgefast.resources.gatewayapi.httproute import HTTPRoute
-from edgefast.resources.snapshot import Key
-from edgefast.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.snapshot import Key
+from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.diagnostics.problem import Problem
+from edgefast.translate.conditions.status import RouteStatus
 from edgefast.translate.route.outcome import RouteOutcome, key_of_route
-from edgefast.translate.status.status import RouteStatus
 
 _T = TypeVar("_T")
 

@@ -14,28 +14,28 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.gatewayapi.grpcroute import (
+from edgefast.api.gateway.grpcroute import (
     GRPCBackendRef,
     GRPCRouteMatch,
     GRPCRouteRule,
     Route,
 )
-from edgefast.resources.gatewayapi.httproute import (
+from edgefast.api.gateway.httproute import (
     HTTPBackendRef,
     HTTPRouteMatch,
     HTTPRouteRetry,
     HTTPRouteRule,
     HTTPRouteTimeouts,
 )
-from edgefast.resources.model.duration import parse_duration
-from edgefast.resources.rules.filter import check_filter_list
-from edgefast.resources.rules.httproute import check_redirect, check_timeouts
-from edgefast.resources.rules.regexes import REGEXES_PER_ROUTE
+from edgefast.api.model.units import parse_duration
+from edgefast.api.validation.filter import check_filter_list
+from edgefast.api.validation.httproute import check_redirect, check_timeouts
+from edgefast.api.validation.regexes import REGEXES_PER_ROUTE
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.backend.session import translate_session
-from edgefast.translate.facts.alike import alike
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import Reader
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.intern import intern
+from edgefast.translate.deps.world import Reader
 from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
 from edgefast.translate.match.call import characters_of, translate_call, widen_call
@@ -43,7 +43,7 @@ from edgefast.translate.match.match import Matched, translate_match, widen_match
 from edgefast.translate.ratelimit.counter import name_route, name_rule
 from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 
 #: What `matches: []` stands for: an API server puts the default in only where the field is absent; for GRPCRoutes there is none.
@@ -113,14 +113,14 @@ def translate_rule(
     matches: list[tuple[int, ir.Match]] = []
     widened: dict[int, int] = {}
     if excess:
-        said = f"more than {REGEXES_PER_ROUTE} regular expressions in this route up to this rule; requests that its matches can take get 500; use several routes, or PathPrefix"
-        report.refuse(f"{path}.matches", "TooMany", said, condition="UnsupportedValue")
+        message = f"more than {REGEXES_PER_ROUTE} regular expressions in this route up to this rule; requests that its matches can take get 500; use several routes, or PathPrefix"
+        report.refuse(f"{path}.matches", "TooMany", message, condition="UnsupportedValue")
     for at, one in enumerate(wanted):
         if excess:
             match, length = widen_any(one)
         else:
             match, length = translate_any(one, report, f"{path}.matches[{at}]")
-        matches.append((at, alike(match)))
+        matches.append((at, intern(match)))
         if length is not None:
             widened[at] = length
     characters = {} if http else characters_in(wanted)
@@ -141,7 +141,7 @@ def translate_rule(
             # A condition that is not known: the rule takes more than was written.
             for at, match in matches:
                 widened.setdefault(at, len(match.path))
-        matches = matches if narrowed is None else [(at, alike(one)) for at, one in narrowed]
+        matches = matches if narrowed is None else [(at, intern(one)) for at, one in narrowed]
     name = _name_of(route, index, report, f"{path}.name")
     rate_limits: tuple[ir.RateLimit, ...] = ()
     if filters.limits:
@@ -224,9 +224,9 @@ def _translate_shares(
         share, used = _translate_share(ref, place, reader, report, f"{path}.backendRefs[{at}]")
         state = reader.cluster(used[0]) if used else None
         if state is not None and not state.available:
-            said = f"{used[0].told} has no endpoints"
+            message = f"{used[0].told} has no endpoints"
             where = f"{path}.backendRefs[{at}]"
-            report.miss(where, "EndpointsNotFound", said, mistake=state.mismatch)
+            report.miss(where, "EndpointsNotFound", message, mistake=state.mismatch)
             empty = empty or ref.weight > 0
         if ref.weight > 0:
             shares.append(share)
@@ -305,8 +305,8 @@ def _translate_retry(retry: HTTPRouteRetry | None, report: Report, path: str) ->
     plain = ir.Retry()
     attempts = plain.attempts if retry.attempts is None else retry.attempts
     if attempts > MAX_RETRIES:
-        said = f"{attempts} is more than {MAX_RETRIES}, which is used instead"
-        report.warn(f"{path}.attempts", "Invalid", said)
+        message = f"{attempts} is more than {MAX_RETRIES}, which is used instead"
+        report.warn(f"{path}.attempts", "Invalid", message)
     return ir.Retry(
         codes=tuple(sorted(set(retry.codes))),
         attempts=min(attempts, MAX_RETRIES),

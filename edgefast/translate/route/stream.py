@@ -15,28 +15,28 @@ from typing import NamedTuple
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.gatewayapi.streamroute import StreamRoute, TCPRoute, UDPRoute
-from edgefast.resources.kinds import EDGE_GROUP, ref_of
-from edgefast.resources.model.closed import Closed
-from edgefast.resources.model.reference import BackendRef
-from edgefast.resources.model.routename import RouteKey, name_of
+from edgefast.api.gateway.streamroute import StreamRoute, TCPRoute, UDPRoute
+from edgefast.api.kinds import EDGE_GROUP, ref_of
+from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.reference import BackendRef
+from edgefast.api.model.routename import RouteKey, name_of
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.edgeproxy.stream import proxy_protocol_of
-from edgefast.translate.facts.clusterref import ClusterRef
-from edgefast.translate.facts.facts import GatewayView, ListenerView, Reader
-from edgefast.translate.facts.policyshape import Level, owner_of_unit
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.policy_summary import Level, owner_of_unit
+from edgefast.translate.deps.world import GatewayView, ListenerView, Reader
+from edgefast.translate.edgeproxy.protocols import proxy_protocol_of
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.policy.merge import Effective, merge_levels
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import refuse_unserved
+from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.route.attachment import attach_route
 from edgefast.translate.route.outcome import (
     ADDRESSES,
     RouteOutcome,
     StreamPart,
     check_unsupported,
-    judge_parent,
+    compute_parent_status,
     settle,
 )
 
@@ -101,7 +101,7 @@ def translate_stream_route(
     if not parts:  # what is wrong with its backends is told all the same
         part_of(_Way("", "", passes=False))
     parents = [
-        judge_parent(route, attached, report, own, (), not broken, reader)
+        compute_parent_status(route, attached, report, own, (), not broken, reader)
         for attached, report in attachments
     ]
     problems = [problem for report in reports for problem in report.problems]
@@ -164,9 +164,9 @@ def _translate_part(
         report.lose("spec.rules", "Invalid", f"{reason}; all connections are refused")
     above = merge_levels(way.levels) if way.levels else Effective()
     if above.policies:
-        said = f"{owner_of_unit(above.policies[0])} targets this route or its parent, and"
-        shut = f"{said} does not support {type(route).__name__}s"
-        made = msgspec.structs.replace(plain, reason=shut, policies=above.policies)
+        message = f"{owner_of_unit(above.policies[0])} targets this route or its parent, and"
+        closed = f"{message} does not support {type(route).__name__}s"
+        made = msgspec.structs.replace(plain, reason=closed, policies=above.policies)
         return StreamPart(key=key, age=age, route=made, above=above)
     made = msgspec.structs.replace(plain, backends=tuple(shares), reason=reason)
     return StreamPart(key=key, age=age, route=made, above=above, clusters=tuple(clusters))
@@ -185,8 +185,8 @@ def _translate_share(
         return ir.StreamBackend(weight=ref.weight, reason=reason), ()
     state = reader.cluster(cluster)
     if not state.available:
-        said = f"{cluster.told} has no endpoints"
-        report.miss(path, "EndpointsNotFound", said, mistake=state.mismatch)
+        message = f"{cluster.told} has no endpoints"
+        report.miss(path, "EndpointsNotFound", message, mistake=state.mismatch)
     proxied = way.proxy_protocol
     if (ref.group, ref.kind) == (EDGE_GROUP, "Backend"):
         backend = reader.backend(cluster.namespace, cluster.name)
@@ -206,8 +206,8 @@ def _check_shares(shares: list[ir.StreamBackend]) -> str:
 
 def _close(route: StreamRoute, closed: Closed, report: Report, *, placed: bool) -> None:
     """Say what becomes of the connections of a route that only keeps its place."""
-    said = f"the route has an error: {closed.path}: {closed.reason}"
-    report.follow(report.refuse("", "Invalid", said, condition="UnsupportedValue"))
+    message = f"the route has an error: {closed.path}: {closed.reason}"
+    report.follow(report.refuse("", "Invalid", message, condition="UnsupportedValue"))
     names = ", ".join(route.spec.hostnames[:4]) or "its listeners"
     fate = f"connections to {names} are refused" if placed else "its listeners are unknown"
     report.warn(closed.path, "Invalid", f"{closed.since.format('route')}, {fate}")

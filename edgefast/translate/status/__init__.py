@@ -1,5 +1,5 @@
-"""Statuses as values: their types, conditions, and every reason that one may have.
+"""Statuses that more than their own object decides, and all statuses of a translation (`statuses.py`).
 
-In: what others decided. Out: Structs. What more than one object decides is put together in `judge`.
-Must never: decide anything.
+In: outcomes of every stage, what is observed of fleets. Out: the values of `conditions`.
+Must never: say of an object what it may not know.
 """

@@ -159,16 +159,16 @@ def _write(certificates: Iterable[x509.Certificate]) -> bytes:
 def _weakness(certificate: x509.Certificate, is_leaf: bool) -> str:
     """Return why OpenSSL would not take it into a chain, or ""."""
     public = certificate.public_key()
-    whose = "" if is_leaf else f" of {certificate.subject.rfc4514_string() or 'an issuer'}"
+    owner = "" if is_leaf else f" of {certificate.subject.rfc4514_string() or 'an issuer'}"
     if isinstance(public, rsa.RSAPublicKey) and public.key_size < _MIN_RSA_BITS:
         return (
-            f"the RSA key{whose} has {public.key_size} bits (at least {_MIN_RSA_BITS} are required)"
+            f"the RSA key{owner} has {public.key_size} bits (at least {_MIN_RSA_BITS} are required)"
         )
     if isinstance(public, ec.EllipticCurvePublicKey) and public.key_size < _MIN_CURVE_BITS:
         bits = f"{public.key_size} bits (at least {_MIN_CURVE_BITS} are required)"
-        return f"the ECDSA key{whose} has {bits}"
+        return f"the ECDSA key{owner} has {bits}"
     digest = certificate.signature_hash_algorithm
     signed_by_itself = certificate.issuer == certificate.subject
     if digest is not None and digest.name in _WEAK_DIGESTS and not signed_by_itself:
-        return f"the certificate{whose} is signed with {digest.name.upper()}, which is not secure"
+        return f"the certificate{owner} is signed with {digest.name.upper()}, which is not secure"
     return ""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.kubernetes.clustertrustbundle import ClusterTrustBundle
-from edgefast.resources.kubernetes.configmap import ConfigMap
-from edgefast.resources.kubernetes.secret import Secret
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.core.clustertrustbundle import ClusterTrustBundle
+from edgefast.api.core.configmap import ConfigMap
+from edgefast.api.core.secret import Secret
+from edgefast.api.snapshot import Snapshot
 
 if (
     TYPE_CHECKING

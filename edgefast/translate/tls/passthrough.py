@@ -7,8 +7,8 @@ Must never: terminate what was to be passed on.
 
 from __future__ import annotations
 
-from edgefast.problem import supported_text
-from edgefast.resources.gatewayapi.listener import Listener
+from edgefast.api.gateway.listener import Listener
+from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.report.report import Report
 
 _MODES = ("Terminate", "Passthrough")
@@ -30,7 +30,7 @@ def check_passthrough(listener: Listener, path: str, report: Report) -> None:
     if tls.mode not in _MODES:  # a word that only a newer API server knows
         report.refuse(f"{path}.tls.mode", "UnsupportedValue", supported_text(tls.mode, _MODES))
     elif tls.certificate_refs:
-        said = "have no effect with mode Passthrough"
-        report.warn(f"{path}.tls.certificateRefs", "Forbidden", said)
+        message = "have no effect with mode Passthrough"
+        report.warn(f"{path}.tls.certificateRefs", "Forbidden", message)
     elif tls.options:
         report.warn(f"{path}.tls.options", "Forbidden", "are ignored with mode Passthrough")

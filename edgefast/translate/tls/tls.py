@@ -14,22 +14,22 @@ from typing import Literal
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem, did_you_mean, supported_text
-from edgefast.reasons.word import Word
-from edgefast.resources.gatewayapi.gateway import FrontendTLSValidation, Gateway
-from edgefast.resources.gatewayapi.listener import Listener, ListenerTLSConfig
-from edgefast.resources.gatewayapi.listenerset import ListenerSet
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.reference import SecretObjectReference
-from edgefast.translate.facts.authority import CLUSTER_KIND, authority_of, wrong_authority
-from edgefast.translate.facts.facts import World
-from edgefast.translate.facts.reference import (
+from edgefast.api.gateway.gateway import FrontendTLSValidation, Gateway
+from edgefast.api.gateway.listener import Listener, ListenerTLSConfig
+from edgefast.api.gateway.listenerset import ListenerSet
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.reference import SecretObjectReference
+from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.deps.authority import CLUSTER_KIND, authority_of, wrong_authority
+from edgefast.translate.deps.reference import (
     is_granted,
     refusal_text,
     wrong_kind_text,
 )
+from edgefast.translate.deps.world import World
 from edgefast.translate.report.report import Report
-from edgefast.translate.report.unserved import is_foreign_option
+from edgefast.translate.report.unsupported_fields import is_foreign_option
 from edgefast.translate.tls.keyring import STAPLE_KEY, Certified, Keyring, join_bundles
 
 #: Key of `tls.options` for the lowest TLS version that clients may speak.
@@ -64,8 +64,8 @@ def translate_tls(
     """Translate the TLS settings of one HTTPS listener; `path` is the listener's."""
     tls = listener.tls or ListenerTLSConfig()
     if tls.mode != "Terminate":
-        said = f'"{tls.mode}" (supported: Terminate)'
-        report.refuse(f"{path}.tls.mode", "UnsupportedValue", said)
+        message = f'"{tls.mode}" (supported: Terminate)'
+        report.refuse(f"{path}.tls.mode", "UnsupportedValue", message)
     certificates, doubtful = _translate_certificates(
         owner, tls, (listener.hostname or "").lower(), path, world, keyring, report
     )
@@ -74,7 +74,7 @@ def translate_tls(
     if validation is not None:
         authority = _translate_validation(gateway, validation, where, world, keyring, mine)
         if mine is not report:
-            _tell_set(mine, report)
+            _report_set(mine, report)
     insecure = validation is not None and validation.mode == "AllowInsecureFallback"
     return TlsOutcome(
         tls=ir.ListenerTls(
@@ -101,8 +101,8 @@ def resolve_certificate(
     own = ref_of(owner)
     namespace = ref.namespace or own.namespace
     if not _permits(owner, world, "Secret", namespace, ref.name):
-        said = refusal_text(own.kind, own.namespace, "Secret", namespace, ref.name)
-        return "RefNotPermitted", said
+        message = refusal_text(own.kind, own.namespace, "Secret", namespace, ref.name)
+        return "RefNotPermitted", message
     found = keyring.certificate(namespace, ref.name)
     return ("", found) if isinstance(found, str) else found
 
@@ -127,8 +127,8 @@ def _translate_certificates(
             continue
         algorithm = found.pair.algorithm
         if algorithm in certificates and certificates[algorithm].name != found.secret.name:
-            said = f"a listener serves one {algorithm} certificate; the first one is served"
-            wrong.append((where, "InvalidCertificateRef", said))
+            message = f"a listener serves one {algorithm} certificate; the first one is served"
+            wrong.append((where, "InvalidCertificateRef", message))
         else:
             now = world.settings.now
             if other := found.pair.check_name(hostname):
@@ -139,10 +139,12 @@ def _translate_certificates(
                 doubtful.append(report.warn(where, word, late))
             certificates[algorithm] = _with_staple(found, where, world.settings.now, report)
     if not tls.certificate_refs:
-        said = "a Secret with the certificate is required"
-        report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", said)
-    for where, reason, said in wrong:
-        report.unresolve(where, "PartiallyInvalidCertificateRef" if certificates else reason, said)
+        message = "a Secret with the certificate is required"
+        report.unresolve(f"{path}.tls.certificateRefs", "InvalidCertificateRef", message)
+    for where, reason, message in wrong:
+        report.unresolve(
+            where, "PartiallyInvalidCertificateRef" if certificates else reason, message
+        )
     doubtful.sort(
         key=lambda one: one.reason, reverse=True
     )  # certificates that clients refuse now come first
@@ -162,8 +164,10 @@ def _with_staple(found: Certified, where: str, now: int, report: Report) -> ir.S
     if wrong or isinstance(staple, str):
         return found.secret
     if staple.revoked:
-        said = f"{STAPLE_KEY}: the certificate was revoked at {staple.revoked}; clients refuse it"
-        report.warn(where, "Invalid", said)
+        message = (
+            f"{STAPLE_KEY}: the certificate was revoked at {staple.revoked}; clients refuse it"
+        )
+        report.warn(where, "Invalid", message)
     return msgspec.structs.replace(
         found.secret, staple=staple.response, staple_until=staple.not_after
     )
@@ -176,8 +180,8 @@ def _translate_options(tls: ListenerTLSConfig, path: str, report: Report) -> Tls
         if key != MIN_VERSION and is_foreign_option(key):
             report.warn(where, "NotSupported", f'"{key}" (supported: {MIN_VERSION})')
         elif key != MIN_VERSION:
-            said, hint = supported_text(key, (MIN_VERSION,)), did_you_mean(key, (MIN_VERSION,))
-            report.refuse(where, "NotSupported", said, hint, condition="UnsupportedValue")
+            message, hint = supported_text(key, (MIN_VERSION,)), did_you_mean(key, (MIN_VERSION,))
+            report.refuse(where, "NotSupported", message, hint, condition="UnsupportedValue")
         elif value in _VERSIONS:
             version = _VERSIONS[value]
         else:
@@ -210,18 +214,18 @@ def _translate_validation(
         missing = world.settings.missing
         kind = authority_of(ref.group, ref.kind, missing)
         if not kind:
-            said = wrong_authority(ref.group, ref.kind, missing)
-            report.unresolve(where, "InvalidCACertificateKind", said)
+            message = wrong_authority(ref.group, ref.kind, missing)
+            report.unresolve(where, "InvalidCACertificateKind", message)
             continue
         everywhere = kind == CLUSTER_KIND
         if everywhere and ref.namespace:
-            said = f"a {CLUSTER_KIND} has no namespace, but {ref.namespace} is set"
-            report.unresolve(f"{where}.namespace", "InvalidCACertificateRef", said)
+            message = f"a {CLUSTER_KIND} has no namespace, but {ref.namespace} is set"
+            report.unresolve(f"{where}.namespace", "InvalidCACertificateRef", message)
             continue
         namespace = "" if everywhere else ref.namespace or gateway.metadata.namespace
         if not everywhere and not _permits(gateway, world, kind, namespace, ref.name):
-            said = refusal_text("Gateway", gateway.metadata.namespace, kind, namespace, ref.name)
-            report.unresolve(where, "RefNotPermitted", said)
+            message = refusal_text("Gateway", gateway.metadata.namespace, kind, namespace, ref.name)
+            report.unresolve(where, "RefNotPermitted", message)
             continue
         found = keyring.bundle(kind, namespace, ref.name)
         if isinstance(found, str):
@@ -229,23 +233,23 @@ def _translate_validation(
         else:
             bundles.append(found)
     if not bundles:
-        said = "no reference has a valid CA certificate to verify clients"
-        problem = report.refuse(f"{path}.caCertificateRefs", "NoValidCACertificate", said)
+        message = "no reference has a valid CA certificate to verify clients"
+        problem = report.refuse(f"{path}.caCertificateRefs", "NoValidCACertificate", message)
         if validation.ca_certificate_refs:
             report.follow(problem)  # of each reference, which has been told of already
     return join_bundles(bundles)
 
 
-def _tell_set(of_gateway: Report, report: Report) -> None:
+def _report_set(of_gateway: Report, report: Report) -> None:
     """Tell a ListenerSet that its Gateway cannot verify clients, and nothing of the Gateway's references."""
-    path, said = (
+    path, message = (
         "spec.parentRef",
         "spec.tls.frontend of the Gateway has unresolved references",
     )
     for one in of_gateway.unresolved[:1]:
-        report.unresolve(path, one.reason, said)
+        report.unresolve(path, one.reason, message)
     for one in of_gateway.refused[:1]:
-        report.follow(report.refuse(path, one.reason, said))  # told of the reference already
+        report.follow(report.refuse(path, one.reason, message))  # told of the reference already
 
 
 def _permits(

@@ -1,7 +1,7 @@
 """Stream places: which route of layer 4 has a (listener, hostname), of all that are there.
 
 In: the outcomes of routes, and the places of the previous translation. Out: ir.StreamRoutes; only places that a changed part touches
-are settled anew. The oldest route has a place, by namespace/name of equals; the others are told (finding/streamreach.py).
+are settled anew. The oldest route has a place, by namespace/name of equals; the others are told (diagnostics/unreachable_stream.py).
 Hostnames are the routes' own: of several that have a server name the longest comes first, so a newer exact one before an older wildcard.
 Source: Gateway API TLSRouteSpec.hostnames; guides/api-design, conflicts.
 Must never: give a place to another route while the one that has it has a mistake, or depend on the order in which routes came.
@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.resources.model.routename import RouteKey
-from edgefast.sortedmap import EMPTY, SortedMap
-from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.api.model.routename import RouteKey
+from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.translate.deps.clusterref import ClusterRef
 from edgefast.translate.route.outcome import RouteOutcome, StreamPart
 from edgefast.translate.virtualhost.virtualhost import Place
 

@@ -2,7 +2,7 @@
 
 In: the outcomes of routes, and the hosts of the previous translation. Out: ir.VirtualHosts; only those
 that a changed part touches are built anew. Matches that are equal in several routes are noted: one
-shadows the others (condition RouteRulesOverlap); so are all others that never see a request (shadow.py).
+shadows the others (condition RouteRulesOverlap); so are all others that never see a request (shadowed_match.py).
 Source: Gateway API HTTPRouteRule.matches; architecture decision 2 (incremental by construction).
 Must never: depend on the order in which routes came; the same routes give the same bytes.
 """
@@ -16,19 +16,18 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
-from edgefast.problem import Problem
-from edgefast.resources.model.routename import ref_of_key
-from edgefast.resources.snapshot import Key
-from edgefast.sortedmap import EMPTY, Draft, SortedMap
-from edgefast.translate.facts.alike import alike
-from edgefast.translate.facts.clusterref import ClusterRef
+from edgefast.api.model.routename import ref_of_key
+from edgefast.api.snapshot import Key
+from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.diagnostics.problem import Problem
+from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.intern import intern
 from edgefast.translate.route.outcome import RouteOutcome, RoutePart
-from edgefast.translate.virtualhost.calls import order_calls
-from edgefast.translate.virtualhost.shadow import HostEntry, find_shadows
-from edgefast.translate.virtualhost.turn import WIDENED, settle_turns, turn_of
+from edgefast.translate.virtualhost.shadowed_match import HostEntry, find_shadows
+from edgefast.translate.virtualhost.tie_break import WIDENED, break_ties, order_calls, tie_break_key
 
 Place = tuple[str, str]  # listener, hostname
-Treatment = tuple[str, int, tuple[str, ...]]  # cluster, and as ir.Treatment: ceilings, traffic
+BackendPolicy = tuple[str, int, tuple[str, ...]]  # cluster, and as ir.Treatment: ceilings, traffic
 Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
 
 _NONE: Mapping[Key, Any] = {}  # most hosts have nothing to tell
@@ -43,7 +42,9 @@ class HostOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False)
     clusters: tuple[ClusterRef, ...]
     limited: bool  # a rule of it has rate limits
     units: tuple[str, ...]  # of policies that its rules name, each once
-    treatments: tuple[Treatment, ...]  # of clusters, by rules with policies of traffic; each once
+    treatments: tuple[
+        BackendPolicy, ...
+    ]  # of clusters, by rules with policies of traffic; each once
     overlaps: Mapping[Key, tuple[Problem, ...]]  # of routes that share a match with others
     shadows: Mapping[Key, tuple[Loss, ...]]  # by route: what never takes a request
 
@@ -125,21 +126,21 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
     rules = alone.rules if alone else tuple(rule for part in ordered for rule in part.rules)
     placed = tuple([ir.Entry(match=entry[4], rule=entry[5]) for entry in entries])
     units: dict[str, None] = {}
-    treatments: dict[Treatment, None] = {}
+    treatments: dict[BackendPolicy, None] = {}
     for rule in rules:
         named = rule.policies or rule.traffic
         for share in rule.backends:
-            said = share.treatment or rule
-            named = named or said.traffic
-            if said.traffic and share.cluster:
-                treatments[share.cluster, said.ceilings, said.traffic] = None
+            message = share.treatment or rule
+            named = named or message.traffic
+            if message.traffic and share.cluster:
+                treatments[share.cluster, message.ceilings, message.traffic] = None
         if named:  # most rules have none
             units.update(dict.fromkeys(rule.units()))
     host = ir.VirtualHost(
         listener=place[0],
         hostname=place[1],
         rules=rules,
-        entries=alike(placed) if len(placed) == 1 else placed,
+        entries=intern(placed) if len(placed) == 1 else placed,
     )
     return HostOutcome(
         host=old.host if old is not None and old.host == host else host,
@@ -160,13 +161,13 @@ def _list_entries(ordered: Iterable[RoutePart]) -> list[HostEntry]:
     entries: list[HostEntry] = []
     base, widened = 0, False
     for part in ordered:
-        turn = turn_of(part.age)
+        turn = tie_break_key(part.age)
         for order, index, at, match in part.candidates:
             entries.append((order, turn, index, at, match, base + index, part.key))
             widened = widened or order[-1] == WIDENED
         base += len(part.rules)
     if widened:
-        entries = settle_turns(entries)
+        entries = break_ties(entries)
     entries = order_calls(entries)
     entries.sort()  # gets to the match only where HTTPRouteFilters made several of one
     return entries

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster.conformance.judge import Verdict, judge
 from cluster.conformance.modes import CLASS, Mode
+from cluster.conformance.verdicts import Verdict, judge
 from cluster.tools.missing import built
 from cluster.tools.versions import GATEWAY_API_HOME
 from cluster.world import addresses as at

@@ -6,6 +6,7 @@ from collections.abc import Container
 from functools import partial
 from typing import Any
 
+from cluster.cutover import go_after
 from cluster.installed import (
     EDGE,
     GATEWAY,
@@ -19,7 +20,6 @@ from cluster.installed import (
     listener,
     route,
 )
-from cluster.succession import go_after
 from cluster.world.waiting import wait_until
 
 CONFLICT = "port, protocol and hostname must be unique for every listener"

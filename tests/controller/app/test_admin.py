@@ -9,13 +9,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from controller.admin import Servers, View, plain_fleet
-from controller.cli.watched import ask_controller
+from controller.cli.cluster_status import ask_controller
 from controller.metrics import Metrics
 from edgefast import ir
-from edgefast.cli.screen import ProblemRow
-from edgefast.daemon.address import Address
-from edgefast.daemon.orders import send_order
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.snapshot import Snapshot
+from edgefast.cli.status_model import ProblemRow
+from edgefast.httpd.address import Address
+from edgefast.httpd.control_socket import send_command
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from tests.translate import world
@@ -129,9 +129,11 @@ def test_servers() -> None:
                 (metrics, "GET /dump"),
             ):
                 found[f"{server.port} {line}"] = await _ask(server, line)
-            found["loud"] = await asyncio.to_thread(send_order, admin, "/log-level?level=loud", 20)
+            found["loud"] = await asyncio.to_thread(
+                send_command, admin, "/log-level?level=loud", 20
+            )
             found["error"] = await asyncio.to_thread(
-                send_order, admin, "/log-level?level=error", 20
+                send_command, admin, "/log-level?level=error", 20
             )
             found[f"{admin.port} GET /log-level"] = await _ask(admin, "GET /log-level")
             seen = await asyncio.to_thread(ask_controller, str(admin))

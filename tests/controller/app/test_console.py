@@ -18,13 +18,13 @@ from controller.consolesource import ConsoleSource
 from controller.kube.denials import Denials
 from controller.pipeline import Pipeline
 from controller.push.fleets import Fleets
+from edgefast.api.snapshot import Snapshot
 from edgefast.console import Console
-from edgefast.daemon.httpserver import Request
-from edgefast.problem import ObjectRef, Problem
-from edgefast.resources.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef, Problem
+from edgefast.httpd.server import Request
 from edgefast.translate.settings import Settings
-from edgefast.xds.refusals import Refused
-from edgefast.xds.troubles import Trouble
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import Refused
 from tests.translate import world
 
 SECOND = ObjectRef("Gateway", "default", "second")
@@ -130,7 +130,9 @@ def test_fleets_problems_and_changes() -> None:
             "pod-c": "bad",
         }
         assert all(one["group"] == key for one in rows)
-        trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "R is down")
+        trouble = ProxyProblem(
+            "EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "R is down"
+        )
         app.fleets.tell(app.fleets.find(key), "pod-a", app.fleets.version(key), (), (trouble,))
         rows = (await ask(console, "members"))["rows"]
         assert [one["said"] for one in rows if one["name"] == "pod-a"] == ["serves, with problems"]

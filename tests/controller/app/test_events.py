@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from controller.events import _BURST, About, Events
-from controller.status.news import find_news
+from controller.status.event_filter import select_events
 
 pytestmark = pytest.mark.pure
 
@@ -140,8 +140,8 @@ def test_news_is_what_has_become_bad() -> None:
     def parents(*conditions: dict[str, Any]) -> dict[str, Any]:
         return {"parents": [{"conditions": list(conditions)}]}
 
-    assert find_news(parents(old), parents(old, fine)) == []
-    assert find_news(parents(old), parents(new)) == [("BackendNotFound", "no y")]
-    assert find_news({}, {"conditions": [passing, fine]}) == []
+    assert select_events(parents(old), parents(old, fine)) == []
+    assert select_events(parents(old), parents(new)) == [("BackendNotFound", "no y")]
+    assert select_events({}, {"conditions": [passing, fine]}) == []
     listeners = {"listeners": [{"conditions": [conflict, conflict]}]}
-    assert find_news({}, listeners) == [("HostnameConflict", "taken")]
+    assert select_events({}, listeners) == [("HostnameConflict", "taken")]

@@ -17,7 +17,7 @@ from controller.certs.policy import CertificatePolicy
 from controller.certs.rotate import Rotation
 from controller.certs.secrets import secret_manifest
 from controller.kube.errors import ApiError
-from edgefast.resources.config.edgegateway import FleetCertificates, FleetRevocation
+from edgefast.api.config.edgegateway import FleetCertificates, FleetRevocation
 from tests.controller.certs.stores import Store
 
 pytestmark = pytest.mark.pure

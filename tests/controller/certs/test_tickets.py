@@ -20,8 +20,8 @@ from controller.certs.tickets import (
     rotate_tickets,
 )
 from edgefast.proxy.tls import ticketschedule
-from edgefast.xds.givensecrets import GivenSecrets
 from edgefast.xds.messages import ProtocolError, decode_response
+from edgefast.xds.ticket_secrets import TicketSecrets
 from edgefast.xds.tickets import decode_given, encode_given
 
 pytestmark = pytest.mark.pure
@@ -101,18 +101,18 @@ def test_fleets_have_keys_of_their_own() -> None:
 
 
 def test_the_stream_carries_them() -> None:
-    for given in (derive_for_fleet(made(), "ns/a"), GivenSecrets(b"p" * 32, b"c" * 32, b"n" * 32)):
+    for given in (derive_for_fleet(made(), "ns/a"), TicketSecrets(b"p" * 32, b"c" * 32, b"n" * 32)):
         assert decode_given(decode_response(encode_given(given))) == given
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        GivenSecrets(b"p" * 32, b"c" * 31, b"n" * 32),
-        GivenSecrets(b"p" * 32, b"n" * 32, b"n" * 32),
-        GivenSecrets(b"p", b"c" * 32, b"n" * 32),
+        TicketSecrets(b"p" * 32, b"c" * 31, b"n" * 32),
+        TicketSecrets(b"p" * 32, b"n" * 32, b"n" * 32),
+        TicketSecrets(b"p", b"c" * 32, b"n" * 32),
     ],
 )
-def test_what_no_controller_says_is_refused(given: GivenSecrets) -> None:
+def test_what_no_controller_says_is_refused(given: TicketSecrets) -> None:
     with pytest.raises(ProtocolError, match="have another type"):
         decode_given(decode_response(encode_given(given)))

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 
 from controller.cli.installation import Installation, InstallationError, find_installation
-from controller.cli.standin import make_stand_in
+from controller.cli.placeholder import make_placeholder
 from controller.kube.errors import ApiError
-from edgefast.resources.kubernetes.configmap import ConfigMap
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.core.configmap import ConfigMap
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.certificate import check_bundle, parse_pair
 from tests.controller.kube.script import failure, page, scripted
@@ -100,14 +100,14 @@ def test_a_file_takes_its_place(tmp_path: Path) -> None:
 
 
 def test_a_stand_in_is_sound() -> None:
-    secret = make_stand_in(("Secret", "shop", "cert"), Settings())
+    secret = make_placeholder(("Secret", "shop", "cert"), Settings())
     assert not isinstance(secret, ConfigMap) and secret.type == "kubernetes.io/tls"
     chain, key, bundle = (secret.value(one) for one in ("tls.crt", "tls.key", "ca.crt"))
     assert chain and key and bundle
     assert not isinstance(parse_pair(chain, key), str)
     assert not check_bundle(bundle)
-    held = make_stand_in(("ConfigMap", "shop", "ca"), Settings())
-    wide = make_stand_in(("ClusterTrustBundle", "", "example.com:internal:v1"), Settings())
+    held = make_placeholder(("ConfigMap", "shop", "ca"), Settings())
+    wide = make_placeholder(("ClusterTrustBundle", "", "example.com:internal:v1"), Settings())
     snapshot = Snapshot().replace(changed=[secret, held, wide])
     assert snapshot.cluster_trust_bundles.keys() == {("", "example.com:internal:v1")}
     (bundle,) = (one.spec.trust_bundle for one in snapshot.cluster_trust_bundles.values())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.cli.overview import make_overview
-from edgefast.cli.screen import (
+from edgefast.cli.status_model import (
     ClassRow,
     GatewayRow,
     ListenerRow,

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from controller.cli import proxies
+from controller.cli.cluster_status import make_proxy_rows, make_trouble_rows
 from controller.cli.proxies import Pod, list_pods, read_pages
-from controller.cli.watched import make_proxy_rows, make_trouble_rows
 from controller.kube.client import Kube
 from edgefast.cli.counters import Page, read_page
 from tests.controller.kube.script import failure, page, scripted

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from controller.kube.apis import APIS, Api
 from controller.kube.errors import LEAST_WAIT, MOST_WAIT, ApiError, error_from
-from controller.kube.pace import Backoff, Bucket
+from controller.kube.throttle import Backoff, Bucket
 
 from .script import failure, page, scripted, stream
 from .waiting import run

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from controller.certs.authority_set import make_authority_set
 from controller.certs.issue import issue_server
-from controller.certs.ring import make_ring
 from controller.kube import http as module
 from controller.kube.access import Plain
 
@@ -79,7 +79,7 @@ def test_a_proxy_may_be_named_by_its_address_alone(named: str) -> None:
 
 
 def test_a_server_that_speaks_with_its_handshake_leaves_nothing_behind(tmp_path: Path) -> None:
-    authority = make_ring("ns", datetime.now(UTC)).current
+    authority = make_authority_set("ns", datetime.now(UTC)).current
     pair = issue_server(
         authority, namespace="ns", name="api", domain="example", now=datetime.now(UTC)
     )

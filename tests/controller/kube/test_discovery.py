@@ -8,15 +8,15 @@ from aiohttp import web
 from controller.kube import discovery as module
 from controller.kube.discovery import OPTIONAL, Discovery
 from controller.kube.errors import ApiError
-from controller.kube.pace import Pace
-from edgefast.resources.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
-from edgefast.resources.kubernetes.clustertrustbundle import CERTIFICATES_GROUP
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from controller.kube.throttle import RequestRate
+from edgefast.api.core.clustertrustbundle import CERTIFICATES_GROUP
+from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
+from edgefast.api.model.reference import GATEWAY_GROUP
 
 from .script import failure, scripted
 from .waiting import run
 
-PACE = Pace()
+PACE = RequestRate()
 ALL = {
     (info.group, version): {one.plural for one in KINDS.values() if version in one.versions}
     for info in KINDS.values()

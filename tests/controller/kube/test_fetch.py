@@ -13,19 +13,19 @@ from aiohttp import web
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.fetch import Fetch, Reference
-from controller.kube.pace import TRIES, Pace
 from controller.kube.reflector import Item
+from controller.kube.throttle import TRIES, RequestRate
 
 from .script import failure, obj, scripted
 from .waiting import run, running, until
 
-QUICK = Pace(backoff_first=0.001, fetch_most=0.01, fetches=2, patience=0.05)
+QUICK = RequestRate(backoff_first=0.001, fetch_most=0.01, fetches=2, patience=0.05)
 A: Reference = ("Secret", "ns", "a")
 B: Reference = ("ConfigMap", "ns", "b")
 
 
 class Told:
-    def __init__(self, kube: Kube, pace: Pace = QUICK) -> None:
+    def __init__(self, kube: Kube, pace: RequestRate = QUICK) -> None:
         self.held: dict[str, str] = {}
         self.settled = 0
         self.fetch = Fetch(kube, self.on_item, self.on_gone, self.on_settled, pace)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import uvloop
 
+from controller.certs.authority_set import make_authority_set
 from controller.certs.issue import issue_server
-from controller.certs.ring import make_ring
 from controller.kube.access import Plain
 from controller.kube.http import Http
 from controller.kube.wire import Broken
@@ -198,7 +198,7 @@ def test_a_proxy_is_asked_for_the_whole_address() -> None:
 
 
 def test_a_tunnel_leads_to_the_server_that_was_meant(tmp_path: Path) -> None:
-    authority = make_ring("ns", datetime.now(UTC)).current
+    authority = make_authority_set("ns", datetime.now(UTC)).current
     pair = issue_server(
         authority, namespace="ns", name="api", domain="example", now=datetime.now(UTC)
     )

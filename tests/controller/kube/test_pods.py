@@ -10,19 +10,19 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from controller.kube.pace import TRIES, Pace
 from controller.kube.pods import NOT_YET, Pods, list_pods
 from controller.kube.references import referenced
 from controller.kube.reflector import Item
-from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
-from edgefast.resources.snapshot import Snapshot
+from controller.kube.throttle import TRIES, RequestRate
+from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.decode.decode import decode_documents
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 
 from .script import event, failure, obj, page, scripted, stream
 from .waiting import run, running, until
 
-QUICK = Pace(backoff_first=0.001, backoff_most=0.01, silence=5.0, patience=0.2)
+QUICK = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=5.0, patience=0.2)
 WEB = ("ns", "app=web")
 ONE = SelectedPods(pods=(SelectedPod(address="10.0.0.1"),))
 

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from controller.kube.pace import TRIES
 from controller.kube.pods import Pods
+from controller.kube.throttle import TRIES
 
 from .script import event, failure, obj, page, scripted, stream
 from .test_pods import ONE, QUICK, WEB, pod

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from controller.kube.references import READ, referenced
-from edgefast.resources.config.edgegateway_ratelimit import (
+from edgefast.api.config.edgegateway_ratelimit import (
     GatewayRateLimit,
     RateLimitBackend,
     RedisBackend,
@@ -15,9 +15,9 @@ from edgefast.resources.config.edgegateway_ratelimit import (
     SecretKeyReference,
     SecretReference,
 )
-from edgefast.resources.decode.decode import decode_documents
-from edgefast.resources.model.meta import LabelSelector
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.decode.decode import decode_documents
+from edgefast.api.model.meta import LabelSelector
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate.settings import Settings
 
 SETTINGS = Settings(standalone=False, namespace="system", controller_name="gateway.edge.io/ours")

@@ -12,14 +12,14 @@ from aiohttp import web
 
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
-from controller.kube.pace import Pace
 from controller.kube.reflector import Item, Reflector, Target
+from controller.kube.throttle import RequestRate
 
 from .script import event, failure, obj, page, scripted, stream
 from .waiting import run, running, until
 
 TARGET = Target(APIS["v1", "ConfigMap"], "ns")
-QUICK = Pace(backoff_first=0.001, backoff_most=0.01, silence=5.0)
+QUICK = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=5.0)
 
 
 class Told:
@@ -29,7 +29,7 @@ class Told:
         self.synced = 0
         self.missing = 0
 
-    def reflect(self, kube: Kube, pace: Pace = QUICK) -> Reflector:
+    def reflect(self, kube: Kube, pace: RequestRate = QUICK) -> Reflector:
         def on_missing() -> None:
             self.missing += 1
 
@@ -219,7 +219,7 @@ def test_a_server_that_ends_every_watch_is_not_asked_without_pause() -> None:
 
     async def test() -> None:
         async with scripted(serve) as kube:
-            pace = Pace(backoff_first=0.02, backoff_most=60.0)
+            pace = RequestRate(backoff_first=0.02, backoff_most=60.0)
             async with running(Told().reflect(kube, pace).run()):
                 await until(lambda: len(watches) == 4, "tried again")
         waits = [later - one for one, later in itertools.pairwise(watches)]
@@ -244,7 +244,7 @@ def test_silence_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
 
     async def test() -> None:
         async with scripted(serve) as kube:
-            pace = Pace(backoff_first=0.001, backoff_most=0.01, silence=0.01)
+            pace = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=0.01)
             reflector = Told().reflect(kube, pace)
             async with running(reflector.run()):
                 await until(lambda: reflector.restarts["silent"] == 2 * pace.failures, "silent")

@@ -12,12 +12,12 @@ from aiohttp import web
 
 from controller.kube.apis import Api
 from controller.kube.cache import Cache
-from controller.kube.pace import Pace
 from controller.kube.retention import Retention
 from controller.kube.scope import Scope
 from controller.kube.store import Name, Source
-from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from controller.kube.throttle import RequestRate
+from edgefast.api.kinds import EDGE_GROUP
+from edgefast.api.model.reference import GATEWAY_GROUP
 
 from .script import event, failure, page, scripted, stream
 from .waiting import run, running, until
@@ -73,7 +73,7 @@ class Cluster:
 async def cluster() -> AsyncIterator[Cluster]:
     one = Cluster()
     async with scripted(one.serve) as kube:
-        pace = Pace(backoff_first=0.01, backoff_most=0.02)
+        pace = RequestRate(backoff_first=0.01, backoff_most=0.02)
         one.retention = Retention(kube, lambda _, name: one.deleted.append(name[2]), pace=pace)
         async with running(one.retention.run()):
             yield one
@@ -269,7 +269,7 @@ class Lone:
 def test_a_policy_stays_in_the_snapshot_when_its_crd_is_deleted(by_its_own: bool) -> None:
     async def test() -> None:
         server, key = Lone(), ("ns", "a")
-        quick = Pace(
+        quick = RequestRate(
             absent_after=0.01, gone_after=0.01, discover_missing=0.02, discover=0.05, silence=5.0
         )
         async with scripted(server.serve) as kube:

@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from controller.kube import store as store_module
+from controller.kube.change_queue import STAGES
 from controller.kube.depth import DEPTH, MARK
 from controller.kube.reflector import Item
 from controller.kube.store import REGEX_SLICE, Source, Store
-from controller.kube.turns import STAGES
-from edgefast.problem import ObjectRef
-from edgefast.resources.kinds import EXPERIMENTAL_GROUP
-from edgefast.resources.model.reference import GATEWAY_GROUP
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.kinds import EXPERIMENTAL_GROUP
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 
 
 class Told:

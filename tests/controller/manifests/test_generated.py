@@ -14,8 +14,8 @@ from controller.manifests.defaults import default_values
 from controller.manifests.generate import FOLDER, generated, main
 from controller.manifests.values import ChartValues
 from edgefast import __version__
-from edgefast.resources.model.shape import Shape, shape_of
-from edgefast.resources.schema.schema import OWN_KINDS, json_schema
+from edgefast.api.model.shape import Shape, shape_of
+from edgefast.api.schema.schema import OWN_KINDS, json_schema
 
 pytestmark = pytest.mark.pure
 

@@ -17,7 +17,7 @@ from .installs import DEFAULT, GATEWAY_NAMESPACE, OTHER, of, one, provider, refu
 pytestmark = pytest.mark.pure
 
 DOCS = Path(__file__).parents[3] / "docs" / "monitoring"
-FLEETS = Path(__file__).parents[1] / "infra" / "cases"
+FLEETS = Path(__file__).parents[1] / "fleets" / "cases"
 KINDS = ("PrometheusRule", "ServiceMonitor", "PodMonitor")
 ALL = tuple(
     f"monitoring.{part}.enabled=true"

@@ -8,7 +8,7 @@ import yaml
 from controller.manifests.certgen import HOOK
 from controller.manifests.naming import RELEASE_LIMIT, Release
 from controller.manifests.objects import Manifest
-from edgefast.resources.decode.decode import decode_config
+from edgefast.api.decode.decode import decode_config
 
 from .installs import (
     DEFAULT,

@@ -15,7 +15,7 @@ from .installs import DEFAULT, GATEWAY_NAMESPACE, OTHER, of, one, provider, rend
 pytestmark = pytest.mark.pure
 
 ENABLED = "networkPolicy.enabled=true"
-FLEETS = Path(__file__).parents[1] / "infra" / "cases"
+FLEETS = Path(__file__).parents[1] / "fleets" / "cases"
 
 
 def _peers(policy: dict[str, Any]) -> dict[int, list[dict[str, Any]] | None]:

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Set
 import msgspec
 
 from controller.pipeline import Outcome, Pipeline
-from edgefast.problem import ObjectRef
-from edgefast.resources.kinds import Object
-from edgefast.resources.kubernetes.selectedpod import SelectedPod, SelectedPods
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.kinds import Object
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.backend.podselectors import Selection
 from edgefast.translate.settings import Settings
 from tests.translate import world

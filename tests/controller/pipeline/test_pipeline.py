@@ -9,8 +9,8 @@ import pytest
 
 from controller import pipeline as room
 from controller.pipeline import Outcome, Pipeline
-from edgefast.problem import ObjectRef
-from edgefast.resources.model.reference import GATEWAY_GROUP
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.settings import FleetState
 from tests.controller.pipeline.running import SETTINGS, Kept, Objects, Room, many, run
 from tests.translate import world

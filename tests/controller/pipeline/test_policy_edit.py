@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from edgefast.api.kinds import Object
 from edgefast.providers.files import FileSource
-from edgefast.resources.kinds import Object
 from edgefast.table import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, translate

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.problem import ObjectRef
-from edgefast.resources.kinds import Object
+from edgefast.api.kinds import Object
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.table.shards import diff
 from tests.controller.pipeline.running import Room, many, run
 from tests.translate import world

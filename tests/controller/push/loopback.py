@@ -16,16 +16,16 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from controller.certs.authority_set import AuthoritySet, make_authority_set
 from controller.certs.issue import issue_client, issue_server
 from controller.certs.pair import Pair
 from controller.certs.policy import CertificatePolicy
-from controller.certs.ring import Ring, make_ring
 from controller.push.fleets import Fleets
 from controller.push.server import PushServer
 from controller.push.stream import Deadlines
 from controller.push.tokens import Review
-from edgefast.daemon.address import Address
-from edgefast.resources.config.edgegateway import FleetCertificates
+from edgefast.api.config.edgegateway import FleetCertificates
+from edgefast.httpd.address import Address
 from edgefast.table.format import table_format
 from edgefast.table.shards import Key, Resource, Shards, digest_resource, make_resource
 from edgefast.xds.messages import (
@@ -62,7 +62,7 @@ ONE = shards_of({"a": "1", "b": "1"})
 TWO = shards_of({"a": "2", "b": "1"})
 
 
-def write_keys(folder: Path, ring: Ring, pair: Pair | None = None) -> None:
+def write_keys(folder: Path, ring: AuthoritySet, pair: Pair | None = None) -> None:
     """Write the controller's keys as a mounted Secret has them."""
     folder.mkdir(exist_ok=True)
     now = datetime.now(UTC)
@@ -80,7 +80,7 @@ def write_keys(folder: Path, ring: Ring, pair: Pair | None = None) -> None:
 
 
 def client_pair(
-    ring: Ring,
+    ring: AuthoritySet,
     fleet: str = FLEET,
     *,
     life: timedelta = timedelta(hours=1),
@@ -112,12 +112,12 @@ class Loopback:
         folder: Path,
         review: Callable[[str, Sequence[str]], Awaitable[Review]] | None = None,
         *,
-        ring: Ring | None = None,
+        ring: AuthoritySet | None = None,
         deadlines: Deadlines | None = None,
         identity: str = "controller-0_127.0.0.1",
         log_entries: int = 200_000,
     ) -> None:
-        self.ring = ring or make_ring("edge-gateway", datetime.now(UTC))
+        self.ring = ring or make_authority_set("edge-gateway", datetime.now(UTC))
         self.folder = folder
         write_keys(folder, self.ring)
         self.fleets = Fleets(identity, log_entries=log_entries)

@@ -14,9 +14,9 @@ from edgefast.table.format import table_format
 from edgefast.table.shards import Shards
 from edgefast.xds.client import XdsClient
 from edgefast.xds.credentials import Credentials
-from edgefast.xds.givensecrets import GivenSecrets
 from edgefast.xds.messages import Node
-from edgefast.xds.refusals import Refused
+from edgefast.xds.rejections import Refused
+from edgefast.xds.ticket_secrets import TicketSecrets
 from tests.controller.push.loopback import (
     FLEET,
     ONE,
@@ -39,7 +39,7 @@ class Agent:
         self, loopback: Loopback, number: int, pair: Any = None, *, tickets: bool = False
     ) -> None:
         self.tables: list[Shards] = []
-        self.given: list[GivenSecrets] = []
+        self.given: list[TicketSecrets] = []
         self.tables_before: list[int] = []  # how many there were when keys came
         self.refuse: Sequence[Refused] = ()
         pair = pair or client_pair(loopback.ring)
@@ -57,7 +57,7 @@ class Agent:
             on_tickets=self._take_keys,
         )
 
-    def _take_keys(self, given: GivenSecrets) -> None:
+    def _take_keys(self, given: TicketSecrets) -> None:
         self.given.append(given)
         self.tables_before.append(len(self.tables))
 
@@ -102,8 +102,8 @@ def test_real_clients_follow_and_come_back(tmp_path: Path) -> None:
 
 
 def test_keys_of_session_tickets_reach_all_that_take_them_and_are_no_table(tmp_path: Path) -> None:
-    first = GivenSecrets(b"", b"c" * 32, b"n" * 32)
-    second = GivenSecrets(b"c" * 32, b"n" * 32, b"o" * 32)
+    first = TicketSecrets(b"", b"c" * 32, b"n" * 32)
+    second = TicketSecrets(b"c" * 32, b"n" * 32, b"o" * 32)
 
     async def body(loopback: Loopback) -> None:
         fleets = loopback.fleets

@@ -13,9 +13,9 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from controller.certs.authority_set import make_authority_set
 from controller.certs.issue import issue_client, issue_server
 from controller.certs.pair import Pair, read_bundle
-from controller.certs.ring import make_ring
 from controller.push.credentials import KeysError, ServerKeys
 from tests.controller.push.loopback import (
     FLEET,
@@ -28,8 +28,8 @@ from tests.controller.push.loopback import (
 )
 
 NOW = datetime.now(UTC)
-ONE = make_ring("edge-gateway", NOW)
-TWO = make_ring("edge-gateway", NOW)
+ONE = make_authority_set("edge-gateway", NOW)
+TWO = make_authority_set("edge-gateway", NOW)
 PLACE = {"namespace": SYSTEM, "name": "edge-gateway", "domain": "cluster.local", "now": NOW}
 FLEET_A = {"controller_namespace": SYSTEM, "namespace": SYSTEM, "name": "edge-a", "now": NOW}
 

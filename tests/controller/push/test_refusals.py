@@ -27,7 +27,7 @@ class Clock:
 
 
 @pytest.fixture(autouse=True)
-def _heard(caplog: Any) -> None:
+def _has_received(caplog: Any) -> None:
     caplog.set_level(logging.INFO, logger="edgefast.controller.push")
 
 
@@ -65,4 +65,4 @@ def test_a_crowd_is_bounded_in_lines_and_in_memory(caplog: Any) -> None:
         clock.now += 0.01 if at < 200 else 0.2
     first = [one for one in caplog.messages[: 2 * REFUSAL_LINES] if "10.1.0." in one]
     assert len(first) == 2 * REFUSAL_LINES  # two seconds of a hundred callers each
-    assert len(clock.refusals._told) == REFUSALS_KEPT
+    assert len(clock.refusals._reported) == REFUSALS_KEPT

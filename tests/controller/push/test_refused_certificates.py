@@ -11,12 +11,12 @@ import pytest
 from cryptography import x509
 
 from controller.certs.authority import sign
+from controller.certs.authority_set import Overlap, advance, announce, make_authority_set
 from controller.certs.issue import issue_server
 from controller.certs.pair import Pair
-from controller.certs.ring import Overlap, advance, announce, make_ring
 from controller.push.refusal import Cause
 from controller.push.reports import REPORT
-from edgefast.resources.config.edgegateway import FleetCertificates, FleetRevocation
+from edgefast.api.config.edgegateway import FleetCertificates, FleetRevocation
 from edgefast.xds.messages import METHOD
 from tests.controller.push.loopback import (
     FLEET,
@@ -66,7 +66,7 @@ def test_no_client_certificate(tmp_path: Path) -> None:
 
 def test_a_certificate_of_another_authority(tmp_path: Path) -> None:
     async def body(loopback: Loopback) -> None:
-        stranger = client_pair(make_ring("edge-gateway", datetime.now(UTC)))
+        stranger = client_pair(make_authority_set("edge-gateway", datetime.now(UTC)))
         async with loopback.channel(stranger) as channel:
             said = await ended(channel.stream_stream(METHOD)())
         assert said.code == "UNAVAILABLE"
@@ -227,7 +227,7 @@ def test_a_revoked_authority_ends_an_open_stream(tmp_path: Path, caplog: Any) ->
     async def body(loopback: Loopback) -> None:
         async with loopback.proxy() as proxy:
             await proxy.take()
-            write_keys(loopback.folder, make_ring("edge-gateway", datetime.now(UTC)))
+            write_keys(loopback.folder, make_authority_set("edge-gateway", datetime.now(UTC)))
             assert loopback.server.keys.refresh()
             # A message of the stream finds it out, whoever else has looked or not.
             loopback.fleets.publish(FLEET, shards_of({"a": "new"}))
@@ -261,5 +261,5 @@ def test_the_replicas_port_is_for_replicas_alone(tmp_path: Path, caplog: Any) ->
 
 
 @pytest.fixture(autouse=True)
-def _heard(caplog: Any) -> None:
+def _has_received(caplog: Any) -> None:
     caplog.set_level(logging.INFO, logger="edgefast.controller.push")

@@ -11,7 +11,7 @@ import pytest
 from controller.push.refusal import Cause
 from edgefast.xds.limits import MESSAGE_LIMIT
 from edgefast.xds.messages import METHOD, Node, Request, encode_opening, encode_request
-from edgefast.xds.refusals import find_lasting
+from edgefast.xds.rejections import find_lasting
 from tests.controller.push.loopback import (
     FLEET,
     POD,
@@ -126,5 +126,5 @@ def test_the_node_of_a_later_message_is_looked_at_too(tmp_path: Path, caplog: An
 
 
 @pytest.fixture(autouse=True)
-def _heard(caplog: Any) -> None:
+def _has_received(caplog: Any) -> None:
     caplog.set_level(logging.INFO, logger="edgefast.controller.push")

@@ -294,5 +294,5 @@ def test_many_refusals_are_all_counted_and_few_are_logged(tmp_path: Path, caplog
 
 
 @pytest.fixture(autouse=True)
-def _heard(caplog: Any) -> None:
+def _has_received(caplog: Any) -> None:
     caplog.set_level(logging.INFO, logger="edgefast.controller.push")

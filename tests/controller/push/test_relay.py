@@ -11,8 +11,8 @@ import pytest
 from controller.push.ack import Ack
 from controller.push.relay import Relay
 from controller.push.reports import Line, encode_reports
-from edgefast.xds.refusals import Refused
-from edgefast.xds.troubles import Trouble
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import Refused
 from tests.controller.push.loopback import FLEET, POD, Loopback, shards_of, until
 
 pytestmark = pytest.mark.wire
@@ -72,7 +72,7 @@ def test_the_leader_hears_what_a_followers_nodes_answer(tmp_path: Path) -> None:
             await proxy.answer(await proxy.batch(), (bad,))
             await until(lambda: leader.acks(FLEET)[POD].version == two.version)
             assert leader.acks(FLEET)[POD].refused == (bad,)
-            trouble = Trouble("Service", "a", "b", "", "EndpointsNotFound", "no such name")
+            trouble = ProxyProblem("Service", "a", "b", "", "EndpointsNotFound", "no such name")
             fleet, version = follower.find(FLEET), two.version
             follower.tell(fleet, POD, version, (), (trouble,))
             await until(lambda: leader.acks(FLEET)[POD].troubles == (trouble,))

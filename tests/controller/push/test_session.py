@@ -10,7 +10,7 @@ import pytest
 from controller.push import session as sessions
 from controller.push.history import History
 from controller.push.refusal import Refused
-from controller.push.session import Phase, Session, Told
+from controller.push.session import Phase, SentState, Session
 from edgefast.table.shards import TYPES, make_resource
 from edgefast.xds.limits import MESSAGE_FILL
 from edgefast.xds.messages import (
@@ -23,9 +23,9 @@ from edgefast.xds.messages import (
     decode_response,
     encode_opening,
 )
-from edgefast.xds.refusals import MISMATCH
-from edgefast.xds.refusals import Refused as Refusal
-from edgefast.xds.troubles import Trouble
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import MISMATCH
+from edgefast.xds.rejections import Refused as Refusal
 from tests.controller.push.loopback import ONE, TWO, shards, shards_of
 
 pytestmark = pytest.mark.pure
@@ -33,7 +33,9 @@ pytestmark = pytest.mark.pure
 NODE = Node("pod-a", ("f1",))
 
 
-def begin(history: History, held: Any = None, version: str = "") -> tuple[Session, Told | None]:
+def begin(
+    history: History, held: Any = None, version: str = ""
+) -> tuple[Session, SentState | None]:
     """Return a session whose opening is over, and what it told."""
     session = Session(history, ("f1", "f0"))
     told = None
@@ -57,7 +59,7 @@ def take(session: Session) -> list[Response]:
 
 def answer(
     session: Session, batch: Sequence[Response], refused: Sequence[Refusal] = ()
-) -> Told | None:
+) -> SentState | None:
     told = None
     for one in batch:
         type_ = COMMIT if one.commits else one.type
@@ -75,18 +77,18 @@ def refused(session: Session, request: Request) -> tuple[str, str]:
 def test_a_new_node_gets_the_table_and_then_what_changes() -> None:
     history = history_of(ONE)
     session, told = begin(history)
-    assert told == Told("")
+    assert told == SentState("")
     assert session.due
     batch = take(session)
     assert [(one.type, one.commits) for one in batch] == [("virtual_host", True)]
     assert {one.version for one in batch} == {ONE.version}
     assert session.phase is Phase.WAITING and not session.due
-    assert answer(session, batch) == Told(ONE.version)
+    assert answer(session, batch) == SentState(ONE.version)
     assert session.phase is Phase.IDLE and session.take() is None
     history.publish(TWO)
     batch = take(session)
     assert [one.name for one in batch[0].puts] == ["a"]
-    assert answer(session, batch) == Told(TWO.version)
+    assert answer(session, batch) == SentState(TWO.version)
 
 
 def test_puts_and_removals_in_their_order_each_with_a_nonce() -> None:
@@ -108,10 +110,10 @@ def test_nothing_differs_and_the_commit_comes_alone() -> None:
     versions = {key: one.version for key, one in ONE.resources.items()}
     for version in (ONE.version, ""):
         session, told = begin(history, versions, version)
-        assert told == Told(version)
+        assert told == SentState(version)
         batch = take(session)
         assert [(one.type, one.commits) for one in batch] == [(COMMIT, True)]
-        assert answer(session, batch) == Told(ONE.version)
+        assert answer(session, batch) == SentState(ONE.version)
 
 
 def test_a_resumed_stream_gets_the_difference_alone() -> None:
@@ -168,7 +170,7 @@ def test_a_refused_resource_is_told_and_not_sent_again() -> None:
     history = history_of(ONE)
     session, _ = begin(history)
     bad = (Refusal("virtual_host", "a", "no"),)
-    assert answer(session, take(session), bad) == Told(ONE.version, bad)
+    assert answer(session, take(session), bad) == SentState(ONE.version, bad)
     assert session.take() is None
     history.publish(shards_of({"a": "1", "b": "2"}))
     batch = take(session)
@@ -179,11 +181,11 @@ def test_what_else_is_wrong_comes_with_answers() -> None:
     history = history_of(ONE)
     session, _ = begin(history)
     batch = take(session)
-    assert answer(session, batch) == Told(ONE.version)
-    trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "down")
+    assert answer(session, batch) == SentState(ONE.version)
+    trouble = ProxyProblem("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "down")
     again = Request(type=COMMIT, nonce=batch[-1].nonce, node=NODE, troubles=(trouble,))
-    assert session.receive(again) == Told(ONE.version, (), (trouble,))
-    assert session.receive(Request(type=COMMIT, nonce=batch[-1].nonce)) == Told(ONE.version)
+    assert session.receive(again) == SentState(ONE.version, (), (trouble,))
+    assert session.receive(Request(type=COMMIT, nonce=batch[-1].nonce)) == SentState(ONE.version)
     other = Request(type=COMMIT, nonce=batch[-1].nonce, node=Node("pod-b"), troubles=(trouble,))
     assert refused(session, other) == ("node", "PERMISSION_DENIED")
 
@@ -195,11 +197,11 @@ def test_a_table_that_is_refused_whole_leaves_the_one_before() -> None:
     history.publish(TWO)
     batch = take(session)
     late = (Refusal(COMMIT, TABLE, "late: 1 of 2 workers"),)
-    assert answer(session, batch, late) == Told(ONE.version, late)
+    assert answer(session, batch, late) == SentState(ONE.version, late)
     # The newest answer counts.
-    assert session.receive(Request(type=COMMIT, nonce=batch[-1].nonce)) == Told(TWO.version)
+    assert session.receive(Request(type=COMMIT, nonce=batch[-1].nonce)) == SentState(TWO.version)
     again = Request(type=COMMIT, nonce=batch[-1].nonce, refused=late)
-    assert session.receive(again) == Told(TWO.version, late)
+    assert session.receive(again) == SentState(TWO.version, late)
 
 
 def test_an_answer_to_the_last_commit_may_cross_the_next_batch() -> None:
@@ -210,9 +212,9 @@ def test_an_answer_to_the_last_commit_may_cross_the_next_batch() -> None:
     answer(session, first, late)
     history.publish(TWO)
     batch = take(session)
-    assert session.receive(Request(type=COMMIT, nonce=first[-1].nonce)) == Told(ONE.version)
+    assert session.receive(Request(type=COMMIT, nonce=first[-1].nonce)) == SentState(ONE.version)
     assert session.phase is Phase.WAITING
-    assert answer(session, batch) == Told(TWO.version)
+    assert answer(session, batch) == SentState(TWO.version)
     stale = Request(type=COMMIT, nonce=first[-1].nonce)
     assert refused(session, stale) == ("replayed", "INVALID_ARGUMENT")
 
@@ -223,7 +225,7 @@ def test_a_mismatch_ends_it() -> None:
     batch = take(session)
     bad = (Refusal(COMMIT, TABLE, MISMATCH),)
     told = session.receive(Request(type=COMMIT, nonce=batch[-1].nonce, refused=bad))
-    assert told == Told("", bad)
+    assert told == SentState("", bad)
     assert session.phase is Phase.OVER
     history.publish(TWO)
     assert session.take() is None

@@ -20,8 +20,8 @@ from edgefast.xds.messages import (
     Request,
     encode_request,
 )
-from edgefast.xds.refusals import MISMATCH, Refused
-from edgefast.xds.troubles import Trouble
+from edgefast.xds.proxy_problems import ProxyProblem
+from edgefast.xds.rejections import MISMATCH, Refused
 from tests.controller.push.loopback import (
     FLEET,
     ONE,
@@ -100,7 +100,7 @@ def test_acks_are_heard_and_end_with_the_stream(tmp_path: Path) -> None:
 
 
 def test_troubles_end_with_the_stream_and_are_no_answers_to_a_table(tmp_path: Path) -> None:
-    trouble = Trouble("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "it is down")
+    trouble = ProxyProblem("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "it is down")
 
     async def body(loopback: Loopback) -> None:
         fleets = loopback.fleets

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller.kube.authorship import Word
+from controller.kube.status_author import Word
 from controller.kube.store import Present
 from controller.status.api import KubeStatuses
 

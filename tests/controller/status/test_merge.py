@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from controller.status.hold import Gate, hold_status
 from controller.status.merge import merge_status
-from tests.controller.status.said import OURS, condition, entry
+from controller.status.readiness import ReadinessGate, gate_status
+from tests.controller.status.conditions import OURS, condition, entry
 
 pytestmark = pytest.mark.pure
 
@@ -92,13 +92,13 @@ def test_a_long_message_keeps_its_end_and_the_limit() -> None:
 
 @pytest.mark.parametrize("length", [10, 32_600, 40_000])
 def test_bad_news_that_hold_while_proxies_are_behind_do_not_grow(length: int) -> None:
-    """What `hold_status` gives back of the present status was written by us, with its end."""
+    """What `gate_status` gives back of the present status was written by us, with its end."""
     said = "HTTPRoute default/a spec.rules[0]: BackendNotFound " + "x" * length
     bad = condition("ResolvedRefs", "False", reason="BackendNotFound", message=said)
     present = merge("HTTPRoute", {}, {"parents": [entry("gw", OURS, bad)]})
     good = {"parents": [entry("gw", OURS, condition("ResolvedRefs"))]}
-    closed = Gate(open=False)
-    held = hold_status("HTTPRoute", "default", "a", present, good, lambda *_: closed, OURS)
+    closed = ReadinessGate(open=False)
+    held = gate_status("HTTPRoute", "default", "a", present, good, lambda *_: closed, OURS)
     assert held["parents"][0]["conditions"] == present["parents"][0]["conditions"]
     assert merge("HTTPRoute", present, held) is None
 

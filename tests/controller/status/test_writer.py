@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller.status.blame import NOBODY
-from controller.status.board import Board, Ref
-from controller.status.spacing import FREE, QUIET, SPACE, SPACE_MAX, Spacing
+from controller.status.rejections import NOBODY
+from controller.status.tracker import Ref, StatusTracker
+from controller.status.write_throttle import FREE, QUIET, SPACE, SPACE_MAX, WriteThrottle
 from controller.status.writer import SOON, WRITES, Conflict, Gone, Present, Writer
-from edgefast.translate.status.status import Statuses
-from tests.controller.status.said import OURS, entry
-from tests.controller.status.test_board import FLEET_OF, good, route
+from edgefast.translate.conditions.status import Statuses
+from tests.controller.status.conditions import OURS, entry
+from tests.controller.status.test_tracker import FLEET_OF, good, route
 
 pytestmark = pytest.mark.pure
 
@@ -82,7 +82,7 @@ class Room:
     """A writer over a server, with one fleet that has no proxies to wait for."""
 
     def __init__(self, *names: str) -> None:
-        self.server, self.clock, self.board = Server(*names), Clock(), Board(OURS)
+        self.server, self.clock, self.board = Server(*names), Clock(), StatusTracker(OURS)
         self.leading = True
         self.revision = 0
         self.failed: list[str] = []
@@ -267,7 +267,7 @@ def test_a_change_during_a_write_is_not_lost() -> None:
 
 
 def test_an_object_that_keeps_changing_is_written_ever_more_seldom() -> None:
-    spacing, now, writes = Spacing(), 0.0, 0
+    spacing, now, writes = WriteThrottle(), 0.0, 0
     ref = ("Gateway", "default", "gw")
     while now < 60.0:
         if spacing.wait(ref, now) == 0.0:
@@ -282,7 +282,7 @@ def test_an_object_that_keeps_changing_is_written_ever_more_seldom() -> None:
 
 
 def test_of_objects_that_rest_nothing_is_remembered() -> None:
-    spacing = Spacing()
+    spacing = WriteThrottle()
     for number in range(1000):
         spacing.note(("HTTPRoute", "default", f"r{number}"), number / 1000)
     spacing.note(("HTTPRoute", "default", "later"), 1.0 + QUIET)

@@ -9,11 +9,11 @@ from core.exchange.test_grpc import grpc_head
 from core.fleets import make_cluster, make_fleet, make_listener, make_rule
 from core.world import World
 from edgefast import ir
-from edgefast.why.client import find_client
-from edgefast.why.explanation import Answer
-from edgefast.why.forwarded import RANDOM_ID, write_head
-from edgefast.why.grpcstatus import name_statuses
-from edgefast.why.head import Head, scan_head
+from edgefast.explain.client import find_client
+from edgefast.explain.explanation import Answer
+from edgefast.explain.forwarded import RANDOM_ID, write_head
+from edgefast.explain.grpcstatus import name_statuses
+from edgefast.explain.head import Head, scan_head
 
 STATUSES = (400, 401, 403, 404, 408, 413, 421, 429, 500, 501, 502, 503, 504)
 

@@ -11,9 +11,9 @@ from core.h2.test_backend import start
 from core.h2.test_both import WEBSOCKET
 from core.world import World
 from edgefast import ir
-from edgefast.why.client import find_client
-from edgefast.why.forwarded import RANDOM_ID, to_http2, write_head
-from edgefast.why.head import Head, scan_head
+from edgefast.explain.client import find_client
+from edgefast.explain.forwarded import RANDOM_ID, to_http2, write_head
+from edgefast.explain.head import Head, scan_head
 
 HTTP = ir.HttpSettings(connect_timeout=30_000)  # as core.fleets has it
 HEADS = {

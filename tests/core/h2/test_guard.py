@@ -5,9 +5,9 @@ from __future__ import annotations
 from h2.events import DataReceived, ResponseReceived, StreamEnded
 
 from core.fleets import make_cluster, make_fleet, make_host, make_listener
-from core.guard.policies import NAME, access, traffic
 from core.h2.backend import H2Backend
 from core.h2.test_both import begin, events
+from core.policy.policies import NAME, access, traffic
 from core.world import World
 from edgefast import ir
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from h2.events import ResponseReceived, StreamEnded
 
-from core.guard.passwords_held import Held
-from core.guard.proofs import basic, make_keys, make_passwords, prove, slow
-from core.guard.test_tokens import bearer, token, tokens
 from core.h2.test_both import begin, events
+from core.policy.authenticators import basic, make_keys, make_passwords, prove, slow
+from core.policy.passwords_held import Held
+from core.policy.test_tokens import bearer, token, tokens
 from core.world import World
 from edgefast import ir
 

@@ -20,10 +20,10 @@ from core.client import Client, Response
 from core.h2.asking import Asker, Fields, Reset
 from core.world import World
 from edgefast import ir
-from edgefast.why import Ask, Served
-from edgefast.why.explain import explain
-from tests.why.many_worlds import run_worlds
-from tests.why.random_tables import PORTS, Tables
+from edgefast.explain import RequestSpec, Served
+from edgefast.explain.explain import explain
+from tests.explain.many_worlds import run_worlds
+from tests.explain.random_tables import PORTS, Tables
 
 #: Fields that are another each time, or tell about a connection of HTTP/1.1.
 OWN = {"x-request-id", "traceparent"}
@@ -42,7 +42,7 @@ MALFORMED: Any = ([], 400, "malformed")
 BODIES = (0, 1, 1000, 40_000)
 
 
-def as_http1(ask: Ask, body: bytes, *, length: bool) -> bytes:
+def as_http1(ask: RequestSpec, body: bytes, *, length: bool) -> bytes:
     """The request's bytes; a body has a length, or is one chunk."""
     head = ask.head()[:-2]
     if not body:
@@ -52,7 +52,7 @@ def as_http1(ask: Ask, body: bytes, *, length: bool) -> bytes:
     return head + b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
 
 
-def as_http2(ask: Ask, body: bytes, *, length: bool) -> Fields:
+def as_http2(ask: RequestSpec, body: bytes, *, length: bool) -> Fields:
     """Its fields; what HTTP/1.1 says about its connection, and fields named there, are none of HTTP/2."""
     named = {"connection"}
     for name, value in ask.headers:
@@ -132,7 +132,7 @@ class Bench:
         self.http1.clear()
         self.http2.clear()
 
-    async def by_http1(self, ask: Ask, body: bytes, *, length: bool) -> Any:
+    async def by_http1(self, ask: RequestSpec, body: bytes, *, length: bool) -> Any:
         """What came of it."""
         if ask.port not in self.http1:
             self.http1[ask.port] = await self.world.client(self.ports[ask.port])
@@ -142,7 +142,7 @@ class Bench:
             self.http1.pop(ask.port).close()
         return await self._outcome(ask, answer)
 
-    async def by_http2(self, ask: Ask, body: bytes, *, length: bool) -> Any:
+    async def by_http2(self, ask: RequestSpec, body: bytes, *, length: bool) -> Any:
         """The same."""
         if ask.port not in self.http2:
             self.http2[ask.port] = Asker(await self.world.client(self.ports[ask.port]))
@@ -155,7 +155,7 @@ class Bench:
             return MALFORMED
         return await self._outcome(ask, answer)
 
-    async def _outcome(self, ask: Ask, answer: Response) -> Any:
+    async def _outcome(self, ask: RequestSpec, answer: Response) -> Any:
         self.asked += 1
         await self.world.until(self._flushed, "a line of the access log")
         line = {k: v for k, v in json.loads(self.world.batches[-1]).items() if k not in LOGGED}

@@ -14,7 +14,7 @@ from core.fleets import make_cluster, make_fleet, make_listener, make_rule
 from core.logs import json_log, serve, text_log
 from core.world import World
 from edgefast import ir
-from edgefast.resources.edge.edgeproxy import LogField
+from edgefast.api.edge.edgeproxy import LogField
 from edgefast.translate.edgeproxy.logformat import OPERATORS
 
 #: The line that Envoy Gateway writes when nothing else is said, as people paste it.

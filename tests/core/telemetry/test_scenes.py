@@ -245,8 +245,8 @@ def test_every_name_has_its_scene() -> None:
     slow |= {"connections_gave_way", "streams_gave_way"}  # test_places.py, test_long_streams.py
     slow |= {name for name in GLOBALS if name.startswith("health_checks")}  # test_checks.py
     faults = {"faults"}  # test_faults.py
-    injected = {"faults_delayed", "faults_aborted"}  # guard/test_fault.py
-    injected |= {"compressed", "compressed_in", "compressed_out"}  # guard/test_press.py
+    injected = {"faults_delayed", "faults_aborted"}  # policy/test_fault.py
+    injected |= {"compressed", "compressed_in", "compressed_out"}  # policy/test_compress.py
     http2 = {name for name in GLOBALS if name.startswith("http2_")}  # tests/wire/http2
     http2 |= {name for name in GLOBALS if name.startswith("upstream_http2_")}  # tests/core/h2
     streams = {name for name in GLOBALS if name.startswith("stream_")}  # tests/core/stream
@@ -257,7 +257,7 @@ def test_every_name_has_its_scene() -> None:
     calls |= {
         name for name in GLOBALS if name.startswith("mirror_drops_")
     }  # exchange/test_mirror.py
-    services = {name for name in GLOBALS if name.startswith("auth_")}  # tests/core/guard
+    services = {name for name in GLOBALS if name.startswith("auth_")}  # tests/core/policy
     checks = {name for name in GLOBALS if name.startswith("health_checks")}  # test_checks.py
     checks |= {"zone_own", "zone_other"}  # upstream/test_zones.py
     elsewhere |= http2 | streams | calls | services | checks

@@ -1,4 +1,4 @@
-"""Signatures and hashes by the TLS library say what the libraries of edgefast/tokens and edgefast/htpasswd.py say."""
+"""Signatures and hashes by the TLS library say what the libraries of edgefast/auth/jwt and edgefast/auth/htpasswd.py say."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import select
 
 import pytest
 
-from edgefast import htpasswd
+from auth.jwt.issuer import jwk, token
+from edgefast.auth import htpasswd
+from edgefast.auth.jwt import signature
+from edgefast.auth.jwt.keyset import Key, decode_base64url, parse_key_set
 from edgefast.core.engine import Hasher, is_signed
-from edgefast.keyset import Key, decode_base64url, parse_key_set
-from edgefast.tokens import signature
-from tokens.issuer import jwk, token
 
 pytestmark = pytest.mark.pure
 

@@ -7,7 +7,7 @@ import asyncio
 from core.backend import Backend, Call, say
 from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.guard.policies import TRAFFIC, traffic
+from core.policy.policies import TRAFFIC, traffic
 from core.upstream.workers import Workers
 from core.world import World
 from edgefast import ir

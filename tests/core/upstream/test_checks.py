@@ -9,10 +9,10 @@ import pytest
 
 from core.backend import Call, make_response, say
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.guard.called import HEAD, OK
-from core.guard.checkmessages import frame
-from core.guard.policies import TRAFFIC
 from core.h2.backend import Ask, H2Backend
+from core.policy.called import HEAD, OK
+from core.policy.checkmessages import frame
+from core.policy.policies import TRAFFIC
 from core.upstream.workers import Workers
 from core.world import World
 from edgefast import ir

@@ -13,8 +13,8 @@ from core.certificates import Site
 from core.client import make_request
 from core.conftest import check
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.guard.policies import TRAFFIC
 from core.h2.backend import Ask, H2Backend
+from core.policy.policies import TRAFFIC
 from core.upstream.test_checks import CHECK, answers, checking, failed, fleet_of, h2_backend, names
 from core.upstream.workers import Workers
 from core.world import World

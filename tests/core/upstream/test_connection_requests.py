@@ -10,9 +10,9 @@ import pytest
 from core.backend import say
 from core.client import make_request
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.guard.policies import TRAFFIC, traffic
 from core.h2.backend import H2Backend
 from core.h2.backend import say as say_h2
+from core.policy.policies import TRAFFIC, traffic
 from core.world import World
 from edgefast import ir
 

@@ -11,8 +11,8 @@ import pytest
 from core.backend import Backend, make_response, say
 from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.guard.policies import TRAFFIC
 from core.h2.backend import H2Backend
+from core.policy.policies import TRAFFIC
 from core.upstream.workers import Workers
 from core.world import World
 from edgefast import ir

@@ -8,7 +8,7 @@ from core.apart import apart, shift
 from core.backend import Backend, make_response
 from core.client import Client
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.guard.policies import TRAFFIC
+from core.policy.policies import TRAFFIC
 from core.upstream.test_outliers import FAILS, out
 from core.upstream.workers import make_health
 from core.world import World

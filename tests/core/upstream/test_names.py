@@ -15,7 +15,7 @@ from core.upstream.test_resolver import Names
 from core.world import World
 from edgefast import ir
 from edgefast.core.upstream import resolver as module
-from edgefast.inetaddr import ANY_NETWORK
+from edgefast.netaddr import ANY_NETWORK
 
 
 def named(port: int, *hostnames: str, name: str = CLUSTER, **settings: Any) -> ir.Cluster:

@@ -9,7 +9,7 @@ import pytest
 from core.backend import make_response, say
 from core.client import Client
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.guard.policies import TRAFFIC
+from core.policy.policies import TRAFFIC
 from core.upstream.test_ejection import ask_and_leave
 from core.upstream.workers import Workers
 from core.world import World

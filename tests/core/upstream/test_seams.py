@@ -11,9 +11,9 @@ import pytest
 from core.backend import Answer, make_response, say
 from core.client import make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_rule
-from core.guard.policies import TRAFFIC
-from core.guard.sessions import BY_COOKIE, NAME, get, keeping, numbered, write
 from core.h2.backend import H2Backend
+from core.policy.policies import TRAFFIC
+from core.policy.sessions import BY_COOKIE, NAME, get, keeping, numbered, write
 from core.world import World
 from edgefast import ir
 
@@ -110,7 +110,7 @@ async def test_session_read_with_shares_check(world: World) -> None:
     """Check at the Service alone: a value whose first endpoint is ill and second is well."""
     ports = await ill_at(world, "/healthz", 4, 1)
     cluster = make_cluster(*ports, treatments=((0, (TRAFFIC, BACK)),))
-    share = ir.BackendRef(cluster=CLUSTER, treatment=ir.Treatment(traffic=(TRAFFIC, BACK)))
+    share = ir.BackendRef(cluster=CLUSTER, treatment=ir.BackendPolicy(traffic=(TRAFFIC, BACK)))
     fleet = make_fleet(
         make_host(make_rule(share, traffic=(TRAFFIC,))),
         cluster,
@@ -132,7 +132,7 @@ async def test_session_lost_by_rules_check_that_share_has_not(world: World) -> N
     # /free uses the cluster by the rule's own check, so it is made
     cluster = make_cluster(*ports, treatments=((0, (TRAFFIC,)), (1, (BACK, TRAFFIC))))
     share = ir.BackendRef(
-        cluster=CLUSTER, treatment=ir.Treatment(traffic=(BACK, TRAFFIC), ceilings=1)
+        cluster=CLUSTER, treatment=ir.BackendPolicy(traffic=(BACK, TRAFFIC), ceilings=1)
     )
     fleet = make_fleet(
         make_host(make_rule(share, traffic=(TRAFFIC,)), ("/free", make_rule(traffic=(TRAFFIC,)))),

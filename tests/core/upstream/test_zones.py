@@ -12,7 +12,7 @@ import pytest
 from core.backend import Backend, make_response
 from core.client import Client
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
-from core.guard.policies import TRAFFIC
+from core.policy.policies import TRAFFIC
 from core.world import World
 from edgefast import ir
 from edgefast.core.engine import count_choices

@@ -13,9 +13,9 @@ import pytest
 
 from edgefast import ir
 from edgefast.console.console import Console
-from edgefast.console.numbers import Counters, Meter
+from edgefast.console.live_metrics import Counters, Meter
 from edgefast.core.cells import ROW
-from edgefast.daemon.httpserver import Request
+from edgefast.httpd.server import Request
 from edgefast.proxy.admin.consolesource import ConsoleSource
 from edgefast.proxy.admin.limitlist import LimitList
 from edgefast.proxy.agent.agent import Agent

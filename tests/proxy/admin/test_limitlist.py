@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edgefast import ir
-from edgefast.daemon.httpserver import Reply, Request
+from edgefast.httpd.server import Reply, Request
 from edgefast.proxy.admin import limitlist
 from edgefast.proxy.admin.admin import Admin
 from edgefast.proxy.agent.agent import Agent

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from edgefast.daemon.httpserver import Reply, Request
+from edgefast.httpd.server import Reply, Request
 from edgefast.proxy.admin.admin import Admin
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards
@@ -26,7 +26,7 @@ BROKEN = b"\xc1rate_limits" * 8
 LISTENER = "ns/gateway/http"
 
 # Loaded with the first request, which takes longer here than workers take to refuse a table.
-for _module in ("edgefast.console.console", "edgefast.proxy.admin.explained"):
+for _module in ("edgefast.console.console", "edgefast.proxy.admin.explain_handler"):
     import_module(_module)
 
 Asking = Callable[[str, dict[str, str]], Awaitable[Reply]]

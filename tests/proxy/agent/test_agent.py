@@ -13,7 +13,7 @@ import pytest
 
 from edgefast import ir
 from edgefast.core.cells import ROW
-from edgefast.problem import Problem
+from edgefast.diagnostics.problem import Problem
 from edgefast.proxy.agent import agent as agent_module
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.metrics.stats import sum_rows

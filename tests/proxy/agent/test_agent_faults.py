@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgefast.cli.ask import DEADLINE
-from edgefast.daemon.httpserver import Request
-from edgefast.problem import Problem
+from edgefast.cli.admin_client import DEADLINE
+from edgefast.diagnostics.problem import Problem
+from edgefast.httpd.server import Request
 from edgefast.proxy import settings
 from edgefast.proxy.admin.admin import Admin
 from edgefast.proxy.agent import acknowledgement, workerslot, workerupdate

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel, ChannelClosed, ChannelError, encode_frame
 from edgefast.proxy.control.messages import FRAME_LIMIT, Change, split_changes, split_refused
-from edgefast.proxy.process.reserve import RESERVE
+from edgefast.proxy.process.reserved_descriptors import RESERVE
 from proxy.full import exhausted
 
 Pair = tuple[socket.socket, socket.socket]

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgefast.daemon.address import Address
+from edgefast.httpd.address import Address
 from edgefast.proxy.control.channel import Channel, ChannelClosed
 from edgefast.proxy.handover import handoversocket
 from edgefast.proxy.handover.handoversocket import (
@@ -27,12 +27,12 @@ from edgefast.proxy.handover.handoversocket import (
     path_of,
     remove_dead_names,
 )
-from edgefast.proxy.handover.predecessor import attend
+from edgefast.proxy.handover.predecessor import serve_successors
 from edgefast.proxy.handover.protocol import PROTOCOL, Ask, Give, Item, Kept, Refuse
 from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
 from edgefast.proxy.settings import ProxySettings
+from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.inherited import Inherited
-from edgefast.proxy.sockets.place import Place
 from edgefast.proxy.worker import orphan as orphan_module
 from edgefast.proxy.worker.acceptors import Acceptors
 from edgefast.proxy.worker.orphan import OrphanedWorker
@@ -88,7 +88,7 @@ def run(talk: Callable[[Giving, Place], Any], path: Path) -> Giving:
         giving = Giving(sock)
         handover_socket = HandoverSocket(path)
         handover_socket.publish()
-        attending = asyncio.ensure_future(attend(handover_socket.sock, giving))
+        attending = asyncio.ensure_future(serve_successors(handover_socket.sock, giving))
         try:
             await asyncio.wait_for(talk(giving, place), 60)
             return giving

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefast.proxy.tls.ticketring import TicketRing
+from edgefast.proxy.tls.ticket_memory import TicketMemory
 from edgefast.proxy.tls.ticketschedule import TicketSecret
 from proxy.command import Start, gateway, gateway_class, route, save, start
 from proxy.handover.test_handover import ended, may_outlive
@@ -26,7 +26,7 @@ def secrets_of(pid: int) -> tuple[TicketSecret, ...]:
         except OSError:
             continue
         if "memfd:edgefast-tickets" in name:
-            ring = TicketRing.go_on(os.open(fd, os.O_RDONLY))
+            ring = TicketMemory.go_on(os.open(fd, os.O_RDONLY))
             try:
                 return ring.read()
             finally:

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.inetaddr import ANY_NETWORK
-from edgefast.ircredential import RemoteKeys
-from edgefast.keyset import SET_LIMIT
+from edgefast.auth.jwt.keyset import SET_LIMIT
+from edgefast.ir.credentials import RemoteKeys
+from edgefast.netaddr import ANY_NETWORK
 from edgefast.proxy.keys.fetch import FetchError, fetch
 from edgefast.proxy.keys.target import Target, find_target
 from edgefast.ratelimit.names import Names

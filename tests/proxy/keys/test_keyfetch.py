@@ -11,19 +11,19 @@ from typing import Any
 import msgspec
 import pytest
 
+from auth.jwt.issuer import NOW, jwk, key_set
 from edgefast import ir
-from edgefast.ircredential import Jwt, JwtProvider, RemoteKeys
+from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.keys import keysource, target
 from edgefast.proxy.keys.fetch import FetchError
 from edgefast.proxy.keys.keyfetch import SOURCES, KeyFetch
 from edgefast.proxy.keys.keyfile import LAST
 from edgefast.proxy.keys.keysource import AT_MOST_EVERY, JITTER, RETRY_MAX
 from edgefast.proxy.tables.arena import Arena
-from edgefast.proxy.tables.ledger import Ledger
+from edgefast.proxy.tables.worker_tables import WorkerTables
 from edgefast.table import Shards
 from edgefast.table.shards import make_resource
 from proxy.keys.virtual import run_virtually
-from tokens.issuer import NOW, jwk, key_set
 
 pytestmark = pytest.mark.pure
 
@@ -42,7 +42,7 @@ class World:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.arena = Arena(1 << 24)
-        self.ledger = Ledger(self.arena)
+        self.ledger = WorkerTables(self.arena)
         self.fetch = KeyFetch(self.arena, folder, clock=self.clock)
         self.answers: dict[str, bytes | Exception | None] = {}  # None: it hangs
         self.calls: list[tuple[float, str]] = []

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from auth.jwt.issuer import NOW, jwk, key_set
 from edgefast.proxy.keys import keyfile
 from edgefast.proxy.keys.keyfile import LAST, KeptKeys, KeyFiles
-from tokens.issuer import NOW, jwk, key_set
 
 pytestmark = pytest.mark.pure
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgefast import ir
-from edgefast.ircredential import RemoteKeys
+from edgefast.ir.credentials import RemoteKeys
 from edgefast.proxy.keys.target import Target, TargetError, find_target, shows
 from proxy.pki import Authority
 

@@ -14,15 +14,15 @@ from typing import Any
 import msgspec
 import pytest
 
+from auth.jwt.issuer import ISSUER, jwk, token
 from edgefast import ir
-from edgefast.ircredential import Jwt, JwtProvider, RemoteKeys
+from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards
 from edgefast.table.shards import make_resource
 from proxy.keys.token_worker import TOKENS
 from proxy.living import until, with_agent
 from proxy.shards import make_fleet
-from tokens.issuer import ISSUER, jwk, token
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire

@@ -15,9 +15,9 @@ import msgspec
 
 import edgefast.core
 from edgefast import ir
-from edgefast.core.guard.verifier import Verifier, make_verifiers
+from edgefast.auth.jwt.outcome import Outcome
+from edgefast.core.policy.verifier import Verifier, make_verifiers
 from edgefast.proxy.worker.tokenkeys import TokenKeys
-from edgefast.tokens.outcome import Outcome
 
 _Change = tuple[str, str, str, int, int]
 TOKENS = "EDGEFAST_TEST_TOKENS"
@@ -45,7 +45,7 @@ class TokenEngine:
                     data = bytes(self._arena[offset : offset + length])
                     unit = msgspec.msgpack.decode(data, type=ir.PolicyUnit)
                     assert unit.jwt is not None
-                    (self._verifiers[name],) = make_verifiers(self.keys.desk(), unit.jwt)
+                    (self._verifiers[name],) = make_verifiers(self.keys.token_verifier(), unit.jwt)
         return self._engine.apply([one for one in changes if one[1] != "policy"], version)
 
     def dump(self, **_: Any) -> dict[str, str | None]:

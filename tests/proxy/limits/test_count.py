@@ -7,7 +7,7 @@ import asyncio
 from edgefast.proxy.limits.count import LimitCount
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.tables.arena import Arena
-from edgefast.proxy.tables.ledger import Ledger
+from edgefast.proxy.tables.worker_tables import WorkerTables
 from edgefast.table import Shards
 from edgefast.table.shards import make_resource
 from proxy.limited import limited_table
@@ -21,7 +21,7 @@ def test_a_blob_that_cannot_be_read_is_passed_over() -> None:
 
     async def main() -> None:
         arena, memory = Arena(1 << 22), LimitMemory()
-        ledger, count = Ledger(arena), LimitCount(arena, memory)
+        ledger, count = WorkerTables(arena), LimitCount(arena, memory)
         counting = asyncio.create_task(count.run())
         before = memory.share(sliding=False)
         shards = limited_table(8080)

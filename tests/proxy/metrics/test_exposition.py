@@ -11,7 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from edgefast.core.cells import BACKEND, GLOBALS, LIMIT, POLICY, ROW
-from edgefast.monitoring.proxyfamilies import BY_LABELS, PROXY
+from edgefast.monitoring.proxy_metrics import BY_LABELS, PROXY
 from edgefast.proxy.metrics.exposition import render_metrics
 from edgefast.proxy.metrics.stats import Segment, add_global, map_segment
 from proxy import agentfacts
@@ -80,7 +80,7 @@ def test_every_global_cell_is_there(segment: Segment) -> None:
     assert shown >= {*range(1, len(GLOBALS) + 1)} - in_seconds
     of_cells = {one.cell for one in PROXY.values() if one.cell}
     known = {next((start for start in BY_LABELS if one.startswith(start)), one) for one in GLOBALS}
-    assert of_cells == known, "edgefast/monitoring/proxyfamilies.py names every cell"
+    assert of_cells == known, "edgefast/monitoring/proxy_metrics.py names every cell"
     assert values(families["edgefast_ratelimit_store_seconds"]) == {(): seconds / 1e6}
     refused = values(families["edgefast_heads_refused"])
     assert refused[(("reason", "line"),)] == GLOBALS.index("head_refused_line") + 1

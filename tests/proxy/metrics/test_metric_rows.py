@@ -9,8 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from edgefast import ir
-from edgefast.daemon.address import Address
-from edgefast.daemon.httpserver import HttpServer, bind_server
+from edgefast.httpd.address import Address
+from edgefast.httpd.server import HttpServer, bind_server
 from edgefast.proxy.admin.admin import Admin
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards, compile_fleet

@@ -11,12 +11,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from edgefast.monitoring.family import Family
-from edgefast.monitoring.proxyfamilies import PROXY
+from edgefast.monitoring.proxy_metrics import PROXY
 from edgefast.proxy.metrics.exposition import render_metrics, render_openmetrics
 from edgefast.proxy.metrics.openmetrics import heading_of, is_wanted
 from edgefast.proxy.metrics.stats import Segment
 from edgefast.proxy.traces.exemplars import Exemplars, Marks
-from edgefast.xds.facts import StreamFacts
+from edgefast.xds.stream_stats import StreamStats
 from proxy import agentfacts
 from proxy.metrics.test_exposition import write_row
 from proxy.spans import SPAN
@@ -24,7 +24,7 @@ from proxy.spans import SPAN
 pytestmark = pytest.mark.pure
 
 FACTS = msgspec.structs.replace(
-    agentfacts.FACTS, table_version='ab"c\\\n', stream=StreamFacts(server="controller:18000")
+    agentfacts.FACTS, table_version='ab"c\\\n', stream=StreamStats(server="controller:18000")
 )
 #: What Prometheus 3 sends.
 PROMETHEUS = (

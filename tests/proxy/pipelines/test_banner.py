@@ -10,8 +10,8 @@ from edgefast import ir
 from edgefast.proxy.agent.agent import Published
 from edgefast.proxy.pipelines.banner import Banner
 from edgefast.proxy.pipelines.standalone import Outcome
-from edgefast.proxy.sockets.place import make_place
-from translate.test_held import WIDE, Object, _gateway, _listener, _read, _serve, _set
+from edgefast.proxy.sockets.bind_address import make_bind_address
+from translate.test_reserved_hostnames import WIDE, Object, _gateway, _listener, _read, _serve, _set
 
 pytestmark = pytest.mark.pure
 
@@ -63,7 +63,7 @@ def test_listeners_of_layer_4_say_of_which_transport_they_are() -> None:
     )
     route = ir.StreamRoute(listener="ns/gw/UDP", hostname="*")
     fleet = ir.Fleet(name="standalone", listeners=listeners, stream_routes=(route,))
-    bound = [make_place("127.0.0.1", 53), make_place("127.0.0.1", 53, "UDP")]
+    bound = [make_bind_address("127.0.0.1", 53), make_bind_address("127.0.0.1", 53, "UDP")]
     assert [line for line in told(fleet, bound) if " on " in line] == [
         "ns/gw/TCP on tcp://127.0.0.1:53: no route",
         "ns/gw/UDP on udp://127.0.0.1:53: all datagrams",

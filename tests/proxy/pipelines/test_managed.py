@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edgefast import ir
-from edgefast.daemon.httpserver import Request
+from edgefast.httpd.server import Request
 from edgefast.proxy.admin.admin import Admin
 from edgefast.proxy.agent import acknowledgement
 from edgefast.proxy.agent.agent import Agent

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from edgefast import ir
-from edgefast.daemon.address import EVERYWHERE, Address
+from edgefast.httpd.address import EVERYWHERE, Address
 from edgefast.proxy.sockets.inherited import Inherited, receive_sockets
 from edgefast.proxy.sockets.listeners import Listeners
 from wire.harness.ports import free_port

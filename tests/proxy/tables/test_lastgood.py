@@ -132,10 +132,10 @@ def test_only_a_table_that_somebody_vouches_for_is_kept(tmp_path: Path) -> None:
             settled.shards = shards
             keeper.look()
             if shards is not half:
-                keeper.vouch(shards.version)
+                keeper.approve(shards.version)
         await until(kept.path.exists, "file")
         settled.shards = later = make_fleet(8082)
-        keeper.vouch(later.version)
+        keeper.approve(later.version)
         await asyncio.sleep(0)
         running.cancel()  # within the second after the first one
         await asyncio.wait([running])
@@ -160,7 +160,7 @@ def test_a_table_is_kept_as_soon_as_the_disk_takes_it(
 
     async def main() -> None:
         running = asyncio.ensure_future(keeper.run())
-        keeper.vouch(shards.version)
+        keeper.approve(shards.version)
         await until(lambda: kept.failures > 2, "tries")
         folder.unlink()
         await until(lambda: kept.saved_at, "file")
@@ -181,7 +181,7 @@ def test_a_table_that_could_not_be_kept_is_tried_once_more_at_the_end(tmp_path: 
 
     async def main() -> None:
         running = asyncio.ensure_future(keeper.run())
-        keeper.vouch(shards.version)
+        keeper.approve(shards.version)
         await until(lambda: kept.failures, "the first try")
         folder.unlink()
         running.cancel()
@@ -259,7 +259,7 @@ def test_the_agent_keeps_what_all_workers_took(tmp_path: Path) -> None:
         assert kept is not None
         shards = make_fleet(port)
         await agent.publish(shards)
-        agent.keeper.vouch(shards.version)
+        agent.keeper.approve(shards.version)
         await until(kept.path.exists, "file")
         assert kept.load().version == shards.version
         assert await mark_of(port) == "v1"
@@ -275,7 +275,7 @@ def test_the_agent_serves_on_when_nothing_can_be_kept() -> None:
         kept = agent.last_good
         assert kept is not None
         shards = make_fleet(port)
-        agent.keeper.vouch(shards.version)  # before anybody holds it, as good as after
+        agent.keeper.approve(shards.version)  # before anybody holds it, as good as after
         await agent.publish(shards)
         await until(lambda: kept.failures, "failure")
         assert await mark_of(port) == "v1"

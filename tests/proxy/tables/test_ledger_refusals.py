@@ -9,7 +9,7 @@ import pytest
 
 from edgefast import ir
 from edgefast.proxy.tables.arena import Arena
-from edgefast.proxy.tables.ledger import Ledger
+from edgefast.proxy.tables.worker_tables import WorkerTables
 from proxy.shards import make_shards
 from proxy.simulated import Worker, settle
 
@@ -17,13 +17,13 @@ A, B = ("cluster", "a"), ("cluster", "b")
 
 
 @pytest.fixture
-def ledger() -> Iterator[Ledger]:
+def ledger() -> Iterator[WorkerTables]:
     arena = Arena(1024 * 1024)
-    yield Ledger(arena)
+    yield WorkerTables(arena)
     arena.close()
 
 
-def test_a_successor_that_refuses_first_takes_nothing_from_the_others(ledger: Ledger) -> None:
+def test_a_successor_that_refuses_first_takes_nothing_from_the_others(ledger: WorkerTables) -> None:
     """It has no version before: the one that the others serve is the one to come back."""
     other, dying = Worker(ledger, 0), Worker(ledger, 1)
     ledger.advance(make_shards({A: b"1", B: b"1"}))
@@ -38,7 +38,7 @@ def test_a_successor_that_refuses_first_takes_nothing_from_the_others(ledger: Le
     assert ledger.arena.retired == 0
 
 
-def test_what_others_take_is_not_taken_from_them(ledger: Ledger) -> None:
+def test_what_others_take_is_not_taken_from_them(ledger: WorkerTables) -> None:
     """A worker may be short of something: the others keep what it could not take."""
     other = Worker(ledger, 0)
     ledger.advance(make_shards({A: b"1", B: b"1"}))
@@ -65,7 +65,7 @@ def test_what_others_take_is_not_taken_from_them(ledger: Ledger) -> None:
     assert not ledger.current.refused
 
 
-def test_a_refused_version_is_tried_again_on_order(ledger: Ledger) -> None:
+def test_a_refused_version_is_tried_again_on_order(ledger: WorkerTables) -> None:
     worker = Worker(ledger, 0)
     ledger.advance(make_shards({A: b"1"}))
     settle([worker])
@@ -94,7 +94,7 @@ def speaking(ca: str) -> bytes:
 CA_OLD, CA_NEW = ("secret", "old"), ("secret", "new")
 
 
-def test_what_comes_back_has_what_it_names(ledger: Ledger) -> None:
+def test_what_comes_back_has_what_it_names(ledger: WorkerTables) -> None:
     """A successor must be able to take the version before: its CA bundle stays in the table."""
     worker = Worker(ledger, 0)
     ledger.advance(make_shards({A: speaking("old"), CA_OLD: b"ca"}))
@@ -121,7 +121,7 @@ def test_what_comes_back_has_what_it_names(ledger: Ledger) -> None:
     assert ledger.arena.retired == 0
 
 
-def test_what_a_held_back_version_names_cannot_be_removed(ledger: Ledger) -> None:
+def test_what_a_held_back_version_names_cannot_be_removed(ledger: WorkerTables) -> None:
     worker = Worker(ledger, 0)
     ledger.advance(make_shards({A: speaking("old"), CA_OLD: b"ca"}))
     settle([worker])
@@ -135,7 +135,7 @@ def test_what_a_held_back_version_names_cannot_be_removed(ledger: Ledger) -> Non
     assert worker.contents == {A: b"plain"}
 
 
-def test_a_host_goes_back_with_all_its_fragments(ledger: Ledger) -> None:
+def test_a_host_goes_back_with_all_its_fragments(ledger: WorkerTables) -> None:
     """Two cuts of one host are never mixed: what goes with the refused cut goes, what went comes back."""
     root = ("virtual_host", "l/h")
     pieces = [("fragment", f"l/h#{number}") for number in range(4)]

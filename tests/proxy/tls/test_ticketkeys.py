@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from edgefast.proxy.tls.ticket_memory import TicketMemory, map_ticket_memory
 from edgefast.proxy.tls.ticketkeys import TicketKeys
-from edgefast.proxy.tls.ticketring import TicketRing, map_ring
 from edgefast.proxy.tls.ticketschedule import PERIOD, TicketSecret
-from edgefast.xds.givensecrets import GivenSecrets
+from edgefast.xds.ticket_secrets import TicketSecrets
 
 pytestmark = pytest.mark.pure
 
@@ -30,16 +30,16 @@ class Clock:
 
 
 @pytest.fixture
-def ring() -> Iterator[TicketRing]:
-    with closing(TicketRing()) as made:
+def ring() -> Iterator[TicketMemory]:
+    with closing(TicketMemory()) as made:
         yield made
 
 
-def secrets_of(ring: TicketRing) -> set[bytes]:
+def secrets_of(ring: TicketMemory) -> set[bytes]:
     return {one.secret for one in ring.read()}
 
 
-def test_what_is_written_is_read(ring: TicketRing) -> None:
+def test_what_is_written_is_read(ring: TicketMemory) -> None:
     assert ring.read() == ()
     wanted = (TicketSecret(b"a" * 32, 1, 2, 3), TicketSecret(b"b" * 32, 2, 3, 4))
     ring.write(wanted)
@@ -50,8 +50,8 @@ def test_what_is_written_is_read(ring: TicketRing) -> None:
     assert ring.read() == wanted
 
 
-def test_a_worker_reads_what_the_agent_writes_and_writes_nothing(ring: TicketRing) -> None:
-    with map_ring(ring.fd) as seen:
+def test_a_worker_reads_what_the_agent_writes_and_writes_nothing(ring: TicketMemory) -> None:
+    with map_ticket_memory(ring.fd) as seen:
         ring.write((TicketSecret(b"secret of thirty-two bytes, a..b", 1, 2, 3),))
         assert b"secret of thirty-two bytes, a..b" in seen[:]
         ring.write((TicketSecret(b"x" * 32, 1, 2, 3),))
@@ -60,11 +60,11 @@ def test_a_worker_reads_what_the_agent_writes_and_writes_nothing(ring: TicketRin
         mmap.mmap(ring.fd, 0)
 
 
-def test_it_is_kept_out_of_core_dumps(ring: TicketRing) -> None:
+def test_it_is_kept_out_of_core_dumps(ring: TicketMemory) -> None:
     inode = str(
         os.fstat(ring.fd).st_ino
     )  # other tests of this process may have mapped rings of theirs
-    with map_ring(ring.fd):
+    with map_ticket_memory(ring.fd):
         flags: list[list[str]] = []
         ours = False
         for line in Path("/proc/self/smaps").read_text().splitlines():
@@ -75,10 +75,10 @@ def test_it_is_kept_out_of_core_dumps(ring: TicketRing) -> None:
         assert all("dd" in one for one in flags)
 
 
-def test_a_successor_has_a_ring_of_its_own_with_the_same_secrets(ring: TicketRing) -> None:
+def test_a_successor_has_a_ring_of_its_own_with_the_same_secrets(ring: TicketMemory) -> None:
     wanted = (TicketSecret(b"a" * 32, 1, 2, 3),)
     ring.write(wanted)
-    with closing(TicketRing.go_on(os.dup(ring.fd))) as after:
+    with closing(TicketMemory.go_on(os.dup(ring.fd))) as after:
         assert after.read() == wanted
         ring.write(())
         assert after.read() == wanted
@@ -88,14 +88,14 @@ def test_what_is_no_ring_is_not_gone_on_with(caplog: pytest.LogCaptureFixture) -
     for content in (b"", b"\xa5" * 4096):
         fd = os.memfd_create("other", os.MFD_ALLOW_SEALING)
         os.write(fd, content)
-        with closing(TicketRing.go_on(fd)) as ring:
+        with closing(TicketMemory.go_on(fd)) as ring:
             assert ring.read() == ()
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(fd)
     assert caplog.text.count("start new TLS sessions") == 2
 
 
-def test_own_keys_take_turns(ring: TicketRing) -> None:
+def test_own_keys_take_turns(ring: TicketMemory) -> None:
     clock = Clock()
     keys = TicketKeys(ring, clock)
     assert len(secrets_of(ring)) == 2
@@ -111,12 +111,14 @@ def test_own_keys_take_turns(ring: TicketRing) -> None:
     assert first[0].secret not in secrets_of(ring)
 
 
-def test_a_controllers_keys_come_and_go(ring: TicketRing, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_controllers_keys_come_and_go(
+    ring: TicketMemory, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG)
     clock = Clock()
     keys = TicketKeys(ring, clock)
     own = ring.read()[0].secret
-    given = GivenSecrets(b"", b"a" * 32, b"b" * 32)
+    given = TicketSecrets(b"", b"a" * 32, b"b" * 32)
     keys.use(given)
     assert secrets_of(ring) == {own, given.current, given.next}
     clock.now += PERIOD
@@ -131,25 +133,25 @@ def test_a_controllers_keys_come_and_go(ring: TicketRing, caplog: pytest.LogCapt
     assert "aaaa" not in caplog.text
 
 
-def test_keys_that_a_controller_has_thrown_away_are_gone_at_once(ring: TicketRing) -> None:
+def test_keys_that_a_controller_has_thrown_away_are_gone_at_once(ring: TicketMemory) -> None:
     """Given to this process or to the one before; a key that this process made itself was never the controller's."""
     clock = Clock()
-    leaked = GivenSecrets(b"p" * 32, b"c" * 32, b"n" * 32)
-    fresh = GivenSecrets(b"", b"a" * 32, b"b" * 32)
+    leaked = TicketSecrets(b"p" * 32, b"c" * 32, b"n" * 32)
+    fresh = TicketSecrets(b"", b"a" * 32, b"b" * 32)
     keys = TicketKeys(ring, clock)
     own = ring.read()[0].secret
     keys.use(leaked)
-    with closing(TicketRing.go_on(os.dup(ring.fd))) as inherited:
+    with closing(TicketMemory.go_on(os.dup(ring.fd))) as inherited:
         TicketKeys(inherited, clock).use(fresh)
         assert secrets_of(inherited) == {fresh.current, fresh.next}
     keys.use(fresh)
     assert secrets_of(ring) == {own, fresh.current, fresh.next}
 
 
-def test_when_a_controller_is_silent_for_long_the_agent_makes_keys(ring: TicketRing) -> None:
+def test_when_a_controller_is_silent_for_long_the_agent_makes_keys(ring: TicketMemory) -> None:
     clock = Clock()
     keys = TicketKeys(ring, clock)
-    given = GivenSecrets(b"", b"a" * 32, b"b" * 32)
+    given = TicketSecrets(b"", b"a" * 32, b"b" * 32)
     keys.use(given)
     for _ in range(12):
         clock.now += PERIOD // 4

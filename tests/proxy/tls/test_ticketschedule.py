@@ -15,7 +15,7 @@ from edgefast.proxy.tls.ticketschedule import (
     plan_given,
     plan_own,
 )
-from edgefast.xds.givensecrets import GivenSecrets
+from edgefast.xds.ticket_secrets import TicketSecrets
 
 START = 1_000_000
 
@@ -46,8 +46,10 @@ def number(*numbers: int) -> set[bytes]:
     return {bytes([one]) * 32 for one in numbers}
 
 
-def given(previous: int, current: int, coming: int) -> GivenSecrets:
-    return GivenSecrets(*(bytes([one]) * 32 if one else b"" for one in (previous, current, coming)))
+def given(previous: int, current: int, coming: int) -> TicketSecrets:
+    return TicketSecrets(
+        *(bytes([one]) * 32 if one else b"" for one in (previous, current, coming))
+    )
 
 
 def test_they_are_what_csrc_has_room_for() -> None:
@@ -152,5 +154,5 @@ def test_a_ring_never_overflows_and_its_times_are_in_order() -> None:
 
 def test_secrets_are_not_shown() -> None:
     secret = b"not to be read by anybody at all"
-    shown = repr((GivenSecrets(secret, secret, secret), TicketSecret(secret, 1, 2, 3)))
+    shown = repr((TicketSecrets(secret, secret, secret), TicketSecret(secret, 1, 2, 3)))
     assert secret.decode() not in shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast import ir
-from edgefast.inetaddr import ANY_NETWORK
+from edgefast.netaddr import ANY_NETWORK
 from edgefast.proxy.traces.otlp import OtlpExporter
 from edgefast.proxy.traces.spanrecord import AuthRecord
 from proxy.otlp_receiver import attributes_of, http_collector

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.inetaddr import ANY_NETWORK
+from edgefast.netaddr import ANY_NETWORK
 from edgefast.proxy.traces import spanexport
 from edgefast.proxy.traces.collector import guarded_session
 from edgefast.proxy.traces.otlp import OtlpExporter

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 
 import uvloop
 
-from edgefast.proxy.sockets.place import Seat
+from edgefast.proxy.sockets.bind_address import Seat
 from edgefast.proxy.worker.acceptors import Acceptors, PortUse
 from proxy.full import exhausted
 from proxy.living import until

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.ircredential import BasicAuth, Jwt, JwtProvider
+from edgefast.ir.credentials import BasicAuth, Jwt, JwtProvider
 from edgefast.proxy.control.messages import Change
 from edgefast.proxy.worker import table
 from edgefast.proxy.worker.libraries import load_libraries
@@ -19,14 +19,14 @@ from edgefast.proxy.worker.table import WorkerTable
 
 pytestmark = pytest.mark.pure
 
-MODULES = ["edgefast.core.guard.tokendesk", "edgefast.core.guard.verifier"]
+MODULES = ["edgefast.core.policy.token_verifier", "edgefast.core.policy.verifier"]
 TOKENS = msgspec.msgpack.encode(ir.PolicyUnit("t", jwt=Jwt((JwtProvider("p"),))))
 OTHERS = msgspec.msgpack.encode(ir.PolicyUnit("o", basic=BasicAuth()))
 CHECK = """
 import sys
 import edgefast.proxy.worker.worker
 import edgefast.core.engine
-print([name for name in ("cryptography", "edgefast.core.guard.verifier") if name in sys.modules])
+print([name for name in ("cryptography", "edgefast.core.policy.verifier") if name in sys.modules])
 """
 
 #: A policy of tokens in an engine whose process has loaded what the table says.
@@ -34,7 +34,7 @@ REST = """
 import asyncio, sys
 from importlib import import_module
 import edgefast.proxy.worker.worker
-from edgefast.ircredential import CredentialPlaces, Jwt, JwtProvider, RemoteKeys
+from edgefast.ir.credentials import CredentialExtractors, Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.worker.libraries import _NEEDED
 from edgefast.proxy.worker.tokenkeys import TokenKeys
 for names in _NEEDED.values():
@@ -43,7 +43,7 @@ for names in _NEEDED.values():
 before = set(sys.modules)
 
 async def main():
-    from edgefast.core.guard.verifier import make_verifiers
+    from edgefast.core.policy.verifier import make_verifiers
     make_verifiers(TokenKeys(print).desk(), Jwt((JwtProvider("p", remote=RemoteKeys("https://a.example")),)))
 
 asyncio.run(main())

@@ -1,4 +1,4 @@
-"""Keys of issuers on their way to a worker: in pieces, before and after its desk is there, and what the desk asks for."""
+"""Keys of issuers on their way to a worker: in pieces, before and after its token verifier is there, and what the token verifier asks for."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgefast.core.guard.verifier import make_verifiers
-from edgefast.ircredential import Jwt, JwtProvider, RemoteKeys
+from auth.jwt.issuer import ISSUER, jwk, key_set
+from edgefast.core.policy.verifier import make_verifiers
+from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.agent.sharedstate import SharedState
 from edgefast.proxy.agent.workerupdate import WorkerUpdate
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import encode_frame
 from edgefast.proxy.keys.keyfetch import ToldKeys
 from edgefast.proxy.worker.tokenkeys import TokenKeys
-from tokens.issuer import ISSUER, jwk, key_set
 
 pytestmark = pytest.mark.pure
 
@@ -101,9 +101,9 @@ def test_before_and_after_the_desk_is_there() -> None:
         running = asyncio.create_task(keys.run())
         for part in messages.split_keys(URI, "", MANY):
             keys.take(part)
-        desk = keys.desk()
-        assert keys.desk() is desk
-        (verifier,) = make_verifiers(desk, Jwt((PROVIDER,)))
+        token_verifier = keys.token_verifier()
+        assert keys.token_verifier() is token_verifier
+        (verifier,) = make_verifiers(token_verifier, Jwt((PROVIDER,)))
         (source,) = verifier.sources.values()
         assert source.keys.known and not source.pending
         parts = list(messages.split_keys(URI, "", key_set(jwk("ES256"))))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from edgefast.resources.decode.decode import decode_api_object
-from edgefast.resources.kinds import Object
+from edgefast.api.decode.decode import decode_api_object
+from edgefast.api.kinds import Object
 from tests.translate import world
 from tests.translate.policy.naive import At, Plain
 

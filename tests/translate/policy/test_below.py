@@ -12,16 +12,16 @@ import pytest
 
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
-from edgefast.problem import ObjectRef
+from edgefast.api.decode.decode import decode_api_object
+from edgefast.api.kinds import Object
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
-from edgefast.resources.decode.decode import decode_api_object
-from edgefast.resources.kinds import Object
-from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, Work, translate
 from tests.translate import world
 from tests.translate.policy.hierarchy import EDGE, policy_object
 from tests.translate.policy.naive import At, Plain
-from tests.translate.policy.test_own import PLAIN, changed, step, units
+from tests.translate.policy.test_edge_policies import PLAIN, changed, step, units
 
 pytestmark = pytest.mark.pure
 

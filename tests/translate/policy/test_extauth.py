@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.resources.decode.decode import decode_api_object
+from edgefast.api.decode.decode import decode_api_object
 from edgefast.translate import Settings, translate
 from tests.translate import world
-from tests.translate.policy.test_closed import raw, target
+from tests.translate.policy.test_failclosed import raw, target
 
 pytestmark = pytest.mark.pure
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from edgefast.problem import ObjectRef
+from edgefast.api.decode.decode import decode_api_object
+from edgefast.api.kinds import EDGE_GROUP
+from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
-from edgefast.resources.decode.decode import decode_api_object
-from edgefast.resources.kinds import EDGE_GROUP
-from edgefast.resources.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from tests.translate.policy.hierarchy import EDGE, GROUP
 from tests.translate.test_incremental import _same

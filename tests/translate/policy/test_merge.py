@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from edgefast.resources.kinds import ref_of
-from edgefast.resources.model.routename import key_of, kind_of, plain_key
-from edgefast.resources.snapshot import Snapshot
+from edgefast.api.kinds import ref_of
+from edgefast.api.model.routename import key_of, kind_of, plain_key
+from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.facts.policyshape import Family, Level, Merge, PolicyShape, Unit
+from edgefast.translate.deps.policy_summary import Family, Level, Merge, PolicySummary, Unit
 from edgefast.translate.policy.merge import Effective, merge_levels
 from tests.translate.policy.hierarchy import (
     CLUSTERS,
@@ -107,8 +107,8 @@ def check_many(seed: int, count: int) -> None:
 
 def shape(
     name: str, *units: Unit, merge: Merge = "Inherit", age: int = 1, family: Family = "security"
-) -> PolicyShape:
-    return PolicyShape((age, f"ns/{name}"), family, units, merge)
+) -> PolicySummary:
+    return PolicySummary((age, f"ns/{name}"), family, units, merge)
 
 
 def merge(*levels: Level) -> Effective:

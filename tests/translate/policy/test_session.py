@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgefast.resources.decode.decode import decode_api_object
+from edgefast.api.decode.decode import decode_api_object
 from edgefast.translate import Settings, translate
 from tests.translate import world
 from tests.translate.policy.hierarchy import EDGE

@@ -35,7 +35,7 @@ def beside(*arguments: str) -> Iterator[str]:
 
 def _serve() -> None:
     with LargeOrigin() as origin:
-        _say(str(origin.port))
+        _write_message(str(origin.port))
 
 
 def _crowd(port: int, posters: int, readers: int) -> None:
@@ -50,10 +50,10 @@ def _crowd(port: int, posters: int, readers: int) -> None:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 one.connect(("127.0.0.1", port))
                 one.sendall(ASK)
-        _say("there")
+        _write_message("there")
 
 
-def _say(text: str) -> None:
+def _write_message(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
     sys.stdin.read()

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.tokens import issuer
+from tests.auth.jwt import issuer
 from wire.envoy.asking import Ask
 from wire.envoy.envoyproxy import Object, typed
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import grpc
 
-from core.guard.checkmessages import CheckRequest, CheckResponse, headers_of
+from core.policy.checkmessages import CheckRequest, CheckResponse, headers_of
 from wire.harness.certificates import Pair
 
 _METHOD = "/envoy.service.auth.v3.Authorization/Check"

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from core.guard.checkmessages import headers_of
+from core.policy.checkmessages import headers_of
 from origin.answers import response
 from origin.message import Message
 from origin.recording import RecordingOrigin

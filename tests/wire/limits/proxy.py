@@ -68,7 +68,7 @@ class LimitProxy(Gateway):
         tell: bool = False,
     ) -> None:
         """`tell`: answers say what is left of limits (EdgeProxy rateLimit)."""
-        self._tell = tell
+        self._notify = tell
         self.port = free_port()
         self._secret: make.Object = {
             "apiVersion": "v1",
@@ -92,8 +92,8 @@ class LimitProxy(Gateway):
         """The objects with the Gateway and the store's Secret before them, for `apply`."""
         told = {"headers": True, "retryAfter": True}
         return [
-            make.gateway("web", [make.listener(self.port)], proxy="web" if self._tell else ""),
-            *([make.edge_proxy("web", rateLimit=told)] if self._tell else []),
+            make.gateway("web", [make.listener(self.port)], proxy="web" if self._notify else ""),
+            *([make.edge_proxy("web", rateLimit=told)] if self._notify else []),
             self._secret,
             *objects,
         ]

@@ -1,0 +1,169 @@
+"""Tidings: what is told by Events, and beside which object.
+
+What is bad has a condition, and an Event with it. A warning about a field (it is not available yet, or passed over) has none.
+
+In: what has gone wrong, as the rooms know it. Out: Events about the objects of those who can do something about it: a status's
+object, the Gateways of a fleet, the ConfigMap of the configuration. Must never: decide that something is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from itertools import chain, islice, zip_longest
+
+from controller.config import ConfigFile
+from controller.events import AGAIN, About, Events
+from controller.fleets.ownership import Ownership
+from controller.kube.cache import Cache
+from controller.kube.denials import Denials
+from controller.parentless_routes import ParentlessRoutes
+from controller.pipeline import Outcome
+from controller.status.event_filter import select_events
+from controller.status.shape import SHAPES, Json
+from controller.status.tracker import Ref
+from edgefast.api.kinds import KINDS
+from edgefast.diagnostics.problem import ObjectRef, Problem
+
+__all__ = ["EventReports"]
+
+log = logging.getLogger(__name__)
+
+_GATEWAY = "gateway.networking.k8s.io/v1"
+_LOOK = 2.0  # seconds between looks at the configuration, which has no callback for what it refuses
+#: Of an outcome, by turns of the namespaces; the console has all, and Events are for what is bad, too.
+_WARNINGS = 10
+#: Warnings that statuses tell by conditions.
+_CONDITIONS = frozenset(
+    {
+        "CertificateExpiring",
+        "CertificateNotValid",
+        "EndpointsNotFound",
+        "PodsNotRead",
+        "RouteRulesOverlap",
+        "Shadowed",
+    }
+)
+_MOST = 10  # Gateways of a merged fleet that are told by an Event; the statuses of all have it
+
+
+class EventReports:
+    """Chooses the problems that become Events, and the objects of these Events."""
+
+    def __init__(self, events: Events, cache: Cache, config_map: tuple[str, str]) -> None:
+        """`config_map`: namespace and name of the one that the configuration is mounted from."""
+        self._events = events
+        self._cache = cache
+        self._config = About("v1", "ConfigMap", *config_map)
+        self.denials = Denials()
+        self._parentless = ParentlessRoutes()
+
+    def on_written(self, ref: Ref, before: Json, fields: Json) -> None:
+        """A status has been written: tell what has become bad with it."""
+        kind, namespace, name = ref
+        shape = SHAPES[kind]
+        for reason, text in select_events(before, fields):
+            uid = self._uid_of(ObjectRef(kind, namespace, name, shape.group))
+            version = f"{shape.group}/{shape.version}"
+            self._events.warn(About(version, kind, namespace, name, uid), reason, text)
+
+    def on_trouble(self, outcome: Outcome | None, fleet: str, text: str) -> None:
+        """There is trouble with a fleet ("namespace/name")."""
+        for infra in outcome.translation.infra if outcome else ():
+            if f"{infra.namespace}/{infra.name}" == fleet:
+                for gateway in infra.gateways:
+                    namespace, _, name = gateway.partition("/")
+                    about = About(_GATEWAY, "Gateway", namespace, name)
+                    self._events.warn(about, "FleetFailed", text)
+
+    def on_claim(self, fleet: str, claim: Ownership) -> None:
+        """A fleet ("namespace/name") stays that nobody answers for; where no Gateway of it is seen, the configuration's fault."""
+        message = claim.tell(fleet)
+        gateways = [About(_GATEWAY, "Gateway", *key) for key in claim.gateways[:_MOST]]
+        for about in gateways or [self._config]:
+            self._events.warn(about, "FleetKept", message)
+
+    def on_tickets(self, text: str) -> None:
+        """There are no keys of session tickets that all replicas have, or they cannot be rotated."""
+        self._events.warn(self._config, "TicketKeysNotKept", text)
+
+    async def on_outcome(self, outcome: Outcome) -> None:
+        """Tell of fields that are not served as written although their objects are."""
+        # All problems are put together for this alone, of all objects: that takes its time.
+        self._warn(await asyncio.to_thread(_choose, outcome))
+
+    def _warn(self, problems: Iterable[tuple[ObjectRef, Problem]]) -> None:
+        for ref, one in problems:
+            info = KINDS.get((ref.group, ref.kind))
+            if info is not None:
+                version = info.api_versions[0]
+                about = About(version, ref.kind, ref.namespace, ref.name, self._uid_of(ref))
+                self._events.warn(about, one.reason, one.text())
+
+    def _report_retained(self, kinds: Iterable[str]) -> None:
+        # Without a count: it changes with each object, and each text would be another Event. The metric has it.
+        for kind in sorted(kinds):
+            text = (
+                f"kind {kind}: its CRD was removed while objects of it were in force; they stay in force as last seen; install the "
+                "CRD and the objects again, or release them (EdgeGateway provider.kubernetes.releaseKinds)"
+            )
+            self._events.warn(self._config, "KindRemoved", text)
+
+    def _uid_of(self, ref: ObjectRef) -> str:
+        present = self._cache.present(ref)
+        return present.uid if present is not None else ""
+
+    async def follow(self, file: ConfigFile, outcome: Callable[[], Outcome | None]) -> None:
+        """Tell of a configuration that was refused, and of warnings of the last outcome, until cancelled."""
+        seen = file.refusals
+        retained: frozenset[str] = frozenset()
+        refused: tuple[Problem, ...] = ()
+        looked_at: Outcome | None = None
+        again = 0.0
+        while True:
+            await asyncio.sleep(_LOOK)
+            last, now = outcome(), time.monotonic()
+            if (
+                last is not None
+                and self._events.written
+                and (last is not looked_at or now >= again)
+            ):
+                looked_at, again = last, now + AGAIN
+                try:
+                    await self.on_outcome(last)
+                except Exception:
+                    log.exception(
+                        "events: warnings about fields could not be reported; the console "
+                        "shows them"
+                    )
+            if last is not None and self._events.written:
+                try:
+                    self._warn(await self._parentless.look(last))
+                except Exception:
+                    log.exception("events: routes without a Gateway not reported")
+            if (kept := frozenset(self._cache.retained)) != retained and self._events.written:
+                self._report_retained(kept - retained)
+                retained = kept
+            if (denied := self.denials.problems()) != refused and self._events.written:
+                refused = denied
+                for one in denied:
+                    self._events.warn(self._config, one.reason, one.text())
+            if file.refusals != seen:
+                seen = file.refusals
+                message = "; ".join(one.line() for one in file.problems)
+                reported = f"the previous configuration stays in use: {message}"
+                self._events.warn(self._config, "ConfigurationRefused", reported)
+
+
+def _choose(outcome: Outcome) -> list[tuple[ObjectRef, Problem]]:
+    """Return the warnings that are told: each namespace's first one, then the second ones, so that none keeps another's out."""
+    by_namespace: dict[str, list[tuple[ObjectRef, Problem]]] = {}
+    for one in outcome.translation.problems:
+        ref = one.object
+        if ref is None or not one.path or one.severity != "warning" or one.reason in _CONDITIONS:
+            continue
+        by_namespace.setdefault(ref.namespace, []).append((ref, one))
+    turns = chain.from_iterable(zip_longest(*by_namespace.values()))
+    return list(islice(filter(None, turns), _WARNINGS))

@@ -1,0 +1,49 @@
+"""Owner: whose a fleet is, as its own objects say.
+
+In: labels and owner references of a fleet's object. Out: the Gateway or class that it was made for. They are all that is left
+of it after a restart: a fleet is never taken from anybody for what a process remembers.
+Source: spec section 2 (labels of generated resources). Must never: guess from names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from edgefast.api.kinds import EDGE_GROUP
+
+__all__ = ["NOBODY", "Owner", "class_of", "owner_of"]
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Whose a fleet is, as its labels say; "" for what they leave open. All of it "": nobody's."""
+
+    namespace: str = ""
+    gateway: str = ""
+    gateway_class: str = ""
+
+
+NOBODY = Owner()
+
+
+def owner_of(labels: Mapping[str, str]) -> Owner:
+    """Read the owner from the labels of a fleet's object."""
+    return Owner(
+        labels.get(f"{EDGE_GROUP}/owning-gateway-namespace", ""),
+        labels.get(f"{EDGE_GROUP}/owning-gateway-name", ""),
+        labels.get(f"{EDGE_GROUP}/owning-gatewayclass", ""),
+    )
+
+
+def class_of(objects: Iterable[Mapping[str, Any]]) -> str:
+    """Return the GatewayClass that a fleet's objects are owned by, "" where their owner is the Gateway itself.
+
+    Not each of them says so: a client certificate's Secret is owned by the fleet's ServiceAccount.
+    """
+    for live in objects:
+        for one in live["metadata"].get("ownerReferences") or ():
+            if one.get("kind") == "GatewayClass":
+                return str(one.get("name", ""))
+    return ""

@@ -1,0 +1,46 @@
+"""Ownership: which objects in the cluster this controller has made.
+
+In: live objects as plain values. Out: a verdict in words. Ours is what has our label and was applied by our field manager;
+an object of the same name that somebody else made, or a copy of one of ours, is not.
+Source: Kubernetes API, server-side apply (managedFields).
+Must never: call an object ours for its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from controller.fleets.placement import CONTROLLER_LABEL, MANAGER
+
+
+def is_ours(live: Mapping[str, Any], identity: str) -> bool:
+    """Tell whether an object may be changed and deleted without asking anybody."""
+    labels = live["metadata"].get("labels") or {}
+    return labels.get(CONTROLLER_LABEL) == identity and _was_applied(live)
+
+
+def explain_foreign(live: Mapping[str, Any], identity: str) -> str:
+    """Return why an object must not be touched, "" when it is ours and at most lost its label."""
+    labels = live["metadata"].get("labels") or {}
+    other = labels.get(CONTROLLER_LABEL, identity)
+    if other != identity:
+        return f"it belongs to the controller {other}"
+    if not _was_applied(live):
+        return "it exists and was not created by this controller"
+    return ""
+
+
+def owns_replicas(live: Mapping[str, Any]) -> bool:
+    """Tell whether `spec.replicas` is a field that we have applied."""
+    return any("f:replicas" in (one.get("f:spec") or {}) for one in _fields(live))
+
+
+def _was_applied(live: Mapping[str, Any]) -> bool:
+    return next(_fields(live), None) is not None
+
+
+def _fields(live: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for entry in live["metadata"].get("managedFields") or ():
+        if entry.get("manager") == MANAGER and entry.get("operation") == "Apply":
+            yield entry.get("fieldsV1") or {}

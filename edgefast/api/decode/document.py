@@ -1,0 +1,367 @@
+"""One document's plain value into objects: the kind looked up, the fast way, then the strict one.
+
+In: what YAML or JSON gave. Out: `Found`s: an object, or violations with the object's name.
+The fast way is msgspec's, in C; only when it or a rule says no, the walk finds out everything
+that is wrong. Lists (`kind: List`, `HTTPRouteList`) give one `Found` per item.
+Must never: know files or lines.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from edgefast.api.decode.failclosed.gateway import close_gateway, close_listener_set
+from edgefast.api.decode.failclosed.grpcroute import close_grpc_route
+from edgefast.api.decode.failclosed.misspelled_policy import (
+    CLOSING_KINDS,
+    guess_policy,
+    guess_targets,
+    is_lost,
+)
+from edgefast.api.decode.failclosed.policy import set_policy_target
+from edgefast.api.decode.failclosed.route import close_route
+from edgefast.api.decode.failclosed.scope import SCOPES, Scope, close_scope
+from edgefast.api.decode.failclosed.streamroute import close_stream_route
+from edgefast.api.decode.walk import Walk
+from edgefast.api.decode.yaml_text import ParsedDocument
+from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.gateway.grpcroute import GRPCRoute
+from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.gateway.listenerset import ListenerSet
+from edgefast.api.gateway.streamroute import StreamRoute
+from edgefast.api.kinds import KINDS, KindInfo, Object
+from edgefast.api.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
+from edgefast.api.loaded import Path, render_path
+from edgefast.api.migration.access_policies import find_access_policies
+from edgefast.api.migration.annotations import Unapplied
+from edgefast.api.migration.field_mappings import find_kind
+from edgefast.api.migration.foreign_kinds import api_version_of, classify_foreign, is_foreign_server
+from edgefast.api.migration.foreignpolicy import (
+    has_unread_target,
+    read_fields,
+    read_targets,
+)
+from edgefast.api.migration.target import Target
+from edgefast.api.model.fields import Element, Resource
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.reference import GATEWAY_GROUP
+from edgefast.api.model.shape import NOTED_FIELDS
+from edgefast.api.validation.rule import Violation
+from edgefast.api.validation.rules import obeys
+from edgefast.api.validation.version import check_version
+from edgefast.diagnostics.problem import ObjectRef, Severity, did_you_mean
+from edgefast.diagnostics.reasons.word import Word
+
+DEFAULT_NAMESPACE = "default"
+
+#: An object that only keeps the place of one with a mistake.
+Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | Scope
+#: Kinds that have a place, decide about those of others, or are named by rules that then say what is wrong.
+_CLOSES: dict[str, Callable[..., Closing]] = {
+    "HTTPRoute": close_route,
+    "GRPCRoute": close_grpc_route,
+    **dict.fromkeys(("TLSRoute", "TCPRoute", "UDPRoute"), close_stream_route),
+    "Gateway": close_gateway,
+    "ListenerSet": close_listener_set,
+    **dict.fromkeys(SCOPES, close_scope),
+}
+#: Hints of kinds that were perhaps meant to be one of them.
+_MEANT = {did_you_mean(kind, (kind,)): kind for kind in _CLOSES}
+
+
+class Found(msgspec.Struct, frozen=True, eq=False):
+    """An object, or what is wrong with it; `prefix` is where in the document it is."""
+
+    prefix: Path
+    obj: Object | None = None
+    ref: ObjectRef | None = None
+    violations: tuple[Violation, ...] = ()
+    references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
+    severity: Severity = "error"
+    targets: tuple[Target, ...] = ()  # of a policy that nobody here reads, or that has a mistake
+    fields: tuple[str, ...] = ()  # that it sets, if it is known what does the same here
+    closed: Closing | None = None  # the place of one with a mistake
+    meant: ObjectRef | None = None  # what a policy with a mistake is, or was meant to be
+    lost: bool = False  # a target of it cannot be read
+    access_policies: tuple[str, ...] = ()  # fields of a foreign policy that decide access
+
+    @property
+    def why(self) -> str:
+        """What its first mistake is, without what was written: tables have it. "" where there is none."""
+        first = next(iter(self.violations), None)
+        return f"{render_path(first.path)}: {first.reason}" if first else ""
+
+
+def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
+    """Yield what is in a document, nothing for an empty one; `namespace` is of objects that name none."""
+    value = document.value
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        shown = "a list" if isinstance(value, list) else "a bare value"
+        yield _wrong((), None, (), "Invalid", f"{shown} (expected an object)")
+        yield from _find_buried(value, (), namespace)
+        return
+    items, kind = value.get("items"), value.get("kind")
+    if isinstance(items, dict) and _is_list(kind):
+        yield _wrong((), None, ("items",), "Invalid", "an object (expected a list)")
+        yield from _find_buried(value, (), namespace)
+        return
+    if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
+        yield _decode_one(value, (), tuple(repeated_fields(document)), namespace)
+        return
+    repeated: dict[Path, list[Violation]] = {}
+    for one in repeated_fields(document):
+        size = 2 if one.path[0] == "items" and len(one.path) > 2 else 0
+        inside = msgspec.structs.replace(one, path=one.path[size:])
+        repeated.setdefault(one.path[:size], []).append(inside)
+    if () in repeated:
+        yield Found((), None, None, tuple(repeated[()]))
+    for index, item in enumerate(items):
+        prefix: Path = ("items", index)
+        if not isinstance(item, dict):
+            yield _wrong(prefix, None, (), "Invalid", "not an object")
+        elif _is_list(item.get("kind")):
+            yield _wrong(prefix, None, ("kind",), "Forbidden", "a List in a List")
+            yield from _find_buried(item, prefix, namespace)
+        else:
+            if kind != "List" and "kind" not in item and "apiVersion" not in item:
+                # Items of a typed list carry neither when they come from an API server.
+                item |= {
+                    "kind": str(kind).removesuffix("List"),
+                    "apiVersion": value.get("apiVersion"),
+                }
+            yield _decode_one(item, prefix, tuple(repeated.get(prefix, ())), namespace)
+
+
+def _is_list(kind: object) -> bool:
+    """Tell whether a kind is that of a list: of anything, or of objects that are read."""
+    if not isinstance(kind, str) or not kind.endswith("List"):
+        return False
+    return kind == "List" or any(one.kind == kind.removesuffix("List") for one in KINDS.values())
+
+
+def _find_buried(
+    value: object, prefix: Path, namespace: str, of: dict[str, Any] | None = None
+) -> Iterator[Found]:
+    """Give the policies in what is no document, and is not taken for one: what they are for must know of them. `of`: what items of a typed list are.
+
+    It ends where documents do (MAX_DEPTH).
+    """
+    if isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _find_buried(one, (*prefix, index), namespace, of)
+    elif isinstance(value, dict) and _is_list(value.get("kind")):
+        kind = value["kind"].removesuffix("List")
+        typed = {"kind": kind, "apiVersion": value.get("apiVersion")} if kind else None
+        yield from _find_buried(value.get("items"), (*prefix, "items"), namespace, typed)
+    elif isinstance(value, dict):
+        one = {**(of or {}), **value}
+        kind = one.get("kind")
+        if policy := guess_policy(one, one.get("apiVersion"), kind):
+            ref = _ref(one, kind if isinstance(kind, str) and kind else policy, "", True)
+            message = Violation((), "Forbidden", "it is in a broken document and is not read")
+            yield _meant(one, policy, prefix, ref, (message,), namespace)
+
+
+def repeated_fields(document: ParsedDocument) -> list[Violation]:
+    """Return the fields that a document gives twice, as violations."""
+    return [
+        Violation(path, "Duplicate", "the field is given twice") for path in document.duplicates
+    ]
+
+
+def _decode_one(
+    raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...], namespace: str
+) -> Found:
+    api_version, kind = raw.get("apiVersion"), raw.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str) or not kind:
+        return _untyped(raw, prefix, repeated, namespace)
+    group, _, version = api_version.rpartition("/")
+    info = KINDS.get((group, kind))
+    if info is None or version not in info.versions:
+        decision = classify_foreign(api_version, kind, raw)
+        path: Path = (decision.field,) if decision.field else ()
+        one = Violation(path, decision.reason, decision.message, decision.hint)
+        ref = _ref(raw, kind, group, True)
+        policy = guess_policy(raw, api_version, kind)
+        if policy:
+            return _meant(raw, policy, prefix, ref, (*repeated, _grave(one)), namespace)
+        targets = read_targets(raw, ref.namespace) if info is None else ()
+        known = find_kind(group, kind)
+        fields = read_fields(raw, known.inner) if known is not None else ()
+        access_policies = (
+            find_access_policies(group, kind, raw, aimed=bool(targets)) if info is None else ()
+        )
+        guess = kind if kind in _CLOSES else _MEANT.get(decision.hint, "")
+        closed = None
+        if is_foreign_server(group, kind):
+            guess = ""
+        if guess and decision.severity == "error":
+            closed = close_object(raw, _named_so(raw, guess, namespace), one, repeated)
+        return Found(
+            prefix,
+            None,
+            ref,
+            (one, *map(_unapplied, decision.parts)),
+            severity=decision.severity,
+            targets=targets,
+            fields=fields,
+            closed=closed,
+            lost=bool(access_policies) and has_unread_target(raw),
+            access_policies=access_policies,
+        )
+    metadata = raw.get("metadata")
+    misplaced = () if info.namespaced else _take_namespace(metadata, kind)
+    if info.namespaced and isinstance(metadata, dict) and not metadata.get("namespace"):
+        metadata["namespace"] = namespace
+    if not repeated:
+        obj = _decode_fast(raw, info)
+        if obj is not None and next(check_version(obj, version), None) is None:
+            named = _ref(raw, kind, group, info.namespaced) if misplaced else None
+            if kind in CLOSING_KINDS:
+                obj = set_policy_target(obj, None)
+            return Found(prefix, obj, named, misplaced)
+    walk = Walk(info.kind, redact=info.kind == "Secret")
+    built: Object | None = walk.build(info.struct, raw)
+    violations = [*repeated, *walk.violations, *check_version(built, version)]
+    ref = _ref(raw, kind, group, info.namespaced)
+    if violations:
+        reported = (*misplaced, *violations, *walk.late)
+        if kind in CLOSING_KINDS:
+            return _meant(raw, kind, prefix, ref, reported, namespace, tuple(walk.references))
+        closed = close_object(raw, ref, violations[0], repeated)
+        return Found(prefix, None, ref, reported, tuple(walk.references), closed=closed)
+    return Found(prefix, set_policy_target(built, raw), ref, misplaced)
+
+
+def _unapplied(one: Unapplied) -> Violation:
+    severity: Literal["", "warning"] = "" if one.access_policies else "warning"
+    return Violation(one.path, "NotSupported", one.message, one.hint, severity)
+
+
+def _grave(one: Violation) -> Violation:
+    return msgspec.structs.replace(one, severity="error")
+
+
+def _meant(
+    raw: dict[str, Any],
+    kind: str,
+    prefix: Path,
+    ref: ObjectRef,
+    told: tuple[Violation, ...],
+    namespace: str,
+    references: tuple[tuple[Path, Element], ...] = (),
+) -> Found:
+    """Return what is left of an object that is, or was meant to be, a policy of this kind: what it is for must know of it."""
+    guess = msgspec.structs.replace(_named_so(raw, kind, namespace), group=CLOSING_KINDS[kind])
+    repeated = [one.path for one in told if one.reason == "Duplicate"]
+    return Found(
+        prefix,
+        None,
+        ref,
+        told,
+        references,
+        targets=guess_targets(raw, kind, guess.namespace),
+        meant=guess,
+        lost=is_lost(raw, kind, repeated),
+    )
+
+
+def _take_namespace(metadata: object, kind: str) -> tuple[Violation, ...]:
+    """Take the namespace off an object that is of none, as API servers do, and say so."""
+    if not isinstance(metadata, dict) or not metadata.get("namespace"):
+        return ()
+    del metadata["namespace"]
+    message = f"{kind} is cluster-scoped; the field is ignored"
+    return (Violation(("metadata", "namespace"), "Forbidden", message, severity="warning"),)
+
+
+_META_FIELDS = frozenset(ObjectMeta.__struct_encode_fields__) | ObjectMeta.unread
+
+
+@functools.cache
+def _top_fields(struct: type[Resource]) -> frozenset[str]:
+    """Return the fields that a document of a kind may have at its top.
+
+    The names alone, not `shape_of`: a shape resolves the types of the whole kind, which takes 10 ms.
+    """
+    names = zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
+    return struct.unread.union(encoded for name, encoded in names if name not in NOTED_FIELDS)
+
+
+def _decode_fast(raw: dict[str, Any], info: KindInfo) -> Object | None:
+    """Return the object when nothing at all is wrong, None when the walk must look."""
+    try:
+        obj: Object = msgspec.convert(raw, info.struct)  # type: ignore[assignment]
+    except msgspec.ValidationError:
+        return None
+    # These two Structs pass over unknown fields, for API servers' sake.
+    if not raw.keys() <= _top_fields(info.struct) or not raw["metadata"].keys() <= _META_FIELDS:
+        return None
+    return obj if obeys(obj) else None
+
+
+def _untyped(
+    raw: dict[str, Any], prefix: Path, repeated: tuple[Violation, ...], namespace: str
+) -> Found:
+    violations = list(repeated)
+    for name in ("apiVersion", "kind"):
+        value = raw.get(name)
+        if value is None or value == "":
+            guess = api_version_of(raw.get("kind")) if name == "apiVersion" else ""
+            hint = f"write {name}: {guess}" if guess else ""
+            violations.append(Violation((name,), "Required", "field is missing", hint))
+        elif not isinstance(value, str):
+            violations.append(Violation((name,), "Invalid", "not text"))
+    kind = raw.get("kind")
+    ref = _ref(raw, kind, "", True) if isinstance(kind, str) and kind else None
+    policy = guess_policy(raw, raw.get("apiVersion"), kind)
+    if policy:
+        named = ref or _ref(raw, policy, "", True)
+        return _meant(raw, policy, prefix, named, tuple(violations), namespace)
+    closed = None
+    if isinstance(kind, str) and violations:
+        closed = close_object(raw, _named_so(raw, kind, namespace), violations[0], repeated)
+    return Found(prefix, None, ref, tuple(violations), closed=closed)
+
+
+def _named_so(raw: dict[str, Any], kind: str, namespace: str) -> ObjectRef:
+    """Return the reference to an object whose type is not quite said, in the namespace of those that name none."""
+    ref = _ref(raw, kind, GATEWAY_GROUP, True)
+    metadata = raw.get("metadata")
+    bare = not isinstance(metadata, dict) or not metadata.get("namespace")
+    return msgspec.structs.replace(ref, namespace=namespace) if bare else ref
+
+
+def close_object(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Sequence[Violation] = ()
+) -> Closing | None:
+    """Return what keeps the place of an object closed whose first mistake this is, None when its kind has none."""
+    close = _CLOSES.get(ref.kind)
+    return close(raw, ref, first, [one.path for one in repeated]) if close else None
+
+
+def _ref(raw: dict[str, Any], kind: str, group: str, namespaced: bool) -> ObjectRef:
+    metadata = raw.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not isinstance(name, str) or not name:
+        name = "?"
+    if not isinstance(namespace, str) or not namespace:
+        namespace = DEFAULT_NAMESPACE
+    return ObjectRef(
+        kind=kind[:MAX_SHOWN_VALUE],
+        namespace=namespace[:MAX_SHOWN_VALUE] if namespaced else "",
+        name=name[:MAX_SHOWN_NAME],
+        group=group[:MAX_SHOWN_NAME],
+    )
+
+
+def _wrong(prefix: Path, ref: ObjectRef | None, path: Path, reason: Word, message: str) -> Found:
+    return Found(prefix, None, ref, (Violation(path, reason, message),))

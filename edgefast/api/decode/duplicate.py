@@ -1,0 +1,201 @@
+"""Duplicates: of two objects of one name in files the first is served; the place of the other one stays closed.
+
+In: a sound object whose name another one has, and that one. Out: what keeps its place closed, under a name of its own
+("name?2"); None where it has no place, or none that the first one has not as well.
+Must never: take anything from the object that is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
+
+import msgspec
+
+from edgefast.api.decode.failclosed.fuzzy import NAMELESS
+from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.api.edge.policytarget import PolicyTargetReference, group_of_target
+from edgefast.api.edge.securitypolicy import SecurityPolicy
+from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
+from edgefast.api.gateway.gateway import Gateway, GatewaySpec
+from edgefast.api.gateway.grpcroute import GRPCRoute, GRPCRouteMatch, GRPCRouteRule
+from edgefast.api.gateway.httproute import HTTPRoute, HTTPRouteMatch, HTTPRouteRule
+from edgefast.api.gateway.listener import AllowedRoutes, Listener, RouteNamespaces
+from edgefast.api.gateway.listenerset import ListenerSet, ListenerSetSpec
+from edgefast.api.gateway.streamroute import (
+    AnyRoute,
+    StreamRoute,
+    StreamRouteSpec,
+    TCPRoute,
+    TLSRoute,
+    TLSRouteSpec,
+    UDPRoute,
+)
+from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
+from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
+from edgefast.api.loaded import Loaded, render_path
+from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.target import Target
+from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.reference import (
+    GATEWAY_GROUP,
+    LocalPolicyTargetReferenceWithSectionName,
+)
+
+__all__ = ["close_duplicate", "policy_of_duplicate", "rename_duplicate", "rename_policy"]
+
+#: Policies that close their targets when they cannot be had.
+_POLICIES = (
+    (GATEWAY_GROUP, BackendTLSPolicy.__name__),
+    (EDGE_GROUP, SecurityPolicy.__name__),
+    (EDGE_GROUP, BackendTrafficPolicy.__name__),
+    (EXPERIMENTAL_GROUP, XBackendTrafficPolicy.__name__),
+)
+_TargetRef = LocalPolicyTargetReferenceWithSectionName | PolicyTargetReference | BackendTarget
+
+_ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
+
+
+def close_duplicate(item: Loaded, first: Loaded, number: int) -> Loaded | None:
+    """Return what keeps the place of `item` closed, the `number`th of its name, while `first` is served."""
+    obj, winner = item.obj, first.obj
+    made: AnyRoute | Gateway | ListenerSet | None = None
+    if isinstance(obj, HTTPRoute) and isinstance(winner, HTTPRoute):
+        made = _close_route(obj, winner, HTTPRouteMatch())
+    elif isinstance(obj, GRPCRoute) and isinstance(winner, GRPCRoute):
+        made = _close_route(obj, winner, GRPCRouteMatch())
+    elif isinstance(obj, TLSRoute | TCPRoute | UDPRoute) and type(obj) is type(winner):
+        made = _close_stream(obj, winner)
+    elif isinstance(obj, Gateway) and isinstance(winner, Gateway):
+        same_class = obj.spec.gateway_class_name == winner.spec.gateway_class_name
+        if listeners := _left(obj.spec.listeners, winner.spec.listeners if same_class else ()):
+            spec = GatewaySpec(gateway_class_name=obj.spec.gateway_class_name, listeners=listeners)
+            made = Gateway(metadata=obj.metadata, spec=spec)
+    elif isinstance(obj, ListenerSet) and isinstance(winner, ListenerSet):
+        same = obj.spec.parent_ref == winner.spec.parent_ref
+        if listeners := _left(obj.spec.listeners, winner.spec.listeners if same else ()):
+            sets = ListenerSetSpec(parent_ref=obj.spec.parent_ref, listeners=listeners)
+            made = ListenerSet(metadata=obj.metadata, spec=sets)
+    if made is None:
+        return None
+    message = f'Duplicate "{obj.metadata.name}" (first defined at {first.source})'
+    # The youngest of all: of equal ones whatever is served comes first.
+    meta = msgspec.structs.replace(obj.metadata, name=_name(item, number), creation_timestamp="")
+    closed = Closed("metadata.name", message, cause="while another object has its name")
+    return Loaded(
+        msgspec.structs.replace(made, metadata=meta, closed=closed), item.file, item.marks
+    )
+
+
+def rename_duplicate(item: Loaded, number: int) -> Loaded:
+    """Return an object under the name of the `number`th that has its own."""
+    meta = msgspec.structs.replace(item.obj.metadata, name=_name(item, number))
+    return Loaded(msgspec.structs.replace(item.obj, metadata=meta), item.file, item.marks)
+
+
+def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
+    """Return what closes the targets of a second policy of a name: it may be the one that decides who gets in, or that asks for TLS."""
+    obj = item.obj
+    if not isinstance(
+        obj, BackendTLSPolicy | SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
+    ):
+        return None
+    namespace = obj.metadata.namespace
+    refs = cast("Sequence[_TargetRef]", obj.spec.target_refs)
+    targets = tuple(
+        (
+            Target(
+                path=("spec", "targetRefs", at),
+                group=one.group,
+                kind=one.kind,
+                namespace=namespace,
+                name=one.name,
+                section=one.section_name or "",
+            ),
+            item.source_at(f"spec.targetRefs[{at}]"),
+        )
+        for at, one in enumerate(refs)
+    )
+    if not isinstance(obj, BackendTLSPolicy):
+        targets += tuple(
+            (
+                Target(
+                    path=one.path,
+                    group=group_of_target(one.kind),
+                    kind=one.kind,
+                    namespace=namespace,
+                    name=one.name,
+                    selector=one.selector,
+                    section=one.section,
+                ),
+                item.source_at(render_path(one.path)),
+            )
+            for one in obj.aimed
+        )
+    return ForeignPolicy(msgspec.structs.replace(item.ref, name=_name(item, number)), targets)
+
+
+def rename_policy(policy: ForeignPolicy, number: int) -> ForeignPolicy:
+    """Return a policy of a kind that is read here, with a mistake, under the name of the `number`th that has its own; others are as they are."""
+    if (policy.ref.group, policy.ref.kind) not in _POLICIES:
+        return policy
+    ref = msgspec.structs.replace(policy.ref, name=f"{policy.ref.name}{NAMELESS}{number}")
+    return msgspec.structs.replace(policy, ref=ref)
+
+
+def _name(item: Loaded, number: int) -> str:
+    return f"{item.obj.metadata.name}{NAMELESS}{number}"
+
+
+_R = TypeVar("_R", HTTPRoute, GRPCRoute)
+_Match = HTTPRouteMatch | GRPCRouteMatch
+
+
+def _close_route(route: _R, winner: _R, every: _Match) -> _R | None:
+    """`every`: the match of a rule without any."""
+    spec, other = route.spec, winner.spec
+    beside = (spec.parent_refs, spec.hostnames) == (other.parent_refs, other.hostnames)
+    there = {one for rule in other.rules for one in _matches(rule, every)} if beside else set()
+    rules = tuple(
+        type(rule)(matches=left)  # type: ignore[arg-type]
+        for rule in spec.rules
+        for left in (tuple(one for one in _matches(rule, every) if one not in there),)
+        if left
+    )
+    if not rules:
+        return None
+    made = type(spec)(parent_refs=spec.parent_refs, hostnames=spec.hostnames, rules=rules)
+    return type(route)(metadata=route.metadata, spec=made)
+
+
+def _close_stream(route: StreamRoute, winner: Any) -> StreamRoute | None:
+    """Return the server names, or the listeners, that the first one of the name has not."""
+    same = route.spec.parent_refs == winner.spec.parent_refs
+    if not isinstance(route, TLSRoute):
+        spec = StreamRouteSpec(parent_refs=route.spec.parent_refs, rules=())
+        return None if same else type(route)(metadata=route.metadata, spec=spec)
+    names = route.spec.hostnames
+    left = tuple(one for one in names if not same or one not in winner.spec.hostnames)
+    if (names and not left) or (not names and same and not winner.spec.hostnames):
+        return None
+    named = TLSRouteSpec(parent_refs=route.spec.parent_refs, hostnames=left, rules=())
+    return TLSRoute(metadata=route.metadata, spec=named)
+
+
+def _matches(rule: HTTPRouteRule | GRPCRouteRule, every: _Match) -> tuple[_Match, ...]:
+    return rule.matches or (every,)
+
+
+def _left(listeners: tuple[Listener, ...], others: tuple[Listener, ...]) -> tuple[Listener, ...]:
+    there = {(one.port, one.hostname) for one in others}
+    return tuple(
+        Listener(
+            name=one.name,
+            port=one.port,
+            protocol=one.protocol,
+            hostname=one.hostname,
+            allowed_routes=_ANY_ROUTES,
+        )
+        for one in listeners
+        if (one.port, one.hostname) not in there
+    )

@@ -1,0 +1,101 @@
+"""Targets of our own policies, and how a policy merges with those above and below it.
+
+In: `targetRefs` and `mergeType` of SecurityPolicy and BackendTrafficPolicy. Out: Structs; nothing is looked up here.
+Source: Gateway API GEP-713 (policy attachment); the fields are those of Envoy Gateway.
+Must never: hold a target of another namespace; who owns the target owns its policies.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from edgefast.api.model.fields import Element, Group, Kind, ObjectName, SectionName
+from edgefast.api.model.policy_target import Newer as Newer
+from edgefast.api.model.policy_target import PolicyTarget as PolicyTarget
+from edgefast.api.model.reference import GATEWAY_GROUP
+
+#: Kinds of the Gateway API that a policy may be attached to.
+TARGET_KINDS = ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
+
+#: Of these the routes.
+ROUTE_TARGETS = ("HTTPRoute", "GRPCRoute")
+
+#: What requests are sent to, and its group: a BackendTrafficPolicy may be attached to it as well.
+BACKEND_TARGETS = {
+    "Service": "",
+    "Backend": "gateway.edge.io",
+    "XBackend": "gateway.networking.x-k8s.io",
+}
+
+#: What each kind of policy may be attached to; the standard's is for backends alone.
+TARGETS_OF: dict[str, tuple[str, ...]] = {
+    "SecurityPolicy": TARGET_KINDS,
+    "BackendTrafficPolicy": (*TARGET_KINDS, *BACKEND_TARGETS),
+    "XBackendTrafficPolicy": tuple(BACKEND_TARGETS),
+}
+#: Policies whose targets have no parts.
+WHOLE = ("XBackendTrafficPolicy",)
+
+#: What is said of a target that is none.
+PASSES = "requests pass without it"
+
+#: Kinds of routes that it cannot hold for yet.
+LATER_KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
+
+#: What each kind of policy closes when it names it: what it may be attached to, and of who may enter also what it cannot hold for yet.
+CLOSED_BY: dict[str, tuple[str, ...]] = {
+    **TARGETS_OF,
+    "SecurityPolicy": (*TARGET_KINDS, *LATER_KINDS),
+}
+
+
+def is_target(policy: str, group: str, kind: str) -> bool:
+    """Tell whether policies of a kind say anything of objects of another, if only that these are closed."""
+    return kind in CLOSED_BY[policy] and group == group_of_target(kind)
+
+
+def group_of_target(kind: str) -> str:
+    """Return the group of a kind of target."""
+    return BACKEND_TARGETS.get(kind, GATEWAY_GROUP)
+
+
+class PolicyTargetReference(Element, frozen=True, kw_only=True):
+    """An object that a policy applies to, including everything below it."""
+
+    group: Annotated[Group, Meta(description='gateway.networking.k8s.io, or "" for a Service.')]
+    kind: Annotated[
+        Kind,
+        Meta(
+            description="Gateway, ListenerSet, HTTPRoute or GRPCRoute. For a BackendTrafficPolicy also "
+            "Service, Backend of gateway.edge.io, and XBackend of "
+            "gateway.networking.x-k8s.io."
+        ),
+    ]
+    name: Annotated[ObjectName, Meta(description="Name of the object, in the policy's namespace.")]
+    section_name: Annotated[
+        SectionName | None,
+        Meta(
+            description="One part of the object: a listener of a Gateway or ListenerSet, a named rule "
+            "of a route, or a named port of a Service."
+        ),
+    ] = None
+
+
+TargetReferences = Annotated[
+    tuple[PolicyTargetReference, ...],
+    Meta(min_length=1, max_length=16, description="Objects that the policy applies to."),
+]
+
+MergeType = Annotated[
+    Literal["Inherit", "Replace", "Override"],
+    Meta(
+        description="How the policy merges with policies of other levels (Gateway, its listener, "
+        "ListenerSet, its listener, route, rule). Inherit: its features replace those of "
+        "higher levels, feature by feature. Replace (not on Gateways and ListenerSets): "
+        "features of higher levels do not apply, except for overrides. Override (on "
+        "Gateways and ListenerSets): lower levels can make it stricter, but cannot relax "
+        "it."
+    ),
+]

@@ -1,0 +1,290 @@
+"""SecurityPolicy: who may enter: rules of our own, proofs of who a client is, and the word of an authorisation service.
+
+In: `gateway.edge.io/v1alpha1` documents. Out: `SecurityPolicy`. Its fields have the names that Envoy Gateway gives them.
+Source: GEP-713 (attachment), GEP-1494 (external authorisation). What Envoy Gateway has and this release lacks stands in
+`model/unsupported_fields.py`, and closes the policy: nobody gets in because a field is not known.
+Must never: resolve a reference.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from edgefast.api.edge.credentials import APIKeyAuth, BasicAuth
+from edgefast.api.edge.jwt import JWT, JWTPrincipal
+from edgefast.api.edge.policytarget import MergeType, Newer, PolicyTarget, TargetReferences
+from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fields import (
+    AS_SET,
+    CIDR,
+    Duration,
+    Element,
+    HTTPHeaderName,
+    Resource,
+    expects,
+)
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.reference import BackendObjectReference, BackendRef
+
+#: Bytes of a request's body that an authorisation service is sent at most.
+MAX_AUTH_BODY = 1024 * 1024
+
+_URI_PATH = r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})*"
+
+Action = Literal["Allow", "Deny"]
+HeaderNames = Annotated[tuple[HTTPHeaderName, ...], Meta(max_length=64, extra=AS_SET)]
+
+
+class OperationPath(Element, frozen=True, kw_only=True):
+    """A condition on the path that the router matched: normalised, without query."""
+
+    type: Annotated[
+        Literal["Exact", "PathPrefix", "RegularExpression"],
+        Meta(
+            description="PathPrefix compares whole segments. RegularExpression (RE2, ASCII) must match "
+            "the whole path."
+        ),
+    ] = "PathPrefix"
+    value: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1024)],
+        Meta(description="Path or expression."),
+    ]
+
+
+class AuthorizationOperation(Element, frozen=True, kw_only=True):
+    """Method and path of a request. All fields that are set must match."""
+
+    methods: Annotated[
+        tuple[
+            Literal["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"],
+            ...,
+        ],
+        Meta(max_length=16, extra=AS_SET, description="One of these methods. Absent: any."),
+    ] = ()
+    path: Annotated[OperationPath | None, Meta(description="The path. Absent: any.")] = None
+
+
+class AuthorizationHeader(Element, frozen=True, kw_only=True):
+    """A header that a request must have."""
+
+    name: Annotated[
+        HTTPHeaderName, Meta(description="Header name, not case-sensitive. Host is not allowed.")
+    ]
+    values: Annotated[
+        tuple[Annotated[str, Meta(max_length=4096)], ...],
+        Meta(min_length=1, max_length=256, description="Accepted values, case-sensitive."),
+    ]
+
+
+class AuthorizationPrincipal(Element, frozen=True, kw_only=True):
+    """Client of a request. All fields that are set must match."""
+
+    client_cidrs: Annotated[
+        tuple[CIDR, ...],
+        Meta(
+            max_length=256,
+            description="Ranges of client addresses. EdgeProxy `clientAddress` determines the client "
+            "address.",
+        ),
+    ] = field(default=(), name="clientCIDRs")
+    headers: Annotated[
+        tuple[AuthorizationHeader, ...],
+        Meta(max_length=16, description="Headers. All must match."),
+    ] = ()
+    jwt: Annotated[
+        JWTPrincipal | None,
+        Meta(
+            description="Verified token of the request. A rule with this field decides after `jwt` and "
+            "`extAuth`."
+        ),
+    ] = None
+
+
+class AuthorizationRule(Element, frozen=True, kw_only=True):
+    """One rule. The first rule with matching conditions decides."""
+
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=253)] | None,
+        Meta(description="Name of the rule in logs and in `edgefast explain`."),
+    ] = None
+    action: Annotated[Action, Meta(description="Allow: the request passes. Deny: it gets 403.")]
+    operation: Annotated[
+        AuthorizationOperation | None, Meta(description="Method and path of the request.")
+    ] = None
+    principal: Annotated[
+        AuthorizationPrincipal | None, Meta(description="Client of the request.")
+    ] = None
+
+
+class Authorization(Element, frozen=True, kw_only=True):
+    """Rules about requests, in order."""
+
+    default_action: Annotated[Action, Meta(description="Decision if no rule matches.")] = "Deny"
+    rules: Annotated[
+        tuple[AuthorizationRule, ...],
+        Meta(max_length=64, description="Rules. The first one that matches decides."),
+    ] = ()
+
+
+class ExtAuthHTTP(Element, frozen=True, kw_only=True):
+    """An authorization service that is called with HTTP."""
+
+    backend_ref: Annotated[
+        BackendObjectReference | None, Meta(description="The service. Set this or `backendRefs`.")
+    ] = None
+    backend_refs: Annotated[
+        tuple[BackendRef, ...],
+        Meta(max_length=16, description="The services, with weights for the calls."),
+    ] = ()
+    path: Annotated[
+        Annotated[
+            str,
+            Meta(
+                max_length=1024,
+                pattern=rf"^/{_URI_PATH}\Z",
+                extra=expects("a path such as /auth"),
+            ),
+        ]
+        | None,
+        Meta(description="Prefix for the request's path: with /auth the service gets /auth/hello."),
+    ] = None
+    path_override: Annotated[
+        Annotated[
+            str,
+            Meta(
+                max_length=1024,
+                pattern=rf"^/{_URI_PATH}(\?[?/]?{_URI_PATH})?\Z",
+                extra=expects("a path such as /verify"),
+            ),
+        ]
+        | None,
+        Meta(description="Replaces the request's path and query."),
+    ] = None
+    headers_to_backend: Annotated[
+        HeaderNames,
+        Meta(
+            description="Headers of the service's answer that the backend gets. edgefast always "
+            "removes these headers from client requests."
+        ),
+    ] = ()
+
+
+class ExtAuthGRPC(Element, frozen=True, kw_only=True):
+    """An authorization service that is called with gRPC: Check of envoy.service.auth.v3.Authorization."""
+
+    backend_ref: Annotated[
+        BackendObjectReference | None, Meta(description="The service. Set this or `backendRefs`.")
+    ] = None
+    backend_refs: Annotated[
+        tuple[BackendRef, ...],
+        Meta(max_length=16, description="The services, with weights for the calls."),
+    ] = ()
+
+
+class ExtAuthBody(Element, frozen=True, kw_only=True):
+    """The request's body, for the authorization service."""
+
+    max_request_bytes: Annotated[
+        Annotated[int, Meta(ge=1, le=MAX_AUTH_BODY)],
+        Meta(description="Most bytes of the body that the service gets; a larger body gets 413."),
+    ]
+
+
+class ExtAuthCache(Element, frozen=True, kw_only=True):
+    """Cache for answers: allowed, 401 and 403. Errors are not cached."""
+
+    ttl: Annotated[Duration, Meta(description="Lifetime of a cached answer, at most 60s.")]
+    key_headers: Annotated[
+        Annotated[tuple[HTTPHeaderName, ...], Meta(min_length=1, max_length=16, extra=AS_SET)]
+        | None,
+        Meta(
+            description="Headers of the cache key, beside method, host, path and authorization. `x-forwarded-for` is the "
+            "client's address, `x-forwarded-proto` the scheme. Absent: all headers that the service gets. List every header that "
+            "its answers depend on; edgefast refuses a header that no service gets."
+        ),
+    ] = None
+
+
+class ExtAuth(Element, frozen=True, kw_only=True):
+    """Calls an authorization service with HTTP or gRPC before the request continues."""
+
+    http: Annotated[
+        ExtAuthHTTP | None, Meta(description="Calls the service with an HTTP request.")
+    ] = None
+    grpc: Annotated[
+        ExtAuthGRPC | None,
+        Meta(
+            description="Calls the service with gRPC (envoy.service.auth.v3.Authorization). It can set "
+            "and remove request headers, except framing headers and headers of the proxy."
+        ),
+    ] = None
+    headers_to_ext_auth: Annotated[
+        HeaderNames,
+        Meta(
+            description="Request headers that the service gets. An HTTP service also gets host, method, path, "
+            "authorization and the proxy's `x-forwarded-*`. Absent: a gRPC service gets all headers. edgefast refuses `via`, "
+            "headers of framing, and `x-edge-*` that the proxy does not write."
+        ),
+    ] = ()
+    body_to_ext_auth: Annotated[
+        ExtAuthBody | None, Meta(description="Also sends the request's body. Absent: no body.")
+    ] = None
+    timeout: Annotated[
+        Duration, Meta(description="Time limit for the whole answer, more than 0s and at most 60s.")
+    ] = "10s"
+    fail_open: Annotated[
+        bool,
+        Meta(
+            description="A request passes if the service cannot be reached, answers 5xx or is late. A "
+            "policy with an error still denies all requests."
+        ),
+    ] = False
+    status_on_error: Annotated[
+        Annotated[int, Meta(ge=400, le=599)],
+        Meta(description="Status of the answer in these cases, unless `failOpen` is set."),
+    ] = 403
+    allowed_statuses: Annotated[
+        tuple[Annotated[int, Meta(ge=200, le=299)], ...],
+        Meta(
+            min_length=1,
+            max_length=16,
+            extra=AS_SET,
+            description="Statuses of an HTTP service that allow a request.",
+        ),
+    ] = (200,)
+    cache: Annotated[
+        ExtAuthCache | None,
+        Meta(description="Caches answers. Absent: edgefast calls the service for each request."),
+    ] = None
+
+
+class SecurityPolicySpec(Element, frozen=True, kw_only=True):
+    """`spec` of a SecurityPolicy."""
+
+    target_refs: TargetReferences
+    merge_type: MergeType = "Inherit"
+    authorization: Annotated[
+        Authorization | None,
+        Meta(description="Rules about addresses, headers, methods, paths and claims."),
+    ] = None
+    api_key_auth: Annotated[APIKeyAuth | None, Meta(description="API keys of clients.")] = field(
+        default=None, name="apiKeyAuth"
+    )
+    basic_auth: Annotated[BasicAuth | None, Meta(description="HTTP basic authentication.")] = None
+    jwt: Annotated[JWT | None, Meta(description="Signed tokens.")] = None
+    ext_auth: Annotated[ExtAuth | None, Meta(description="External authorization service.")] = None
+
+
+class SecurityPolicy(Resource, frozen=True, kw_only=True):
+    """Access control for a Gateway, a listener, a route or one rule of it."""
+
+    metadata: ObjectMeta
+    spec: SecurityPolicySpec
+    #: Written by the decoder and never by a document: it only keeps the targets of one with a mistake closed.
+    closed: Closed | None = None
+    #: As well: what fields that are not served mean it for, or all that a closed one is meant for.
+    aimed: tuple[PolicyTarget, ...] = ()
+    #: Written by whoever keeps the last good version: what is wrong with the one after it.
+    newer: Newer | None = None

@@ -1,0 +1,112 @@
+"""ingress-nginx's annotations that decide who gets in, and what does the same here. Pure data; source: its internal/ingress/annotations and its
+documentation, read for names alone. A snippet may say anything, so each of them is one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edgefast.api.migration.field_mapping import FieldMapping, planned, supported, unsupported
+
+_SNIPPETS = "edgefast does not use nginx"
+_ADDRESSES = "principal.clientCIDRs; EdgeProxy spec.clientAddress sets the client address"
+_KEPT = "connections to the service are kept like connections to any backend (EdgeProxy spec.http.upstreamIdle)"
+_WAF = "edgefast does not inspect requests for attacks; an authorization service can"
+_RATE = "RateLimitFilter spec.global: two rules with a sourceCIDR of type Distinct in clientSelectors, one for 0.0.0.0/0 and one for ::/0; no bursts, 429 instead of 503, and all replicas count together (in a cluster with a store)"
+_ALLOWED = (
+    f"SecurityPolicy spec.authorization, which denies all others: a rule that allows {_ADDRESSES}"
+)
+_COUNTED = "a limit selects the clients that it counts (sourceCIDR); it cannot exempt clients"
+
+GUARDS: Mapping[str, FieldMapping] = {
+    "auth-url": supported(
+        "SecurityPolicy spec.extAuth.http: backendRef and pathOverride instead of a URL; the "
+        "service gets method, Host, path, authorization and the headers in headersToExtAuth "
+        "(such as cookie), with nginx it gets all headers; x-forwarded-method, -host and -uri "
+        "contain the original request; 200 and allowedStatuses allow the request"
+    ),
+    "auth-signin": supported(
+        "a redirect that the service answers: each denial with a status below 500 goes to the "
+        "client; or a redirect of 401 in BackendTrafficPolicy spec.responseOverride, also for "
+        "401 of backends, without the original URL"
+    ),
+    "auth-signin-redirect-param": unsupported(
+        "the service sends the redirect, and gets the client's URL (x-forwarded-host, x-forwarded-uri)"
+    ),
+    "auth-request-redirect": unsupported(
+        "the service gets the request's URL (x-forwarded-method, -host, -uri), and no other address"
+    ),
+    "auth-method": unsupported("the service is called with the method of the request"),
+    "auth-response-headers": supported(
+        "SecurityPolicy spec.extAuth.http.headersToBackend; edgefast removes these headers of clients"
+    ),
+    "auth-proxy-set-headers": unsupported(
+        "the service gets headers of the request (headersToExtAuth), and no fixed headers"
+    ),
+    "auth-cache-key": supported(
+        "SecurityPolicy spec.extAuth.cache.keyHeaders: headers, beside method, Host, path and authorization"
+    ),
+    "auth-cache-duration": supported(
+        "SecurityPolicy spec.extAuth.cache.ttl, one for all allowing answers, 401 and 403; at "
+        "most 60s"
+    ),
+    "auth-keepalive": unsupported(_KEPT),
+    "auth-keepalive-requests": unsupported(_KEPT),
+    "auth-keepalive-timeout": unsupported(_KEPT),
+    "auth-keepalive-share-vars": unsupported(
+        "edgefast has no variables; both have the same x-request-id"
+    ),
+    "auth-always-set-cookie": supported(
+        "response_headers_to_add of a gRPC service (SecurityPolicy spec.extAuth.grpc); an HTTP "
+        "service can set cookies when it denies"
+    ),
+    "auth-snippet": unsupported(_SNIPPETS),
+    "enable-global-auth": supported(
+        "SecurityPolicy spec.mergeType Replace of a policy of the route, below a policy of its Gateway with extAuth"
+    ),
+    "auth-type": supported("SecurityPolicy spec.basicAuth for basic; digest is not supported"),
+    "auth-secret": supported(
+        "SecurityPolicy spec.basicAuth.users, a Secret with the lines under .htpasswd in place of auth; hashes are bcrypt, $apr1$ and {SHA}"
+    ),
+    "auth-secret-type": supported(
+        "SecurityPolicy spec.basicAuth.users for auth-file; write an auth-map as lines name:hash"
+    ),
+    "auth-realm": unsupported("the realm is always gateway"),
+    "auth-tls-secret": supported(
+        "Gateway spec.tls.frontend: caCertificateRefs with the same Secret (ca.crt), for a "
+        "port and not for a host; without a valid certificate the handshake fails, nginx "
+        "answers 400"
+    ),
+    "auth-tls-verify-client": supported(
+        "Gateway spec.tls.frontend: mode AllowValidOnly for on, AllowInsecureFallback for "
+        "optional_no_ca, without information to backends; optional is not supported"
+    ),
+    "auth-tls-verify-depth": unsupported("the TLS library limits the length of a chain"),
+    "auth-tls-error-page": unsupported("the handshake fails before a request"),
+    "auth-tls-pass-certificate-to-upstream": planned(),
+    "auth-tls-match-cn": planned("a CA that signs certificates of permitted clients only"),
+    "whitelist-source-range": supported(_ALLOWED),
+    "allowlist-source-range": supported(_ALLOWED),
+    "denylist-source-range": supported(
+        f"SecurityPolicy spec.authorization with defaultAction Allow: a rule that denies {_ADDRESSES}"
+    ),
+    "satisfy": unsupported(
+        "every policy must accept the request, as with all; any is not supported"
+    ),
+    "limit-rps": supported(f"{_RATE} (unit Second)"),
+    "limit-rpm": supported(f"{_RATE} (unit Minute)"),
+    "limit-burst-multiplier": unsupported(
+        "a window has no burst: requests is the limit of one window"
+    ),
+    "limit-connections": unsupported(
+        "limits count requests, not open connections of an address; waiting requests take turns by client address (edgefast docs http1)"
+    ),
+    "limit-allowlist": unsupported(_COUNTED),
+    "limit-whitelist": unsupported(_COUNTED),
+    "enable-modsecurity": unsupported(_WAF),
+    "enable-owasp-core-rules": unsupported(_WAF),
+    "modsecurity-snippet": unsupported(_WAF),
+    "configuration-snippet": unsupported(_SNIPPETS),
+    "server-snippet": unsupported(_SNIPPETS),
+    "stream-snippet": unsupported(_SNIPPETS),
+}

@@ -1,0 +1,188 @@
+"""Pages: docs/guides/migrating, made from the tables of what other projects' policies have here.
+
+In: the projects. Out: Markdown by file. Must never: be edited by hand; a test holds the pages to the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from edgefast.api.migration.access_policies import PRODUCTS, Product
+from edgefast.api.migration.field_mapping import (
+    Annotations,
+    FieldMapping,
+    ForeignKind,
+    Project,
+)
+from edgefast.api.migration.field_mappings import PROJECTS
+
+_MADE = """<!-- Made from edgefast/api/migration by `pytest tests/api/test_field_mappings.py --update-goldens`; do not edit. -->
+"""
+_INDEX = f"""{_MADE}
+# From another gateway
+
+Find out what edgefast makes of your files before you change anything:
+
+```text
+edgefast check --adopt -f their-files/
+```
+
+`--adopt` serves every GatewayClass of the files ([configuration](../../reference/configuration.md#files-of-another-controller)). Gateways, HTTPRoutes and
+GRPCRoutes of other projects need no change. Policies need one: edgefast never applies a policy of another project. In files, a policy
+of a served target is an error ([PolicyIgnored](../../problems/PolicyIgnored.md)); the message contains the replacement of each field that
+the policy sets. A filter that refers to an object of another project closes its rule: edgefast answers 500.
+
+Each of these pages lists the fields of one project and their replacements:
+
+| from | page |
+|---|---|
+"""
+_ACCESS = """
+## The steps
+
+1. Run `edgefast check --adopt` and replace each policy and annotation that it reports. [The order of policies](../../reference/policies.md#the-order)
+   and [which policy applies](../../reference/policies.md#which-policy-applies) describe the target.
+2. Compare the two sets of files with [`edgefast diff`](../diff.md). It lists the requests that get another response.
+3. Install edgefast [beside the other gateway](../kubernetes.md). Give it a separate GatewayClass and a separate address.
+4. Send test requests to the new address. `edgefast explain` shows [why a request gets its response](../explain.md).
+5. Move the DNS name, and delete the old Gateway later.
+
+## Policies that decide access
+
+In files, each of these policies closes its target: edgefast answers its requests with 500. `--ignore-foreign-policies` serves the target
+without the policy ([configuration](../../reference/configuration.md#policies-of-other-projects)). A policy of any other product closes its target too, if its
+kind is named after access.
+
+| product | policies | annotations |
+|---|---|---|
+"""
+_STEPS = """Check your files first; each message contains the replacement of a field:
+
+```text
+edgefast check --adopt -f their-files/
+```
+
+[From another gateway](README.md#the-steps) lists the steps of a migration.
+"""
+#: Istio has no policies with a table of fields here.
+_ISTIO = """# From Istio
+
+{steps}
+Gateways and routes of the Gateway API need no change except `gatewayClassName`. edgefast does not read VirtualService, DestinationRule or
+Istio's own Gateway: write them as HTTPRoutes and policies.
+
+| in Istio | in edgefast |
+|---|---|
+| AuthorizationPolicy | SecurityPolicy `spec.authorization`: [access rules](../access-rules.md) |
+| AuthorizationPolicy with `action: CUSTOM` | SecurityPolicy `spec.extAuth`: [external authorization](../external-auth.md) |
+| RequestAuthentication | SecurityPolicy `spec.jwt`: [JWT](../jwt.md) |
+| VirtualService `route` with weights | HTTPRoute `backendRefs` with `weight`: [canary](../canary.md) |
+| VirtualService `timeout`, `retries` | HTTPRoute `timeouts`, `retry`: [retries and timeouts](../retries-timeouts.md) |
+| VirtualService `mirror` | filter RequestMirror: [mirroring](../mirroring.md) |
+| VirtualService `fault` | BackendTrafficPolicy `spec.faultInjection`: [faults](../faults.md) |
+| VirtualService `corsPolicy` | filter CORS: [CORS](../cors.md) |
+| DestinationRule `loadBalancer` | BackendTrafficPolicy `spec.loadBalancer`: [load balancing](../load-balancing.md) |
+| DestinationRule `connectionPool` | BackendTrafficPolicy `spec.circuitBreaker`: [circuit breaking](../circuit-breaking.md) |
+| DestinationRule `outlierDetection` | BackendTrafficPolicy `spec.healthCheck.passive`: [health checks](../health-checks.md) |
+| DestinationRule `tls` | BackendTLSPolicy: [TLS](../tls.md) |
+| ServiceEntry | Backend, XBackend: [backends outside the cluster](../backends.md) |
+| EnvoyFilter, WasmPlugin | no equivalent |
+
+In files, these policies decide access and close their targets until you remove them:
+
+| product | policies | annotations |
+|---|---|---|
+{guards}
+
+A policy without a selector applies to all Gateways of its namespace, and one in `istio-system` to all Gateways.
+"""
+_PLACES = {"later": "no equivalent", "never": "no equivalent"}
+
+
+def write_pages() -> dict[str, str]:
+    """Return the pages by name of their file."""
+    pages = {name_page(one.title): _page(one) for one in PROJECTS}
+    (istio,) = (one for one in PRODUCTS if one.title == "Istio")
+    pages["istio.md"] = (
+        f"{_MADE}\n{_ISTIO.format(steps=_STEPS, access_policies=_access_policies(istio))}"
+    )
+    titles = {name_page(one.title): one.title for one in PROJECTS} | {"istio.md": "Istio"}
+    rows = "".join(
+        f"| {titles[name]} | [{name.removesuffix('.md')}]({name}) |\n" for name in sorted(pages)
+    )
+    access_policies = "".join(f"{_access_policies(one)}\n" for one in PRODUCTS)
+    return {"README.md": _INDEX + rows + _ACCESS + access_policies, **pages}
+
+
+def name_page(title: str) -> str:
+    """Return the file of a project's page."""
+    return f"{title.lower().replace(' ', '-')}.md"
+
+
+def _page(one: Project) -> str:
+    return "\n".join([_MADE, *_project(one)])
+
+
+def _access_policies(one: Product) -> str:
+    kinds = []
+    for guard in one.access_policies:
+        message = f" ({', '.join(f'`{field}`' for field in guard.only)})" if guard.only else ""
+        message = (
+            f" (any field but {', '.join(f'`{field}`' for field in guard.but)})"
+            if guard.but
+            else message
+        )
+        kinds.append(f"{guard.kind}{message}")
+    groups = f" of {' and '.join(f'`{group}`' for group in one.groups)}" if one.groups else ""
+    named = ", ".join(kinds) + groups if kinds else ""
+    return f"| {one.title} | {named} | {', '.join(f'`{name}`' for name in one.annotations)} |"
+
+
+def _project(one: Project) -> Iterator[str]:
+    yield f"# From {one.title}"
+    yield ""
+    yield _STEPS
+    groups = " and ".join(f"`{group}`" for group in one.groups)
+    yield f"Group {groups}; read in {one.title} {one.version}."
+    yield ""
+    if one.about:
+        yield one.about
+        yield ""
+    for kind in one.kinds:
+        yield from _kind(kind)
+    if one.annotations is not None:
+        yield from _annotations(one.annotations)
+
+
+def _kind(one: ForeignKind) -> Iterator[str]:
+    yield f"## {one.kind}"
+    yield ""
+    if one.about:
+        yield one.about
+        yield ""
+    yield "| field | use |"
+    yield "|---|---|"
+    for name, found in one.fields.items():
+        yield f"| `{name}` | {_write_message(found)} |"
+        for below, part in one.inner.items():
+            if below.startswith((f"{name}.", f"{name}[].")):
+                yield f"| `{below}` | {_write_message(part)} |"
+    yield ""
+
+
+def _annotations(one: Annotations) -> Iterator[str]:
+    for title, table in (("access", one.access_policies), ("anything else", one.others)):
+        yield f"## Annotations that decide {title}"
+        yield ""
+        yield f"| `{one.domain}/` | use |"
+        yield "|---|---|"
+        for name, found in table.items():
+            yield f"| `{name}` | {_write_message(found)} |"
+        yield ""
+
+
+def _write_message(one: FieldMapping) -> str:
+    if one.place == "here":
+        return one.said
+    meanwhile = "; meanwhile " if one.place == "later" else ", because "
+    return f"{_PLACES[one.place]}{meanwhile}{one.said}" if one.said else _PLACES[one.place]

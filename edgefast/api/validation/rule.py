@@ -1,0 +1,73 @@
+"""Rule: a condition on one Struct that needs more than one field, as CRDs state in CEL.
+
+In: a built Struct. Out: `Violation`s with a path relative to that Struct.
+`reads` names the attributes that a rule looks at: it is not asked when one of them is itself in
+trouble, so that one mistake gives one problem. `cel` is the same rule for the CRD of our own
+kinds, `message` what an API server then says. A `late` rule refuses nothing: translation judges that
+in its own way (a route loses one rule, not its life); it is asked only about an object that is
+refused already, so that all its mistakes are told together.
+Must never: look at another object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from edgefast.api.loaded import Path
+from edgefast.api.model.fields import Element
+from edgefast.diagnostics.reasons.word import Word
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """One broken rule; `path` begins at the Struct that the rule is about.
+
+    `severity` "" is that of the whole object.
+    """
+
+    path: Path
+    reason: Word
+    message: str
+    hint: str = ""
+    severity: Literal["", "warning"] = ""
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """`check` is asked for each Struct of type `struct`."""
+
+    struct: type[Element]
+    reads: tuple[str, ...]
+    check: Callable[[Any], Iterable[Violation]]
+    cel: str = ""
+    message: str = ""
+    late: bool = False
+
+
+_Check = TypeVar("_Check", bound=Callable[[Any], Iterable[Violation]])
+
+
+class RuleBook:
+    """Collects the rules of one module through its decorator."""
+
+    def __init__(self) -> None:
+        self.rules: list[Rule] = []
+
+    def on(
+        self,
+        struct: type[Element],
+        *reads: str,
+        cel: str = "",
+        message: str = "",
+        late: bool = False,
+    ) -> Callable[[_Check], _Check]:
+        """Add the decorated function as a rule about `struct`."""
+
+        def add(check: _Check) -> _Check:
+            self.rules.append(
+                Rule(struct=struct, reads=reads, check=check, cel=cel, message=message, late=late)
+            )
+            return check
+
+        return add

@@ -1,0 +1,78 @@
+"""What `edgefast diff` cannot know, because files are missing that requests depend on.
+
+In: the translations of OLD and NEW. Out: sentences, none when all that differs was compared. A route whose Gateway, Service or
+filter is in no file given answers nothing before and nothing after: that is no finding, and must never be told as "no changes".
+Must never: judge what is the same on both sides; that has no request that changes, whatever it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.kinds import ref_of
+from edgefast.diagnostics.problem import ObjectRef
+from edgefast.translate.diagnostics.missing_object import find_absent
+from edgefast.translate.translation import Translation
+
+#: Sentences about single objects; the rest are counted.
+_SHOWN = 5
+
+
+def find_unknown(old: Translation, new: Translation, *, changes: bool) -> list[str]:
+    """Return what differs and could not be compared; `changes`: others were found, which say enough of backends and filters."""
+    if not _serves(old) and not _serves(new):
+        return ["neither OLD nor NEW has a listener, so no request can be compared", *_why(new)]
+    reported = dict.fromkeys(
+        f"{ref} differs and refers to {absent}, which neither OLD nor NEW has"
+        for ref, absent in chain(_find_lost(old, new), () if changes else _find_absent(old, new))
+    )
+    shown = list(reported)[:_SHOWN]
+    if len(reported) > _SHOWN:
+        shown.append(f"and {len(reported) - _SHOWN} more")
+    return shown
+
+
+def _serves(one: Translation) -> bool:
+    return any(fleet.listeners for fleet in one.ir.fleets)
+
+
+def _why(one: Translation) -> Iterator[str]:
+    errors = [problem.line() for problem in one.problems if problem.severity == "error"]
+    yield from errors[:_SHOWN]
+
+
+def _find_lost(old: Translation, new: Translation) -> Iterator[tuple[ObjectRef, ObjectRef]]:
+    """Give each route that differs, with each Gateway of it that neither side serves."""
+    sides = (old.memo.world, new.memo.world)
+    for one in sides:
+        routes: Iterator[AnyRoute] = chain(
+            one.snapshot.http_routes.values(),
+            one.snapshot.grpc_routes.values(),
+            one.snapshot.tls_routes.values(),
+            one.snapshot.tcp_routes.values(),
+            one.snapshot.udp_routes.values(),
+        )
+        for route in routes:
+            others = (side.snapshot.get(ref_of(route)) for side in sides)
+            if all(other == route for other in others):
+                continue
+            for parent in route.spec.parent_refs:
+                gateway = (parent.namespace or route.metadata.namespace, parent.name)
+                served = any(side.gateways.get(gateway) is not None for side in sides)
+                if parent.kind == "Gateway" and not served:
+                    yield ref_of(route), ObjectRef("Gateway", *gateway, parent.group)
+
+
+def _find_absent(old: Translation, new: Translation) -> Iterator[tuple[ObjectRef, ObjectRef]]:
+    """Give each object that differs, with each that it names and neither side has."""
+    sides = (old.memo.world.snapshot, new.memo.world.snapshot)
+    for translation in (old, new):
+        for problem in translation.problems:
+            absent = find_absent(problem.message)
+            if problem.object is None or absent is None:
+                continue
+            before, after = (side.get(problem.object) for side in sides)
+            if before != after and all(side.get(absent) is None for side in sides):
+                yield problem.object, ObjectRef(absent.kind, absent.namespace, absent.name)

@@ -1,0 +1,1 @@
+"""Data structures that the standard library does not have."""

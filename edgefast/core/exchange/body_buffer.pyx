@@ -1,0 +1,94 @@
+# Memory of a worker that is lent to bodies while they are gathered whole, past their bodyStart (docs/reference/http1.md, "Slow bodies").
+#
+# In: bodies that would hold more of it, or hold none any more. Out: whether they may. All bodies together hold at most
+# BODY_GATHER_LIMIT bytes, and those of one cluster no more than is left for all others: whoever sends, and however much, a cluster
+# finds room that nobody of another one can take. Where there is too little, bodies that stopped coming give way before anybody is
+# denied: to a body that comes those that do not (as in bodyshare.pyx), to others those behind `bodyRate`; first of clusters that
+# hold more than its own, then of its own. Must never end a body that comes, or one whose backend is what it waits for.
+
+cdef class BodyBuffer:
+    def __cinit__(self, Engine engine):
+        self.engine = engine
+        self.borrowers = {}
+        self.late = {}
+
+    cdef bint reserve(self, RequestBody body, size_t more) except -1:
+        """This body may hold so many bytes more."""
+        cdef Cluster cluster = body.backend.cluster
+        cdef int most = GATHER_BURST
+        if more == 0:  # also where its cluster holds more than it would get now
+            return True
+        while not self.has_room(cluster, more):
+            if most == 0 or not self.make_room(body):
+                self.engine.count(G_BODIES_NOT_GATHERED)
+                return False
+            most -= 1
+        self.held += more
+        cluster.gathered += more
+        body.borrowed += more
+        self.borrowers[body] = None
+        return True
+
+    cdef bint has_room(self, Cluster cluster, size_t more) noexcept:
+        """`more` is at most what one read brings, so that nothing here overflows."""
+        return self.held + more <= BODY_GATHER_LIMIT and cluster.gathered + more <= BODY_GATHER_LIMIT - self.held - more
+
+    cdef bint make_room(self, RequestBody body) except -1:
+        """Somebody who does not come has given way; False: there is none."""
+        cdef Cluster own = body.backend.cluster, cluster
+        cdef RequestBody last = None
+        cdef int64_t until = self.engine.wheel.now
+        if body.comes():
+            until += BODY_GRACE_MS - BODY_PATIENCE_MS
+        if self.engine.wheel.now >= self.look_at:
+            self.look()
+        for cluster in list(self.late):
+            if cluster.gathered > own.gathered:
+                last = self.find(cluster, until, body)
+                if last is not None:
+                    break
+        else:
+            last = self.find(own, until, body)
+        if last is None:
+            return False
+        self.engine.count(G_BODIES_GAVE_WAY)
+        last.evict()
+        return True
+
+    cdef RequestBody find(self, Cluster cluster, int64_t until, RequestBody requester):
+        """The one of the cluster that is furthest behind, if its bytes paid for no time after `until`; never the one that asks."""
+        cdef RequestBody body
+        cdef object late = self.late.get(cluster)
+        while late:
+            body = late[0]
+            if body is not requester and body.borrowed and body.gathering and not body.finished and not body.comes():
+                return late.popleft() if body.progress_until <= until else None
+            late.popleft()  # it has ended, comes again, or has just brought what it asks room for
+        self.late.pop(cluster, None)
+        return None
+
+    cdef int look(self) except -1:
+        """Find all that do not come: once a tick, for going through them at each arrival would be an attack of its own."""
+        cdef RequestBody body
+        cdef Cluster cluster
+        cdef int64_t now = self.engine.wheel.now
+        cdef dict rests = {}
+        self.look_at = now + TICK_MS
+        self.late = {}
+        for body in self.borrowers:
+            if body.gathering and not body.finished and not body.comes():
+                (self.late if body.progress_until <= now else rests).setdefault(body.backend.cluster, deque()).append(body)
+        for cluster, others in rests.items():
+            self.late.setdefault(cluster, deque()).extend(others)
+        return 0
+
+    cdef int give_back(self, RequestBody body) except -1:
+        """It holds nothing of it any more."""
+        cdef Cluster cluster = body.backend.cluster
+        self.held -= body.borrowed
+        cluster.gathered -= body.borrowed
+        body.borrowed = 0
+        del self.borrowers[body]
+        if not self.borrowers:
+            self.late = {}
+        return 0

@@ -1,0 +1,47 @@
+# What a backend's answer says of its endpoint (upstream/outlier.pyx): once for each try.
+#
+# In: the head of an answer, its end, or that it never came. Out: one judgement. What is bad is known from the head; what is good only
+# when all of it is here: an endpoint that begins every answer well and ends none is no good one. Of a call of gRPC its own status counts.
+
+cdef int report_head(Attempts tries, const uint8_t *base, ef_head *head) except -1:
+    cdef int status = -1
+    cdef uint16_t i
+    tries.called = tries.grpc and head.grpc == EF_GRPC
+    if not tries.called:
+        return report_status(tries, head.response_status) if head.response_status >= 500 else 0
+    for i in range(head.n_spans):
+        if is_named(base, &head.spans[i], HASH_GRPC_STATUS, "grpc-status", 11):
+            status = ef_grpc_status(base + head.spans[i].val_off, head.spans[i].val_len)
+    return report_status(tries, http_equivalent(status)) if is_whole(head) else 0
+
+
+cdef int report_end(Attempts tries) except -1:
+    """All of it is here."""
+    return report_status(tries, http_equivalent(tries.grpc_status) if tries.called else 200)
+
+
+cdef int report_loss(Attempts tries) except -1:
+    """It never came, or not to its end."""
+    cdef bint reported_outlier = tries.reported_outlier
+    tries.reported_outlier = True
+    return tries.endpoint.failed(tries.outlier, reported_outlier)
+
+
+cdef int report_status(Attempts tries, int status) except -1:
+    if tries.reported_outlier or tries.endpoint is None:
+        return 0
+    tries.reported_outlier = True
+    return tries.endpoint.answered(tries.outlier, status)
+
+
+cdef int http_equivalent(int status) noexcept:
+    """What HTTP would have had for a call's own status, of those that count; -1: it has told none."""
+    if status == GRPC_UNAVAILABLE:
+        return 503
+    if status == GRPC_DEADLINE_EXCEEDED:
+        return 504
+    if status == GRPC_UNIMPLEMENTED:
+        return 501
+    if status < 0 or status == GRPC_UNKNOWN or status == GRPC_INTERNAL or status == GRPC_DATA_LOSS:
+        return 500
+    return 200

@@ -1,0 +1,119 @@
+# The parser check: httptools (llhttp) reads the same message as our scan and has to agree where it ends.
+#
+# Two parsers that disagree are how requests get smuggled, so a disagreement ends the connection. The parser is fed exactly one
+# message and has no header or body callback: a body costs it nothing but a subtraction. What it cannot frame by itself (answers
+# to HEAD, bodies that end with the connection, upgrades) is fed as a head only and the parser is thrown away.
+
+cdef object new_window():
+    """A view of whatever memory ParserCheck.show names next, valid during one call: spares a memoryview for every read."""
+    return PyMemoryView_FromMemory(<char *>HTTP_1_1, 1, PyBUF_READ)
+
+
+cdef class ParserCheck:
+    def __init__(self, object window, bint request):
+        self.window = window
+        self.request = request
+        self.parser = HttpRequestParser(self) if request else HttpResponseParser(self)
+        # What follows a last message is never shown to it; that it goes on all the same lets it read the next connection's.
+        self.parser.set_dangerous_leniencies(lenient_keep_alive=True)
+        self.feed = self.parser.feed_data
+        self.should_keep_alive = self.parser.should_keep_alive
+        self.get_word = self.parser.get_method if request else self.parser.get_status_code
+
+    def on_message_complete(self):
+        self.complete = True
+        if self.in_head:
+            self.keep_alive = self.should_keep_alive()  # llhttp forgets it when this returns
+
+    cdef int show(self, const uint8_t *data, size_t n) except -1:
+        """The parser reads these bytes, or raises what it has against them."""
+        cdef Py_buffer *view = PyMemoryView_GET_BUFFER(self.window)
+        view.buf = <void *>data
+        view.len = view.shape[0] = n
+        self.feed(self.window)
+        return 0
+
+    cdef void detach(self) noexcept:
+        """Not to be used again: the parser holds our bound method, so the circle is opened here and not by the collector."""
+        self.parser = self.feed = self.should_keep_alive = self.get_word = None
+
+    cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1:
+        """Read a head. 1: agrees and can go on with the body (or the message is complete). 2: agrees, but the parser cannot
+        frame what follows: do not use it again. 0: disagrees."""
+        cdef bint upgraded = False
+        self.complete = False
+        self.in_head = True
+        try:
+            self.show(data, n)
+        except HttpParserUpgrade:
+            upgraded = True
+        except HttpParserError:
+            return 0
+        self.in_head = False
+        if self.request:
+            method = self.get_word()
+            if (
+                <uint32_t>PyBytes_GET_SIZE(method) != head.method_len
+                or memcmp(PyBytes_AS_STRING(method), data + head.method_off, head.method_len) != 0
+            ):
+                return 0
+        else:
+            if <int>self.get_word() != head.response_status:
+                return 0
+        if upgraded or no_body or head.body == EF_BODY_EOF:
+            return 2
+        if not self.complete:
+            self.keep_alive = self.should_keep_alive()
+        if head.keep_alive and not self.keep_alive:  # the other way round is our scan being stricter, which is safe
+            return 0
+        if self.complete != (head.body == EF_BODY_NONE):
+            return 0
+        return 1
+
+    cdef int chunks(self, const uint8_t *data, size_t n, const ef_chunk *chunk) except -1:
+        """Read bytes of a chunked body as they came. 0: the parser refuses them. 2: agrees up to the trailers; it takes those for
+        headers, so it has no say any more and must not be used again."""
+        if self.body(data, n):
+            return 2 if ef_chunk_in_trailers(chunk) else 1
+        return 2 if ef_chunk_in_trailers(chunk) else 0
+
+    cdef int body(self, const uint8_t *data, size_t n) except -1:
+        """Read body bytes as they came. 0: the parser refuses them."""
+        try:
+            self.show(data, n)
+        except HttpParserError:
+            return 0
+        return 1
+
+
+cdef ParserCheck request_parser_check(Engine engine):
+    cdef ParserCheck parser_check = engine.idle_request_check
+    if parser_check is not None:
+        engine.idle_request_check = None
+        return parser_check
+    return ParserCheck(engine.window, True)
+
+
+cdef ParserCheck response_parser_check(Engine engine):
+    cdef ParserCheck parser_check = engine.idle_response_check
+    if parser_check is not None:
+        engine.idle_response_check = None
+        return parser_check
+    return ParserCheck(engine.window, False)
+
+
+cdef void release_parser_check(Engine engine, ParserCheck parser_check) noexcept:
+    """Its message is over and the parser is as new: the next one may use it."""
+    if parser_check is None:
+        return
+    if parser_check.request and engine.idle_request_check is None:
+        engine.idle_request_check = parser_check
+    elif not parser_check.request and engine.idle_response_check is None:
+        engine.idle_response_check = parser_check
+    else:
+        parser_check.detach()
+
+
+cdef void drop_parser_check(ParserCheck parser_check) noexcept:
+    if parser_check is not None:
+        parser_check.detach()

@@ -1,0 +1,27 @@
+# What clients that speak HTTP/2 have of a worker together: memory for requests and for answers that they have not taken, and streams.
+
+cdef class H2ClientUsage:
+    cdef:
+        set sessions        # its connections
+        size_t held         # bytes of memory, of all of them
+        size_t late         # of these, in streams that are behind the rate, as of the last look
+        size_t fresh        # ... and in those that are not, and whose client has taken nothing to speak of
+        uint32_t streams    # open
+
+    cdef int look(self, int64_t now) except -1
+    cdef tuple rank(self)
+    cdef H2Server first_to_give(self)
+
+
+cdef class H2MemoryBudget:
+    cdef:
+        dict holders        # address, or the connection of a proxy that speaks for others -> H2ClientUsage
+        size_t held
+        uint32_t streams
+
+    cdef int join(self, H2Server session) except -1
+    cdef int leave(self, H2Server session) except -1
+    cdef bint has_stream(self, H2ClientUsage holder) noexcept
+    cdef bint is_crowded(self, H2ClientUsage holder) noexcept
+    cdef bint refuses(self, H2Server session) noexcept
+    cdef int make_room(self, int64_t now) except -1

@@ -1,0 +1,5 @@
+# Who makes connections.
+
+cdef class ConnectCallback(Watched):
+    cdef int on_opened(self, Connection connection) except -1
+    cdef int on_not_opened(self, Connection connection) except -1

@@ -1,0 +1,10 @@
+# Whoever makes connections hears once of each whether it opened: a wire may have a handshake to do.
+
+cdef class ConnectCallback(Watched):
+    cdef int on_opened(self, Connection connection) except -1:
+        """After its session's on_open."""
+        return 0
+
+    cdef int on_not_opened(self, Connection connection) except -1:
+        """connection.why says why. Its session has heard nothing, unless on_open itself ended it."""
+        return 0

@@ -1,0 +1,50 @@
+# Authorization: rules about what can be seen of a request.
+
+# Addresses from..to, both included. IPv4 has its four bytes in `low`; IPv6 has halves, so that two comparisons order them.
+cdef struct AccessSpan:
+    uint64_t from_high, from_low
+    uint64_t to_high, to_low
+
+
+# One header of a rule.
+cdef class AccessHeader:
+    cdef:
+        bytes name              # lower case
+        HeaderNames spellings   # what a backend may take for it
+        frozenset values
+
+    cdef bint holds(self, bint allow, const ef_request *request) except -1
+
+
+# ir.AccessRule, ready to use.
+cdef class AccessTest:
+    cdef:
+        bint allow
+        bint asks_address, asks_method
+        AccessSpan *v4          # sorted, apart from each other
+        AccessSpan *v6
+        int n_v4, n_v6
+        uint64_t methods        # a bit for each enum ef_method
+        list headers            # of AccessHeader; None: it has none
+        list paths              # (kind, path, the same with its escapes read, compiled RE2 or None); None: it has none
+        object token            # ir.AccessToken; None: it asks for none
+        bytes log               # b'"name"', or its number
+
+    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, AuthFlow flow) except -1
+    cdef bint has_token(self, AuthFlow flow) except -1
+    cdef bint has_address(self, const uint8_t *address) noexcept
+    cdef bint has_path(self, const ef_request *request, list readings) except -1
+
+
+cdef class Access:
+    cdef:
+        Engine engine
+        list rules              # of AccessTest
+        HeaderNames names       # that rules ask for; None: none
+        bint asks_address       # some rule does
+        bint denies_paths       # some rule does
+        bint asks_token         # some rule does
+        bint allow              # what is decided where no rule holds
+        AccessTest decided      # by whom it was the last time; None: no rule held
+
+    cdef bint admits(self, bytes client, const ef_request *request, AuthFlow flow) except -1

@@ -1,0 +1,17 @@
+# Memory of a worker that is lent to bodies which services are shown.
+
+cdef class AuthBodyOwner(HeapEntry):  # by pieces that are lent to it
+    cdef:
+        bytes address       # Exchange.origin(); None: of all that have none
+        object bodies       # OrderedDict AuthFlow -> None, in the order in which they came
+
+
+cdef class AuthBodyBuffer:
+    cdef:
+        dict owners         # address -> AuthBodyOwner; none is without a body
+        Heap richest
+        uint32_t pieces     # SHOWN_PIECE bytes each; all that are lent
+
+    cdef bint reserve(self, AuthFlow flow, size_t more) except -1
+    cdef bint make_room(self, AuthBodyOwner owner, uint32_t needed) except -1
+    cdef int give_back(self, AuthFlow flow) except -1

@@ -1,0 +1,47 @@
+# How a client proves who it is.
+
+cdef enum AuthState:
+    PROVEN = 0
+    REFUSED = 1     # it is answered
+    UNDECIDED = 2   # AuthFlow.on_proof follows
+
+
+cdef class Authenticator:
+    cdef:
+        CredentialExtractor places
+        HeaderNames sets        # what the backend hears of the client, and nobody hears from it; None: nothing
+        bytes challenge         # header lines of a 401
+        bytes forward           # name of the header that says who it is; b"": none
+
+    cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *
+    cdef AuthState authenticate(self, AuthFlow flow, Policy policy) except *
+    cdef list all_places(self)
+    cdef AuthState accept(self, AuthFlow flow, bytes user) except *
+    cdef AuthState deny(self, AuthFlow flow, Policy policy, bytes word) except *
+
+
+cdef class ApiKeys(Authenticator):
+    cdef:
+        dict clients            # SHA-256 of a key -> client id
+        bint sanitize
+
+
+cdef class Tokens(Authenticator):
+    cdef:
+        list groups             # (Places, Verifier), in the order of their providers
+        uint64_t cache_id          # in `cache`, of the only one of them
+        TokenCache cache
+        object clock
+        bint optional
+        bint fail_open
+        frozenset names         # of the providers
+
+    cdef int note(self, Exchange ex, outcome, Policy policy) except -1
+    cdef AuthState conclude(self, AuthFlow flow, Policy policy) except *
+
+
+cdef class Passwords(Authenticator):
+    cdef:
+        Engine engine
+        dict users              # name -> hash
+        tuple decoys            # one slow hash of each cost, all of which a wrong password is tried against; (): all are quick

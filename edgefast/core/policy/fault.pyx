@@ -1,0 +1,72 @@
+# Faults on purpose, of requests that have been let in: a wait before they go on, an answer in place of the backend's (ir.Fault).
+#
+# In: a request that nobody speaks against, before its limits. Out: the same, at once or later, or its end. Who waits holds a copy of its
+# head and what every request may hold of a body, and there are FAULT_DELAYS of a worker at most: past them nobody is made to wait. The
+# request's timeout counts the wait. Must never strike a request twice.
+
+cdef class Fault:
+    def __init__(self, spec):
+        """spec: ir.Fault."""
+        self.delay = min(spec.delay, FAULT_DELAY_MS)
+        self.delay_share = spec.delay_share if spec.delay > 0 else 0
+        self.status = spec.status
+        self.grpc_status = spec.grpc_status if spec.grpc_status is not None else -1
+        self.abort_share = spec.abort_share
+
+    cdef bint inject(self, Exchange ex, Routed *at, const ef_request *request) except -1:
+        """False: the request goes on."""
+        cdef Engine engine = ex.engine
+        cdef AuthFlow flow
+        cdef bint waits = self.delay_share and ef_random(engine.random) % 1000000 < self.delay_share
+        cdef bint aborts = self.refuses(ex) and ef_random(engine.random) % 1000000 < self.abort_share
+        ex.faulted = True
+        if not waits or engine.delayed >= FAULT_DELAYS:
+            if aborts:
+                self.refuse(ex)
+            return aborts
+        ex.flags |= F_DELAYED
+        engine.count(G_FAULTS_DELAYED)
+        engine.delayed += 1
+        flow = AuthFlow.__new__(AuthFlow)
+        flow.ex = ex
+        flow.at = at[0]
+        flow.request = request[0]
+        flow.services = []
+        flow.lines = b""
+        flow.fault = self
+        flow.aborts = aborts
+        ex.auth_flow = flow
+        ex.keeps_body = True
+        flow.wait()
+        flow.until = engine.wheel.now + self.delay
+        ex.ask_at = flow.until
+        ex.gathering = True  # `look` comes when it is over
+        ex.rearm()
+        return True
+
+    cdef bint refuses(self, Exchange ex) noexcept:
+        """There is an answer for such a request."""
+        return self.abort_share and (self.status != 0 or (ex.grpc and self.grpc_status >= 0))
+
+    cdef int refuse(self, Exchange ex) except -1:
+        ex.engine.count(G_FAULTS_ABORTED)
+        if not ex.grpc or self.grpc_status < 0:
+            return ex.answer(self.status, b"", F_FAULT)
+        ex.flags |= F_FAULT
+        ex.grpc_status = self.grpc_status
+        own = b"content-type: application/grpc\r\ngrpc-status: %d\r\ngrpc-message: fault injection\r\n" % self.grpc_status
+        return respond_grpc(ex, self.status or 503, own, ex.cors_lines or b"")
+
+
+cdef int end_delay(AuthFlow flow) except -1:
+    """Of a request that waits on purpose: is it over?"""
+    cdef Exchange ex = flow.ex
+    cdef Fault fault = flow.fault
+    if flow.until > ex.engine.wheel.now:
+        ex.ask_at = flow.until
+        return ex.rearm()
+    flow.fault = None
+    ex.engine.delayed -= 1
+    if flow.aborts:
+        return fault.refuse(ex)
+    return flow.admit()

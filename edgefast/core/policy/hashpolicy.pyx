@@ -1,0 +1,89 @@
+# The key by which requests find the same endpoint again (ir.HashPolicy; csrc/pick.h has the choice).
+#
+# In: a request on its way to a backend, as its policies have left it. Out: its key, and the cookie that its client is given where it has none;
+# no key where it has nothing of what is asked for. The key is the same in every worker, on every machine, after every restart: whoever knows
+# what is hashed can find out which endpoint that is, so it is no secret and decides nothing but that. Must never read more of a request than
+# its head has.
+
+cdef uint64_t hash_same(bytes value) noexcept:
+    """The same in every process."""
+    return ef_pick_key(<const uint8_t *>PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
+
+
+cdef class HashPolicy:
+    def __init__(self, spec):
+        """spec: ir.HashPolicy, which has one part."""
+        self.source = spec.source
+        self.headers = [HeaderNames((name,)) for name in spec.headers]
+        self.params = [name.encode() for name in spec.params]
+        if spec.cookie is not None:
+            self.cookie = spec.cookie.name.encode()
+            if spec.cookie.ttl is not None:
+                age = "; Max-Age=%d" % spec.cookie.ttl if spec.cookie.ttl else ""
+                self.new_cookies = ("%s%s\r\n" % (age, spec.cookie.attributes)).encode()
+
+    cdef int read(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len) except -1:
+        """Note the key of a request, and the line with its client's new cookie."""
+        cdef bytes value = None
+        cdef list found
+        if self.source:
+            value = ex.client
+        elif self.cookie is not None:
+            value = self.in_cookies(base, head)
+            if value is None and self.new_cookies is not None:
+                value = self.make_cookie(ex)
+        else:
+            found = self.in_headers(base, head, ex.settings.drop_flags) if self.headers else self.in_params(query, query_len)
+            value = b"\0".join(found) if found else None
+        if value is not None:
+            ex.balance = BY_KEY
+            ex.hash_key = hash_same(value)
+        return 0
+
+    cdef list in_headers(self, const uint8_t *base, const ef_head *head, uint8_t drop_flags):
+        """Of each name, in the order of the policy, its lines in theirs; a name that is not there takes its place with nothing. What goes no
+        further (`drop_flags`) is not there."""
+        cdef const ef_span *span
+        cdef HeaderNames names
+        cdef list found = []
+        cdef bint some = False
+        cdef uint16_t i
+        for names in self.headers:
+            for i in range(head.n_spans):
+                span = &head.spans[i]
+                if not span.flags & drop_flags and names.has(base + span.name_off, span.name_len):
+                    found.append(base[span.val_off:span.val_off + span.val_len])
+                    some = True
+            found.append(b"")
+        return found if some else None
+
+    cdef list in_params(self, const uint8_t *query, size_t query_len):
+        """Of each name the first value, percent-decoded; "+" is itself."""
+        cdef dict found = {}
+        cdef bytes one, name, value
+        if query == NULL:
+            return None
+        for one in query[:query_len].split(b"&"):
+            name, _, value = one.partition(b"=")
+            if b"%" in name:
+                name = unquote_to_bytes(name)
+            if name in self.params and name not in found:
+                found[name] = unquote_to_bytes(value)
+        return [found.get(name, b"") for name in self.params] if found else None
+
+    cdef bytes in_cookies(self, const uint8_t *base, const ef_head *head):
+        """The first that is not empty."""
+        cdef CookieLook look
+        cdef const uint8_t *value = NULL
+        cdef size_t n = 0
+        begin_cookies(&look, base, head)
+        while next_cookie(&look, self.cookie, &value, &n):
+            if n:
+                return value[:n]
+        return None
+
+    cdef bytes make_cookie(self, Exchange ex):
+        """For a client that has none: any value does, this request is the first that goes where it says."""
+        cdef bytes value = b"%016x" % ef_random(ex.engine.random)
+        ex.new_cookies = cookie_line(self.cookie, value, self.new_cookies)
+        return value

@@ -1,0 +1,12 @@
+# Filters of a listener: whoever is asked before a request is routed.
+
+cdef class ListenerFilters:
+    cdef:
+        list policies           # Policy of each, in their order
+
+    cdef PolicyResult filter(self, Exchange ex, Routed *at, ef_request *request) except *
+
+
+# A request that is shown to them.
+cdef class ListenerAuthFlow(AuthFlow):
+    pass

@@ -1,0 +1,70 @@
+# Filters of a listener, which every request of it meets before it is routed, whether a rule takes it or none does.
+#
+# In: a request whose listener is known, the units that its filters are (ir.Listener.filters). Out: the same request on its way to a rule
+# (Exchange.seek), with the lines that services gave it among its own: what rules match on may be their word, but never its Host. Or its
+# answer: a denial, or 500 where a unit is broken or not here. They are asked in their order, and nobody after one that refuses.
+# Source: Gateway API Listener.filters, GEP-5224. Must never let a request see a rule before all of them have spoken.
+
+cdef class ListenerFilters:
+    def __init__(self, Engine engine, names):
+        self.policies = [engine.tables.policy(name) for name in names]
+
+    cdef PolicyResult filter(self, Exchange ex, Routed *at, ef_request *request) except *:
+        """Afterwards it is answered, waits, or goes on."""
+        cdef PortTable port = ex.down.peer.port
+        cdef AuthFlow flow
+        cdef AuthService service
+        cdef Policy policy
+        cdef Rule rule
+        cdef ef_hit hit
+        ex.since = ex.engine.wheel.now
+        ex.idle_timeout = ex.settings.stream_idle_timeout
+        if ex.raw.size:  # nor does a log show a credential of a request that comes to no rule
+            rule = port.match(ex.listener, at.base + at.head.host_off, at.head.host_len, request, &hit)
+            if rule is not None and rule.policy_chain is not None:
+                rule.policy_chain.redact(ex, at.base, at.head, at.query, at.query_len)
+        port.near_host = NULL  # the table may be another one when they have spoken
+        flow = ListenerAuthFlow.__new__(ListenerAuthFlow)
+        flow.services = []
+        ex.sets = []
+        for policy in self.policies:
+            service = policy.service
+            if policy.status or service is None:
+                policy.refuse(ex, policy.status or 500, None, F_INVALID)
+                return ANSWERED
+            flow.services.append(service)
+            ex.sets.append(service.sets)
+            if service.body and ex.expects_body and (flow.most == 0 or service.body < flow.most):
+                flow.most = service.body
+        strip_headers(ex.sets, at, request)
+        flow.ex = ex
+        flow.policies = self.policies
+        flow.at = at[0]
+        flow.request = request[0]
+        flow.lines = b""
+        return flow.begin()
+
+
+cdef class ListenerAuthFlow(AuthFlow):
+    cdef int admit(self) except -1:
+        """All have spoken: with what they said it is routed."""
+        cdef ListenerAuthFlow held = self  # its exchange may have been all that held it
+        cdef Exchange ex = self.ex
+        self.at.given = self.at.head.head_len
+        if self.lines:
+            self.keep(self.lines)
+            ex.filter_lines = self.lines
+        self.at.hidden = 0  # what clients say in their words' place nobody hears
+        if ex.auth_result is not None and ex.trailers.size:
+            ex.auth_result.drop_trailers(&ex.trailers)
+        if self.owner is not None:
+            ex.engine.auth_bodies.give_back(self)
+            ex.shown = True
+        ex.auth_flow = self.ex = None
+        ex.gathering = False
+        ex.route(&held.at, &held.request)
+        if ex.finished or ex.auth_flow is not None:
+            return 0
+        if ex.body_done:
+            ex.bound_answer()
+        return 0 if ex.down.handing else ex.allow_body()  # it was waited for

@@ -1,0 +1,101 @@
+# Signed tokens as proofs of who a client is (ir.Jwt); what a token is, and whose, is edgefast/auth/jwt, when it is verified token_verifier.py.
+#
+# In: a request that is to enter. Out: whose it is, its claims for rules and, as header lines, for its backend; or its answer: 401 for a token
+# that is none, 403 for a good one for somebody else, and 503 while nobody can say: there are no keys, or too many tokens wait. Must never tell
+# more of a token than one word.
+
+cdef bytes _NO_TOKEN = b'www-authenticate: Bearer realm="gateway"\r\n'
+cdef bytes _BAD_TOKEN = b'www-authenticate: Bearer realm="gateway", error="invalid_token"\r\n'  # RFC 6750 3.1
+cdef object _SEVERAL = TokenOutcome("malformed")  # tokens that differ
+
+
+cdef class Tokens(Authenticator):
+    def __init__(self, Engine engine, spec):
+        """spec: ir.Jwt. Raises ValueError for keys that are none."""
+        from edgefast.core.policy.verifier import make_verifiers
+        token_verifier = engine.get_token_verifier()
+        self.groups = [(CredentialExtractor(one.places), one) for one in make_verifiers(token_verifier, spec)]
+        self.cache_id = self.groups[0][1].cache_id if len(self.groups) == 1 else 0
+        self.cache, self.clock = token_verifier.cache, token_verifier.clock
+        self.optional = spec.optional
+        self.fail_open = spec.fail_open
+        self.names = frozenset([one.name for one in spec.providers])
+        headers = dict.fromkeys([forward_name(name).decode() for one in spec.providers for name, _ in one.claim_headers])
+        self.sets = HeaderNames(headers) if headers else None
+        self.challenge = _NO_TOKEN
+
+    cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *:
+        cdef CachedToken known
+        cdef CredentialSource carrier
+        cdef const uint8_t *token = NULL
+        cdef size_t n = 0
+        if self.cache_id == 0:
+            return False
+        carrier = carried_by(at, ex)
+        if not (<CredentialExtractor>PyTuple_GET_ITEM(<tuple>PyList_GET_ITEM(self.groups, 0), 0)).find_single(&carrier, &token, &n):
+            return False
+        known = self.cache.look(self.cache_id, token, n, self.clock())
+        if known is None or not known.plain:
+            return False
+        self.note(ex, known.outcome, policy)
+        return True
+
+    cdef int note(self, Exchange ex, outcome, Policy policy) except -1:
+        """Of a token that is good: rules, logs and spans hear of it."""
+        ex.token = outcome
+        ex.token_unit = policy.name
+        user = outcome.user
+        if user is None:
+            subject = outcome.claims.get("sub")
+            user = outcome.user = json_encode(subject[:TOKEN_SUBJECT]) if subject is not None else b""
+        if user:
+            ex.user = user
+        return 0
+
+    cdef AuthState authenticate(self, AuthFlow flow, Policy policy) except *:
+        """Whoever has several tokens gets in by the first that is good; else the last that is none decides."""
+        cdef CredentialExtractor places
+        cdef CredentialSource at
+        cdef bytes token
+        while flow.group < PyList_GET_SIZE(self.groups):
+            outcome, flow.outcome_of_token = flow.outcome_of_token, None
+            if outcome is None:
+                places, verifier = self.groups[flow.group]
+                at = carried_by(&flow.at, flow.ex)
+                token = places.find(&at, None)
+                if token is None:
+                    flow.group += 1
+                    continue
+                outcome = _SEVERAL if places.several else verifier.look(token)
+                if outcome is None:
+                    flow.question = verifier.submit(token, flow.settle_token, flow.ex.origin() or b"")
+                    outcome = flow.question.outcome
+                    if outcome is None:
+                        return UNDECIDED
+                    flow.question = None
+            flow.group += 1
+            if outcome.status == 0:
+                flow.lines += outcome.lines
+                self.note(flow.ex, outcome, policy)
+                return PROVEN
+            if flow.refusal is None or outcome.status == 403:
+                flow.refusal = outcome
+        return self.conclude(flow, policy)
+
+    cdef list all_places(self):
+        return [places for places, _ in self.groups]
+
+    cdef AuthState conclude(self, AuthFlow flow, Policy policy) except *:
+        """None of its tokens is good."""
+        outcome = flow.refusal
+        if self.fail_open or (outcome is None and self.optional):
+            return PROVEN
+        if outcome is None:
+            return self.deny(flow, policy, _NO_PROOF)
+        if outcome.status == 503:
+            policy.refuse(flow.ex, 503, json_encode(outcome.word), F_AUTH_ERROR, b"retry-after: 1\r\n")
+        else:
+            policy.refuse(
+                flow.ex, outcome.status, json_encode(outcome.word), F_DENIED, _BAD_TOKEN if outcome.status == 401 else b""
+            )
+        return REFUSED

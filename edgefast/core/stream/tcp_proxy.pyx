@@ -1,0 +1,396 @@
+# A TCP proxy: one client's connection passed on to one backend, from accept to the end of both.
+#
+# In: the events of two connections. Out: each one's bytes to the other, in order; each one's end to the other, by itself (half-close). A side
+# that takes no more makes the other one wait, so memory is bounded by STREAM_BUFFER for each direction. A side that is reset resets the
+# other one, after all that it has sent: nobody takes a broken stream for a whole one. Endpoints are tried in turn until one takes the
+# connection; not a byte of the client's is read before that. Its tables may change and go meanwhile: it ends when its ends do, or with the
+# drain, as tunnels of HTTP do. Must never look at the bytes.
+
+cdef int reset_connection(Connection connection) except -1:
+    """Close at once, and say by a reset that it was no orderly end."""
+    cdef linger_t linger
+    if connection is None or connection.fd < 0:
+        return 0
+    linger.l_onoff = 1
+    linger.l_linger = 0
+    setsockopt(connection.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger))
+    return connection.shut(True)
+
+
+cdef class TcpProxy(Timer):
+    def __cinit__(self, Engine engine, StreamListener listener):
+        self.engine = engine
+        self.listener = listener
+        self.down = TcpProxyDownstream.__new__(TcpProxyDownstream)
+        self.up = TcpProxyUpstream.__new__(TcpProxyUpstream)
+        self.down.tcp_proxy = self.up.tcp_proxy = self
+        self.down.other = self.up
+        self.up.other = self.down
+
+    # --- until there is a backend ----------------------------------------------------------------------------------
+
+    cdef int begin(self) except -1:
+        """The client's connection is open."""
+        cdef Engine engine = self.engine
+        cdef Connection connection = self.down.connection
+        engine.streams[self] = None
+        trim_rose(&engine.trim.tcp_proxies, len(engine.streams))
+        engine.count(G_STREAM_CONNECTIONS)
+        engine.count(G_STREAM_ACTIVE)
+        self.began = now_us()
+        connection.buffer_bytes = STREAM_BUFFER
+        connection.counted = &engine.stat.globals[G_STREAM_RECEIVED]
+        if self.client.kind == ADDRESS_NONE:
+            connection.learn_end(False, &self.client)
+        if engine.closing or not self.listener.make_room(self):
+            return self.refuse(PE_TOO_MANY)
+        self.listener.take_in(self)
+        if self.listener.preamble and connection.wire is None and not self.listener.has_tls:
+            self.state = TCP_PROXY_PREAMBLE
+            self.silent_since = engine.wheel.now
+            self.listener.silent[self] = None
+            return engine.wheel.arm(self, engine.wheel.now + self.listener.hello_timeout)
+        return self.enter()
+
+    cdef int take_wire(self, TlsWire wire) except -1:
+        """What is known from its TLS, and from what was said before it."""
+        cdef int port = 0
+        cdef WireFacts facts
+        cdef bytes claimed = wire.claimed(&port)
+        if claimed is not None:
+            inet_read_bytes(claimed, self.client.host)
+            self.client.kind = ADDRESS_INET
+            self.client.port = <uint16_t>port
+        if not wire.passes:
+            memset(&facts, 0, sizeof(facts))
+            wire.describe(&facts)
+            self.engine.count(G_HANDSHAKES_DONE + 2 * (strcmp(facts.version, b"TLSv1.3") == 0) + (1 if facts.resumed else 0))
+        return 0
+
+    cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1:
+        """PROXY protocol v1 or v2 before the first byte."""
+        length, address, port = parse_preamble(data[:n if n < PROXY_V2_MAX else PROXY_V2_MAX])
+        if is_preamble_refused(length, self.listener.preamble, self.listener.senders.has(&self.client)):
+            self.engine.count(G_PROXY_PROTOCOL_REFUSED)
+            self.refuse(PE_PREAMBLE)
+            return n
+        if length == PREAMBLE_MORE:
+            return 0
+        if address is not None:
+            inet_read_bytes(address, self.client.host)
+            self.client.kind = ADDRESS_INET
+            self.client.port = <uint16_t>port
+            self.listener.change_client(self)
+        self.enter()
+        return 0 if length == PREAMBLE_ABSENT else length
+
+    cdef int enter(self) except -1:
+        """It is known who the client is."""
+        cdef Engine engine = self.engine
+        cdef bytes key = address_key(self.client.host)
+        self.state = TCP_PROXY_CONNECTING
+        self.listener.silent.pop(self, None)
+        engine.wheel.disarm(self)
+        self.down.connection.pause()
+        if not engine.address_bounds.enter(self.listener, key):
+            return self.refuse(PE_ADDRESS_CONNECTIONS)
+        self.client_key = key
+        if not engine.address_bounds.may_begin(self.listener, self.client.host, engine.reactor.now_us()):
+            return self.refuse(PE_ADDRESS_RATE)
+        if self.rule is None:
+            self.rule = self.listener.find(self.sni)
+            if self.rule is None:
+                return self.refuse(PE_NO_ROUTE)
+        return self.connect()
+
+    cdef int refuse(self, TcpProxyEnd why) except -1:
+        """Nobody serves it."""
+        if why == PE_CONNECT or why == PE_CONNECT_TIMEOUT or why == PE_BACKEND_TLS or why == PE_NO_ENDPOINT:
+            self.engine.count(G_STREAM_REFUSED + REFUSED_BACKEND)
+        elif why == PE_NO_ROUTE or why == PE_NO_BACKEND:
+            self.engine.count(G_STREAM_REFUSED + REFUSED_ROUTE)
+        elif why == PE_PREAMBLE:
+            self.engine.count(G_STREAM_REFUSED + REFUSED_PREAMBLE)
+        elif why == PE_GAVE_WAY:
+            self.engine.count(G_STREAM_REFUSED + REFUSED_LIMIT)
+        else:
+            self.engine.count(G_STREAM_REFUSED + REFUSED_LIMIT + <int>(why - PE_TOO_MANY))
+        return self.end(why)
+
+    cdef int connect(self) except -1:
+        self.share = self.rule.pick(self.engine)
+        if self.share is None:
+            return self.refuse(PE_NO_BACKEND)
+        self.cluster = self.share.cluster
+        self.give_up = self.engine.wheel.now + self.listener.connect_timeout
+        return self.dial_next()
+
+    cdef int choose_again(self) except -1:
+        """The table is another one by now: its rule says who is asked, and the time goes on."""
+        self.rule = self.listener.find(self.sni)
+        if self.rule is None:
+            return self.refuse(PE_NO_ROUTE)
+        self.share = self.rule.pick(self.engine)
+        if self.share is None:
+            return self.refuse(PE_NO_BACKEND)
+        self.cluster = self.share.cluster
+        self.tried = self.asked = 0
+        self.tried_at = self.cluster.version
+        return self.dial_next()
+
+    cdef int dial_next(self) except -1:
+        """Ask an endpoint that was not asked yet. A name that has no address yet may have one soon."""
+        cdef Cluster cluster = self.cluster
+        cdef int64_t now = self.engine.wheel.now, left = self.give_up - now
+        cdef Endpoint endpoint
+        cdef TcpProxyDial dial
+        if left <= 0:
+            return self.refuse(PE_CONNECT_TIMEOUT)
+        if cluster.size == 0 and cluster.resolving():
+            return self.engine.wheel.arm(self, now + (STREAM_LOOK_MS if STREAM_LOOK_MS < left else left))
+        if self.tried_at != cluster.version:  # numbers of a set that is no more say nothing of the one that is
+            self.tried_at = cluster.version
+            self.tried = self.asked = 0
+            if self.endpoint is not None and self.endpoint.is_regular():
+                self.note_asked()
+        endpoint = choose_near(cluster, self.tried)
+        if endpoint is None:
+            return self.refuse(PE_NO_ENDPOINT)
+        dial = TcpProxyDial.__new__(TcpProxyDial)
+        dial.tcp_proxy = self
+        dial.endpoint = endpoint
+        dial.take_terms(cluster)
+        self.tries += 1
+        self.endpoint = endpoint
+        self.note_asked()
+        self.chosen = True
+        cluster.count(endpoint)
+        self.engine.count(G_UPSTREAM_CONNECTS)
+        self.dial = dial
+        if self.tries < STREAM_TRIES and <uint32_t>self.tries < cluster.size:
+            left = (left + 1) // 2  # for who is asked next
+        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, self.up, left)
+
+    cdef void note_asked(self) noexcept:
+        """Its endpoint has had its try, in this set."""
+        self.asked += 1
+        if self.endpoint.index < 64:
+            self.tried |= <uint64_t>1 << self.endpoint.index
+
+    cdef int release_endpoint(self) except -1:
+        if self.chosen:
+            self.chosen = False
+            self.cluster.done(self.endpoint)
+        return 0
+
+    cdef int on_dial_failed(self, End why, bint stale) except -1:
+        """Not this one: the next, if there is one that was not asked. stale: it is not the endpoint's fault."""
+        cdef Cluster cluster = self.cluster
+        self.dial = None
+        self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
+        if not stale:
+            self.endpoint.failed(None, False)
+        self.release_endpoint()
+        if stale and self.tries < STREAM_TRIES:
+            return self.choose_again()
+        if self.tries < STREAM_TRIES and (self.tried_at != cluster.version or self.asked < cluster.size):
+            return self.dial_next()
+        return self.refuse(PE_CONNECT_TIMEOUT if why == END_TIMED_OUT else PE_BACKEND_TLS if why == END_WIRE else PE_CONNECT)
+
+    cdef int on_connected(self) except -1:
+        """The backend's connection is open."""
+        cdef Connection down = self.down.connection
+        cdef Connection up = self.up.connection
+        cdef size_t n
+        self.engine.count(G_UPSTREAM_CONNECTIONS_ACTIVE)
+        if not self.dial.keeps_terms():  # the handshake has proved what is not asked for any more
+            return self.refuse(PE_BACKEND_TLS)
+        self.dial = None
+        self.state = TCP_PROXY_OPEN
+        self.connected = now_us()
+        self.endpoint.succeeded()
+        up.buffer_bytes = STREAM_BUFFER
+        up.counted = &self.engine.stat.globals[G_STREAM_SENT]
+        if down.pending.len and up.state == WIRE_OPEN:  # what came with the preamble, or the hello
+            n = down.pending.len
+            self.down.pass_on(down.pending.data + down.pending.at, n)
+            queue_take(&down.pending, n)
+        if down.ended:
+            up.end_writes()
+        if not up.write_paused:
+            down.resume()
+        return self.touch()
+
+    # --- while it is open ------------------------------------------------------------------------------------------
+
+    cdef inline int touch(self) except -1:
+        """Bytes have come."""
+        self.idle_by = self.engine.wheel.now + self.listener.idle_timeout
+        return self.engine.wheel.arm(self, self.idle_by if self.look_at == 0 or self.idle_by < self.look_at else self.look_at)
+
+    cdef int watch(self) except -1:
+        """A side has bytes to take: whether it does is looked at from now on."""
+        cdef int64_t now = self.engine.wheel.now
+        if self.look_at or self.state != TCP_PROXY_OPEN:
+            return 0
+        self.down.look(now)
+        self.up.look(now)
+        self.down.took_at = self.up.took_at = now
+        self.look_at = now + STREAM_DRAIN_MS
+        return self.engine.wheel.arm(self, self.look_at if self.idle_by <= now or self.look_at < self.idle_by else self.idle_by)
+
+    cdef int look(self, int64_t now) except -1:
+        """Whether bytes come, or are taken. None come for long and all are taken: it is idle. Some wait for long: that side is stuck."""
+        cdef Connection down = self.down.connection
+        cdef Connection up = self.up.connection
+        cdef int64_t patience = STREAM_LEFT_MS
+        cdef bint watched = self.look_at != 0
+        cdef bint took = self.down.look(now)
+        took = self.up.look(now) or took
+        self.look_at = 0
+        if not watched and (self.down.waits or self.up.waits):  # nobody knows since when
+            return self.watch()
+        if took and watched:
+            self.idle_by = max(self.idle_by, now + self.listener.idle_timeout)
+        if now >= self.idle_by:
+            if not self.down.waits and not self.up.waits:
+                return self.end(PE_IDLE)
+            patience = min(patience, self.listener.idle_timeout)
+        if (self.down.waits and now - self.down.took_at >= patience) or (self.up.waits and now - self.up.took_at >= patience):
+            return self.end(PE_STALLED)
+        if now >= self.idle_by or down.write_paused or up.write_paused or (down.fin and down.unsent()) or (up.fin and up.unsent()):
+            self.look_at = now + STREAM_DRAIN_MS
+        return self.engine.wheel.arm(self, self.look_at if self.look_at and (now >= self.idle_by or self.look_at < self.idle_by) else self.idle_by)
+
+    cdef int on_side_ended(self, TcpProxySide side) except -1:
+        """It has sent its last byte."""
+        if self.state == TCP_PROXY_PREAMBLE:  # there will be none
+            if self.listener.preamble == 2:
+                self.engine.count(G_PROXY_PROTOCOL_REFUSED)
+                return self.refuse(PE_PREAMBLE)
+            return self.enter()
+        if self.state != TCP_PROXY_OPEN:
+            return 0
+        if side.other.connection.ended:
+            return self.end(PE_DONE)
+        side.other.connection.end_writes()
+        if self.state != TCP_PROXY_OPEN:
+            return 0
+        self.touch()
+        return self.watch() if side.other.connection.unsent() else 0
+
+    cdef int on_side_lost(self, TcpProxySide side, Connection connection) except -1:
+        """Its connection is gone."""
+        cdef Connection other
+        side.lost = True
+        if side is self.up:
+            self.engine.count_down(G_UPSTREAM_CONNECTIONS_ACTIVE)
+        if self.state == TCP_PROXY_OPEN:
+            self.why = (
+                PE_STALLED if connection.why == END_STALLED or connection.why == END_OVERFLOW else
+                PE_FAULT if connection.why == END_FAULT else PE_CLIENT if side is self.down else PE_BACKEND
+            )
+            self.state = TCP_PROXY_LEFT
+            other = side.other.connection
+            other.pause()
+            side.other.took_at = self.engine.wheel.now
+            return self.look_at_left()
+        if self.state == TCP_PROXY_PREAMBLE or self.state == TCP_PROXY_CONNECTING:
+            self.end(PE_CLIENT)
+        if self.down.lost and (self.up.lost or self.up.connection is None or not self.up.connection.opened):
+            return self.over()
+        return 0
+
+    cdef TcpProxySide remaining(self):
+        return self.up if self.down.lost else self.down
+
+    cdef int look_at_left(self) except -1:
+        """Whether the side that is left has taken what the other one had sent before it was reset; then it hears of that."""
+        cdef TcpProxySide side = self.remaining()
+        cdef Connection connection = side.connection
+        cdef int64_t now = self.engine.wheel.now
+        side.look(now)
+        if not side.waits or connection.broken or now - side.took_at >= STREAM_LEFT_MS:
+            self.state = TCP_PROXY_CLOSING
+            return reset_connection(connection)
+        return self.engine.wheel.arm(self, now + STREAM_LOOK_MS)
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        try:
+            return self.on_due(now)
+        except BaseException:  # without a deadline it would stay for ever
+            _log.exception("tcp: the deadline of a connection could not be processed")
+            return self.end(PE_FAULT)
+
+    cdef int on_due(self, int64_t now) except -1:
+        if self.state == TCP_PROXY_OPEN:
+            return self.look(now)
+        if self.state == TCP_PROXY_LEFT:
+            return self.look_at_left()
+        if self.state == TCP_PROXY_CONNECTING:
+            return self.dial_next() if self.dial is None else 0
+        if self.state == TCP_PROXY_PREAMBLE:
+            return self.refuse(PE_PREAMBLE)
+        return 0
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    cdef int end(self, TcpProxyEnd why) except -1:
+        """Both connections end: in order when both sides have said their last, else with a reset."""
+        cdef TcpProxyDial dial = self.dial
+        cdef bint up_open = self.up.connection is not None and not self.up.lost
+        if self.state >= TCP_PROXY_CLOSING:
+            return 0
+        if self.why == PE_NONE:
+            self.why = why
+        self.state = TCP_PROXY_CLOSING
+        self.listener.silent.pop(self, None)
+        self.engine.wheel.disarm(self)
+        self.release_endpoint()
+        if dial is not None:
+            self.dial = None
+            dial.call_off()
+        if why == PE_DONE:
+            self.up.connection.shut(False)
+            return self.down.connection.shut(False)
+        if up_open:
+            reset_connection(self.up.connection)
+        if self.down.lost:
+            return 0
+        return reset_connection(self.down.connection)
+
+    cdef int over(self) except -1:
+        """Nothing is left of it but its line."""
+        cdef Engine engine = self.engine
+        cdef TcpProxy alive = self  # nobody holds it from here on
+        if self.state == TCP_PROXY_OVER:
+            return 0
+        self.state = TCP_PROXY_OVER
+        engine.wheel.disarm(self)
+        self.release_endpoint()
+        engine.streams.pop(self, None)
+        engine.trim.fell(&engine.trim.tcp_proxies, len(engine.streams))
+        engine.count_down(G_STREAM_ACTIVE)
+        self.uncount()
+        if self.client_key is not None:
+            engine.address_bounds.leave(self.listener, self.client_key)
+        self.part()
+        record_tcp_proxy(engine, alive)
+        return log_tcp_proxy(engine, alive)
+
+    cdef int uncount(self) except -1:
+        return self.listener.let_out(self) if self.counted else 0
+
+    cdef int retire(self, object port) except -1:
+        """Clients of a port have to show something else from now on: who was let in by what they had to show before has to come again."""
+        return self.end(PE_TLS_CHANGED) if self.port == port else 0
+
+    cdef int part(self) except -1:
+        """Its two sides hold it, and each other, no more."""
+        self.down.tcp_proxy = self.up.tcp_proxy = None
+        self.down.other = self.up.other = None
+        return 0
+
+    cdef int stop(self) except -1:
+        """The worker ends."""
+        return self.end(PE_DRAINED)

@@ -1,0 +1,84 @@
+# Who gives way while clients wait for a connection and one other client holds a large part of them with exchanges that hardly progress
+# (docs/reference/http1.md, "Crowds").
+#
+# In: a cluster whose connections are all in use while somebody waits. Out: connections of the client address that holds most of them with
+# slow exchanges, the slowest first, for those who hold at most half as many. Slow is who brought or took less than CROWD_RATE times what
+# `bodyRate` or `answerRate` asks for since it is its client that is waited for, and that is CROWD_GRACE_MS ago: so whoever holds little waits for these
+# and SHARE_LOOK_MS at most, however well each of a crowd keeps to the rates. Must never end an exchange that waits for its backend, that
+# progresses well, or whose client nothing tells from others (a trusted proxy that names nobody), nor do anything among users of one address.
+# A cluster has one while somebody waits (as in bodyshare.pyx); it looks at all that may be slow, four times a second.
+
+cdef class FairShareEviction(Timer):
+    def __cinit__(self, Engine engine, Cluster cluster):
+        self.engine = engine
+        self.cluster = cluster
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        cdef FairShareEviction held = self  # it may be nobody else's when nobody waits
+        cdef Cluster cluster = self.cluster
+        cdef int gone
+        cluster.pending.most = None
+        if cluster.pending.waiting == 0:
+            if cluster.fair_share_eviction is held:
+                cluster.fair_share_eviction = None
+            return 0
+        gone = self.make_room()
+        return self.engine.wheel.arm(self, self.engine.wheel.now + (TICK_MS if gone == SHARE_BURST or cluster.pending.most is not None and gone else SHARE_LOOK_MS))
+
+    cdef int make_room(self) except -1:
+        """Returns how many gave way."""
+        cdef Cluster cluster = self.cluster
+        cdef UpstreamUser user
+        cdef dict slow
+        cdef bytes address, most = None
+        cdef size_t held = 0, keeps = crowded_at(cluster) // EVICTION_PART
+        cdef int left, gone = 0
+        if cluster.own[EF_SHARE_CONNECTIONS] < crowded_at(cluster):
+            return 0
+        if cluster.streams is not None:
+            gone = cut_lasting(cluster)
+        if gone or (cluster.bodies is None and cluster.answers is None):
+            return gone
+        slow = self.find_slow()
+        for address, found in slow.items():
+            if <size_t>len(found) > held:
+                most, held = address, len(found)
+        if held <= keeps:
+            return 0
+        left = min(self.count_others(slow, most), <uint32_t>(held - keeps), <uint32_t>SHARE_BURST)
+        if left == 0:
+            return 0
+        cluster.pending.most = cluster.pending.client_queues.get(most)
+        for _, _, user in sorted(slow[most])[:left]:
+            gone += user.yield_connection()
+        return gone
+
+    cdef dict find_slow(self):
+        """Address -> (bytes a second, number, user) of each that is slow."""
+        cdef UpstreamUser user
+        cdef dict slow = {}
+        cdef int64_t rate
+        cdef int number = 0  # users have no order
+        cdef BodyShare bodies = self.cluster.bodies
+        cdef AnswerShare answers = self.cluster.answers
+        for holders in (bodies.holders if bodies is not None else (), answers.holders if answers is not None else ()):
+            for user in holders:
+                rate = user.slow_rate()
+                if rate >= 0:
+                    number += 1
+                    slow.setdefault(user.origin(), []).append((rate, number, user))
+        slow.pop(None, None)
+        return slow
+
+    cdef uint32_t count_others(self, dict slow, bytes most):
+        """Users that wait, of clients that hold at most half of what that one does; as far as SHARE_TURNS clients tell."""
+        cdef ClientQueue client_queue
+        cdef uint32_t others = 0
+        cdef int looks = SHARE_TURNS
+        for client_queue in self.cluster.pending.order:
+            if client_queue.address != most and len(slow.get(client_queue.address, ())) * 2 <= len(slow[most]):
+                others += client_queue.count
+            looks -= 1
+            if looks == 0:
+                break
+        return others

@@ -1,0 +1,14 @@
+# A connection to an endpoint of which nobody knows yet what is spoken on it.
+
+cdef class ProtocolNegotiation(Session):
+    cdef:
+        Engine engine
+        Endpoint endpoint
+        HttpSettings settings   # of whoever asked for it
+        PoolDial dial           # None when it is somebody
+        TlsContext tls          # of the cluster, as it was; None: plain
+        TlsContext wanted       # what the handshake is made with: `tls`, or the one that offers HTTP/1.1 alone
+        str sni
+        UpstreamProtocol protocol
+
+    cdef int replace_with(self, Session session) except -1

@@ -1,0 +1,114 @@
+"""Client: whose request it is, and what the forwarding headers say of it (EdgeProxy spec.clientAddress).
+
+In: the connection's address, the head, a listener's settings. Out: `Client`.
+The twin of core/exchange/clientaddress.pyx, which works on bytes in a connection; tests hold both against each other.
+Must never: believe a header that the settings do not trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from edgefast import ir
+from edgefast._csrc import lib
+from edgefast.netaddr import is_in, is_private, parse_network, read_address
+
+if TYPE_CHECKING:  # which reads a head with what is here
+    from edgefast.explain.head import Head, Line
+
+
+class Client(msgspec.Struct, frozen=True):
+    """Who asked."""
+
+    peer: str  # the connection's other end
+    address: str  # the client that is believed
+    received: str | None  # x-forwarded-for as it counts; None: only the peer speaks
+    internal: bool
+    believed: bool = False  # what the peer says of the request counts, besides x-forwarded-for
+    https: bool = False  # what the client speaks
+
+
+def find_client(
+    head: Head, source: str, settings: ir.ClientAddress, *, tls: bool = False
+) -> Client:
+    """Return whose request it is."""
+    peer = _canonical(source) or source
+    listed = [one.value for one in head.lines if one.id == lib.EF_H_X_FORWARDED_FOR]
+    if not listed and settings.trusted_hops == 0 and not settings.trusted_cidrs:
+        return Client(peer, peer, None, _is_private(peer), https=tls)
+    received, entries = _split(head.lines)
+    believed = _is_believed(settings, peer, entries)
+    address = _believe(settings, peer, entries) if believed else peer
+    https = find_scheme(head.lines, source, settings, tls=tls)
+    return Client(peer, address, received, not received and _is_private(address), believed, https)
+
+
+def find_scheme(
+    lines: Iterable[Line], source: str, settings: ir.ClientAddress, *, tls: bool
+) -> bool:
+    """Tell whether the client uses https: by X-Forwarded-Proto of a peer in trustedCIDRs, else by the connection."""
+    if (
+        not settings.trusted_cidrs
+    ):  # a hop count covers addresses only; it does not prove that a proxy sets the scheme
+        return tls
+    lines = tuple(lines)
+    message = [one.value.lower() for one in lines if one.id == lib.EF_H_X_FORWARDED_PROTO]
+    if len(message) != 1 or message[0] not in (b"http", b"https"):
+        return tls
+    believed = _is_believed(settings, _canonical(source) or source, _split(lines)[1])
+    return message[0] == b"https" if believed else tls
+
+
+def _split(lines: Iterable[Line]) -> tuple[str, list[str]]:
+    """Return x-forwarded-for as one line, and its entries."""
+    listed = [one.value for one in lines if one.id == lib.EF_H_X_FORWARDED_FOR]
+    received = ",".join(one.decode("utf-8", "surrogateescape") for one in listed if one)
+    return received, [one.strip(" \t\r\n\v\f") for one in received.split(",")] if received else []
+
+
+def drop_untrusted(head: Head, client: Client) -> Head:
+    """Return the head as it counts: without what nobody who is trusted says of it (Forwarded, X-Real-IP and others)."""
+    if client.believed:
+        return head
+    lines = tuple(one for one in head.lines if one.id != lib.EF_H_FORWARDING)
+    return msgspec.structs.replace(head, lines=lines)
+
+
+def _is_believed(settings: ir.ClientAddress, peer: str, entries: list[str]) -> bool:
+    if settings.trusted_cidrs and not _in_networks(settings.trusted_cidrs, peer):
+        return False
+    return len(entries) >= settings.trusted_hops and (
+        settings.trusted_hops > 0 or bool(settings.trusted_cidrs)
+    )
+
+
+def _believe(settings: ir.ClientAddress, peer: str, entries: list[str]) -> str:
+    if settings.trusted_hops:
+        named = entries[len(entries) - settings.trusted_hops]
+        return _canonical(named) or peer
+    address = peer
+    while settings.trusted_cidrs and entries and _in_networks(settings.trusted_cidrs, address):
+        candidate = _canonical(entries.pop())
+        if not candidate:
+            break
+        address = candidate
+    return address
+
+
+def _canonical(text: str) -> str:
+    """Return an address in its one spelling, "" when the text is none."""
+    address = read_address(text)
+    return "" if address is None else str(address)
+
+
+def _in_networks(cidrs: tuple[str, ...], text: str) -> bool:
+    address = read_address(text)
+    return address is not None and any(is_in(address, parse_network(cidr)) for cidr in cidrs)
+
+
+def _is_private(text: str) -> bool:
+    address = read_address(text)
+    return address is not None and is_private(address)

@@ -1,0 +1,106 @@
+"""Asked: the question that an authorisation service would be put, in words.
+
+In: ir.ExtAuth, the head of the request. Out: lines: the request that it gets, what becomes of its answer; names of headers as servers
+may read them. The twin of core/policy/authservice.pyx and authcall.pyx. Must never: send it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from edgefast import ir
+from edgefast.explain.duration import write_time
+from edgefast.explain.head import Head
+
+#: Headers of framing, of one connection and of the proxy, which no service is shown.
+_NEVER_SHOWN = frozenset((
+    "host", "connection", "content-length", "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect",
+    "http2-settings", "via", "x-request-id", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-uri",
+    "x-forwarded-method",
+))  # fmt: skip
+#: What a service of gRPC is shown all the same: to it they are no framing.
+_CHECKED = frozenset(("content-length", "expect"))
+#: ... and which none sets.
+NEVER_SET = frozenset((
+    "host", "connection", "content-length", "content-type", "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer",
+    "upgrade", "expect", "http2-settings", "via", "date", "server", "x-request-id", "x-forwarded-for", "x-forwarded-proto",
+))  # fmt: skip
+#: What tells all questions apart.
+_OF_ALL = ("method", "host", "path")
+#: What a service of gRPC is asked with.
+_CALL = "envoy.service.auth.v3.Authorization/Check"
+_OTHER = re.compile("[^a-z0-9]")
+
+
+def fold_name(name: str) -> str:
+    """Return a header's name as it may be read by CGI and what came after it: every sign is a dash."""
+    return _OTHER.sub("-", name.lower())
+
+
+def describe_question(requested: ir.ExtAuth, head: Head) -> tuple[str, ...]:
+    """Return the lines."""
+    target = head.path if head.query is None else head.path + b"?" + head.query
+    if requested.grpc:
+        return (
+            f"is called: {_CALL} of {_text(head.method)} {_text(target)}, host: {_text(head.authority)}",
+            *_name_shown(requested, head),
+            *_describe_outcomes(requested),
+        )
+    path = requested.path_override or f"{requested.path.rstrip('/')}{_text(target)}"
+    return (
+        f"gets {_text(head.method)} {path}, host: {_text(head.authority)}",
+        *_name_shown(requested, head),
+        *_describe_outcomes(requested),
+    )
+
+
+def _name_shown(requested: ir.ExtAuth, head: Head) -> Iterator[str]:
+    names = (one.name.decode("latin-1").lower() for one in head.lines)
+    there = dict.fromkeys(one for one in names if _is_shown(requested, one))
+    if there:
+        yield f"with {', '.join(there)}"
+    if requested.body:
+        yield f"and at most {requested.body} bytes of the body"
+
+
+def _is_shown(requested: ir.ExtAuth, name: str) -> bool:
+    if name.startswith("x-edge-"):
+        return False
+    if requested.grpc:
+        return fold_name(name) not in _NEVER_SHOWN - _CHECKED and (
+            not requested.headers or name in requested.headers
+        )
+    of_body = ("content-type", "content-encoding") if requested.body else ()
+    return name.replace("_", "-") not in _NEVER_SHOWN and (
+        name == "authorization" or name in requested.headers or name in of_body
+    )
+
+
+def _describe_outcomes(requested: ir.ExtAuth) -> Iterator[str]:
+    failed = "the request passes" if requested.fail_open else f"{requested.status_on_error}"
+    if requested.grpc:
+        yield "lets the request pass with status OK; any other answer goes to the client"
+        yield "may set and remove headers of the request; other headers stay as the client sent them"
+        yield f"no answer in {write_time(requested.timeout)}, or no gRPC answer with grpc-status 0: {failed}"
+        yield from _describe_cache(requested)
+        return
+    yield f"lets the request pass with {', '.join(map(str, requested.statuses))}; any other answer goes to the client"
+    if requested.to_backend:
+        yield f"the backend gets {', '.join(requested.to_backend)} of its answer, and never from the client"
+    yield f"no answer in {write_time(requested.timeout)}, or a 5xx answer: {failed}"
+    yield from _describe_cache(requested)
+
+
+def _describe_cache(requested: ir.ExtAuth) -> Iterator[str]:
+    if requested.cache is not None:
+        keys = requested.cache.key_headers
+        named = dict.fromkeys((*_OF_ALL, "authorization", *(keys or ())))
+        equal = "everything that it gets is" if keys is None else ", ".join(named) + " are"
+        yield f"its answers are cached for {write_time(requested.cache.ttl)} while {equal} the same"
+        if requested.body:
+            yield "except answers to requests with a body"
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

@@ -1,0 +1,64 @@
+"""Answers in place of others: which are in force for a rule, and what becomes of an answer.
+
+In: a rule's traffic units in their order: overrides, the highest first, then the most specific one; answers. Out: the same answers, as clients
+get them. The twin of core/policy/override.pyx. Must never: tell what a backend will answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from edgefast import ir
+from edgefast.explain.explanation import Answer
+
+__all__ = ["describe_overrides", "find_overrides", "replace_answers"]
+
+
+def find_overrides(units: Sequence[ir.PolicyUnit]) -> tuple[tuple[ir.ResponseOverride, ...], str]:
+    """Return those that are in force, and whose they are."""
+    for unit in units:
+        if unit.traffic is not None and unit.traffic.override is not None:
+            return unit.traffic.override, unit.name
+    return (), ""
+
+
+def replace_answers(
+    answers: Iterable[Answer], units: Sequence[ir.PolicyUnit], *, grpc: bool
+) -> tuple[Answer, ...]:
+    """Return the answers of the proxy itself as they are given."""
+    overrides, owner = find_overrides(units)
+    if not overrides or grpc:
+        return tuple(answers)
+    return tuple(_replace(one, overrides, owner) for one in answers)
+
+
+def _replace(one: Answer, overrides: Sequence[ir.ResponseOverride], owner: str) -> Answer:
+    if one.kind not in ("status", "redirect"):
+        return one
+    for override in overrides:
+        if any(first <= one.status <= last for first, last in override.statuses):
+            why = f"{one.why}; {owner} replaces the answer {one.status}"
+            status = override.status or one.status
+            if override.location:
+                return msgspec.structs.replace(
+                    one, kind="redirect", status=status, location=override.location, why=why
+                )
+            return msgspec.structs.replace(one, kind="status", status=status, location="", why=why)
+    return one
+
+
+def describe_overrides(overrides: Iterable[ir.ResponseOverride]) -> str:
+    """Return what they do."""
+    return ", ".join(map(_describe, overrides)) or "no answer is replaced"
+
+
+def _describe(one: ir.ResponseOverride) -> str:
+    spans = " or ".join(
+        str(first) if first == last else f"{first} to {last}" for first, last in one.statuses
+    )
+    if one.location:
+        return f"{spans} becomes {one.status} to {one.location}"
+    kind = f", {one.content_type}" if one.content_type else ""
+    return f"{spans} becomes {one.status or 'the same'} with {len(one.body)} bytes{kind}"

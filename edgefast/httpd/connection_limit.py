@@ -1,0 +1,77 @@
+"""Places: the connections of a small server, and which of them goes when there is no room.
+
+In: connections that come, are at work or wait for their client, and leave. Out: the one to end for a newcomer: the one that
+has waited for its client the longest. So nobody keeps others out by holding connections open, and whoever asks at once is
+served. How many there are follows from the process's limit on descriptors: most of them are for its real work.
+Must never: name one that is at work, while another one waits.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+__all__ = ["ConnectionLimit", "count_connections"]
+
+T = TypeVar("T")
+
+#: Connections of one server where descriptors are plenty: while all of a crowd have places, nobody has to go and comes back, and who
+#: asks once is not queued behind the others. One that is idle costs some hundred bytes (connections.py).
+_MOST = 2560
+#: Part of the process's descriptors that one server may use: there are three.
+_PART = 8
+#: Who asks has to be read, while others are at work.
+_LEAST = 4
+
+
+def count_connections(at_work: int) -> int:
+    """Return how many connections a server may have, of which `at_work` may be at work."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    plenty = limit == resource.RLIM_INFINITY or limit // _PART >= _MOST
+    return max(_MOST if plenty else limit // _PART, at_work + _LEAST)
+
+
+class ConnectionLimit(Generic[T]):
+    """Bounds the connections of a small HTTP server and evicts the one that is idle longest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waiting: OrderedDict[T, None] = OrderedDict()  # the longest first
+        self._at_work: set[T] = set()
+
+    def __len__(self) -> int:
+        """How many connections there are."""
+        return len(self._waiting) + len(self._at_work)
+
+    @property
+    def most(self) -> int:
+        """How many there may be."""
+        return self._most
+
+    def enter(self, one: T) -> T | None:
+        """Let a newcomer in; returns the one to end for it, which has no place any more."""
+        self._waiting[one] = None
+        return self.give_up() if len(self) > self._most else None
+
+    def give_up(self) -> T | None:
+        """Return the one that has waited the longest, which loses its place; None when none waits."""
+        return self._waiting.popitem(last=False)[0] if self._waiting else None
+
+    def work(self, one: T) -> None:
+        """It is being answered."""
+        if one in self._waiting:
+            del self._waiting[one]
+            self._at_work.add(one)
+
+    def wait(self, one: T) -> None:
+        """It waits for its client from now on."""
+        if one in self._at_work or one in self._waiting:
+            self._at_work.discard(one)
+            self._waiting[one] = None
+            self._waiting.move_to_end(one)
+
+    def leave(self, one: T) -> None:
+        """It is gone; one that has lost its place may leave too."""
+        self._waiting.pop(one, None)
+        self._at_work.discard(one)

@@ -1,0 +1,182 @@
+"""Hall: where the connections of a small server wait for their clients, and no task with them.
+
+In: sockets from the door, what answers a request. Out: a task for each connection whose next request has its whole head here, or
+cannot get one; it ends with the answer, and the connection waits again. So a crowd that is silent, or sends a byte a second,
+costs descriptors and little else, and those who ask are not behind it. Everything that waits has a deadline.
+Must never: wait for a client in a task, or leave a socket open that has no place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Callable, Coroutine
+
+from edgefast.httpd.connection_limit import ConnectionLimit
+from edgefast.httpd.message import CHUNK, HEAD
+
+__all__ = ["ClientConnection", "Connections"]
+
+#: Seconds until a connection's next request begins, and for the whole of one, whatever its client does.
+KEPT = 10.0
+READ_DEADLINE = 5.0
+#: Seconds between an answer and the next request of its connection, for each connection there is: together they ask a
+#: thousand times a second at most, and whoever comes to ask once is answered in between.
+_PACE = 0.001
+
+_END = re.compile(rb"\n\r?\n")
+#: What no request begins with: TLS, control bytes. It is refused at once.
+_VISIBLE = 0x21
+
+
+class ClientConnection:
+    """A connection: what has come of its next request, and until when all of it has to be here, by the loop's clock."""
+
+    __slots__ = ("answered", "data", "ended", "lost", "sock", "task", "timer", "until", "watched")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.data = bytearray()
+        self.until = 0.0
+        self.answered = 0  # requests
+        self.watched = False
+        self.lost = False  # it is to end
+        self.ended = False
+        self.timer: asyncio.TimerHandle | None = None
+        self.task: asyncio.Task[bool] | None = None
+
+    def take(self, data: bytes) -> bool:
+        """Add what has come; returns whether there is enough to look at: a whole head, or what will never be one."""
+        seen = max(0, len(self.data) - 2)
+        self.data += data
+        return bool(self.data) and (
+            self.data[0] < _VISIBLE
+            or len(self.data) >= HEAD
+            or _END.search(self.data, seen) is not None
+        )
+
+
+class Connections:
+    """Holds idle connections of a small HTTP server and starts a task for each complete request."""
+
+    def __init__(
+        self,
+        places: ConnectionLimit[ClientConnection],
+        answer: Callable[[ClientConnection], Coroutine[None, None, bool]],
+        on_left: Callable[[], None],
+    ) -> None:
+        """`answer`: one request of a guest; returns whether it may send another one. It raises nothing.
+
+        `on_left`: told after a socket was closed.
+        """
+        self._places = places
+        self._answer = answer
+        self._on_left = on_left
+        self._closed = False
+
+    def open(self, tasks: asyncio.TaskGroup) -> None:
+        """Have `tasks` for those who ask."""
+        self._loop = asyncio.get_running_loop()
+        self._tasks = tasks
+
+    def close(self) -> None:
+        """Begin no more answers, now that their tasks end: who asks goes."""
+        self._closed = True
+
+    def enter(self, sock: socket.socket) -> None:
+        """Let a newcomer in, and the one go who has waited the longest, when there is no room."""
+        listener = ClientConnection(sock)
+        self._expect(listener, READ_DEADLINE)
+        if (gone := self._places.enter(listener)) is not None:
+            self._end(gone)
+        if not listener.ended:
+            self._look(listener)
+
+    def give_up(self) -> bool:
+        """Let the one go who has waited the longest; returns whether there was one."""
+        gone = self._places.give_up()
+        if gone is not None:
+            self._end(gone)
+        return gone is not None
+
+    # --- between requests -----------------------------------------------------------------------
+
+    def _look(self, listener: ClientConnection) -> None:
+        """Take in what is there. Who asks right after connecting is not made to wait for a turn of the loop."""
+        try:
+            data = listener.sock.recv(CHUNK)
+        except (BlockingIOError, InterruptedError):
+            self._watch(listener)
+            return
+        except OSError:
+            self._end(listener)
+            return
+        if not data and not listener.data:
+            self._end(listener)
+            return
+        if listener.answered and not listener.data:
+            self._expect(listener, READ_DEADLINE)
+        if listener.take(data) or not data:
+            self._begin(listener)
+        else:
+            self._watch(listener)
+
+    def _watch(self, listener: ClientConnection) -> None:
+        if not listener.watched:
+            listener.watched = True
+            self._loop.add_reader(listener.sock, self._look, listener)
+
+    def _expect(self, listener: ClientConnection, seconds: float) -> None:
+        """Have it go when there is no whole request in time."""
+        self._let_be(listener)
+        listener.until = self._loop.time() + seconds
+        listener.timer = self._loop.call_at(listener.until, self._end, listener)
+
+    def _let_be(self, listener: ClientConnection) -> None:
+        if listener.timer is not None:
+            listener.timer.cancel()
+            listener.timer = None
+
+    def _end(self, listener: ClientConnection) -> None:
+        if listener.task is not None:
+            listener.lost = True
+            listener.task.cancel()  # and then this again
+        elif not listener.ended:
+            listener.ended = True
+            self._let_be(listener)
+            if listener.watched:
+                self._loop.remove_reader(listener.sock)
+            listener.sock.close()
+            self._places.leave(listener)
+            self._on_left()
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def _begin(self, listener: ClientConnection) -> None:
+        self._let_be(listener)
+        if listener.watched:
+            listener.watched = False
+            self._loop.remove_reader(listener.sock)
+        if self._closed:
+            self._end(listener)
+            return
+        listener.task = self._tasks.create_task(self._answer(listener))
+        listener.task.add_done_callback(lambda task: self._on_answered(listener, task))
+
+    def _on_answered(self, listener: ClientConnection, task: asyncio.Task[bool]) -> None:
+        listener.task = None
+        if listener.lost or task.cancelled() or task.exception() is not None or not task.result():
+            self._end(listener)
+            return
+        self._places.wait(listener)
+        listener.timer = self._loop.call_later(_PACE * len(self._places), self._go_on, listener)
+
+    def _go_on(self, listener: ClientConnection) -> None:
+        piped = bytes(listener.data)
+        listener.data.clear()
+        self._expect(listener, READ_DEADLINE if piped else KEPT)
+        if listener.take(piped):
+            self._begin(listener)
+        else:
+            self._look(listener)

@@ -1,0 +1,48 @@
+"""Unproved rules: of an authorization, those that ask for a token of a provider that no SecurityPolicy has: nobody can show one.
+
+In: all policies of our own. Out: a remark for each such rule. Which policies hold where is for merging to say; a provider that is nowhere is
+nowhere in force, and most likely a slip.
+Must never: speak of a provider that some policy has, or of a policy that is closed as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from edgefast.api.edge.securitypolicy import SecurityPolicy
+from edgefast.api.kinds import ref_of
+from edgefast.diagnostics.problem import Problem, did_you_mean
+from edgefast.translate.policy.edge_policies import EdgePolicies
+from edgefast.translate.policy.failclosed import OwnKey
+
+__all__ = ["find_unproved"]
+
+
+def find_unproved(own: EdgePolicies, is_told: Callable[[OwnKey], bool]) -> Iterator[Problem]:
+    """Report rules whose provider nobody has; `is_told` tells of which policies anything is said."""
+    if not any(one.unit.authorization is not None for one in own.units.values()):
+        return
+    there: set[str] = set()
+    for outcome in own.outcomes.values():
+        if isinstance(outcome.policy, SecurityPolicy) and outcome.policy.spec.jwt is not None:
+            there.update(one.name for one in outcome.policy.spec.jwt.providers)
+    for key, outcome in own.outcomes.items():
+        if outcome.policy is None or not is_told(key):
+            continue
+        for unit in (one.unit for one in outcome.units):
+            rules = unit.authorization.rules if unit.authorization is not None else ()
+            for at, rule in enumerate(rules):
+                token = rule.token
+                if token is None or token.unit or token.provider in there:
+                    continue
+                fate = (
+                    "the rule never matches"
+                    if rule.allow
+                    else "the rule matches without a valid token"
+                )
+                message = f'no jwt of a SecurityPolicy has a provider "{token.provider}": {fate}'
+                path = f"spec.authorization.rules[{at}].principal.jwt.provider"
+                hint = did_you_mean(token.provider, sorted(there))
+                yield Problem(
+                    ref_of(outcome.policy), path, "NotFound", message, hint, severity="warning"
+                )

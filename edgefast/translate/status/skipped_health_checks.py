@@ -1,0 +1,54 @@
+"""Unmade checks: units whose health check of a backend is not made, since as many as are made are of overrides and older policies.
+
+In: the shelves of all fleets (fleet/backend_policies.py decides). Out: by unit, the backends, for the Gateways of a fleet each.
+Must never: tell of a check in a fleet that makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from edgefast.api.snapshot import Key
+from edgefast.translate.fleet.fleet_cache import FleetCaches
+
+__all__ = ["SkippedChecks", "find_skipped_checks"]
+
+
+class SkippedChecks(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Those of all units; never changed after it was made."""
+
+    places: Mapping[str, Mapping[Key, tuple[str, ...]]] = {}  # unit -> Gateway -> backends
+
+    def of(self, unit: str, gateway: Key) -> tuple[str, ...]:
+        """Return the backends below a Gateway that are not asked what a unit says."""
+        return self.places.get(unit, {}).get(gateway, ())
+
+
+def find_skipped_checks(
+    caches: FleetCaches, before: SkippedChecks
+) -> tuple[SkippedChecks, frozenset[str]]:
+    """Return those of now, the very ones that were there if they are the same, and the units for which they are others."""
+    some = {name for name, one in caches.by_fleet.items() if one.unmade}
+    if not some and not before.places:
+        return before, frozenset()
+    gateways: dict[str, set[Key]] = {name: set() for name in some}
+    for listener, fleet in caches.fleet_of.items():
+        if fleet in some:
+            namespace, name, *_ = listener.split("/")
+            gateways[fleet].add((namespace, name))
+    found: dict[str, dict[Key, set[str]]] = {}
+    for fleet in some:
+        for ref, units in caches.by_fleet[fleet].unmade.items():
+            for unit in units:
+                for gateway in gateways[fleet]:
+                    found.setdefault(unit, {}).setdefault(gateway, set()).add(ref.told)
+    now = {
+        unit: {gateway: tuple(sorted(reported)) for gateway, reported in places.items()}
+        for unit, places in found.items()
+    }
+    changed = frozenset(
+        unit for unit in {*now, *before.places} if now.get(unit) != before.places.get(unit)
+    )
+    return (SkippedChecks(places=now) if changed else before), changed

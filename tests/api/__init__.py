@@ -1,0 +1,1 @@
+"""Tests of edgefast/api: decoding, rules, snapshots, schemas. No sockets, no files written."""

@@ -1,0 +1,46 @@
+"""The rules of our own kinds: those that a CRD says in CEL, too.
+
+In: the books of rules, by name. Out: their rules. Must never: be told by what a rule has (that it has CEL is what test_validation.py holds
+against this list).
+"""
+
+from __future__ import annotations
+
+from edgefast.api.edge.backendtrafficpolicy import TrafficSession
+from edgefast.api.validation import (
+    backend,
+    config,
+    edge,
+    healthcheck,
+    jwt,
+    loadbalancer,
+    policy,
+    policytarget,
+    routefilter,
+    sessionpersistence,
+    traffic,
+    zoneaware,
+)
+from edgefast.api.validation.rule import Rule
+
+_BOOKS = (
+    edge,
+    healthcheck,
+    jwt,
+    loadbalancer,
+    policy,
+    policytarget,
+    routefilter,
+    traffic,
+    zoneaware,
+    backend,
+    config,
+)
+OWN: list[Rule] = [rule for one in _BOOKS for rule in one.BOOK.rules]
+#: Those of sessions that are not said of the API's own kinds.
+OWN += [rule for rule in sessionpersistence.BOOK.rules if rule.struct is TrafficSession]
+
+
+def name_rule(rule: Rule) -> str:
+    """What a test of a rule is called."""
+    return f"{rule.struct.__name__}-{rule.check.__name__}"

@@ -1,0 +1,1 @@
+"""Tests of controller/fleets: golden manifests, the applier and the observer against a server that is not there."""

@@ -1,1 +1,0 @@
-"""Tests of controller/infra: golden manifests, the applier and the observer against a server that is not there."""

@@ -1,1 +1,0 @@
-"""Tests of edgefast/resources: decoding, rules, snapshots, schemas. No sockets, no files written."""
