@@ -160,7 +160,8 @@ def _is_nobodys(release: Installed, app: str, address: str, former: str) -> None
     )
     assert is_unknown(found, "Accepted")
     assert (
-        f"fleet {fleet} goes on" in condition(found["status"]["conditions"], "Accepted")["message"]
+        f"fleet {fleet} serves its last table"
+        in condition(found["status"]["conditions"], "Accepted")["message"]
     )
     assert [one["value"] for one in found["status"]["addresses"]] == [address]
     release.admin.wait(
