@@ -27,7 +27,7 @@ typedef struct ef_single_path {
 
 _Static_assert(sizeof(ef_single_path) == 16, "a quarter of a cache line");
 
-int ef_single_path_read(const ef_blob *root, ef_single_path *single);
+int ef_single_path_read(const ef_blob *root, ef_single_path *sole);
 
-int ef_single_path_match(const ef_single_path *single, const ef_blob *root, const ef_request *request, ef_hit *hit);
+int ef_single_path_match(const ef_single_path *sole, const ef_blob *root, const ef_request *request, ef_hit *hit);
 #endif

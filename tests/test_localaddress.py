@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import subprocess
 import sys
-from ipaddress import ip_address
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 
 import pytest
@@ -66,11 +69,13 @@ def test_without_netlink_the_answer_is_the_same(
     assert is_local(ip_address(text)) is own
 
 
-def _forbid(_: object) -> bytes:
+def _forbid(*_: object) -> bytes:
     raise PermissionError
 
 
 def test_without_descriptors_an_address_counts_as_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    localaddress._kernel.close()
+
     def full(*_: object) -> socket.socket:
         raise OSError(24, "Too many open files")
 
@@ -78,3 +83,57 @@ def test_without_descriptors_an_address_counts_as_own(monkeypatch: pytest.Monkey
     assert is_local(ip_address("198.18.0.77"))
     assert leads_to("198.18.0.77", 80, (80,))
     assert not leads_to("198.18.0.77", 80, (81,))
+
+
+OTHER = ip_address("198.18.0.77")
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[socket.socket]:
+    """Return the sockets that are opened from here on."""
+    localaddress._kernel.close()
+    found: list[socket.socket] = []
+    make = socket.socket
+
+    def open_socket(*arguments: int) -> socket.socket:
+        found.append(make(*arguments))
+        return found[-1]
+
+    monkeypatch.setattr(socket, "socket", open_socket)
+    return found
+
+
+def test_one_socket_serves_all_threads(opened: list[socket.socket]) -> None:
+    """Each thread gets the answer to its own query."""
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda n: localaddress._kernel.ask(_numbered(n)), range(400)))
+    assert len(opened) == 1 and opened[0].fileno() >= 0
+    assert not opened[0].get_inheritable()
+    assert all(_numbered(n).packed in answer for n, answer in enumerate(answers))
+
+
+def _numbered(n: int) -> IPv4Address:
+    return IPv4Address(f"127.1.{n // 200}.{n % 200 + 1}")
+
+
+def test_a_broken_socket_is_opened_again(opened: list[socket.socket]) -> None:
+    first = is_local(OTHER)
+    os.close(opened[0].detach())
+    assert is_local(OTHER) is first
+    assert [one.family for one in opened] == [socket.AF_NETLINK] * 2
+    # An answer that is left over from another query.
+    opened[1].sendto(localaddress._question(ip_address("127.0.0.1"), 0), (0, 0))
+    assert is_local(OTHER) is first
+    assert len(opened) == 3
+
+
+def test_a_forked_process_opens_its_own_socket(opened: list[socket.socket]) -> None:
+    """Also while a thread of the parent has the lock."""
+    first = is_local(OTHER)
+    with localaddress._kernel._lock:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if is_local(OTHER) is first and len(opened) == 2 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert is_local(OTHER) is first and len(opened) == 1

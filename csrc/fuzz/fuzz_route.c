@@ -247,13 +247,13 @@ static ef_blob *make(entry *entries, uint32_t n, uint32_t fragments, ef_blob **p
 
 /* A host of one path says the same without its table. */
 static void compare_lone(const ef_blob *root, const ef_vhost *vhost, const ef_request *r) {
-    ef_single_path single;
+    ef_single_path sole;
     ef_route it;
     ef_hit hit, alone;
-    if (!ef_single_path_read(root, &single)) return;
+    if (!ef_single_path_read(root, &sole)) return;
     ef_route_begin(&it, vhost, r);
     const int found = ef_route_next(&it, &hit);
-    REQUIRE(ef_single_path_match(&single, root, r, &alone) == found);
+    REQUIRE(ef_single_path_match(&sole, root, r, &alone) == found);
     hit.where = 0;
     if (found) REQUIRE(memcmp(&hit, &alone, sizeof hit) == 0);
 }

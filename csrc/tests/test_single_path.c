@@ -20,14 +20,14 @@ static void expect(int kind, const char *path, const char *method, const char *a
     const ef_request r = {.path = guard_end(asked, strlen(asked)),
                           .path_len = strlen(asked),
                           .method = ef_method_lookup((const uint8_t *)asked_method, strlen(asked_method))};
-    ef_single_path single;
+    ef_single_path sole;
     ef_route it;
     ef_hit hit, alone;
-    CHECK_EQUAL(ef_single_path_read(b, &single), 1);
-    CHECK_EQUAL(single.holds, 1);
+    CHECK_EQUAL(ef_single_path_read(b, &sole), 1);
+    CHECK_EQUAL(sole.holds, 1);
     ef_route_begin(&it, &vhost, &r);
     CHECK_EQUAL(ef_route_next(&it, &hit), want >= 0);
-    CHECK_EQUAL(ef_single_path_match(&single, b, &r, &alone), want >= 0);
+    CHECK_EQUAL(ef_single_path_match(&sole, b, &r, &alone), want >= 0);
     if (want >= 0) {
         CHECK_EQUAL(alone.prefix_len, want);
         hit.where = 0;
@@ -59,10 +59,10 @@ static void test_matches(void) {
 }
 
 static void refused(ef_blob *b) {
-    ef_single_path single;
-    memset(&single, 0xAA, sizeof single);
-    CHECK_EQUAL(ef_single_path_read(b, &single), 0);
-    CHECK_EQUAL(single.holds, 0);
+    ef_single_path sole;
+    memset(&sole, 0xAA, sizeof sole);
+    CHECK_EQUAL(ef_single_path_read(b, &sole), 0);
+    CHECK_EQUAL(sole.holds, 0);
     free(b);
 }
 

@@ -16,7 +16,6 @@ import os
 import signal
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,14 +38,20 @@ _ASK_DEADLINE = 5.0
 #: Seconds between SIGTERM and the end of the holder: those who wait are answered first.
 _LAST_WORDS = 2.0
 _SENDING = 0.2
-#: Hooks that are held up at a time, and of one address; a pod has one for each container, and all come from its node. The port is open to
-#: the pod network: other addresses must not use up the places of the node's hooks.
+#: Hooks that wait at the same time: of all addresses, and of one. A pod has at most one for each container, and all come from its node. The
+#: port is open to the pod network: if all places are taken, the address with the most loses one to an address with fewer.
 _HOOKS = 64
-_HOOKS_EACH = 4
+_HOOKS_EACH = 16
+#: Requests at work beyond that: those that are refused, and those that lose their place.
+_REFUSALS = 16
 
 
 class _Connections(msgspec.Struct):
     active: int
+
+
+#: The place of a hook that waits: True when the proxy may end, False when another address gets the place.
+_Place = asyncio.Future[bool]
 
 
 class _Gone(Exception):
@@ -140,7 +145,7 @@ class Holder:
         """`path`: the file that `write_ready` writes; one from a life before is removed."""
         self._path = path
         self._ready_timeout = ready_timeout
-        self._waiting: Counter[str] = Counter()  # hooks, by address; without zeros
+        self._waiting: dict[str, list[_Place]] = {}  # by address; no list is empty
         self._answered = asyncio.Event()  # nobody waits
         self._answered.set()
         self._released = asyncio.Event()  # nobody needs to wait: the file is there, or the end is
@@ -149,7 +154,9 @@ class Holder:
             ("GET", "/healthz"): self._on_healthz,
             ("GET", "/shutdown/ready"): self._on_shutdown_ready,
         }
-        self._server = HttpServer(sock, routes, probes={"/healthz"}, any_host=True, at_once=_HOOKS)
+        self._server = HttpServer(
+            sock, routes, probes={"/healthz"}, any_host=True, at_once=_HOOKS + _REFUSALS
+        )
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
 
@@ -166,7 +173,7 @@ class Holder:
         async with asyncio.TaskGroup() as tasks:
             parts = [tasks.create_task(self._server.run()), tasks.create_task(self._look())]
             await self._ending.wait()
-            self._released.set()
+            self._release()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS):
                     await self._answered.wait()
@@ -179,28 +186,61 @@ class Holder:
         """Release those who wait when the file is there."""
         while not self._released.is_set():
             if self._path.exists():
-                self._released.set()
+                self._release()
             await asyncio.sleep(_LOOK)
+
+    def _release(self) -> None:
+        self._released.set()
+        for place in [one for places in self._waiting.values() for one in places]:
+            if not place.done():
+                place.set_result(True)
 
     async def _on_healthz(self, _: Request) -> Reply:
         return Reply(200, b"ok\n")
 
     async def _on_shutdown_ready(self, request: Request) -> Reply:
-        """Wait for the file. The hook that asks goes on whatever the answer is."""
-        if self._waiting[request.peer] >= _HOOKS_EACH:
-            return Reply(503, b"too many hooks of this address wait\n")
-        self._waiting[request.peer] += 1
-        self._answered.clear()
-        try:
-            with contextlib.suppress(TimeoutError):
+        """Wait for the file. The container that asks ends whatever the answer is."""
+        if not self._released.is_set():
+            place = self._enter(request.peer)
+            if place is None:
+                return Reply(503, b"too many hooks of this address wait\n")
+            try:
                 async with asyncio.timeout(self._ready_timeout):
-                    await self._released.wait()
-        finally:
-            self._waiting[request.peer] -= 1
-            self._waiting += Counter()  # drops zeros
-            if not self._waiting:
-                self._answered.set()
+                    if not await place:
+                        return Reply(503, b"too many hooks wait: another address got this place\n")
+            except TimeoutError:
+                pass
+            finally:
+                self._leave(request.peer, place)
         if self._path.exists():
             return Reply(200, b"ready\n")
         log.warning("shutdown-manager: the hook timed out before the proxy was drained")
         return Reply(503, b"not drained\n")
+
+    def _enter(self, address: str) -> _Place | None:
+        """Return a new place; None if the address has its share, or if all are taken and no address has more."""
+        own = len(self._waiting.get(address, ()))
+        if own >= _HOOKS_EACH:
+            return None
+        if sum(map(len, self._waiting.values())) >= _HOOKS:
+            most = max(self._waiting, key=lambda one: len(self._waiting[one]))
+            newest = self._waiting[most][-1]
+            if len(self._waiting[most]) <= own:
+                return None
+            if not newest.done():
+                newest.set_result(False)
+            self._leave(most, newest)
+        place: _Place = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(address, []).append(place)
+        self._answered.clear()
+        return place
+
+    def _leave(self, address: str, place: _Place) -> None:
+        """Free a place; one that another address got is free already."""
+        places = self._waiting.get(address, [])
+        if place in places:
+            places.remove(place)
+        if not places:
+            self._waiting.pop(address, None)
+        if not self._waiting:
+            self._answered.set()

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from edgefast.cli.main import main
 from edgefast.httpd.address import Address
 from edgefast.httpd.control_socket import command_names
-from edgefast.proxy.shutdown import _HOOKS_EACH, drain_proxy
+from edgefast.proxy.shutdown import drain_proxy
 from proxy.command import Start, gateway, gateway_class, route, save
 from proxy.living import ROOT, taken
 from wire.harness.ports import free_port
@@ -236,18 +236,30 @@ def test_hooks_wait_for_the_file(manager: Callable[..., Manager], tmp_path: Path
     assert get(one.port, "/shutdown/ready")[0] == 200
 
 
-def test_one_address_holds_few_hooks(manager: Callable[..., Manager]) -> None:
-    """The pod network reaches the port: hooks of the node still have places."""
+def test_a_full_manager_takes_places_from_the_address_with_the_most(
+    manager: Callable[..., Manager],
+) -> None:
+    """The pod network reaches the port: a pod of 16 containers has places, and later addresses get one each."""
     one = manager()
-    held = [one.ask() for _ in range(_HOOKS_EACH)]
+    held = [one.ask() for _ in range(16)]
     assert get(one.port, "/healthz")[0] == 200  # the questions before have been heard by then
     assert get(one.port, "/shutdown/ready")[1].startswith("too many")
-    answers = one.ask("127.0.0.2")
+    for last in (2, 3):
+        held += [one.ask(f"127.0.0.{last}") for _ in range(16)]
+    held += [one.ask("127.0.0.4") for _ in range(15)]
+    alone = one.ask("127.0.0.5")
     assert get(one.port, "/healthz")[0] == 200
-    assert not any(held)
+    assert not any(held) and not alone  # 64 wait
+    late = one.ask("127.0.0.6")
+    until(lambda: sum(map(len, held)) == 1, "an answer for another address's place")
+    assert not alone and not late
     one.file.touch()
-    until(lambda: answers and all(held), "answers")
-    assert answers[0][0] == 200
+    until(lambda: late and alone and all(held), "answers")
+    assert (late[0][0], alone[0][0]) == (200, 200)
+    refused = [answer for (answer,) in held if answer[0] != 200]
+    assert [(status, text.split(":")[0]) for status, text in refused] == [
+        (503, "too many hooks wait")
+    ]
 
 
 def test_hooks_do_not_wait_for_ever(manager: Callable[..., Manager]) -> None:

@@ -139,7 +139,9 @@ class Agent:
             self.listeners, store, lambda: self.served, lambda: self._shared.stopping
         )
         self.ports.on_opened, self.ports.on_problems = self._wake, self._report_problems
-        self.spans = SpanExport(rows=settings.stat_rows)
+        self.spans = SpanExport(
+            rows=settings.stat_rows, own_ports=lambda: self.listeners.server_ports
+        )
         self._limit_count = LimitCount(self.arena, self.limits)
         keys = settings.state_dir / "keys" if settings.state_dir else None
         self.keys = KeyFetch(self.arena, keys, lambda: self.listeners.server_ports)

@@ -27,7 +27,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
 from edgefast import __version__, ir
-from edgefast.proxy.traces.collector import guarded_session, is_guarded, pinned_target
+from edgefast.proxy.traces.collector import Pin, is_guarded, open_session, pinned_target
 from edgefast.proxy.traces.spanrecord import (
     AuthRecord,
     ConnectionRecord,
@@ -79,7 +79,8 @@ _Attributes = dict[str, str | int | float | bool | list[str]]
 class OtlpExporter:
     """Exports to the collector that `tracing` names."""
 
-    def __init__(self, tracing: ir.Tracing) -> None:
+    def __init__(self, tracing: ir.Tracing, own_ports: tuple[int, ...] = ()) -> None:
+        """`own_ports`: of this proxy's admin, metrics and readiness servers, which get no spans."""
         own = {
             name: text for name, text in tracing.attributes if not name.startswith(_OF_RESOURCES)
         }
@@ -92,14 +93,15 @@ class OtlpExporter:
                 **{name: text for name, text in tracing.attributes if name not in own},
             }
         )
-        self._tracing = tracing
-        self._guarded, self._pinned, self._resolved = is_guarded(tracing), "", float("-inf")
+        self._tracing, self._own_ports = tracing, own_ports
+        self._guarded, self._resolved = is_guarded(tracing), float("-inf")
+        self._pin: Pin | None = None  # of the gRPC channel in use
         self._exporter: SpanExporter | None = None
         if tracing.protocol != "grpc":
             self._exporter = HttpSpanExporter(
                 endpoint=f"{tracing.endpoint}/v1/traces",
                 timeout=_TIMEOUT,
-                session=guarded_session(tracing) if self._guarded else None,
+                session=open_session(tracing, own_ports),
             )
         elif not self._guarded:
             self._exporter = GrpcSpanExporter(
@@ -133,19 +135,28 @@ class OtlpExporter:
         if self._tracing.protocol == "grpc" and self._guarded:
             now = time.monotonic()
             if now - self._resolved >= _RESOLVE_EVERY:
-                target, options = pinned_target(self._tracing)
+                self._pin_to(pinned_target(self._tracing, self._own_ports))
                 self._resolved = now
-                if target != self._pinned:
-                    self.shutdown()
-                    self._exporter = GrpcSpanExporter(
-                        endpoint=target,
-                        insecure=self._insecure,
-                        timeout=_TIMEOUT,
-                        channel_options=options,
-                    )
-                    self._pinned = target
         assert self._exporter is not None
         return self._exporter
+
+    def _pin_to(self, pin: Pin) -> None:
+        """Open a channel to other addresses. DNS servers change the order; after a failure another order counts as other addresses."""
+        if (old := self._pin) is not None:
+            failed = self._resolved == float("-inf")
+            if pin.addresses == old.addresses and not (failed and pin.target != old.target):
+                return
+        last, self._exporter, self._pin = self._exporter, None, None
+        self._resolved = float("-inf")  # if this fails, the next batch tries again
+        if last is not None:
+            last.shutdown()
+        self._exporter = GrpcSpanExporter(
+            endpoint=pin.target,
+            insecure=self._insecure,
+            timeout=_TIMEOUT,
+            channel_options=pin.options,
+        )
+        self._pin = pin
 
     def _connection(self, one: ConnectionRecord) -> ReadableSpan:
         protocol, failed = _text(one.protocol), one.end in _CONNECTION_FAULTS

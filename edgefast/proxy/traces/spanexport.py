@@ -54,11 +54,11 @@ def has_tracing() -> bool:
         return False
 
 
-def _make_exporter(tracing: ir.Tracing) -> Exporter:
+def _make_exporter(tracing: ir.Tracing, own_ports: tuple[int, ...]) -> Exporter:
     # Imported with the first span: it takes a second and 30 MB, which is nothing to ask of who does not trace.
     from edgefast.proxy.traces.otlp import OtlpExporter
 
-    return OtlpExporter(tracing)
+    return OtlpExporter(tracing, own_ports)
 
 
 class SpanExport:
@@ -66,11 +66,12 @@ class SpanExport:
 
     def __init__(
         self,
-        make: Callable[[ir.Tracing], Exporter] = _make_exporter,
+        make: Callable[[ir.Tracing], Exporter] | None = None,
         rows: int = STAT_ROWS,
+        own_ports: Callable[[], tuple[int, ...]] = tuple,
     ) -> None:
-        """`rows`: of counters that a worker has, and so of exemplars."""
-        self._make = make
+        """`rows`: number of counter rows of a worker, and of exemplars. `own_ports`: of this proxy's own servers, which get no spans."""
+        self._make = make or (lambda tracing: _make_exporter(tracing, own_ports()))
         self.exemplars = Exemplars(rows)
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
         self._lock = threading.Lock()  # guards the numbers: held for one addition at a time

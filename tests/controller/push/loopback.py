@@ -185,6 +185,7 @@ def open_channel(
             ("grpc.ssl_target_name_override", "edge-gateway"),
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.enable_retries", 0),
+            ("grpc.enable_http_proxy", 0),
             *more,
         ],
     )

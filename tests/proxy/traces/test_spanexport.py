@@ -5,19 +5,22 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from opentelemetry.sdk.trace.export import SpanExportResult
 
 from edgefast import ir
 from edgefast.netaddr import ANY_NETWORK
-from edgefast.proxy.traces import spanexport
-from edgefast.proxy.traces.collector import guarded_session
+from edgefast.proxy.agent.agent import Agent
+from edgefast.proxy.settings import ProxySettings
+from edgefast.proxy.traces import otlp, spanexport
+from edgefast.proxy.traces.collector import open_session
 from edgefast.proxy.traces.otlp import OtlpExporter
 from edgefast.proxy.traces.spanexport import SpanExport, has_tracing
 from edgefast.proxy.traces.spanrecord import SpanRecord, count_spans
-from proxy.otlp_receiver import attributes_of, grpc_collector, http_collector
+from proxy.otlp_receiver import attributes_of, grpc_collector, http_collector, redirect
 from proxy.spans import CONNECTION, FIRST, SECOND, SPAN, pack
 
 
@@ -400,7 +403,11 @@ def test_what_was_switched_off_while_a_collector_took_its_time_is_no_exemplar() 
 def test_a_collector_name_that_resolves_to_a_refused_address(
     protocol: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """At each resolution; spans arrive once the administrator allows the range."""
+    """At each resolution; spans arrive once the administrator allows the range. No proxy of the environment connects instead."""
+    for name in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("grpc_proxy", "http_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
     with (http_collector if protocol == "http" else grpc_collector)() as (endpoint, received):
         named = endpoint.replace("127.0.0.1", "localhost")
         for allowed, taken in ((("10.0.0.0/8",), 0), (("127.0.0.0/8", "::1/128"), 1)):
@@ -413,9 +420,113 @@ def test_a_collector_name_that_resolves_to_a_refused_address(
     assert (protocol == "http") or "never a collector (loopback)" in caplog.text
 
 
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_own_servers_of_the_proxy_get_no_spans(
+    protocol: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (http_collector if protocol == "http" else grpc_collector)() as (endpoint, received):
+        agent = Agent(ProxySettings(workers=1, arena_bytes=1 << 20, stat_rows=4), ("false",))
+        agent.listeners.server_ports = (int(endpoint.rpartition(":")[2]),)
+        export = agent.spans
+        export.use([listener(endpoint, protocol=protocol, allowed=("127.0.0.0/8",))])
+        export.take(pack(SPAN))
+        until(lambda: export.lost == 1, "a lost span")
+        export.close(5)
+        assert not received.requests
+    assert (protocol == "http") or "a server of this proxy" in caplog.text
+
+
 def test_every_connection_of_a_guarded_session_is_checked() -> None:
     with http_collector() as (endpoint, received):
-        session = guarded_session(ir.Tracing(endpoint="http://192.0.2.1:4318"))
+        session = open_session(ir.Tracing(endpoint="http://192.0.2.1:4318"), ())
         with pytest.raises(OSError, match="never a collector"):
             session.get(endpoint)
         assert not received.requests
+
+
+@pytest.mark.parametrize("status", [307, 308])
+@pytest.mark.parametrize("allowed", [ANY_NETWORK, ("127.0.0.0/8",)])
+def test_a_redirect_is_a_failure(status: int, allowed: tuple[str, ...]) -> None:
+    with http_collector() as (endpoint, received), redirect(status, endpoint) as first:
+        exporter = OtlpExporter(ir.Tracing(endpoint=first, allowed=allowed))
+        assert not exporter.export([SPAN])
+        exporter.shutdown()
+        assert not received.requests
+
+
+class Pinned:
+    """Stands in for gRPC's exporter; `made` lists the targets."""
+
+    made: ClassVar[list[str]] = []
+    broken = False
+    taken: Any = SpanExportResult.SUCCESS
+
+    def __init__(self, endpoint: str, **_: object) -> None:
+        if Pinned.broken:
+            raise ValueError("a broken certificate")
+        Pinned.made.append(endpoint)
+        self.open = True
+
+    def export(self, spans: object) -> Any:
+        assert self.open, "a closed exporter is in use"
+        return Pinned.taken
+
+    def shutdown(self) -> None:
+        self.open = False
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that sets the addresses of every name; gRPC exporters are `Pinned`, and names are resolved for each batch."""
+    for name, value in (("made", []), ("broken", False), ("taken", SpanExportResult.SUCCESS)):
+        monkeypatch.setattr(Pinned, name, value)
+    monkeypatch.setattr(otlp, "GrpcSpanExporter", Pinned)
+    monkeypatch.setattr(otlp, "_RESOLVE_EVERY", 0.0)
+
+    def become(*addresses: str) -> None:
+        found = [(2, 1, 6, "", (one, 4317)) for one in addresses]
+        monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: found)
+
+    return become
+
+
+def _pinned() -> OtlpExporter:
+    return OtlpExporter(
+        ir.Tracing(endpoint="http://c.test:4317", protocol="grpc", allowed=("192.0.2.0/24",))
+    )
+
+
+def test_another_order_of_addresses_keeps_the_channel(names: Callable[..., None]) -> None:
+    """Also of more addresses than a channel has. After a failure the new order is used."""
+    many = [f"192.0.2.{n}" for n in range(12)]
+    exporter = _pinned()
+    for turn in range(4):
+        names(*many[turn:], *many[:turn])
+        assert exporter.export([SPAN])
+    assert len(Pinned.made) == 1 and Pinned.made[0].startswith("ipv4:192.0.2.0:4317,")
+    names(*many[1:])
+    assert exporter.export([SPAN])
+    assert len(Pinned.made) == 2
+    Pinned.taken = SpanExportResult.FAILURE
+    assert not exporter.export([SPAN])
+    names(*many[9:], *many[1:9])
+    assert not exporter.export([SPAN])
+    assert len(Pinned.made) == 3 and Pinned.made[2].startswith("ipv4:192.0.2.9:4317,")
+
+
+def test_a_channel_that_cannot_be_opened_is_tried_again(
+    names: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once, and never with the channel that was closed."""
+    exporter = _pinned()
+    names("192.0.2.1")
+    assert exporter.export([SPAN])
+    names("192.0.2.2")
+    Pinned.broken = True
+    for _ in range(2):
+        with pytest.raises(ValueError, match="broken certificate"):
+            exporter.export([SPAN])
+        monkeypatch.setattr(otlp, "_RESOLVE_EVERY", 1000.0)
+    Pinned.broken = False
+    assert exporter.export([SPAN])
+    assert Pinned.made == ["ipv4:192.0.2.1:4317", "ipv4:192.0.2.2:4317"]
