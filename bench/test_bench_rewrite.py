@@ -34,9 +34,9 @@ RESPONSE = (
 
 def make_limits() -> memoryview:
     """Room for a few counters of rate limits; no rule here has one."""
-    size = int(lib.ef_rooms_size(1, 1))
+    size = int(lib.ef_store_size(1, 1))
     segment = mmap.mmap(-1, size)
-    assert lib.ef_rooms_init(ffi.from_buffer(segment), size, 1, 1, bytes(16), 0) == 0
+    assert lib.ef_store_init(ffi.from_buffer(segment), size, 1, 1, bytes(16), 0) == 0
     return memoryview(segment)
 
 

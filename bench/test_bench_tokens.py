@@ -38,10 +38,10 @@ def typical(alg: str) -> bytes:
 
 
 def test_known(benchmark: BenchmarkFixture) -> None:
-    desk = VerifierRig(cost=0.0)
-    verifier = desk.verifier(provider(jwk("RS256", kid="k1")))
+    rig = VerifierRig(cost=0.0)
+    verifier = rig.verifier(provider(jwk("RS256", kid="k1")))
     made = typical("RS256")
-    assert desk.word(verifier, made) == ""
+    assert rig.word(verifier, made) == ""
     fresh = [bytes(bytearray(made)) for _ in range(TIMES)]
 
     def look() -> None:
@@ -59,8 +59,8 @@ def test_known(benchmark: BenchmarkFixture) -> None:
 def test_verified(benchmark: BenchmarkFixture, alg: str) -> None:
     spec = provider(jwk(alg, kid="k1"))
     made = typical(alg)
-    desk = VerifierRig(cost=0.0)
-    verifier = desk.verifier(spec)
+    rig = VerifierRig(cost=0.0)
+    verifier = rig.verifier(spec)
     assert judge(made, spec).good
 
     from edgefast.auth.jwt.compact import read_token

@@ -152,8 +152,8 @@ cdef class Engine:
     loop: a uvloop loop. arena: read-only view of the whole reserved mapping. stats: writable view of this worker's segment
     (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
     limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
-    worker's are its own. ask_others: told the name of a cluster whose connections other workers are to lend (lend). spans: takes batches of spans (span.pyx) and says whether
-    it did; must not block. token_desk: gives the worker's token_verifier.TokenVerifier when the first policy asks for tokens; None: the engine
+    worker's are its own. ask_others: told the name of a cluster whose connections other workers are to release (release_connections). spans: takes batches of spans (span.pyx) and says whether
+    it did; must not block. make_token_verifier: returns the worker's token_verifier.TokenVerifier when the first policy asks for tokens; None: the engine
     makes one, for which nobody fetches keys.
     """
 

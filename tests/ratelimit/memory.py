@@ -21,9 +21,9 @@ class MemoryStore:
     def __init__(self, fd: int) -> None:
         self._map = mmap.mmap(fd, 0)
         self._view = ffi.from_buffer(self._map, require_writable=True)
-        if lib.ef_rooms_check(self._view, len(self._map)) != 0:
+        if lib.ef_store_check(self._view, len(self._map)) != 0:
             raise ValueError("not a counter store")
-        self._store = ffi.cast("ef_rooms *", self._view)
+        self._store = ffi.cast("ef_store *", self._view)
         self._result = ffi.new("ef_limit_result *")
 
     def take(
@@ -43,7 +43,7 @@ class MemoryStore:
         got = self._result
         length = len(key if name is None else name)
         store = self._store
-        if lib.ef_rooms_take(store, key, len(key), length, n, limit, unit, sliding, now_ms, got):
+        if lib.ef_store_take(store, key, len(key), length, n, limit, unit, sliding, now_ms, got):
             raise Full
         return got.admitted, got.remaining, got.reset_ms, got.window
 

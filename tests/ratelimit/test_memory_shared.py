@@ -89,8 +89,8 @@ def test_a_full_store_says_so(memory: LimitMemory, store: MemoryStore) -> None:
 
 def test_memory_is_taken_as_it_is_used() -> None:
     with closing(LimitMemory()) as memory, closing(MemoryStore(memory.fd)) as store:
-        assert os.fstat(memory.fd).st_size == lib.ef_rooms_size(
-            lib.EF_ROOMS_NAMES, lib.EF_ROOMS_VALUES
+        assert os.fstat(memory.fd).st_size == lib.ef_store_size(
+            lib.EF_STORE_NAMES, lib.EF_STORE_VALUES
         )
         for number in range(100):
             store.take(b"key %d" % number, 1, 1, 60, False, NOW_MS)
@@ -127,7 +127,7 @@ def test_a_flood_of_values_ends_at_the_limits_share(memory: LimitMemory) -> None
     with closing(LimitMemory()) as large, closing(MemoryStore(large.fd)) as store:
         large.share_among(2)
         share = large.share(sliding=False)
-        assert share == lib.EF_ROOMS_VALUES * lib.EF_LIMIT_SLOTS // 4
+        assert share == lib.EF_STORE_VALUES * lib.EF_LIMIT_SLOTS // 4
         counted = 0
         for number in range(450_000):
             with contextlib.suppress(Full):

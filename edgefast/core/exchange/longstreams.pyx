@@ -136,15 +136,15 @@ cdef int cut_lasting(Cluster cluster) except -1:
     cdef uint32_t bound = crowded_at(cluster)
     cdef ClientEntry part
     cdef UpstreamUser user
-    cdef ClientQueue line
+    cdef ClientQueue queue
     cdef list late = []
-    cdef object joined_share = None
+    cdef object busiest = None
     cdef int cut = 0, looks = SHARE_TURNS
     cdef uint32_t most = 0, own
-    for line in cluster.pending.order:
-        user = line.first()
+    for queue in cluster.pending.order:
+        user = queue.first()
         if now - user.waits_since >= STREAM_PATIENCE_MS:
-            late.append(line.address)
+            late.append(queue.address)
             most = max(most, stream_places(cluster, bound, user.settings))
         looks -= 1
         if looks == 0:
@@ -161,9 +161,9 @@ cdef int cut_lasting(Cluster cluster) except -1:
             continue
         part = held.owners[found]
         held.preempt(found)
-        if joined_share is None:
-            joined_share = part.client
+        if busiest is None:
+            busiest = part.client
         cut += 1
     if cut:  # its own requests are served after those of others
-        cluster.pending.most = cluster.pending.lines.get(joined_share)
+        cluster.pending.most = cluster.pending.client_queues.get(busiest)
     return cut

@@ -10,7 +10,7 @@ cdef class AuthBodyBuffer:
     cdef:
         dict owners         # address -> AuthBodyOwner; none is without a body
         Heap richest
-        uint32_t pieces     # SHOWN_PIECE bytes each; all that are lent
+        uint32_t pieces     # AUTH_BODY_PIECE bytes each; all that are lent
 
     cdef bint reserve(self, AuthFlow flow, size_t more) except -1
     cdef bint make_room(self, AuthBodyOwner owner, uint32_t needed) except -1

@@ -3,7 +3,7 @@
 # In: bodies that would hold more of it, or hold none any more. Out: whether they may. It is apart from what bodies have that were let in
 # (exchange/body_buffer.pyx): strangers send as much as they like, and are not to take that from anybody. Among those that nobody has judged
 # each client address has its part: when there is too little, the last body of the one that holds most gives way, if that one still holds
-# more than the one that asks would. Must never lend more than SHOWN_PIECES.
+# more than the one that asks would. Must never lend more than AUTH_BODY_PIECES.
 
 cdef class AuthBodyOwner(HeapEntry):
     def __cinit__(self):

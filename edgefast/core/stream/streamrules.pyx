@@ -187,7 +187,7 @@ cdef class TcpProxyShare(ClientShare):
         return reset_connection(tcp_proxy.down.connection)
 
     cdef int64_t flushed_at(self, TcpProxy tcp_proxy) noexcept:
-        """PASSAGE_CLOSING: ms of the wheel since which no side has read its remaining bytes; 0: no bytes remain."""
+        """TCP_PROXY_CLOSING: ms of the wheel since which no side has read its remaining bytes; 0: no bytes remain."""
         cdef TcpProxySide side
         cdef int64_t last = 0
         for side in (tcp_proxy.down, tcp_proxy.up):

@@ -9,7 +9,7 @@ cdef enum TcpProxyState:
     TCP_PROXY_OVER = 5
 
 
-# How it ended: places in PASSAGE_ENDS (telemetry/response_flags.pyx).
+# How it ended: places in TCP_PROXY_ENDS (telemetry/response_flags.pyx).
 cdef enum TcpProxyEnd:
     PE_NONE = 0
     PE_DONE                 # both sides have ended what they send
@@ -105,7 +105,7 @@ cdef class TcpProxy(Timer):
         int64_t began           # us
         int64_t connected       # us; 0: never
         uint64_t received, sent # bytes from and to the client
-        int64_t silent_since    # ms of the wheel: PASSAGE_PREAMBLE
+        int64_t silent_since    # ms of the wheel: TCP_PROXY_PREAMBLE
         object port             # key of the StreamPort of whose TLS its client's is; None: none
         int64_t idle_by         # ms of the wheel: when nothing has come for too long
         int64_t look_at         # ... when it is looked again whether a side takes what waits for it; 0: nobody is waited for

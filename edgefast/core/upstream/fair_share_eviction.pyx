@@ -2,8 +2,8 @@
 # (docs/reference/http1.md, "Crowds").
 #
 # In: a cluster whose connections are all in use while somebody waits. Out: connections of the client address that holds most of them with
-# slow exchanges, the slowest first, for those who hold at most half as many. Slow is who brought or took less than CROWD_RATE times what
-# `bodyRate` or `answerRate` asks for since it is its client that is waited for, and that is CROWD_GRACE_MS ago: so whoever holds little waits for these
+# slow exchanges, the slowest first, for those who hold at most half as many. Slow is who brought or took less than EVICTION_RATE times what
+# `bodyRate` or `answerRate` asks for since it is its client that is waited for, and that is EVICTION_GRACE_MS ago: so whoever holds little waits for these
 # and SHARE_LOOK_MS at most, however well each of a crowd keeps to the rates. Must never end an exchange that waits for its backend, that
 # progresses well, or whose client nothing tells from others (a trusted proxy that names nobody), nor do anything among users of one address.
 # A cluster has one while somebody waits (as in bodyshare.pyx); it looks at all that may be slow, four times a second.

@@ -64,7 +64,7 @@ cdef class Net:
         cells = self.reactor.cells
         cells.turns, cells.events, cells.stale = &self.told[0], &self.told[1], &self.told[2]
         cells.faults, cells.busy_us = &self.told[3], &self.told[4]
-        self.reactor.tell(&cells)
+        self.reactor.report(&cells)
 
     def close(self):
         self.reactor.close()

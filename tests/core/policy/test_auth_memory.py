@@ -16,7 +16,7 @@ from core.upstream.slow import give
 from core.world import World
 from edgefast import ir
 
-LENT = 32 << 20  # bytes a worker lends (consts.pxi SHOWN_PIECES)
+LENT = 32 << 20  # bytes a worker lends (consts.pxi AUTH_BODY_PIECES)
 FREE = 65_536  # bytes that are not counted (REPLAY_LIMIT)
 MOST = 1_048_576  # bytes of a body that services may be shown
 FULL = LENT // (MOST - FREE)  # bodies of that size that fit, and one more does not

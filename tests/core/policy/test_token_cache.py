@@ -149,18 +149,18 @@ def test_against_a_plain_table() -> None:
 
 
 def test_a_policy_that_changes_begins_anew_and_shares_the_room() -> None:
-    desk = VerifierRig()
-    first = desk.verifier(provider(jwk("ES256")))
+    rig = VerifierRig()
+    first = rig.verifier(provider(jwk("ES256")))
     made = token()
-    assert (desk.word(first, made), len(desk.get_token_verifier.cache)) == ("", 1)
-    second = desk.verifier(provider(jwk("ES256"), audiences=("other",)))
+    assert (rig.word(first, made), len(rig.token_verifier.cache)) == ("", 1)
+    second = rig.verifier(provider(jwk("ES256"), audiences=("other",)))
     assert second.look(made) is None
-    assert desk.word(second, made) == "audience"
+    assert rig.word(second, made) == "audience"
     assert first.look(made) is not None
     denied = second.look(made)
     assert denied is not None and denied.status == 403, (
         "signed, and for somebody else: that is kept"
     )
-    desk.wait(361)
+    rig.wait(361)
     assert first.look(made) is None and second.look(made) is None
     assert remote().keys == b""

@@ -30,8 +30,8 @@ def name(alg: str, number: int) -> str:
 @pytest.mark.parametrize("seed", range(6))
 def test_any_order(seed: int) -> None:
     chance = random.Random(f"desk {seed}")
-    desk = VerifierRig(cost=BUDGET / chance.choice((0.7, 3, 50)))
-    verifier = desk.verifier(remote())
+    rig = VerifierRig(cost=BUDGET / chance.choice((0.7, 3, 50)))
+    verifier = rig.verifier(remote())
     published: tuple[tuple[str, int], ...] = ()
     believed: set[tuple[str, int]] = set()  # at any time since a question was asked
     good = {
@@ -63,32 +63,32 @@ def test_any_order(seed: int) -> None:
                 answers[question] = [] if question.outcome is None else [question.outcome]
                 meant[question] = None if bad else key
             case 5 | 6:
-                desk.turn()
+                rig.turn()
             case 7:
-                while not desk.landed.empty():
-                    desk.land()
+                while not rig.landed.empty():
+                    rig.land()
             case 8:
                 published = chance.choice(SETS)
                 believed |= set(published)
-                desk.get_token_verifier.remote.use(
+                rig.token_verifier.remote.use(
                     URI, "", key_set(*(jwk(*one, kid=name(*one)) for one in published))
                 )
             case 9:
-                desk.wait(chance.random())
+                rig.wait(chance.random())
             case 10 if chance.random() < 0.1:
                 published = ()
-                desk.get_token_verifier.remote.forget(URI, "")
+                rig.token_verifier.remote.forget(URI, "")
             case _:
                 waiting = [one for one in answers if not answers[one] and one not in gone]
                 if waiting:
                     left = chance.choice(waiting)
                     left.cancel()
                     gone.add(left)
-    while desk.get_token_verifier.waiting or desk.soon:
-        while desk.get_token_verifier._threaded:
-            desk.land()
-        desk.settle()
-        desk.wait(PATIENCE)
+    while rig.token_verifier.waiting or rig.soon:
+        while rig.token_verifier._threaded:
+            rig.land()
+        rig.settle()
+        rig.wait(PATIENCE)
     for question, said in answers.items():
         if question in gone:
             assert said == []
@@ -101,18 +101,18 @@ def test_any_order(seed: int) -> None:
             assert outcome.key is not None and outcome.key.key.kid == name(*key_meant)
     assert (
         not verifier.jobs
-        and desk.get_token_verifier._queue.count == 0
-        and desk.get_token_verifier._parked == 0
+        and rig.token_verifier._queue.count == 0
+        and rig.token_verifier._parked == 0
     )
     assert any(said and said[0].good for said in answers.values())
-    desk.get_token_verifier.close()
+    rig.token_verifier.close()
 
 
 def test_on_a_loop_of_the_standard_library() -> None:
     async def main() -> list[str]:
-        desk = TokenVerifier(asyncio.get_running_loop(), lambda *_: None)
+        token_verifier = TokenVerifier(asyncio.get_running_loop(), lambda *_: None)
         spec = provider(*(jwk(alg, kid=alg) for alg in ("ES256", "ES384", "ES512")))
-        (verifier,) = make_verifiers(desk, Jwt((spec,)))
+        (verifier,) = make_verifiers(token_verifier, Jwt((spec,)))
         answered: asyncio.Queue[Outcome] = asyncio.Queue()
         questions = [
             verifier.submit(
@@ -124,8 +124,8 @@ def test_on_a_loop_of_the_standard_library() -> None:
         at_once = [one.outcome.word for one in questions if one.outcome is not None]
         async with asyncio.timeout(60):
             later = [(await answered.get()).word for _ in range(300 - len(at_once))]
-        desk.close()
-        assert desk.waiting == 0
+        token_verifier.close()
+        assert token_verifier.waiting == 0
         return at_once + later
 
     assert asyncio.run(main()) == [""] * 300

@@ -21,44 +21,44 @@ def junk(number: int) -> bytes:
 
 
 def test_clients_have_turns() -> None:
-    desk = VerifierRig(cost=FULL)
-    verifier = desk.verifier(LOCAL)
-    desk.word(verifier, b"x")
-    crowd = [desk.ask(verifier, junk(n), b"crowd") for n in range(QUEUE - 1)]
-    other = [desk.ask(verifier, token(sub=f"{n}"), b"other") for n in range(2)]
+    rig = VerifierRig(cost=FULL)
+    verifier = rig.verifier(LOCAL)
+    rig.word(verifier, b"x")
+    crowd = [rig.ask(verifier, junk(n), b"crowd") for n in range(QUEUE - 1)]
+    other = [rig.ask(verifier, token(sub=f"{n}"), b"other") for n in range(2)]
     assert all(one.outcome is None for one in (*crowd[:-1], *other))
     for _ in range(5):
-        desk.turn()
+        rig.turn()
     assert [one.outcome.good for one in other if one.outcome is not None] == [True, True]
-    assert desk.words[:5] == ["signature", "busy", "", "signature", ""]
+    assert rig.words[:5] == ["signature", "busy", "", "signature", ""]
     assert crowd[-1].outcome is not None and crowd[-1].outcome.word == "busy", "it gave way"
     assert crowd[-2].outcome is None
 
 
 def test_who_holds_most_gives_way_and_nobody_for_it() -> None:
-    desk = VerifierRig(cost=FULL)
-    verifier = desk.verifier(LOCAL)
-    desk.word(verifier, b"x")
+    rig = VerifierRig(cost=FULL)
+    verifier = rig.verifier(LOCAL)
+    rig.word(verifier, b"x")
     for n in range(QUEUE):
-        assert desk.ask(verifier, b"%d" % n, b"%d" % (n % 2)).outcome is None
-    assert desk.ask(verifier, b"a", b"0").outcome is not None, "as much as the other one already"
-    assert desk.words == []
-    assert desk.ask(verifier, b"b", b"2").outcome is None
-    desk.turn()
-    assert desk.words.count("busy") == 1
-    assert desk.get_token_verifier.waiting <= QUEUE
-    desk.settle()
-    assert len(desk.words) == QUEUE + 1 and desk.get_token_verifier.waiting == 0
+        assert rig.ask(verifier, b"%d" % n, b"%d" % (n % 2)).outcome is None
+    assert rig.ask(verifier, b"a", b"0").outcome is not None, "as much as the other one already"
+    assert rig.words == []
+    assert rig.ask(verifier, b"b", b"2").outcome is None
+    rig.turn()
+    assert rig.words.count("busy") == 1
+    assert rig.token_verifier.waiting <= QUEUE
+    rig.settle()
+    assert len(rig.words) == QUEUE + 1 and rig.token_verifier.waiting == 0
 
 
 def test_of_bytes_too() -> None:
-    desk = VerifierRig(cost=FULL)
-    verifier = desk.verifier(LOCAL)
-    desk.word(verifier, b"x")
+    rig = VerifierRig(cost=FULL)
+    verifier = rig.verifier(LOCAL)
+    rig.word(verifier, b"x")
     large = QUEUE_BYTES // 16_003
     for n in range(large):
-        assert desk.ask(verifier, b"%03d" % n + b"x" * 16_000, b"crowd").outcome is None
-    assert desk.ask(verifier, b"x" * 16_000, b"crowd").outcome is not None
-    assert desk.ask(verifier, b"y" * 16_000, b"other").outcome is None
-    desk.settle()
-    assert desk.words.count("busy") == 1 and desk.words.count("malformed") == large
+        assert rig.ask(verifier, b"%03d" % n + b"x" * 16_000, b"crowd").outcome is None
+    assert rig.ask(verifier, b"x" * 16_000, b"crowd").outcome is not None
+    assert rig.ask(verifier, b"y" * 16_000, b"other").outcome is None
+    rig.settle()
+    assert rig.words.count("busy") == 1 and rig.words.count("malformed") == large

@@ -271,15 +271,15 @@ async def test_keys_that_nobody_has_yet(world: World) -> None:
     client, other = await route.client(), await route.client()
     await client.send(make_request(headers=bearer(token())))
     await world.turns()
-    desk = world.engine.token_verifier_of()
-    assert desk.waiting == 1
-    desk.remote.use("https://issuer.test/keys", "", issuer.key_set(issuer.jwk("ES256")))
+    token_verifier = world.engine.token_verifier_of()
+    assert token_verifier.waiting == 1
+    token_verifier.remote.use("https://issuer.test/keys", "", issuer.key_set(issuer.jwk("ES256")))
     assert (await client.response()).status == 200
     await client.send(make_request(headers=bearer(token("RS256"))))
     await world.turns()
     client.reset()
-    await world.until(lambda: desk.waiting == 0)
-    desk.remote.use("https://issuer.test/keys", "", b"")
+    await world.until(lambda: token_verifier.waiting == 0)
+    token_verifier.remote.use("https://issuer.test/keys", "", b"")
     answer = await other.ask(make_request(headers=bearer(token())))  # after it has been waited for
     assert (answer.status, answer.value("retry-after")) == (503, "1")
     assert world.lines()[-1]["policy_rule"] == "keys"

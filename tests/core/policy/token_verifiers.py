@@ -39,7 +39,7 @@ class VerifierRig:
         self.timers: list[Timer] = []
         self.asked: list[tuple[str, str]] = []
         self.words: list[str] = []
-        self.get_token_verifier = TokenVerifier(
+        self.token_verifier = TokenVerifier(
             self,
             lambda *source: self.asked.append(source),
             clock=lambda: self.now,
@@ -95,7 +95,7 @@ class VerifierRig:
     # --- tokens -----------------------------------------------------------------------------------------------------
 
     def verifier(self, *specs: JwtProvider) -> Verifier:
-        (one,) = make_verifiers(self.get_token_verifier, Jwt(specs))
+        (one,) = make_verifiers(self.token_verifier, Jwt(specs))
         return one
 
     def ask(self, verifier: Verifier, token: bytes, client: bytes = b"") -> VerifyRequest:

@@ -11,7 +11,7 @@ from core.upstream.test_slow_readers import begin, open_site, serve, slow, take
 from core.world import World
 
 OTHER = "127.0.0.2"
-MOST = 0.5  # seconds that whoever holds little waits at most: CROWD_GRACE_MS and SHARE_LOOK_MS
+MOST = 0.5  # seconds that whoever holds little waits at most: EVICTION_GRACE_MS and SHARE_LOOK_MS
 RATE = 1000  # bytes a second
 
 

@@ -27,8 +27,8 @@ __all__ = ["start"]
 
 BEGIN_ANEW = "rate limits: the counters start at zero"
 EVERY = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-ROOM = (int(lib.EF_ROOMS_VALUES), int(lib.EF_ROOMS_NAMES))
-FEW = int(lib.EF_ROOMS_FEW)
+ROOM = (int(lib.EF_STORE_VALUES), int(lib.EF_STORE_NAMES))
+FEW = int(lib.EF_STORE_FEW)
 
 _FILTER = """
 apiVersion: gateway.edge.io/v1alpha1
@@ -112,7 +112,7 @@ def altered(*, write: bytes = b"", seals: int = EVERY) -> int:
 def test_what_is_no_store_of_this_layout_and_room_is_not_used(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    later = (int(lib.EF_ROOMS_MAGIC) + 0x01000000).to_bytes(4, "little")
+    later = (int(lib.EF_STORE_MAGIC) + 0x01000000).to_bytes(4, "little")
     values, names = ROOM
     cases = [
         ("its size can change", altered(seals=fcntl.F_SEAL_GROW)),

@@ -44,7 +44,7 @@ before = set(sys.modules)
 
 async def main():
     from edgefast.core.policy.verifier import make_verifiers
-    make_verifiers(TokenKeys(print).desk(), Jwt((JwtProvider("p", remote=RemoteKeys("https://a.example")),)))
+    make_verifiers(TokenKeys(print).token_verifier(), Jwt((JwtProvider("p", remote=RemoteKeys("https://a.example")),)))
 
 asyncio.run(main())
 print(set(sys.modules) - before)
