@@ -140,6 +140,7 @@ class Listeners:
                 self._sockets[place] = _complete_group(place, inherited, self._workers)
             else:
                 beside = self._is_beside_own(place, time.monotonic())
+                self._share_inherited(place)
                 self._sockets[place] = _bind_group(place, self._workers, shared=beside)
         except OSError as error:
             if error.errno in _NO_FAMILY and not self._required and host_of(place) == "::":
@@ -166,7 +167,16 @@ class Listeners:
         A port moves between all addresses and one of them without a time in which it is bound at neither.
         """
         recent = (one for one, at in self._left.items() if now - at < _LEAVING)
-        return any(_overlap(place, one) for one in (*self._sockets, *recent))
+        return any(
+            _overlap(place, one) for one in (*self._sockets, *self._inherited.places, *recent)
+        )
+
+    def _share_inherited(self, place: Place) -> None:
+        """Let a place be bound beside inherited sockets at addresses that overlap; the kernel allows it to the user of these only."""
+        for one in self._inherited.places:
+            if _overlap(place, one):
+                for sock in self._inherited.group(one):
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
 
     def _is_covered(self, place: Place, wanted: Mapping[Place, Sequence[str]]) -> bool:
         """Tell whether an IPv6 socket takes the connections of an IPv4 place too, as a service manager may make them."""
