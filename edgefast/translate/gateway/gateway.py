@@ -183,8 +183,8 @@ def _translate(
             ]
             draft.listeners += one.listeners
     unbound = is_unbound(gateway, world.settings)
-    for one in draft.listeners:
-        one.unbound = unbound
+    for listener in draft.listeners:
+        listener.unbound = unbound
     if gateway.metadata.annotations and draft.accepted:
         report_annotations(gateway.metadata, draft.report, world.settings)
     _close(draft)
