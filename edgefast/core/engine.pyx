@@ -284,6 +284,10 @@ cdef class Engine:
         taker.listen(self.reactor, fd)
         return taker
 
+    def port_tables(self):
+        """Return how many tables of ports there are."""
+        return len(self.tables.ports) + len(self.stream_tables.ports) + len(self.stream_tables.datagrams)
+
     def drain(self):
         """From now on answers carry `connection: close`; connections that stay idle are closed after a grace."""
         self.draining = True

@@ -26,6 +26,7 @@ def make_listener(
     hostname: str = "*",
     log: ir.AccessLog | None = None,
     protocol: ir.Protocol = "HTTP",
+    addresses: tuple[str, ...] = (),
     **http: Any,
 ) -> ir.Listener:
     """A listener; `http` are fields of ir.HttpSettings. Connecting has time: the loop is also the backends' and the clients'."""
@@ -38,6 +39,7 @@ def make_listener(
         hostname=hostname,
         http=ir.HttpSettings(**http),
         access_log=log or ir.AccessLog(),
+        addresses=addresses,
     )
 
 

@@ -191,12 +191,13 @@ class World:
         port: int = PORT,
         choose: Callable[[str], TlsContext | None] | None = None,
         sock: socket.socket | None = None,
+        addresses: tuple[str, ...] = (),
     ) -> int:
         """Accept connections of a listener's port on a free one, which is returned."""
         sock = sock or socket.create_server(("127.0.0.1", 0), backlog=4096)
         sock.setblocking(False)
         self._holds.append(sock)
-        self._accepting.append(self.engine.listen(sock.fileno(), port, choose))
+        self._accepting.append(self.engine.listen(sock.fileno(), port, choose, addresses))
         return int(sock.getsockname()[1])
 
     async def listen_stream(self, port: int = PORT) -> int:

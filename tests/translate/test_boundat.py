@@ -74,8 +74,12 @@ def _served(*asked: Asked, bind: tuple[str, ...] = ALL) -> dict[str, tuple[str, 
         # By a third one; which of two is at an address that nobody else has stays apart.
         ((("a", (A,)), ("b", (B,)), ("c", (A, B))), ALL, {"a": (A,)}),
         ((("a", (A,)), ("b", (B, C)), ("c", (C,))), ALL, {"a": (A,), "b": (B, C)}),
-        # One that is not bound asks for nothing: it has all that are.
-        ((("a", (A,)), ("b", ("192.0.2.1",))), ALL, {"a": (A,)}),
+        # One without a usable address is not bound, and takes nothing from others.
+        ((("b", ("192.0.2.1",)), ("a", (A,))), ALL, {"a": (A,)}),
+        # Under a wildcard each literal address of its family is allowed.
+        ((("a", ("192.0.2.2",)), ("b", ("127.0.0.1",))), (), {"a": ("192.0.2.2",), "b": ("127.0.0.1",)}),
+        ((("a", ("192.0.2.2", "2001:db8::1")),), ("0.0.0.0",), {"a": ("192.0.2.2",)}),
+        ((("a", ("www.test",)), ("b", ())), (), {"b": ()}),
         # All that are bound need no list.
         ((("a", ALL),), ALL, {"a": ()}),
         ((("a", ()),), ALL, {"a": ()}),
@@ -87,15 +91,34 @@ def test_gateways_conflict_where_their_addresses_overlap(
     assert _served(*asked, bind=bind) == served
 
 
-def test_who_shares_an_address_is_served_at_all_of_the_others_and_warned() -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "bind"), [((A,), (A, B), ALL), ((A, B), (B,), ALL), ((A,), (), ())]
+)
+def test_a_listener_is_never_served_at_an_address_that_its_gateway_does_not_request(
+    first: tuple[str, ...], second: tuple[str, ...], bind: tuple[str, ...]
+) -> None:
     found = _translate(
-        _gateway("a", (A,), hostname="a.test"), _gateway("b", (A, B), hostname="b.test")
+        _gateway("a", first, hostname="a.test"), _gateway("b", second, hostname="b.test"), bind=bind
     )
     (fleet,) = found.ir.fleets
-    assert {one.addresses for one in fleet.listeners} == {(A, B)}
+    assert [(one.name, one.addresses) for one in fleet.listeners] == [
+        ("default/a/http", first),
+        ("default/b/http", first),  # holds its hostname, with 404
+    ]
     (said,) = (one.text() for one in found.problems if "port 80" in one.message)
+    assert said.startswith(
+        "Gateway default/b spec.listeners[0].port: PortUnavailable port 80 is served for Gateway default/a"
+    )
+    assert "Gateway default/a" not in {str(one.object) for one in found.problems}
+
+
+def test_a_gateway_without_a_usable_address_is_an_error() -> None:
+    found = _translate(_gateway("a", ("192.0.2.1",)))
+    assert [one.listeners for one in found.ir.fleets] in ([], [()])
+    errors = [one.text() for one in found.problems if one.severity == "error"]
     assert (
-        f"Gateway default/a spec.listeners[0].port: Forbidden port 80 is served at {B} too" in said
+        "Gateway default/a spec.addresses: AddressNotUsable no requested address is usable"
+        in errors[0]
     )
 
 

@@ -70,6 +70,8 @@ cdef class Exchange(RequestBody):
         if self.listener is None:
             if not port.listeners:
                 self.down.refuse_more()  # nothing is served here any more
+                if port.number in engine.stream_tables.served:  # at other addresses, or other clients, it is
+                    return self.answer(421, b"", F_MISDIRECTED)
             engine.count(G_NO_LISTENER)
             return self.answer(404, b"", F_NO_ROUTE)
         self.settings = self.listener.settings

@@ -31,6 +31,27 @@ cdef int start_drain_timer(Engine engine, PortTable port, Session session) excep
     return engine.wheel.arm(leaving, engine.wheel.now + (port.settings.tls_drain if port.settings is not None else 0))
 
 
+cdef int move_session(H1Server session) except -1:
+    """The listeners of its port have other addresses now: it gets those at its local address, for one more request. Not if they ask more of
+    clients before the first request than the old ones."""
+    cdef PortTable port
+    cdef NetAddress local
+    session.connection.learn_end(True, &local)
+    key = session.engine.stream_tables.key_at(session.port.number, &local)
+    if key is None:
+        return 0
+    port = session.engine.tables.port(key)
+    if not port.listeners or port.proxy_protocol != session.port.proxy_protocol or (session.peer.tls and port.shake != session.port.shake):
+        return 0
+    session.closing = True
+    if session.peer.placed:
+        release_slot(session.peer, session.connection)
+        port.open += 1  # until its answer is sent
+        session.peer.placed = True
+    session.port = session.peer.port = port
+    return 0
+
+
 cdef int move_drain_timer(Session first, Session second) except -1:
     """Another session serves the connection from now on; its deadline stays."""
     if first.leaving is not None:

@@ -22,8 +22,11 @@ cdef class H1Server(H1Responder):
 
     cdef int on_open(self) except -1:
         cdef Engine engine = self.engine
-        cdef PortTable port = self.port
+        cdef PortTable port
         cdef NetAddress client
+        if not self.port.listeners:
+            move_session(self)
+        port = self.port
         self.connection.counted = &engine.stat.globals[G_DOWNSTREAM_BYTES_RECEIVED]
         engine.count(G_CONNECTIONS_TOTAL)
         engine.count(G_CONNECTIONS_ACTIVE)
@@ -159,6 +162,8 @@ cdef class H1Server(H1Responder):
         if head.absolute_scheme and (head.absolute_scheme == 2) != self.peer.tls:
             self.refuse(400, "the target's scheme is not the connection's")
             return 0
+        if not self.port.listeners:
+            move_session(self)
         self.port.approach(data + head.host_off, head.host_len)
         self.parser_check = request_parser_check(engine)
         decision = self.parser_check.head(data, length, head, False)

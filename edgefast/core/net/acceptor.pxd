@@ -11,6 +11,7 @@ cdef class Acceptor(ConnectCallback):
         bint inet               # TCP; else a unix socket
         bint reported               # what is wrong with the queue, since it was read last
         bint paused             # on_due goes on
+        int taken               # the descriptor of the connection that is admitted
         uint64_t turn           # in which it had a burst last
         int64_t handshake_ms    # that a wire may take to open
         readonly uint64_t accepted

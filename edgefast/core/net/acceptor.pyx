@@ -99,6 +99,7 @@ cdef class Acceptor(ConnectCallback):
         self.accepted += 1
         try:
             address_read(&name, &peer)
+            self.taken = fd
             session = self.admit(&peer)
             if session is None:
                 close(fd)

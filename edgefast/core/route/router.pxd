@@ -40,6 +40,7 @@ cdef class ListenerTable:
 
 cdef class PortTable:
     cdef:
+        object __weakref__
         Engine engine
         readonly int number
         readonly tuple key      # (number, addresses)
@@ -50,6 +51,7 @@ cdef class PortTable:
         dict wildcards          # b".suffix" -> ListenerTable
         ListenerTable any
         bint proxy_protocol
+        object shake            # what its last listeners of TLS ask of clients
         uint32_t open           # connections that have a place (h1/connection_limit.pyx)
         ConnectionShare places  # by client; None: places have not run out
         LongStreams streams     # its long-lived streams; None: no stream is open

@@ -132,6 +132,11 @@ cdef class ListenerTable:
         return names
 
 
+cdef object shake_of(tls):
+    """What a listener asks of clients before their first request."""
+    return None if tls is None else (tls.client_ca, tls.client_insecure_fallback, tls.min_version)
+
+
 cdef class PortTable:
     def __cinit__(self, Engine engine, tuple key):
         self.engine = engine
@@ -145,6 +150,7 @@ cdef class PortTable:
         """Take the listeners of this port, in the order of the table. elsewhere: hostnames that a listener of layer 4 has on it; no
         request of theirs is served by a less specific one."""
         cdef ListenerTable listener
+        had = self.listeners
         self.listeners = listeners
         self.exact = {}
         self.wildcards = {}
@@ -186,7 +192,8 @@ cdef class PortTable:
         if listeners:
             self.settings = (<ListenerTable>listeners[0]).settings
             self.proxy_protocol = self.settings.proxy_protocol != 0
-        else:
+            self.shake = {shake_of((<ListenerTable>item).spec.tls) for item in listeners}
+        elif had:
             self.engine.release_idle(self, False)
 
     # A request to one of many hosts meets nothing in a cache: map slot, Host, blob and Rule are one miss after the other. So each is

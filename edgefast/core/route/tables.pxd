@@ -8,7 +8,8 @@ cdef class Tables:
         object view             # keeps the mapping
         str version
         dict listeners          # name -> ListenerTable
-        dict ports              # number -> PortTable
+        object ports            # (number, addresses) -> PortTable, of those that an acceptor or a connection has
+        dict by_port            # (number, addresses) -> its listeners
         dict clusters           # name -> Cluster, only those in use
         object retired          # name -> Cluster that was removed while somebody held it
         dict roots              # name -> (offset, length) of virtual hosts that are cut into fragments
@@ -31,6 +32,7 @@ cdef class Tables:
     cdef Cluster living(self, str name)
     cdef Policy policy(self, str name)
     cdef PortTable port(self, tuple key)
+    cdef int arrange_port(self, PortTable port) except -1
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings)
     cdef bytes timeout_line(self, int64_t ms)
     cdef object regex(self, bytes pattern)

@@ -34,7 +34,8 @@ cdef class Tables:
         PyBuffer_Release(&view)  # the memoryview keeps the mapping
         self.version = ""
         self.listeners = {}
-        self.ports = {}
+        self.ports = WeakValueDictionary()
+        self.by_port = {}
         self.clusters = {}
         self.retired = WeakValueDictionary()
         self.policies = {}
@@ -293,9 +294,7 @@ cdef class Tables:
 
     def _arrange_ports(self):
         cdef ListenerTable table
-        cdef PortTable port
-        cdef list moved = []
-        by_port = {}
+        cdef dict by_port = {}
         https = {}
         for name in sorted(self.listeners):
             table = self.listeners[name]
@@ -304,14 +303,16 @@ cdef class Tables:
                 by_port.setdefault(key, []).append(table)
                 if table.spec.tls is not None:
                     https.setdefault(key, []).append(table.hostname)
-        self.engine.stream_tables.arrange(https)
-        for key in by_port.keys() | self.ports.keys():
-            port = self.port(key)
-            if port.listeners and key not in by_port and any(number == port.number for number, _ in by_port):
-                moved.append(port)  # its listeners have other addresses now
-            port.arrange(by_port.get(key, []), self.engine.stream_tables.hostnames(key))
-        for port in moved:
-            self.engine.release_idle(port, False)
+        self.by_port = by_port
+        self.engine.stream_tables.arrange(https, by_port)
+        for port in list(self.ports.values()):
+            self.arrange_port(port)
+
+    cdef int arrange_port(self, PortTable port) except -1:
+        """Take the listeners at its addresses, also if these are part of others now."""
+        key = covering_key(port.key, self.engine.stream_tables.served)
+        port.arrange(self.by_port.get(key, []), self.engine.stream_tables.hostnames(key))
+        return 0
 
     cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL:
         if offset > self.arena_size or length > self.arena_size - offset:
@@ -378,10 +379,11 @@ cdef class Tables:
         return compiled
 
     cdef PortTable port(self, tuple key):
-        """The table of a listener port; empty until a listener has come."""
+        """The table of a listener port; empty until a listener has come. It lives as long as an acceptor or a connection has it."""
         cdef PortTable table = self.ports.get(key)
         if table is None:
             table = self.ports[key] = PortTable(self.engine, key)
+            self.arrange_port(table)
         return table
 
     def dump(self, bint hosts):

@@ -5,4 +5,5 @@ cdef class StreamAcceptor(Acceptor):
         Engine engine
         StreamPort port
 
+    cdef StreamListener listener_at(self)
     cpdef int retire(self) except -1

@@ -5,10 +5,23 @@ cdef class StreamAcceptor(Acceptor):
         cdef StreamListener listener = self.port.only
         cdef TcpProxy tcp_proxy
         if listener is None:
+            listener = self.listener_at()
+        if listener is None:
             self.engine.count(G_STREAM_REFUSED + REFUSED_ROUTE)
             return None
         tcp_proxy = TcpProxy.__new__(TcpProxy, self.engine, listener)
         return tcp_proxy.down
+
+    cdef StreamListener listener_at(self):
+        """The listener at the local address of the connection: those of the port have other addresses now."""
+        cdef sockaddr_storage name
+        cdef socklen_t length = sizeof(name)
+        cdef NetAddress local
+        if getsockname(self.taken, <sockaddr *>&name, &length) < 0:
+            return None
+        address_read(&name, &local)
+        key = self.engine.stream_tables.key_at(self.port.number, &local)
+        return self.engine.stream_tables.port(key).only if key is not None else None
 
     cdef void on_turned_away(self) noexcept:
         self.engine.count(G_STREAM_REFUSED + REFUSED_LIMIT)

@@ -60,6 +60,7 @@ cdef class StreamListener:
 # The listeners of one port: of TCP one, of TLS one for each hostname, beside those of HTTPS.
 cdef class StreamPort:
     cdef:
+        object __weakref__
         readonly int number
         object key              # (number, addresses)
         StreamListener only     # of TCP
@@ -82,14 +83,22 @@ cdef class StreamTables:
         Engine engine
         dict listeners          # name -> StreamListener
         object retired          # ... of those that are gone, while somebody has them
-        dict ports              # (number, addresses) -> StreamPort, of TCP
-        dict datagrams          # ... of UDP
+        object ports            # (number, addresses) -> StreamPort, of TCP; those that an acceptor or a connection has
+        object datagrams        # ... of UDP
+        dict streams_at         # (number, addresses) -> StreamListeners
+        dict datagrams_at       # ... of UDP
+        dict https_at           # (number, addresses) -> hostnames of HTTPS listeners
+        dict served             # number -> the addresses of its listeners
+        dict served_udp         # ... of UDP
 
     cdef StreamListener listener(self, str name)
     cdef int forget(self, str name) except -1
     cdef StreamPort datagram_port(self, tuple key)
     cdef int change_route(self, str op, str name, uint64_t offset, uint64_t length) except -1
     cdef bint change_listener(self, str op, str name, object spec) except -1
-    cdef int arrange(self, dict https) except -1
+    cdef int arrange(self, dict https, dict http) except -1
+    cdef int arrange_port(self, StreamPort port) except -1
+    cdef int arrange_datagrams(self, StreamPort port) except -1
+    cdef tuple key_at(self, int number, const NetAddress *local)
     cdef list hostnames(self, tuple key)
     cdef StreamPort port(self, tuple key)

@@ -8,6 +8,24 @@ cdef uint64_t STREAM_SERIALS = 0
 cdef object OF_HTTPS = object()  # a name that a listener of HTTPS has
 
 
+cdef tuple covering_key(tuple key, dict served):
+    """The key of the listeners that are served at all addresses of a key; the key itself if no listeners are."""
+    cdef list found = served.get(key[0], [])
+    if key[1] in found:
+        return key
+    for addresses in found:  # no two have an address in common
+        if not addresses or (key[1] and set(key[1]) <= set(addresses)):
+            return key[0], addresses
+    return key
+
+
+cdef dict addresses_by_port(object keys):
+    cdef dict found = {}
+    for number, addresses in sorted(set(keys)):
+        found.setdefault(number, []).append(addresses)
+    return found
+
+
 cdef class StreamShare:
     pass
 
@@ -253,8 +271,8 @@ cdef class StreamTables:
         self.engine = engine
         self.listeners = {}
         self.retired = WeakValueDictionary()
-        self.ports = {}
-        self.datagrams = {}
+        self.ports, self.datagrams = WeakValueDictionary(), WeakValueDictionary()
+        self.streams_at, self.datagrams_at, self.https_at, self.served, self.served_udp = {}, {}, {}, {}, {}
 
     cdef StreamListener listener(self, str name):
         found = self.listeners.get(name)
@@ -299,8 +317,8 @@ cdef class StreamTables:
             self.retired[name] = self.listeners.pop(name)
         return 0
 
-    cdef int arrange(self, dict https) except -1:
-        """https: (port, addresses) -> hostnames of its HTTPS listeners."""
+    cdef int arrange(self, dict https, dict http) except -1:
+        """https: (port, addresses) -> hostnames of its HTTPS listeners. http: the keys of all listeners of HTTP."""
         cdef StreamListener listener
         cdef dict streams = {}, datagrams = {}
         for name in sorted(self.listeners):
@@ -308,28 +326,47 @@ cdef class StreamTables:
             if listener.spec is not None:
                 group = datagrams if listener.spec.protocol == "UDP" else streams
                 group.setdefault((listener.spec.port, listener.spec.addresses), []).append(listener)
-        for key in streams.keys() | self.ports.keys():
-            self.port(key).arrange(streams.get(key, []), https.get(key, []))
-        for key in datagrams.keys() | self.datagrams.keys():
-            self.datagram_port(key).arrange(datagrams.get(key, []), [])
+        self.streams_at, self.datagrams_at, self.https_at = streams, datagrams, https
+        self.served, self.served_udp = addresses_by_port([*streams, *http]), addresses_by_port(datagrams)
+        for port in list(self.ports.values()):
+            self.arrange_port(port)
+        for port in list(self.datagrams.values()):
+            self.arrange_datagrams(port)
         return 0
+
+    cdef int arrange_port(self, StreamPort port) except -1:
+        key = covering_key(port.key, self.served)
+        return port.arrange(self.streams_at.get(key, []), self.https_at.get(key, []))
+
+    cdef int arrange_datagrams(self, StreamPort port) except -1:
+        return port.arrange(self.datagrams_at.get(covering_key(port.key, self.served_udp), []), [])
+
+    cdef tuple key_at(self, int number, const NetAddress *local):
+        """The key of the listeners that a TCP port has at a local address; None: it has none there."""
+        cdef str host = inet_text(local.host).decode() if local.kind == ADDRESS_INET else ""
+        for addresses in self.served.get(number, ()):
+            if not addresses or host in addresses:
+                return number, addresses
+        return None
 
     cdef list hostnames(self, tuple key):
         """What listeners of TLS have on a port."""
-        cdef StreamPort port = self.ports.get(key)
-        return [one for one, found in port.names.items() if found is not OF_HTTPS] if port is not None else []
+        cdef StreamPort port = self.port(key)
+        return [one for one, found in port.names.items() if found is not OF_HTTPS]
 
     cdef StreamPort port(self, tuple key):
         """The table of a listeners' port; empty until a listener has come."""
         found = self.ports.get(key)
         if found is None:
             found = self.ports[key] = StreamPort(key)
+            self.arrange_port(found)
         return found
 
     cdef StreamPort datagram_port(self, tuple key):
         found = self.datagrams.get(key)
         if found is None:
             found = self.datagrams[key] = StreamPort(key)
+            self.arrange_datagrams(found)
         return found
 
     def dump(self):

@@ -18,10 +18,10 @@ GATEWAYS = (
     Page(
         word="AddressNotUsable",
         means="An address that the Gateway requests is invalid or not available: no `--bind` has "
-        "it (files), or the load balancer assigned another one (cluster). Bound addresses "
-        "are served.",
+        "it (files), or the load balancer assigned another one (cluster). Usable addresses "
+        "are served; a Gateway of files without any is not bound.",
         fix=(
-            "Files: add `--bind ADDRESS`. Cluster: request an address that the load balancer "
+            "Files: add `--bind ADDRESS`, or request no address. Cluster: request an address that the load balancer "
             "has, or no address.",
         ),
         example=gateway("addresses: [{value: 192.0.2.1}]\n" + _HTTP),

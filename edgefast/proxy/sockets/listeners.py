@@ -140,6 +140,10 @@ class Listeners:
                 self._sockets[place] = _complete_group(place, inherited, self._workers)
             else:
                 beside = self._is_beside_own(place, time.monotonic())
+                for sock in self._inherited_beside(
+                    place
+                ):  # the kernel allows it to their user only
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
                 self._sockets[place] = _bind_group(place, self._workers, shared=beside)
         except OSError as error:
             if error.errno in _NO_FAMILY and not self._required and host_of(place) == "::":
@@ -166,14 +170,29 @@ class Listeners:
         A port moves between all addresses and one of them without a time in which it is bound at neither.
         """
         recent = (one for one, at in self._left.items() if now - at < _LEAVING)
-        return any(_overlap(place, one) for one in (*self._sockets, *recent))
+        return bool(self._inherited_beside(place)) or any(
+            _overlap(place, one) for one in (*self._sockets, *recent)
+        )
+
+    def _inherited_beside(self, place: Place) -> list[socket.socket]:
+        """Return inherited sockets of other places that can take connections of this one; "::" may be bound for IPv4 too."""
+        return [
+            sock
+            for one in self._inherited.places
+            if _overlap(place, one) or (one == _wide(place) != place)
+            for sock in self._inherited.group(one)
+        ]
 
     def _is_covered(self, place: Place, wanted: Mapping[Place, Sequence[str]]) -> bool:
         """Tell whether an IPv6 socket takes the connections of an IPv4 place too, as a service manager may make them."""
-        wide = make_bind_address("::", place[1], transport_at(place))
+        wide = _wide(place)
         if family_of(host_of(place)) != socket.AF_INET or wide not in wanted:
             return False
         return any(map(_is_dual, self._sockets.get(wide) or self._inherited.group(wide)))
+
+
+def _wide(place: Place) -> Place:
+    return make_bind_address("::", place[1], transport_at(place))
 
 
 def _overlap(one: Place, other: Place) -> bool:

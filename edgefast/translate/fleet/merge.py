@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from edgefast.translate.fleet.boundat import group_by_address, settle_addresses
+from edgefast.translate.fleet.boundat import Addresses, group_by_address, overlap, settle_addresses
 from edgefast.translate.fleet.fleet import container_port, fleet_name
 from edgefast.translate.fleet.reserved_hostnames import (
     reserve_hostnames,
@@ -52,7 +52,7 @@ def merge_gateways(drafts: Iterable[GatewayDraft], settings: Settings) -> None:
         ports: dict[PortKey, _Port] = {}
         reserved = _Reserved()
         for draft in members:
-            _reserve_ports(draft, ports, reserved)
+            _reserve_ports(draft, ports, reserved, requested.get(draft.key, frozenset()))
         _mark_overlaps(members)
         _raise_versions(members)
         reserve_hostnames(members)
@@ -68,6 +68,7 @@ class _Port:
         self.first = first
         self.shake = first  # of TLS that is terminated, the first
         self.hosts: dict[str, ListenerDraft] = {}
+        self.addresses: dict[Addresses, str] = {}  # and the Gateway that has them
 
 
 class _Reserved:
@@ -170,10 +171,11 @@ def _reserve_ports(
     draft: GatewayDraft,
     ports: dict[PortKey, _Port],
     reserved: _Reserved,
+    addresses: Addresses,
 ) -> None:
     """Give each listener its place; `reserved` is what Gateways before it keep, and what this one does."""
     for one in draft.listeners:
-        if draft.report.refused or not one.accepted or one.unread:
+        if draft.report.refused or not one.accepted or one.unread or one.unbound:
             continue
         if reserved.refuse(one, ports):
             continue
@@ -194,11 +196,17 @@ def _reserve_ports(
             rival = rival if one.set is None else f"a listener of {holder}"
             message = f"{_same(one, rival)}: {_TUPLE}"
             one.conflict("HostnameConflict", message)
+        elif rivals := [name for each, name in port.addresses.items() if overlap(each, addresses)]:
+            with_ = rivals[0] if one.set is None else "another Gateway"
+            message = f"port {one.port} is served for {with_}, which has some of the same addresses and others"
+            hint = "give both Gateways the same spec.addresses, or addresses with none in common"
+            one.report.refuse(f"{one.path}.port", "PortUnavailable", message, hint)
         elif one.tls and port.shake.tls and _verification(one) != _verification(port.shake):
             message = f"port {one.port} has other settings for client verification in {holder}"
             one.report.refuse(f"{one.path}.port", "PortUnavailable", message)
         else:
             port.hosts[one.hostname] = one
+            port.addresses.setdefault(addresses, f"Gateway {'/'.join(draft.key)}")
             if port.shake.tls is None:
                 port.shake = one
             if draft.parameters.stream != port.holder.parameters.stream and is_stream(

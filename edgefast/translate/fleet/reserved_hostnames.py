@@ -25,7 +25,7 @@ __all__ = ["reserve_hostnames", "reserves_hostname", "reserves_port"]
 
 def reserves_port(one: ListenerDraft) -> bool:
     """Tell whether a listener that is not served keeps its port from those after it; one that lost it before has none to keep."""
-    return one.alone and not one.lost
+    return one.alone and not one.lost and not one.unbound
 
 
 def reserves_hostname(one: ListenerDraft, *, from_equals: bool = False) -> bool:
@@ -34,7 +34,7 @@ def reserves_hostname(one: ListenerDraft, *, from_equals: bool = False) -> bool:
     A mistake takes nothing from others that nothing sound could. `from_equals`: also from those after it that have the very
     hostname; one that lost it to somebody before it has nothing to keep there.
     """
-    if one.hostname == ANY or one.alone or check_hostname(one.hostname):
+    if one.unbound or one.hostname == ANY or one.alone or check_hostname(one.hostname):
         return False
     return not (from_equals and one.lost)
 

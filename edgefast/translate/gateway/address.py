@@ -2,10 +2,10 @@
 
 In: a Gateway and the settings. Out: types that are not supported go to the report; values that cannot
 be had come back as problems, which make Programmed False. In standalone an address counts when --bind
-names it; without --bind all interfaces are bound, and translation, which sees none of them, vouches
-for loopback alone. In a cluster a fleet's addresses are compared later, see gateway.py.
+names it, or a wildcard of its IP version, or nothing at all. The proxy reports an address that the machine does not have when it
+binds (PortUnavailable). In a cluster a fleet's addresses are compared later, see gateway.py.
 Source: Gateway API GatewaySpec.addresses.
-Must never: call an address usable that nobody bound.
+Must never: call an address usable that --bind excludes.
 """
 
 from __future__ import annotations
@@ -31,17 +31,42 @@ def check_addresses(gateway: Gateway, report: Report, settings: Settings) -> tup
             problem = _check_value(one, one.value, f"{path}.value", gateway, settings)
             if problem is not None:
                 unusable.append(problem)
+    if is_unbound(gateway, settings) and not report.refused:
+        message = "no requested address is usable; the listeners of the Gateway are not bound"
+        hint = "request an address that --bind has, or no address"
+        unusable.append(
+            Problem(ref_of(gateway), "spec.addresses", "AddressNotUsable", message, hint)
+        )
     return tuple(unusable)
 
 
+def is_unbound(gateway: Gateway, settings: Settings) -> bool:
+    """Tell whether the listeners of a Gateway have no address in standalone."""
+    return settings.standalone and usable_addresses(gateway, settings) is None
+
+
+def usable_addresses(gateway: Gateway, settings: Settings) -> frozenset[str] | None:
+    """Return the addresses that a Gateway requests and --bind allows; empty: all that are bound. None: no requested one is usable."""
+    found = set()
+    for one in gateway.spec.addresses:
+        if not one.value:
+            return frozenset()
+        address = read_address(one.value)
+        if one.type == "IPAddress" and address is not None and is_bound(one.value, settings):
+            if address.is_unspecified:
+                return frozenset()
+            found.add(str(address))
+    return None if gateway.spec.addresses and not found else frozenset(found)
+
+
 def is_bound(value: str, settings: Settings) -> bool:
-    """Tell whether an address is surely bound in standalone."""
+    """Tell whether --bind allows an address in standalone."""
     address = read_address(value)
     if address is None:
         return False
     bound = [read_address(one) for one in settings.addresses]
-    wild = not bound or any(one is not None and one.is_unspecified for one in bound)
-    return address in bound or (wild and (address.is_loopback or address.is_unspecified))
+    wild = {one.version for one in bound if one is not None and one.is_unspecified}
+    return not bound or address in bound or address.version in wild
 
 
 def _check_value(
@@ -55,7 +80,5 @@ def _check_value(
     if one.type == "Hostname":
         message = f'"{value}" is a host name; listeners are bound to addresses'
         return report.warn(path, "AddressNotUsable", message)
-    message = f"{value} is not known to be bound"
-    if settings.addresses:
-        message = f"{value} is not bound (bound: {', '.join(settings.addresses)})"
+    message = f"{value} is not bound (bound: {', '.join(settings.addresses)})"
     return report.warn(path, "AddressNotUsable", message, f"add --bind {value}")

@@ -83,7 +83,9 @@ class ListenerDraft:
         self.bind_port = self.spec.port
         #: Addresses of the Gateways whose listeners can conflict with it (fleet/boundat.py); empty: all.
         self.group: tuple[str, ...] = ()
-        #: Addresses that its port is bound at, those of its group that are served; empty: all.
+        #: Its Gateway requests addresses, and none is usable.
+        self.unbound = False
+        #: Addresses that it is bound at; empty: all.
         self.addresses: tuple[str, ...] = ()
         #: Not served, and its place is kept from broader ones: a listener that is, of the same port (fleet/reserved_hostnames.py).
         self.held_by: ListenerDraft | None = None
@@ -112,7 +114,9 @@ class ListenerDraft:
         One that is closed keeps its port and hostname and answers 404: else others would take its requests.
         """
         usable = self.tls is None or self.tls.usable
-        return self.accepted and usable and bool(self.kinds) and not self.unread
+        return (
+            self.accepted and usable and bool(self.kinds) and not self.unread and not self.unbound
+        )
 
     @property
     def served(self) -> bool:

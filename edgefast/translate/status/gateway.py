@@ -151,7 +151,10 @@ def _programmed(
     generation: int,
     filters: Filtered,
 ) -> Condition:
-    if not draft.accepted or not any(serves(one, filters) for one in draft.listeners):
+    unbound = draft.accepted and any(one.unbound for one in draft.listeners)
+    if not unbound and not (
+        draft.accepted and any(serves(one, filters) for one in draft.listeners)
+    ):
         return fails("Programmed", "Invalid", "no listener is served", generation)
     if draft.unusable:
         message = render_problems(draft.unusable)
@@ -342,5 +345,7 @@ def _listener_programmed(
     if one.served:
         return holds("Programmed", "Programmed", "Listener is served", generation)
     found = [*one.report.refused, *one.closed, *one.conflicts, *one.report.unresolved]
+    if one.unbound and not found:
+        return fails("Programmed", "Invalid", "no requested address is usable", generation)
     reason = one.conflicts[0].reason if one.set and one.conflicts else "Invalid"
     return fails("Programmed", reason, render_problems(found), generation)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+
+import pytest
+
 from core.apart import apart, shift
 from core.backend import say
 from core.client import make_request
@@ -62,6 +66,40 @@ async def test_a_listener_moves_to_another_port(world: World) -> None:
     world.apply(make_fleet(cluster, make_listener()))
     assert (await (await world.client(old)).get()).body == b"yes"
     assert (await (await world.client(new)).get()).status == 404
+
+
+@pytest.mark.parametrize("there", [(), ("127.0.0.1",), ("127.0.0.1", "127.0.0.2")])
+@pytest.mark.parametrize("before", [(), ("127.0.0.1",), ("127.0.0.1", "127.0.0.2")])
+async def test_listeners_of_other_addresses_serve_old_connections_and_the_old_acceptor(
+    world: World, before: tuple[str, ...], there: tuple[str, ...]
+) -> None:
+    backend = await world.backend(say("yes"))
+    cluster = make_cluster(backend.port)
+
+    def fleet(addresses: tuple[str, ...]) -> ir.Fleet:
+        return make_fleet(cluster, make_listener(addresses=addresses))
+
+    world.apply(fleet(before))
+    port = await world.listen(PORT, addresses=before)
+    old = [await world.client(port) for _ in range(2)]
+    assert (await old[0].get()).status == 200
+    world.apply(fleet(there))
+    for one in (*old, await world.client(port)):
+        answer = await one.get()
+        assert (answer.status, answer.body) == (200, b"yes")
+    world.apply(fleet(("127.0.0.9",)))
+    assert (await (await world.client(port)).get()).status == 421
+
+
+async def test_tables_of_ports_go_with_their_acceptors(world: World) -> None:
+    backend = await world.backend(say("yes"))
+    await world.serve(make_fleet(make_cluster(backend.port)))
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        for number in range(20):
+            key = (f"127.0.0.{number}",)
+            world.engine.listen(sock.fileno(), PORT, None, key).stop()
+            world.engine.listen_stream(sock.fileno(), PORT, key).stop()
+    assert world.engine.port_tables() == 1
 
 
 @apart(clock=True)

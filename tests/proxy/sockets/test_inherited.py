@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from edgefast import ir
@@ -95,6 +96,28 @@ def test_a_queue_is_inherited_with_its_socket(inherited: Inherited) -> None:
         accepted.close()
     waiting.close()
     made.close()
+
+
+@pytest.mark.parametrize(("host", "only"), [("0.0.0.0", 0), ("::", 0), ("::", 1)])
+def test_an_address_is_bound_beside_an_inherited_socket_of_all_addresses(
+    inherited: Inherited, host: str, only: int
+) -> None:
+    """A service manager, or a predecessor, still has the inherited one open."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as kept:
+        if family == socket.AF_INET6:
+            kept.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
+        kept.bind((host, 0))
+        kept.listen()
+        inherited.add("", os.dup(kept.fileno()))
+        port, at = kept.getsockname()[1], "::1" if only else "127.0.0.1"
+        made = Listeners((host,), 2, inherited=inherited)
+        try:
+            one = msgspec.structs.replace(listener(port), addresses=(at,))
+            assert made.reconcile([one]) == ((at, port),), made.problems
+            assert not len(inherited)
+        finally:
+            made.close()
 
 
 def test_what_no_listener_asks_for_is_closed(inherited: Inherited) -> None:
