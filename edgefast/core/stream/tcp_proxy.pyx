@@ -394,3 +394,155 @@ cdef class TcpProxy(Timer):
     cdef int stop(self) except -1:
         """The worker ends."""
         return self.end(PE_DRAINED)
+
+
+# The two sides of a TCP proxy: each is the session of a connection, and gives what comes to the other one.
+
+cdef class TcpProxySide(Session):
+    cdef bint relays(self) noexcept:
+        return self.tcp_proxy is not None and self.tcp_proxy.state == TCP_PROXY_OPEN
+
+    cdef int pass_on(self, const uint8_t *data, size_t n) except -1:
+        """What has come, for the other side."""
+        raise NotImplementedError
+
+    cdef bint takes_bulk(self) noexcept:
+        return self.relays() and self.other.connection.has_room()
+
+    cdef int on_writable(self, bint writable) except -1:
+        """This side takes no more, or does again: the other one waits, or goes on."""
+        if not self.relays() or self.other.connection is None:
+            return 0
+        if writable:
+            return self.other.connection.resume()
+        self.other.connection.pause()
+        return self.tcp_proxy.watch()
+
+    cdef int64_t given(self) noexcept:
+        """Bytes that were passed on to it."""
+        return 0
+
+    cdef bint look(self, int64_t now) noexcept:
+        """Whether it has taken some since it was looked at last. What TLS adds to them counts as not taken."""
+        cdef size_t left = self.connection.untaken()
+        cdef int64_t taken = self.given() - <int64_t>left
+        cdef bint took = taken > self.taken
+        self.waits = left != 0
+        if took:
+            self.taken = taken
+        if took or not self.waits:
+            self.took_at = now
+        return took
+
+    cdef int on_eof(self) except -1:
+        return self.tcp_proxy.on_side_ended(self) if self.tcp_proxy is not None else self.connection.shut(True)
+
+    cdef int on_hangup(self) except -1:
+        """It is gone in both directions while it is not read: what is still there to read is, while the other one takes it."""
+        if self.relays():
+            return 0 if self.other.connection.write_paused else self.connection.resume()
+        return self.connection.shut(True)
+
+    cdef int on_lost(self) except -1:
+        return self.tcp_proxy.on_side_lost(self, self.connection) if self.tcp_proxy is not None else 0
+
+
+cdef class TcpProxyDownstream(TcpProxySide):
+    cdef int64_t given(self) noexcept:
+        return <int64_t>self.tcp_proxy.sent
+
+    cdef int on_open(self) except -1:
+        return self.tcp_proxy.begin()
+
+    cdef int retire(self, object port, bint outdated) except -1:
+        return self.tcp_proxy.retire((<PortTable>port).key) if self.tcp_proxy is not None and port is not None else 0
+
+    cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:
+        cdef TcpProxy tcp_proxy = self.tcp_proxy
+        if tcp_proxy is None or tcp_proxy.state >= TCP_PROXY_LEFT:
+            return n
+        if tcp_proxy.state == TCP_PROXY_OPEN:
+            self.pass_on(data, n)
+            return n
+        return tcp_proxy.on_preamble(data, n) if tcp_proxy.state == TCP_PROXY_PREAMBLE else 0
+
+    cdef int pass_on(self, const uint8_t *data, size_t n) except -1:
+        self.tcp_proxy.received += n
+        self.other.connection.send(data, n)
+        return self.tcp_proxy.touch() if self.relays() else 0
+
+
+cdef class TcpProxyUpstream(TcpProxySide):
+    cdef int64_t given(self) noexcept:
+        return <int64_t>self.tcp_proxy.received
+
+    cdef int on_open(self) except -1:
+        if self.tcp_proxy is None or self.tcp_proxy.state != TCP_PROXY_CONNECTING:  # the client is gone
+            return self.connection.shut(True)
+        return self.tcp_proxy.on_connected()
+
+    cdef ssize_t received(self, const uint8_t *data, size_t n) except -1:
+        if self.relays():
+            self.pass_on(data, n)
+        return n
+
+    cdef int pass_on(self, const uint8_t *data, size_t n) except -1:
+        self.tcp_proxy.sent += n
+        self.other.connection.send(data, n)
+        return self.tcp_proxy.touch() if self.relays() else 0
+
+
+# A TCP proxy's dial: one try at one endpoint, with the TLS that its cluster had when it began. A cluster that has other TLS by now, or is
+# gone, gets not a byte: no TLS is what a cluster says, never what is left of one.
+
+cdef class TcpProxyDial(Dial):
+    cdef int take_terms(self, Cluster cluster) except -1:
+        self.context = cluster.stream_tls()
+        self.sni = cluster.sni
+        return 0
+
+    cdef bint keeps_terms(self) except -1:
+        """The cluster is there, and has the TLS that the dial began with."""
+        cdef Cluster cluster = self.endpoint.cluster
+        return cluster.spec is not None and cluster.stream_tls() is self.context and cluster.sni == self.sni
+
+    cdef Wire wire(self):
+        if self.context is None:
+            return None
+        self.speaks = make_client_wire(
+            self.endpoint.cluster.engine.handshakes, self.context, self.sni.encode(), self.endpoint.host, self.endpoint.port
+        )
+        return self.speaks
+
+    cdef int on_connected(self) except -1:
+        """The PROXY protocol comes first, before TLS, too. A new socket takes that much at once."""
+        cdef uint8_t header[STREAM_PROXY_MOST]
+        cdef size_t n
+        if not self.endpoint.is_regular() or not self.keeps_terms():
+            self.stale = True
+            return self.end(END_ABORTED, 0)
+        if self.tcp_proxy is not None and self.tcp_proxy.share.proxy_protocol:
+            n = write_proxy_header(self.tcp_proxy, header)
+            if send(self.fd, header, n, MSG_NOSIGNAL) != <ssize_t>n:
+                return self.end(END_RESET, 0)
+        return Dial.on_connected(self)
+
+    cdef int call_off(self) except -1:
+        """Nobody waits for it any more."""
+        self.called_off = True
+        return self.end(END_ABORTED, 0) if self.fd >= 0 else 0
+
+    cdef int on_opened(self, Connection connection) except -1:
+        self.tcp_proxy = None
+        return 0
+
+    cdef int on_failed(self, End why, int error) except -1:
+        cdef TcpProxy tcp_proxy = self.tcp_proxy
+        self.tcp_proxy = None
+        if self.speaks is not None:
+            if why == END_WIRE:
+                count_tls_failure(self.endpoint.cluster, self.speaks)
+            self.endpoint.cluster.engine.handshakes.sessions.forget(self.speaks.backend)
+        if self.called_off or tcp_proxy is None or tcp_proxy.dial is not self:
+            return 0
+        return tcp_proxy.on_dial_failed(why, self.stale)

@@ -1,5 +1,13 @@
 # Connections of a cluster that are held for request bodies still to come.
 
+# What one client has of a BodyShare.
+
+cdef class BodyClient(HeapEntry):  # by places that it holds
+    cdef:
+        bytes address       # UpstreamUser.origin(); None: of all that have none
+        EvictionHeap behind       # its users that hold them
+
+
 cdef enum Entry:
     SHARE_ENTERED = 1   # has a place
     SHARE_WAITS = 2     # stands in the queue

@@ -7,6 +7,15 @@
 # holds more than `bodyClientShare` gives way to one that holds less: who comes in thousands waits behind its own.
 # A cluster has one while there are such bodies: the two hold each other, and a worker hardly ever looks for cycles.
 
+# One client address among those whose bodies hold places of a cluster's share: how much it has, and which of its bodies brought least.
+#
+# In: users of that address. Out: what BodyShare decides by. There is one while it holds places, so there are never more than those.
+
+cdef class BodyClient(HeapEntry):
+    def __cinit__(self):
+        self.behind = EvictionHeap(True)
+
+
 cdef inline uint32_t share_of(uint32_t connections, uint32_t percent) noexcept:
     """At least one of them, and at least one is left to others where there are two."""
     cdef uint32_t places = <uint32_t>(<uint64_t>connections * percent // 100)
