@@ -132,7 +132,7 @@ cdef class ListenerTable:
         return names
 
 
-cdef object shake_of(tls):
+cdef object handshake_of(tls):
     """What a listener asks of clients before their first request."""
     return None if tls is None else (tls.client_ca, tls.client_insecure_fallback, tls.min_version)
 
@@ -192,7 +192,7 @@ cdef class PortTable:
         if listeners:
             self.settings = (<ListenerTable>listeners[0]).settings
             self.proxy_protocol = self.settings.proxy_protocol != 0
-            self.shake = {shake_of((<ListenerTable>item).spec.tls) for item in listeners}
+            self.shake = {handshake_of((<ListenerTable>item).spec.tls) for item in listeners}
         elif had:
             self.engine.release_idle(self, False)
 

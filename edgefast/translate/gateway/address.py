@@ -31,7 +31,7 @@ def check_addresses(gateway: Gateway, report: Report, settings: Settings) -> tup
             problem = _check_value(one, one.value, f"{path}.value", gateway, settings)
             if problem is not None:
                 unusable.append(problem)
-    if is_unbound(gateway, settings) and not report.refused:
+    if has_no_address(gateway, settings) and not report.refused:
         message = "no requested address is usable; the listeners of the Gateway are not bound"
         hint = "request an address that --bind has, or no address"
         unusable.append(
@@ -40,7 +40,7 @@ def check_addresses(gateway: Gateway, report: Report, settings: Settings) -> tup
     return tuple(unusable)
 
 
-def is_unbound(gateway: Gateway, settings: Settings) -> bool:
+def has_no_address(gateway: Gateway, settings: Settings) -> bool:
     """Tell whether the listeners of a Gateway have no address in standalone."""
     return settings.standalone and usable_addresses(gateway, settings) is None
 

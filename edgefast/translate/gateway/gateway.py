@@ -23,7 +23,7 @@ from edgefast.translate.edgeproxy.edgeproxy import (
     resolve_parameters,
 )
 from edgefast.translate.edgeproxy.parameters import DEFAULTS, Parameters, join_parameters
-from edgefast.translate.gateway.address import check_addresses, is_unbound
+from edgefast.translate.gateway.address import check_addresses, has_no_address
 from edgefast.translate.gateway.adopted_classes import is_left_aside
 from edgefast.translate.gateway.allowed_namespaces import check_namespaces
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
@@ -182,7 +182,7 @@ def _translate(
                 for index in range(len(one.listener_set.spec.listeners))
             ]
             draft.listeners += one.listeners
-    unbound = is_unbound(gateway, world.settings)
+    unbound = has_no_address(gateway, world.settings)
     for listener in draft.listeners:
         listener.unbound = unbound
     if gateway.metadata.annotations and draft.accepted:
