@@ -48,7 +48,7 @@ def _get(admin: str, path: str) -> bytes:
         body = answer.read()
     except (OSError, http.client.HTTPException) as error:
         raise click.ClickException(
-            f"no answer from the admin server at {admin}: {error} (is the proxy running, with this --admin address?)"
+            f"no proxy answers at {admin} (`edgefast run` starts one, --admin names another): {error}"
         ) from None
     finally:
         connection.close()

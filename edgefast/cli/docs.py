@@ -7,6 +7,7 @@ Markdown on standard output; without a name, all pages with their titles. Exit s
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -19,6 +20,8 @@ _PACKAGE = Path(edgefast.__file__).parent
 #: In a wheel, in a checkout.
 _FOLDERS = (_PACKAGE / "docs", _PACKAGE.parent / "docs")
 _INDEX = "/README"
+#: The line for contributors before a generated page.
+_MADE = re.compile(r"\A<!-- Made from .*?-->\s*", re.DOTALL)
 
 
 @click.command()
@@ -48,7 +51,7 @@ def docs(pages: tuple[str, ...]) -> None:
             hint = did_you_mean(name, [*found, *(page.rpartition("/")[2] for page in found)])
             listed = "edgefast docs lists all"
             raise click.UsageError(f'no page "{given}" ({listed}){", " + hint if hint else ""}')
-        texts.append(path.read_text())
+        texts.append(_MADE.sub("", path.read_text()))
     click.echo("\n".join(texts), nl=False)
 
 

@@ -153,10 +153,8 @@ def run(
                 take_over=take_over,
             )
             uvloop.run(serving)
-    except* (FilesPending, FilesUnparsed, ServerTaken, TakeOverRefused) as group:
+    except* (FilesPending, FilesUnparsed, NothingServed, ServerTaken, TakeOverRefused) as group:
         why = "; ".join(str(one) for one in group.exceptions)
-    except* NothingServed:
-        why = "nothing can be served: no listener has a port to listen on, or no worker runs"
     if why:  # not in a handler: Python 3.11.2 wraps what `except*` raises in a group
         give_up(why)
 

@@ -93,7 +93,7 @@ def _rank_hits(origin: Origin, hits: Sequence[Hit]) -> Iterator[_Ranked]:
     winner = hits[0]
     for at, hit in enumerate(hits[1:]):
         rule = winner.rule
-        message = f"shadowed by {rule.route} rule {rule.name or rule.index}: {_why_later(origin, winner, hit)}"
+        message = f"{rule.route} rule {rule.name or rule.index} takes precedence: {_why_later(origin, winner, hit)}"
         yield (0.0, float(at)), (hit.virtual_host, hit.match, hit.rule, "shadowed", message)
 
 

@@ -132,10 +132,15 @@ def render_index() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _article(kind: str) -> str:
+    """Return the article of a kind as it is spoken: an HTTPRoute, an XBackend, an Event, a Gateway."""
+    return "an" if kind.startswith(("A", "E", "HTTP", "I", "O", "X")) else "a"
+
+
 def _places(page: Page, links: bool) -> Iterator[str]:
     """Say which conditions have the word."""
     found = [
-        f"- condition `{one.type}` {one.status} of a {kind}: {one.meaning}"
+        f"- condition `{one.type}` {one.status} of {_article(kind)} {kind}: {one.meaning}"
         for kind, reasons in REASONS.items()
         for one in reasons
         if one.reason == page.word

@@ -123,7 +123,7 @@ def test_an_ingress_is_told_with_its_annotations(tmp_path: Path) -> None:
     lines = [one for one in check(tmp_path, INGRESS) if "Ingress default/shop" in one]
     (whole,) = [one for one in lines if " kind: " in one]
     assert whole.endswith(
-        '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway'
+        "edgefast does not serve Ingress of networking.k8s.io/v1, write an HTTPRoute that names a Gateway in parentRefs"
     )
     for short, said, warning in (
         ("auth-url", "use SecurityPolicy spec.extAuth.http", False),

@@ -52,7 +52,7 @@ def test_what_is_sound_is_nothing_to_tell(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (POLICY.replace("name: edge}", "name: egde}"), 'spec.targetRefs[0].name: TargetNotFound Gateway default/egde not found'),
+        (POLICY.replace("name: edge}", "name: egde}"), 'spec.targetRefs[0].name: TargetNotFound Gateway default/egde not found; this target has no effect: requests pass without the policy'),
         (
             POLICY.replace("name: edge}", "name: edge, sectionName: htp}"),
             'spec.targetRefs[0].sectionName: TargetNotFound "htp" (Gateway default/edge has http); requests pass without it, did you mean http?',

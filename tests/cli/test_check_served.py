@@ -106,7 +106,7 @@ def test_what_is_served_whole_is_no_problem(check: Check) -> None:
         ),
         (
             (*WHOLE, INGRESS),
-            '"Ingress" of networking.k8s.io/v1 is not served, write an HTTPRoute of a Gateway',
+            "edgefast does not serve Ingress of networking.k8s.io/v1, write an HTTPRoute that names a Gateway in parentRefs",
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("backendRefs: [{name: api, port: 80}]", "name: none")),
@@ -142,8 +142,8 @@ def test_kinds_by_which_others_route(check: Check, api_version: str, kind: str) 
     outcome = check(*WHOLE, text)
     assert outcome.status == 1
     ours = "a Gateway of gateway.networking.k8s.io/v1"
-    hint = ours if kind == "Gateway" else "an HTTPRoute of a Gateway"
-    assert f'"{kind}" of {api_version} is not served, write {hint}' in outcome.out
+    hint = ours if kind == "Gateway" else "an HTTPRoute that names a Gateway in parentRefs"
+    assert f"edgefast does not serve {kind} of {api_version}, write {hint}" in outcome.out
     assert "no good version" not in outcome.out  # it has no place in our listeners
 
 

@@ -112,7 +112,7 @@ def test_what_is_wrong_is_one_line(
 def test_nobody_there() -> None:
     outcome = call("limits", "--admin", f"127.0.0.1:{free_port()}")
     assert outcome.status == 1
-    assert "no answer from the admin server" in outcome.err
+    assert "no proxy answers at " in outcome.err
     assert call("limits", "--admin", "19000").status == 2
 
 

@@ -157,7 +157,7 @@ def test_text_is_for_people() -> None:
 @pytest.mark.pure
 def test_who_is_asked() -> None:
     done = call("status", "--admin", "127.0.0.1:1", "--interval", "0")
-    assert done.status == 2 and "no answer from the admin server at 127.0.0.1:1" in done.err
+    assert done.status == 2 and "no proxy answers at 127.0.0.1:1" in done.err
     assert call("status", "--admin", "nonsense").status == 2
     assert call("status", "--watch", "--interval", "0").status == 2
     assert call("status", "-A", "-n", "x").status == 2

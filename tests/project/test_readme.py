@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.wire, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
 #: Pages that start a separate gateway; the blocks of each are run in their order.
 IN_ORDER = (ROOT / "README.md", ROOT / "docs" / "getting-started.md")
+#: What getting-started.md lets the reader run once in each terminal.
+_EXPORT = "export PATH=$PWD/.venv/bin:$PATH"
 MOST_LINES = 150  # of README.md
 START = 240.0  # seconds: `make run` may have to build first
 
@@ -156,7 +158,9 @@ def _outside_make() -> dict[str, str]:
 
 @pytest.mark.parametrize("page", IN_ORDER, ids=lambda page: page.stem)
 def test_blocks_do_what_they_show(page: Path, ports: Ports, run: Run, tmp_path: Path) -> None:
-    first, *blocks = read_blocks(page.read_text())
+    text = page.read_text()
+    terminal = f"{_EXPORT}\n" if _EXPORT in text else ""
+    first, *blocks = read_blocks(text)
     assert first.script == "make run\n", "the first block starts the gateway"
     assert blocks and any(block.output is not None for block in blocks)
     for block in blocks:
@@ -169,7 +173,7 @@ def test_blocks_do_what_they_show(page: Path, ports: Ports, run: Run, tmp_path: 
         for name in ("dump", "limits"):
             asked = f"edgefast {name} --admin 127.0.0.1:{ports[19000]}"
             script = script.replace(f"edgefast {name}", asked)
-        out, shown = run_script(script, page.name, env=_outside_make())
+        out, shown = run_script(terminal + script, page.name, env=_outside_make())
         if block.output is not None:
             assert expect(ports.replace(block.output)).fullmatch(out), shown
 

@@ -93,8 +93,8 @@ def classify_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Cla
         )
     if is_foreign_server(group, kind):
         message, hint = (
-            f'"{kind}" of {api_version} is not served',
-            "write an HTTPRoute of a Gateway",
+            f"edgefast does not serve {kind} of {api_version}",
+            "write an HTTPRoute that names a Gateway in parentRefs",
         )
         if kind == "Gateway":
             hint = f"write a Gateway of {GATEWAY_GROUP}/v1"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.api.edge.policytarget import BACKEND_TARGETS, PASSES
+from edgefast.api.edge.policytarget import BACKEND_TARGETS, TARGET_KINDS
 from edgefast.api.edge.securitypolicy import SecurityPolicySpec
 from edgefast.api.validation.rule import RuleBook, Violation
 
@@ -44,7 +44,10 @@ def check_security_targets(spec: SecurityPolicySpec) -> Iterable[Violation]:
     """Who may enter is settled before a request has a backend."""
     for at, ref in enumerate(spec.target_refs):
         if ref.kind in BACKEND_TARGETS:
-            message = f"{ref.kind}: access is decided before edgefast selects a backend; {PASSES}"
+            message = (
+                f"a SecurityPolicy cannot target a {ref.kind} (supported: {', '.join(TARGET_KINDS)}), "
+                "target the route; requests pass without this policy"
+            )
             yield Violation(("targetRefs", at, "kind"), "NotSupported", message)
 
 

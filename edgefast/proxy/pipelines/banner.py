@@ -82,9 +82,8 @@ class Banner:
     def _show_start(self, outcome: Outcome, bound: Sequence[Place]) -> None:
         read = f"{_count(outcome.objects, 'object')} in {_count(outcome.files, 'file')}"
         workers = _count(self._workers, "worker")
-        self._write_message(
-            f"edgefast {edgefast.__version__}: {read}, {workers}, ready in {self._age() * 1000:.0f} ms"
-        )
+        state = f"ready in {self._age() * 1000:.0f} ms" if bound else "no listener is open"
+        self._write_message(f"edgefast {edgefast.__version__}: {read}, {workers}, {state}")
         if outcome.fleet is None:
             self._write_address(_LAST_GOOD, "error")
         else:

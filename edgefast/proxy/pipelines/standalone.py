@@ -144,7 +144,7 @@ class Standalone:
         outcome = await self._take(reading, began)
         self._report(outcome)
         if not self._agent.serving and self._agent.drain.phase == "serving":
-            raise NothingServed
+            raise NothingServed(_explain_nothing(outcome))
         self._serving = True
         if self._agent.on_serving is not None:
             await self._agent.on_serving()
@@ -256,6 +256,18 @@ def _explain_unparsed(found: Iterable[Problem]) -> str:
     """Return which files cannot be parsed, with the line of each mistake, and what to do."""
     which = _list_some([one.line() for one in found])
     return f"files cannot be parsed: {which}; nothing is served; correct or remove them"
+
+
+def _explain_nothing(outcome: Outcome) -> str:
+    """Return why nothing is served, and what to do."""
+    if outcome.fleet is not None and not outcome.fleet.listeners:
+        return (
+            "no Gateway in the files has a served listener; edgefast stops; "
+            "correct the problems above, or add a Gateway"
+        )
+    return (
+        "no listener can be opened, or no worker runs; edgefast stops; correct the problems above"
+    )
 
 
 def _list_some(found: list[str]) -> str:

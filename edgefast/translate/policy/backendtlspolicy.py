@@ -213,7 +213,7 @@ def _resolve_targets(
             continue
         service = reader.service(namespace, ref.name)
         if service is None:
-            message = f"Service {namespace}/{ref.name} not found"
+            message = f"Service {namespace}/{ref.name} not found; this target has no effect"
             report.refuse(path, "TargetNotFound", message)
             continue
         section = ref.section_name or ""

@@ -15,7 +15,8 @@ __all__ = ["report_missing_target", "report_missing_section"]
 
 def report_missing_target(policy: ObjectRef, path: str, named: str) -> Problem:
     """Say that a target is not there."""
-    return Problem(policy, f"{path}.name", "TargetNotFound", f"{named} not found")
+    message = f"{named} not found; this target has no effect: requests pass without the policy"
+    return Problem(policy, f"{path}.name", "TargetNotFound", message)
 
 
 def report_missing_section(

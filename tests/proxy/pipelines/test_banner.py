@@ -41,7 +41,11 @@ def told(
     return [line.strip() for line in lines]
 
 
-def test_a_start_is_as_long_as_the_process_is_old() -> None:
+@pytest.mark.parametrize(
+    ("bound", "state"),
+    [([("127.0.0.1", 80)], "ready in 2500 ms"), ([], "no listener is open")],
+)
+def test_a_start_is_as_long_as_the_process_is_old(bound: list[tuple[str, int]], state: str) -> None:
     lines: list[str] = []
     outcome = Outcome(
         fleet=None,
@@ -52,8 +56,8 @@ def test_a_start_is_as_long_as_the_process_is_old() -> None:
         objects=2,
         took=1.0,
     )
-    Banner(1, {}, lambda line, _: lines.append(line), str, lambda: 2.5).show(outcome, [])
-    assert lines[0].endswith("2 objects in 1 file, 1 worker, ready in 2500 ms")
+    Banner(1, {}, lambda line, _: lines.append(line), str, lambda: 2.5).show(outcome, bound)
+    assert lines[0].endswith(f"2 objects in 1 file, 1 worker, {state}")
 
 
 def test_listeners_of_layer_4_say_of_which_transport_they_are() -> None:

@@ -325,7 +325,10 @@ def test_the_interpreter_of_the_distribution(start: Start, tmp_path: Path) -> No
     taken = start("-f", str(tmp_path / "a.yaml"), after=run, python=DISTRIBUTION)
     assert taken.process.wait(60) == 1
     assert run.stop() == 0
-    assert "nothing can be served" in unserved.said and "is in use, perhaps by" in taken.said
+    assert (
+        "no Gateway in the files has a served listener" in unserved.said
+        and "is in use, perhaps by" in taken.said
+    )
     assert "Traceback" not in run.said + unserved.said + taken.said
 
 
@@ -345,4 +348,4 @@ def test_a_python_that_may_not_be_executed_is_named(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert f"cannot be started: {python}: Permission denied" in done.stderr
-    assert "nothing can be served" in done.stderr and "Traceback" not in done.stderr
+    assert "no worker runs; edgefast stops" in done.stderr and "Traceback" not in done.stderr
