@@ -92,7 +92,7 @@ In files, these policies decide access and close their targets until you remove 
 
 | product | policies | annotations |
 |---|---|---|
-{guards}
+{access_policies}
 
 A policy without a selector applies to all Gateways of its namespace, and one in `istio-system` to all Gateways.
 """

@@ -220,7 +220,7 @@ GATEWAYS = (
             "Files: add `--bind ADDRESS`. Cluster: request an address that the load balancer "
             "has, or no address.",
         ),
-        example=gateway("addresses: [{value: 192.0.2.1}]\n" + _HTTP),
+        seen="Gateway default/edge: AddressesAssigned=False NotAssigned",
     ),
     Page(
         word="OverlappingHostnames",
@@ -267,7 +267,7 @@ GATEWAYS = (
             "Files: add `--bind ADDRESS`. Cluster: request addresses that the fleet has; a "
             "load balancer has one.",
         ),
-        example=gateway("addresses: [{value: 192.0.2.1}, {value: 127.0.0.1}]\n" + _HTTP),
+        seen="Gateway default/edge: AddressesAssigned=False PartiallyAssigned",
     ),
     Page(
         word="PartiallyInvalidCertificateRef",

@@ -21,7 +21,6 @@ from edgefast import ir
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.diagnostics.redact import show_query
 from edgefast.ir.credentials import RemoteKeys
-from edgefast.proxy.keys.keyfile import LAST
 from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.worker_tables import Key, Placed
 
@@ -234,6 +233,8 @@ def _split(unit: str) -> tuple[str, str]:
 
 
 def _problem(unit: str, provider: str, uri: str, problem: str, *, old: bool) -> Problem:
+    from edgefast.proxy.keys.keyfile import LAST  # loads the library of keys
+
     effect = (
         f"the previous keys stay in use for {LAST / 3600:.0f} h after their fetch, and tokens with other keys get 401"
         if old

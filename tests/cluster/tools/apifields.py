@@ -15,7 +15,7 @@ from typing import Any
 from cluster.tools.crds import gateway_api_crds
 from edgefast.api.kinds import KINDS
 
-LIST = Path(__file__).parents[2] / "resources" / "apifields.txt"
+LIST = Path(__file__).parents[2] / "api" / "apifields.txt"
 #: The last patch of each release that translate/settings.py names.
 RELEASES = ("v1.6.3", "v1.7.0")
 CHANNELS = ("standard", "experimental")
