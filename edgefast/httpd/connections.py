@@ -86,12 +86,12 @@ class Connections:
 
     def enter(self, sock: socket.socket) -> None:
         """Let a newcomer in, and the one go who has waited the longest, when there is no room."""
-        listener = ClientConnection(sock)
-        self._expect(listener, READ_DEADLINE)
-        if (gone := self._places.enter(listener)) is not None:
+        client = ClientConnection(sock)
+        self._expect(client, READ_DEADLINE)
+        if (gone := self._places.enter(client)) is not None:
             self._end(gone)
-        if not listener.ended:
-            self._look(listener)
+        if not client.ended:
+            self._look(client)
 
     def give_up(self) -> bool:
         """Let the one go who has waited the longest; returns whether there was one."""
@@ -102,81 +102,81 @@ class Connections:
 
     # --- between requests -----------------------------------------------------------------------
 
-    def _look(self, listener: ClientConnection) -> None:
+    def _look(self, client: ClientConnection) -> None:
         """Take in what is there. Who asks right after connecting is not made to wait for a turn of the loop."""
         try:
-            data = listener.sock.recv(CHUNK)
+            data = client.sock.recv(CHUNK)
         except (BlockingIOError, InterruptedError):
-            self._watch(listener)
+            self._watch(client)
             return
         except OSError:
-            self._end(listener)
+            self._end(client)
             return
-        if not data and not listener.data:
-            self._end(listener)
+        if not data and not client.data:
+            self._end(client)
             return
-        if listener.answered and not listener.data:
-            self._expect(listener, READ_DEADLINE)
-        if listener.take(data) or not data:
-            self._begin(listener)
+        if client.answered and not client.data:
+            self._expect(client, READ_DEADLINE)
+        if client.take(data) or not data:
+            self._begin(client)
         else:
-            self._watch(listener)
+            self._watch(client)
 
-    def _watch(self, listener: ClientConnection) -> None:
-        if not listener.watched:
-            listener.watched = True
-            self._loop.add_reader(listener.sock, self._look, listener)
+    def _watch(self, client: ClientConnection) -> None:
+        if not client.watched:
+            client.watched = True
+            self._loop.add_reader(client.sock, self._look, client)
 
-    def _expect(self, listener: ClientConnection, seconds: float) -> None:
+    def _expect(self, client: ClientConnection, seconds: float) -> None:
         """Have it go when there is no whole request in time."""
-        self._let_be(listener)
-        listener.until = self._loop.time() + seconds
-        listener.timer = self._loop.call_at(listener.until, self._end, listener)
+        self._let_be(client)
+        client.until = self._loop.time() + seconds
+        client.timer = self._loop.call_at(client.until, self._end, client)
 
-    def _let_be(self, listener: ClientConnection) -> None:
-        if listener.timer is not None:
-            listener.timer.cancel()
-            listener.timer = None
+    def _let_be(self, client: ClientConnection) -> None:
+        if client.timer is not None:
+            client.timer.cancel()
+            client.timer = None
 
-    def _end(self, listener: ClientConnection) -> None:
-        if listener.task is not None:
-            listener.lost = True
-            listener.task.cancel()  # and then this again
-        elif not listener.ended:
-            listener.ended = True
-            self._let_be(listener)
-            if listener.watched:
-                self._loop.remove_reader(listener.sock)
-            listener.sock.close()
-            self._places.leave(listener)
+    def _end(self, client: ClientConnection) -> None:
+        if client.task is not None:
+            client.lost = True
+            client.task.cancel()  # and then this again
+        elif not client.ended:
+            client.ended = True
+            self._let_be(client)
+            if client.watched:
+                self._loop.remove_reader(client.sock)
+            client.sock.close()
+            self._places.leave(client)
             self._on_left()
 
     # --- requests -------------------------------------------------------------------------------
 
-    def _begin(self, listener: ClientConnection) -> None:
-        self._let_be(listener)
-        if listener.watched:
-            listener.watched = False
-            self._loop.remove_reader(listener.sock)
+    def _begin(self, client: ClientConnection) -> None:
+        self._let_be(client)
+        if client.watched:
+            client.watched = False
+            self._loop.remove_reader(client.sock)
         if self._closed:
-            self._end(listener)
+            self._end(client)
             return
-        listener.task = self._tasks.create_task(self._answer(listener))
-        listener.task.add_done_callback(lambda task: self._on_answered(listener, task))
+        client.task = self._tasks.create_task(self._answer(client))
+        client.task.add_done_callback(lambda task: self._on_answered(client, task))
 
-    def _on_answered(self, listener: ClientConnection, task: asyncio.Task[bool]) -> None:
-        listener.task = None
-        if listener.lost or task.cancelled() or task.exception() is not None or not task.result():
-            self._end(listener)
+    def _on_answered(self, client: ClientConnection, task: asyncio.Task[bool]) -> None:
+        client.task = None
+        if client.lost or task.cancelled() or task.exception() is not None or not task.result():
+            self._end(client)
             return
-        self._places.wait(listener)
-        listener.timer = self._loop.call_later(_PACE * len(self._places), self._go_on, listener)
+        self._places.wait(client)
+        client.timer = self._loop.call_later(_PACE * len(self._places), self._go_on, client)
 
-    def _go_on(self, listener: ClientConnection) -> None:
-        piped = bytes(listener.data)
-        listener.data.clear()
-        self._expect(listener, READ_DEADLINE if piped else KEPT)
-        if listener.take(piped):
-            self._begin(listener)
+    def _go_on(self, client: ClientConnection) -> None:
+        piped = bytes(client.data)
+        client.data.clear()
+        self._expect(client, READ_DEADLINE if piped else KEPT)
+        if client.take(piped):
+            self._begin(client)
         else:
-            self._look(listener)
+            self._look(client)

@@ -91,34 +91,34 @@ class HttpServer:
         """Serve until cancelled."""
         await self._http_acceptor.run()
 
-    async def _attend(self, listener: ClientConnection) -> bool:
+    async def _attend(self, client: ClientConnection) -> bool:
         """Answer one request; returns whether its connection may bring another one."""
         try:
-            return await self._converse(listener)
+            return await self._converse(client)
         except (OSError, TimeoutError):
             pass  # the client went away or is too slow: nobody is left to tell
         except Exception:
             log.exception("%s: a connection failed", self.address)
         return False
 
-    async def _converse(self, listener: ClientConnection) -> bool:
-        connection, sock = connect(bytes(listener.data)), listener.sock
-        listener.data.clear()
-        listener.answered += 1
+    async def _converse(self, client: ClientConnection) -> bool:
+        connection, sock = connect(bytes(client.data)), client.sock
+        client.data.clear()
+        client.answered += 1
         try:
-            async with asyncio.timeout_at(listener.until):
+            async with asyncio.timeout_at(client.until):
                 request = await read_request(connection, sock)
         except h11.RemoteProtocolError as error:
             await self._refuse(connection, sock, error)
             return False
         if request is None:
             return False
-        reply, last = await self._answer(request, listener), listener.answered >= _REQUESTS
-        self._places.wait(listener)
+        reply, last = await self._answer(request, client), client.answered >= _REQUESTS
+        self._places.wait(client)
         async with asyncio.timeout(_WRITE_DEADLINE):
             head_only = request.method == "HEAD"
             await send_reply(connection, sock, reply, close=last, head_only=head_only)
-        listener.data += connection.trailing_data[0]
+        client.data += connection.trailing_data[0]
         return connection.our_state is not h11.MUST_CLOSE
 
     async def _refuse(
@@ -133,7 +133,7 @@ class HttpServer:
                 await send_reply(connection, sock, reply, close=True)
             await _linger(sock)
 
-    async def _answer(self, request: Request, listener: ClientConnection) -> Reply:
+    async def _answer(self, request: Request, client: ClientConnection) -> Reply:
         if refusal := refuse_cross_origin(request, any_host=self._any_host):
             return refusal
         method = "GET" if request.method == "HEAD" else request.method
@@ -143,7 +143,7 @@ class HttpServer:
         try:
             if request.path in self._probes:
                 return await handler(request)
-            self._places.work(listener)  # it waits for us from now on, in the line for a turn too
+            self._places.work(client)  # it waits for us from now on, in the line for a turn too
             async with self._turns.take():
                 return await handler(request)
         except Busy:
