@@ -27,7 +27,7 @@ from controller.fleet_provisioner import FleetProvisioner
 from controller.fleets.apply import Applier
 from controller.fleets.inventory import Inventory
 from controller.fleets.observe import Observer
-from controller.fleets.ownership import Sight
+from controller.fleets.ownership import ObjectFacts
 from controller.fleets.placement import Placement
 from controller.fleets.released import ReleasedObjects
 from controller.kube.cache import Cache
@@ -162,7 +162,7 @@ class App:
         )
         self.board = StatusTracker(config.gateway.controller_name)
         statuses = KubeStatuses(kube, self.cache, author)
-        self.provision.sight = lambda: Sight(
+        self.provision.sight = lambda: ObjectFacts(
             unread=self.cache.refused.keys(),
             unserved=self.cache.missing,
             elsewhere=statuses.is_elsewhere,

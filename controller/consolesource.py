@@ -14,7 +14,7 @@ from controller.app import App
 from controller.proxy_problems import find_troubles, list_troubles
 from controller.push.ack import Ack
 from edgefast import __version__
-from edgefast.console import ChangeRecord, Counters, Member, Room, Table
+from edgefast.console import ChangeRecord, Counters, HistoryBudget, Member, Table
 from edgefast.diagnostics.problem import Problem
 from edgefast.explain import Live
 from edgefast.table import Shards
@@ -32,7 +32,7 @@ class ConsoleSource:
         self._app = app
         self._why_not_ready = why_not_ready
         self._started = time.time()
-        self._room = Room()
+        self._room = HistoryBudget()
         self._past: dict[str, ChangeRecord] = {}  # of fleets that are there, as below
         self._accepted: dict[str, float] = {}
         self._swept = 0  # the revision of which that is true

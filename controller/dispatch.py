@@ -22,7 +22,7 @@ from controller.fleets.released import ReleasedObjects
 from controller.pipeline import Outcome
 from controller.proxy_problems import find_key_troubles
 from controller.push.fleets import Ack, Fleets
-from controller.status.rejections import NOBODY, Refusal, Rejections, attribute_rejections
+from controller.status.rejections import NO_REJECTIONS, Refusal, Rejections, attribute_rejections
 from controller.status.tracker import StatusTracker
 from controller.status.writer import Writer
 from edgefast import ir
@@ -242,7 +242,7 @@ class Dispatch:
             self._count_nack(one.type)
         self._refusals[key] = refused
         if not refused:
-            return NOBODY
+            return NO_REJECTIONS
         # What is said of the table as a whole is told of the straggler that the proxy then is.
         return attribute_rejections(
             self._tables[key], (one for one in refused if one.type != "commit")

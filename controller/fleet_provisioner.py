@@ -19,7 +19,7 @@ from controller.fleets.cutover import Kept, find_kept
 from controller.fleets.fleet_owner import Owner, class_of, owner_of
 from controller.fleets.inventory import Inventory
 from controller.fleets.observe import FleetProblem, Observer
-from controller.fleets.ownership import Sight
+from controller.fleets.ownership import ObjectFacts
 from controller.fleets.placement import Manifest, Placement
 from controller.fleets.renderer import Renderer
 from controller.kube.errors import ApiError
@@ -65,7 +65,7 @@ class FleetProvisioner:
         ] = {}  # by merged fleet, as long as there is something of it
         self.adopted = False  # may apply
         #: Gives what is known of objects besides themselves; `made_for` and `served` are seen to here.
-        self.sight: Callable[[], Sight] = Sight
+        self.sight: Callable[[], ObjectFacts] = ObjectFacts
 
     def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Manifest]]:
         """Return the manifests of each fleet by "namespace/name"."""

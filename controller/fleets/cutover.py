@@ -15,7 +15,7 @@ from functools import partial
 import msgspec
 
 from controller.fleets.fleet_owner import Owner
-from controller.fleets.ownership import Ownership, Sight, Unwanted, find_ownership
+from controller.fleets.ownership import ObjectFacts, Ownership, UnownedFleet, find_ownership
 from controller.pipeline import Outcome
 from controller.status.readiness import name_some
 from edgefast import ir
@@ -42,7 +42,7 @@ def find_kept(
     owners: Mapping[str, Owner],
     state_of: Callable[[str], FleetState | None],
     serving: Callable[[str, str], Set[str]],
-    view: Sight = Sight(),  # noqa: B008 - frozen
+    view: ObjectFacts = ObjectFacts(),  # noqa: B008 - frozen
 ) -> Kept:
     """Return which of `owners` stay: fleets ("namespace/name") that are there and not wanted, with their owners.
 
@@ -84,7 +84,7 @@ def find_kept(
             kept.add(fleet)  # its Gateways are refused for now
         if owner not in heirs:
             at = before.addresses if before else ()
-            unwanted = Unwanted(fleet, owner, at)
+            unwanted = UnownedFleet(fleet, owner, at)
             claim = find_ownership(unwanted, world.snapshot, world.settings, view)
             if claim is not None:
                 claims[fleet] = claim

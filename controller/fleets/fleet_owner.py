@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast.api.kinds import EDGE_GROUP
 
-__all__ = ["NOBODY", "Owner", "class_of", "owner_of"]
+__all__ = ["NO_OWNER", "Owner", "class_of", "owner_of"]
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class Owner(msgspec.Struct, frozen=True):
     gateway_class: str = ""
 
 
-NOBODY = Owner()
+NO_OWNER = Owner()
 
 
 def owner_of(labels: Mapping[str, str]) -> Owner:

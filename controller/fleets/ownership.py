@@ -13,13 +13,13 @@ from collections.abc import Callable, Collection, Iterator
 
 import msgspec
 
-from controller.fleets.fleet_owner import NOBODY, Owner
+from controller.fleets.fleet_owner import NO_OWNER, Owner
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.translate.fleet.fleet import is_cut, label_value
 from edgefast.translate.settings import Settings
 
-__all__ = ["Ownership", "Sight", "Unwanted", "explain_gateway", "find_ownership"]
+__all__ = ["Ownership", "ObjectFacts", "UnownedFleet", "explain_gateway", "find_ownership"]
 
 
 class Ownership(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ class Ownership(msgspec.Struct, frozen=True):
         return f"fleet {fleet} serves its last table{self.pods} because no controller handles it: {self.why}"
 
 
-class Unwanted(msgspec.Struct, frozen=True):
+class UnownedFleet(msgspec.Struct, frozen=True):
     """A fleet that this controller has made and that nobody wants."""
 
     key: str  # "namespace/name"
@@ -53,7 +53,7 @@ class Unwanted(msgspec.Struct, frozen=True):
     addresses: Collection[str] = ()  # at which it can be reached
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class ObjectFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of objects besides themselves."""
 
     #: Objects that are there and cannot be decoded, by (kind, namespace, name).
@@ -71,10 +71,10 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_ownership(
-    fleet: Unwanted, snapshot: Snapshot, settings: Settings, view: Sight
+    fleet: UnownedFleet, snapshot: Snapshot, settings: Settings, view: ObjectFacts
 ) -> Ownership | None:
     """Return what speaks for a fleet; None: nothing, it may go."""
-    if fleet.owner == NOBODY:
+    if fleet.owner == NO_OWNER:
         return Ownership("its labels do not name its owner")
     if lost := sorted({"Gateway", "GatewayClass"} & set(view.unserved)):
         return Ownership(f"the API server serves no {' and no '.join(lost)}")
@@ -98,7 +98,7 @@ def explain_gateway(key: Key, gateway: Gateway, snapshot: Snapshot, settings: Se
 
 
 def _of_gateway(
-    fleet: Unwanted, snapshot: Snapshot, settings: Settings, view: Sight
+    fleet: UnownedFleet, snapshot: Snapshot, settings: Settings, view: ObjectFacts
 ) -> Ownership | None:
     owner = fleet.owner
     key = _find_gateway(owner, snapshot)
@@ -125,7 +125,7 @@ def _of_gateway(
 
 
 def _of_class(
-    fleet: Unwanted, snapshot: Snapshot, settings: Settings, view: Sight
+    fleet: UnownedFleet, snapshot: Snapshot, settings: Settings, view: ObjectFacts
 ) -> Ownership | None:
     owner = fleet.owner
     name = _find_class(owner, snapshot)

@@ -21,12 +21,12 @@ from controller.status.tracker import Ref, StatusTracker
 from edgefast.api.snapshot import Key
 from edgefast.translate.settings import FleetState
 
-__all__ = ["ReleasedObjects", "Spoken"]
+__all__ = ["ReleasedObjects", "StatusOwner"]
 
 log = logging.getLogger(__name__)
 
 
-class Spoken(Protocol):
+class StatusOwner(Protocol):
     """What present statuses say, and who said it."""
 
     def is_ours(self, ref: Ref, *, held: bool = False) -> bool:
@@ -42,7 +42,7 @@ class ReleasedObjects:
     def __init__(
         self,
         board: StatusTracker,
-        spoken: Spoken | None = None,
+        spoken: StatusOwner | None = None,
         on_claim: Callable[[str, Ownership], None] = lambda fleet, claim: None,
         has_table: Callable[[str], bool] = lambda fleet: True,
     ) -> None:

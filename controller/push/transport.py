@@ -40,7 +40,16 @@ from edgefast.xds.limits import (
 )
 from edgefast.xds.messages import WELCOME
 
-__all__ = ["Call", "CallGone", "Listening", "ReportEnded", "Serve", "Talk", "call_report", "listen"]
+__all__ = [
+    "Call",
+    "CallEnded",
+    "Listening",
+    "ReportEnded",
+    "Serve",
+    "Talk",
+    "call_report",
+    "listen",
+]
 
 log = logging.getLogger("edgefast.controller.push")
 
@@ -69,7 +78,7 @@ Serve = Callable[[Call, Admission], Awaitable[None]]
 Talk = Callable[[Callable[[bytes], Awaitable[None]]], Awaitable[None]]
 
 
-class CallGone(Exception):
+class CallEnded(Exception):
     """The peer is no longer there."""
 
 
@@ -181,7 +190,7 @@ class _OneHandler(grpc.GenericRpcHandler):
             await call.welcome()
             await self._serve(call, admission)
             return
-        except CallGone:
+        except CallEnded:
             return
         except Refused as error:
             refused = error
@@ -210,20 +219,20 @@ class _Open:
         try:
             await self._context.send_initial_metadata((WELCOME,))
         except grpc.aio.BaseError:
-            raise CallGone from None
+            raise CallEnded from None
 
     async def read(self) -> bytes | None:
         try:
             data: object = await self._context.read()
         except grpc.aio.BaseError:
-            raise CallGone from None
+            raise CallEnded from None
         return data if isinstance(data, bytes) else None  # EOF
 
     async def write(self, data: bytes) -> None:
         try:
             await self._context.write(data)
         except grpc.aio.BaseError:
-            raise CallGone from None
+            raise CallEnded from None
 
 
 # --- between replicas -------------------------------------------------------------------------------

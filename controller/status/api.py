@@ -20,7 +20,7 @@ from controller.kube.errors import ApiError
 from controller.kube.status_author import AUTHOR, find_own_entry
 from controller.status.shape import SHAPES, Json
 from controller.status.tracker import Ref
-from controller.status.writer import Conflict, Gone, Present
+from controller.status.writer import Conflict, ObjectDeleted, Present
 from edgefast.diagnostics.problem import ObjectRef
 
 __all__ = ["KubeStatuses", "SystemClock"]
@@ -88,7 +88,7 @@ class KubeStatuses:
             found = await self._kube.get(self._api(ref).path(*ref[1:]), deadline=_DEADLINE)
         except ApiError as error:
             if error.not_found:
-                raise Gone from None
+                raise ObjectDeleted from None
             raise
         return self._seen(ref, found)
 
@@ -104,7 +104,7 @@ class KubeStatuses:
             if error.conflict:
                 raise Conflict from None
             if error.not_found:
-                raise Gone from None
+                raise ObjectDeleted from None
             raise
 
     def _api(self, ref: Ref) -> Api:

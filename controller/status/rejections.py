@@ -34,7 +34,7 @@ class Rejections(msgspec.Struct, frozen=True):
     routes: dict[Key, tuple[str, ...]] = {}  # by the keys of api/model/routename.py
 
 
-NOBODY = Rejections()
+NO_REJECTIONS = Rejections()
 
 
 def attribute_rejections(fleet: ir.Fleet, refusals: Iterable[Refusal]) -> Rejections:

@@ -27,7 +27,7 @@ __all__ = ["NONE", "StaleStatuses", "Held", "find_stale_statuses", "mark_unknown
 Ref = tuple[str, str, str]
 
 
-class IsOurs(Protocol):
+class OwnsStatus(Protocol):
     """Tells whose word the present status of an object is."""
 
     def __call__(self, ref: Ref, *, held: bool = False) -> bool:
@@ -66,7 +66,7 @@ def find_stale_statuses(
     settings: Settings,
     statuses: Statuses,
     held: Collection[Held],
-    is_ours: IsOurs,
+    is_ours: OwnsStatus,
 ) -> StaleStatuses:
     """Return the farewells; `is_ours` tells whether the present status of an object is this controller's word."""
     found: dict[Ref, Json] = {}

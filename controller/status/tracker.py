@@ -15,7 +15,7 @@ import msgspec
 from controller.status.merge import merge_status
 from controller.status.progress import NO_REASONS, Progress, Reach
 from controller.status.readiness import OPEN, ReadinessGate, gate_status
-from controller.status.rejections import NOBODY, Rejections
+from controller.status.rejections import NO_REJECTIONS, Rejections
 from controller.status.shape import SHAPES, Json, is_bad
 from controller.status.stale import NONE, StaleStatuses
 from edgefast.api.model.routename import ROUTE_KINDS, ref_of_key, route_key
@@ -185,7 +185,7 @@ class StatusTracker:
         """
         self._progress.setdefault(fleet, Progress()).see_proxies(ready, served, why)
         dirty: set[Ref] = set()
-        before = self._rejections.get(fleet, NOBODY)
+        before = self._rejections.get(fleet, NO_REJECTIONS)
         if blame != before:
             self._rejections[fleet] = blame
             for one in (before, blame):
@@ -307,7 +307,7 @@ class StatusTracker:
         )
 
     def _gate(self, ref: Ref, gateway: Key, fleet: str, revision: int) -> ReadinessGate:
-        blame = self._rejections.get(fleet, NOBODY)
+        blame = self._rejections.get(fleet, NO_REJECTIONS)
         if ref[0] in ("Gateway", "ListenerSet"):
             refused = blame.gateways.get(gateway, ())
         else:

@@ -20,7 +20,7 @@ from controller.status.shape import Json
 from controller.status.tracker import Ref, StatusTracker
 from controller.status.write_throttle import WriteThrottle
 
-__all__ = ["Clock", "Conflict", "Gone", "Present", "StatusApi", "Writer"]
+__all__ = ["Clock", "Conflict", "ObjectDeleted", "Present", "StatusApi", "Writer"]
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Conflict(Exception):
     """Somebody else has written the object meanwhile."""
 
 
-class Gone(Exception):
+class ObjectDeleted(Exception):
     """There is no such object any more."""
 
 
@@ -248,7 +248,7 @@ class Writer:
         try:
             await self._try(ref, present, fields)
             self._pauses.pop(ref, None)
-        except Gone:
+        except ObjectDeleted:
             self.board.forget(ref)
         except Exception as error:
             self._on_failed(type(error).__name__)

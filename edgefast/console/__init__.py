@@ -7,7 +7,7 @@ Must never: change anything, ask for anything from elsewhere, or hold up the loo
 
 from typing import TYPE_CHECKING
 
-from edgefast.console.change_history import ChangeRecord, Room
+from edgefast.console.change_history import ChangeRecord, HistoryBudget
 from edgefast.console.lazy import LazyConsole
 from edgefast.console.live_metrics import Counters, make_row
 from edgefast.console.source import Member, Source, Table
@@ -21,7 +21,7 @@ __all__ = [
     "LazyConsole",
     "Member",
     "ChangeRecord",
-    "Room",
+    "HistoryBudget",
     "Source",
     "Table",
     "make_row",

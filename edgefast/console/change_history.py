@@ -40,9 +40,9 @@ Resources = Mapping[Key, Resource]
 class ChangeRecord:
     """Keeps the last changes of a table, with what they replaced."""
 
-    def __init__(self, room: Room | None = None) -> None:
+    def __init__(self, room: HistoryBudget | None = None) -> None:
         """Several pasts may share a room."""
-        self._room = room or Room()
+        self._room = room or HistoryBudget()
         self._steps: deque[Step] = deque()
         self._newest: Resources = {}
 
@@ -88,7 +88,7 @@ class ChangeRecord:
         return History(tuple(reversed(self._steps)), self._newest)
 
 
-class Room:
+class HistoryBudget:
     """`BYTES` for the steps of some pasts: where they are too many, the oldest of all goes."""
 
     def __init__(self) -> None:

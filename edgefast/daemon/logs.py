@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from types import TracebackType
 
-__all__ = ["LEVELS", "Seldom", "set_level", "start_logging", "write_line"]
+__all__ = ["LEVELS", "LogThrottle", "set_level", "start_logging", "write_line"]
 
 LEVELS = ("debug", "info", "warning", "error")
 #: Loggers of our own packages; a process has the records of those that it runs.
@@ -86,7 +86,7 @@ def set_level(level: str) -> None:
         logging.getLogger(name).setLevel(level.upper())
 
 
-class Seldom:
+class LogThrottle:
     """Warnings about one trouble that others can make: the first at once, then one for all of a while."""
 
     def __init__(self, logger: logging.Logger, clock: Callable[[], float] = time.monotonic) -> None:

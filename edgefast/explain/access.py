@@ -19,7 +19,7 @@ from edgefast.diagnostics.redact import show
 from edgefast.explain.ext_auth_request import fold_name
 from edgefast.explain.match_failure import cut
 from edgefast.explain.path_variants import read_path, unescape_path
-from edgefast.explain.tokens import Shown, describe_token, why_not_token
+from edgefast.explain.tokens import TokenView, describe_token, why_not_token
 from edgefast.netaddr import Address, is_in, parse_network, read_address
 from edgefast.table import Request
 
@@ -40,7 +40,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def evaluate_access(
-    of: ir.Authorization, request: Request, client: str, shown: Shown | None = None
+    of: ir.Authorization, request: Request, client: str, shown: TokenView | None = None
 ) -> Decision:
     """Go through the rules; the first that holds decides. `shown`: what they may ask about a token; None: there is none."""
     address = read_address(client)
@@ -57,7 +57,7 @@ def evaluate_access(
 
 
 def why_not(
-    rule: ir.AccessRule, request: Request, address: Address | None, shown: Shown | None = None
+    rule: ir.AccessRule, request: Request, address: Address | None, shown: TokenView | None = None
 ) -> str:
     """Return the first condition that does not hold, "" when all do."""
     if rule.methods and request.method not in rule.methods:
@@ -71,7 +71,7 @@ def why_not(
         wrong = _why_not_header(rule.allow, name, values, request)
         if wrong:
             return wrong
-    return why_not_token(rule, shown or Shown()) if rule.token is not None else ""
+    return why_not_token(rule, shown or TokenView()) if rule.token is not None else ""
 
 
 def _is_from(rule: ir.AccessRule, address: Address | None) -> bool:

@@ -1,6 +1,6 @@
 """Proofs: what units say of a request that is to prove whose it is: keys of clients, names and passwords.
 
-In: a unit, the request's head as it came. Out: `Proof`: who it is, or why it is answered 401 (tokens.py about tokens); None where that cannot be known, because
+In: a unit, the request's head as it came. Out: `AuthenticationResult`: who it is, or why it is answered 401 (tokens.py about tokens); None where that cannot be known, because
 whoever told of the unit did not show what it compares with. The twin of core/policy/authenticator.pyx and places.pyx.
 Must never: show a credential, of the request or of the unit.
 """
@@ -18,7 +18,12 @@ from edgefast import ir
 from edgefast._csrc import lib
 from edgefast.auth.htpasswd import verify
 from edgefast.explain.head import Head, Line
-from edgefast.explain.tokens import Proof, describe_places, describe_tokens, verify_token
+from edgefast.explain.tokens import (
+    AuthenticationResult,
+    describe_places,
+    describe_tokens,
+    verify_token,
+)
 
 __all__ = ["describe_proof", "is_proof", "leave_for_next", "pass_on", "authenticate", "sets_of"]
 
@@ -27,7 +32,7 @@ _UNKNOWN = "<the authenticated client>"
 _PAIR = 1024  # bytes of a name and a password (core/consts.pxi)
 
 
-def authenticate(unit: ir.PolicyUnit, head: Head, now: float) -> Proof | None:
+def authenticate(unit: ir.PolicyUnit, head: Head, now: float) -> AuthenticationResult | None:
     """Judge a request as a worker does; `now` are Unix seconds, 0: of a time when its token is valid."""
     if unit.api_key is not None:
         return _prove_key(unit.api_key, head)
@@ -116,36 +121,36 @@ def _add(head: Head, name: str, value: bytes) -> Head:
     return msgspec.structs.replace(head, lines=(*head.lines, line))
 
 
-def _prove_key(keys: ir.ApiKeyAuth, head: Head) -> Proof | None:
+def _prove_key(keys: ir.ApiKeyAuth, head: Head) -> AuthenticationResult | None:
     found = list(_find(keys.places, head))
     if wrong := _describe_count(found, "key", describe_places(keys.places)):
-        return Proof(why=wrong)
+        return AuthenticationResult(why=wrong)
     if not all(digest for digest, _ in keys.clients):
         return None
     client = dict(keys.clients).get(sha256(found[0]).digest())
     if client is None:
-        return Proof(why="its key belongs to no client")
-    return Proof(True, client, f"the key belongs to {client}")
+        return AuthenticationResult(why="its key belongs to no client")
+    return AuthenticationResult(True, client, f"the key belongs to {client}")
 
 
-def _prove_user(users: ir.BasicAuth, head: Head) -> Proof | None:
+def _prove_user(users: ir.BasicAuth, head: Head) -> AuthenticationResult | None:
     found = list(_find(_BASIC, head))
     if wrong := _describe_count(found, "name and password", "header authorization (Basic)"):
-        return Proof(why=wrong)
+        return AuthenticationResult(why=wrong)
     try:
         pair = b64decode(found[0], validate=True) if len(found[0]) <= 4 * _PAIR // 3 + 4 else b""
     except ValueError:
         pair = b""
     name, colon, password = pair.partition(b":")
     if not colon:
-        return Proof(why="header authorization does not contain a name and password")
+        return AuthenticationResult(why="header authorization does not contain a name and password")
     if not all(kept for _, kept in users.users):
         return None
     user = name.decode("utf-8", "replace")
     kept = dict(users.users).get(user)
     if kept is None or not verify(kept.encode(), password):
-        return Proof(why="name and password belong to no user")
-    return Proof(True, user, f"name and password belong to {user}")
+        return AuthenticationResult(why="name and password belong to no user")
+    return AuthenticationResult(True, user, f"name and password belong to {user}")
 
 
 def _describe_count(found: list[bytes], what: str, where: str) -> str:

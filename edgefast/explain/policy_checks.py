@@ -27,7 +27,7 @@ from edgefast.explain.ext_auth_request import NEVER_SET, describe_question, fold
 from edgefast.explain.head import Head
 from edgefast.explain.served_fleet import Served
 from edgefast.explain.source_location import Origin
-from edgefast.explain.tokens import Proof, Shown
+from edgefast.explain.tokens import AuthenticationResult, TokenView
 from edgefast.table import Request
 from edgefast.translate.deps.policy_summary import (
     KIND_OF,
@@ -75,7 +75,9 @@ def evaluate_policies(
     came = head  # less what proofs take out for one another
     behind = _pass_proofs(served, rule, head, drop_names(head, _set_by_proofs(served, rule)), now)
     units = served.units(rule.policies)
-    shown = Shown({one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt})
+    shown = TokenView(
+        {one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt}
+    )
     for name, unit, requested in _in_order(rule, units):
         place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
         if unit is None or requested is not None:
@@ -86,7 +88,7 @@ def evaluate_policies(
             message = _prove(unit, proof)
             came = leave_for_next(unit, came)
             if unit.jwt is not None:
-                shown = Shown(shown.providers, unit.name, proof, proof is not None)
+                shown = TokenView(shown.providers, unit.name, proof, proof is not None)
         else:
             message = _evaluate(unit, request, client, shown)
         if unit is not None and unit.reason and not unit.status:  # of the version before
@@ -137,7 +139,7 @@ def _asks_token(unit: ir.PolicyUnit) -> bool:
     return any(one.token is not None for one in rules)
 
 
-def _evaluate(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) -> Said:
+def _evaluate(unit: ir.PolicyUnit, request: Request, client: str, shown: TokenView) -> Said:
     if unit.status or unit.authorization is None:
         return Said("broken", unit.reason, answer=answer_broken(unit))
     decision = evaluate_access(unit.authorization, request, client, shown)
@@ -163,7 +165,7 @@ def _evaluate(unit: ir.PolicyUnit, request: Request, client: str, shown: Shown) 
     return Said("refuses", decision.why, about, refused)
 
 
-def _prove(unit: ir.PolicyUnit, found: Proof | None) -> Said:
+def _prove(unit: ir.PolicyUnit, found: AuthenticationResult | None) -> Said:
     about = (describe_proof(unit),)
     if found is None:
         message = "depends on credentials that are not available here"

@@ -1,6 +1,6 @@
 """Tokens: what a unit says of the signed token that a request shows, with the keys that are written down.
 
-In: ir.Jwt, what was found in the request, the time. Out: a `Proof`; None where only a running proxy can say, because keys are fetched.
+In: ir.Jwt, what was found in the request, the time. Out: a `AuthenticationResult`; None where only a running proxy can say, because keys are fetched.
 Of a rule that asks for a token, why it does not hold. The twin of core/policy/tokens.pyx. Must never: show a token.
 """
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from edgefast.auth.jwt.keys import Provider
 
 __all__ = [
-    "Proof",
-    "Shown",
+    "AuthenticationResult",
+    "TokenView",
     "describe_places",
     "describe_token",
     "describe_tokens",
@@ -43,7 +43,7 @@ _WORDS = {
 }
 
 
-class Proof(msgspec.Struct, frozen=True):
+class AuthenticationResult(msgspec.Struct, frozen=True):
     """What a unit says of who a request is of."""
 
     passes: bool = False
@@ -55,12 +55,12 @@ class Proof(msgspec.Struct, frozen=True):
     lines: bytes = b""  # for the backend
 
 
-class Shown(msgspec.Struct, frozen=True):
+class TokenView(msgspec.Struct, frozen=True):
     """What rules may ask about the token of a request."""
 
     providers: Mapping[str, Sequence[str]] = {}  # by the units that hold
     unit: str = ""  # by which it is good; "": there is no good one
-    proof: Proof | None = None
+    proof: AuthenticationResult | None = None
     known: bool = True  # False: only a running proxy can say
 
 
@@ -68,7 +68,7 @@ def verify_token(
     spec: ir.Jwt,
     find: Callable[[ir.CredentialExtractors], list[bytes]],
     now: float,
-) -> Proof | None:
+) -> AuthenticationResult | None:
     """Judge a request as a worker does; `find` gives the tokens of places, `now` are Unix seconds, 0: of a time when it is valid."""
     refusal: Outcome | None = None
     unsure = False
@@ -86,7 +86,7 @@ def verify_token(
             if unsure:  # an earlier one may be good, too
                 return None
             assert outcome.claims is not None
-            return Proof(
+            return AuthenticationResult(
                 passes=True,
                 user=str(outcome.claims.get("sub") or ""),
                 why=f"its token is valid, of {outcome.provider}",
@@ -101,12 +101,12 @@ def verify_token(
     if refusal is None:
         wanted = " or ".join(describe_places(one) for one in groups)
         if spec.optional or spec.fail_open:
-            return Proof(passes=True, why="it has no token, which is optional")
-        return Proof(why=f"it has no token: {wanted}")
+            return AuthenticationResult(passes=True, why="it has no token, which is optional")
+        return AuthenticationResult(why=f"it has no token: {wanted}")
     message = _WORDS.get(refusal.word, refusal.word)
     if spec.fail_open:
-        return Proof(passes=True, why=f"{message}, and failOpen is set")
-    return Proof(why=message, status=refusal.status)
+        return AuthenticationResult(passes=True, why=f"{message}, and failOpen is set")
+    return AuthenticationResult(why=message, status=refusal.status)
 
 
 def _evaluate(data: bytes, specs: list[ir.JwtProvider], now: float) -> Outcome | None:
@@ -143,7 +143,7 @@ def _provider(spec: ir.JwtProvider) -> Provider:
 # --- rules ----------------------------------------------------------------------------------------------------------
 
 
-def why_not_token(rule: ir.AccessRule, shown: Shown) -> str:
+def why_not_token(rule: ir.AccessRule, shown: TokenView) -> str:
     """Return why a rule does not hold for the token of a request, "" when it does."""
     requested, proof = rule.token, shown.proof
     assert requested is not None

@@ -17,7 +17,7 @@ import select
 import socket
 from collections.abc import Callable, Coroutine
 
-from edgefast.daemon.logs import Seldom
+from edgefast.daemon.logs import LogThrottle
 from edgefast.httpd.address import EVERYWHERE, Address, family_of
 from edgefast.httpd.connection_limit import ConnectionLimit
 from edgefast.httpd.connections import ClientConnection, Connections
@@ -85,8 +85,8 @@ class Acceptor:
         self._at_once = min(_AT_ONCE, max(1, places.most // 2))
         self._spare = -1
         self._retired = False
-        self._short = Seldom(log)
-        self._strangers = Seldom(log)
+        self._short = LogThrottle(log)
+        self._strangers = LogThrottle(log)
         self._fill()
 
     async def run(self) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 import h11
 
-from edgefast.daemon.logs import Seldom
+from edgefast.daemon.logs import LogThrottle
 from edgefast.httpd.acceptor import Acceptor, bind_server
 from edgefast.httpd.concurrency_limit import LINE, Busy, ConcurrencyLimit
 from edgefast.httpd.connection_limit import ConnectionLimit, count_connections
@@ -71,7 +71,7 @@ class HttpServer:
             count_connections(at_once + LINE)
         )
         self._http_acceptor = Acceptor(sock, self._places, self._attend, admits)
-        self._rubbish = Seldom(log)
+        self._rubbish = LogThrottle(log)
         self.address = self._http_acceptor.address
 
     def fileno(self) -> int:

@@ -6,7 +6,6 @@ cells of edgefast/core/cells.py against this list, both ways. Must never: name a
 
 from __future__ import annotations
 
-from edgefast.monitoring.backendfamilies import BACKEND_TLS
 from edgefast.monitoring.family import PREFIX, Family, Kind, Unit, by_name, count, now
 
 __all__ = [
@@ -26,6 +25,15 @@ __all__ = [
     "STREAM_REFUSED",
 ]
 
+
+#: A series for each cluster and reason; no label has a value that a backend or a client sends.
+BACKEND_TLS = Family(
+    f"{PREFIX}upstream_tls_failures_total",
+    "counter",
+    "Failed TLS handshakes with backends, by cluster and reason.",
+    ("backend", "reason"),
+    "",
+)
 
 #: What the cells of a reason begin with.
 MIRROR_DROPS = "mirror_drops_"

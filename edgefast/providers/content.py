@@ -1,6 +1,6 @@
 """Content: the bytes of one file, with a stamp that tells whether the content has changed.
 
-In: a path, and a judge of files that are perhaps being written. Out: bytes and stamp; `Unsettled` for a file that is being written,
+In: a path, and a judge of files that are perhaps being written. Out: bytes and stamp; `FileBeingWritten` for a file that is being written,
 `NotRegular` for what can be read once only, OSError. Must never wait for a writer, or return more than MAX_FILE_BYTES + 1.
 """
 
@@ -15,7 +15,15 @@ from typing import NamedTuple
 from edgefast.api.limits import MAX_FILE_BYTES
 from edgefast.providers.write_completion import Wait
 
-__all__ = ["Judge", "NotRegular", "Stamp", "Unsettled", "read_file", "read_start", "stamp_of"]
+__all__ = [
+    "Judge",
+    "NotRegular",
+    "Stamp",
+    "FileBeingWritten",
+    "read_file",
+    "read_start",
+    "stamp_of",
+]
 
 #: A file changed this recently (seconds) may change again within the clock tick of its time stamp.
 _FRESH = 0.1
@@ -38,7 +46,7 @@ class NotRegular(Exception):
     """Not a regular file: read once, never watched."""
 
 
-class Unsettled(Exception):
+class FileBeingWritten(Exception):
     """A file that is being written."""
 
     def __init__(self, wait: Wait) -> None:
@@ -65,10 +73,10 @@ def read_file(path: str, judge: Judge | None, *, once: bool) -> tuple[bytes, Sta
                 raise NotRegular
             os.set_blocking(file.fileno(), True)
         elif judge is not None and (wait := judge(file.fileno(), facts)) is not None:
-            raise Unsettled(wait)
+            raise FileBeingWritten(wait)
         data = file.read(MAX_FILE_BYTES + 1)
         if regular and judge is not None and stamp_of(os.fstat(file.fileno())) != stamp_of(facts):
-            raise Unsettled(Wait(_FRESH, "the file was written while it was read"))
+            raise FileBeingWritten(Wait(_FRESH, "the file was written while it was read"))
     fresh = time.time() - max(facts.st_mtime, facts.st_ctime) < _FRESH
     return data, None if fresh and regular else stamp_of(facts), regular
 

@@ -32,7 +32,7 @@ from edgefast.api.migration.foreignpolicy import ForeignPolicy
 from edgefast.api.snapshot import Snapshot, check_duplicates
 from edgefast.diagnostics.problem import Problem, Source
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.providers.content import NotRegular, Stamp, Unsettled, read_file
+from edgefast.providers.content import FileBeingWritten, NotRegular, Stamp, read_file
 from edgefast.providers.folders import SUFFIXES, find_folders
 from edgefast.providers.listing import Entry, list_files
 from edgefast.providers.name_index import index_files
@@ -258,7 +258,7 @@ class FileSource:
         except NotRegular:
             assert known is not None
             return known
-        except Unsettled as error:
+        except FileBeingWritten as error:
             return self._wait_for(one, error.wait, look, known)
         except OSError as error:
             problem = _unreadable(name, error)
@@ -289,7 +289,7 @@ class FileSource:
         settling = self._settling
         if settling is None:
             if look.events.busy and os.path.realpath(one.path) in look.events.busy:
-                raise Unsettled(Wait(0.0, "the file is being written"))
+                raise FileBeingWritten(Wait(0.0, "the file is being written"))
             return read_file(one.path, None, once=known is not None)
 
         def judge(fd: int, facts: os.stat_result) -> Wait | None:

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-__all__ = ["SUFFIXES", "find_folders", "find_hinges"]
+__all__ = ["SUFFIXES", "find_folders", "find_links"]
 
 SUFFIXES = (".yaml", ".yml", ".json")
 #: Links followed on the way to a path, as the kernel does (path_resolution(7)).
@@ -25,7 +25,7 @@ def find_folders(paths: Iterable[Path]) -> dict[Path, frozenset[str] | None]:
     for path in paths:
         if _is_folder(path):
             wanted.update((Path(folder), None) for folder in _walk_folders(path))
-        for one in map(Path, find_hinges(path)):
+        for one in map(Path, find_links(path)):
             names = wanted.get(one.parent, frozenset())
             wanted[one.parent] = None if names is None else names | {one.name}
     return wanted
@@ -46,7 +46,7 @@ def _walk_folders(path: Path) -> Iterator[str]:
         yield folder
 
 
-def find_hinges(path: Path) -> Iterator[str]:
+def find_links(path: Path) -> Iterator[str]:
     """Yield every link met on the way to `path`, then what it leads to; never raises."""
     at = "/"
     try:

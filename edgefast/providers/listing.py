@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from edgefast.providers.folders import SUFFIXES, find_hinges
+from edgefast.providers.folders import SUFFIXES, find_links
 
 __all__ = ["Entry", "Pins", "list_files"]
 
@@ -54,7 +54,7 @@ class Pins:
     def pin_way(self, path: str | Path) -> int:
         """Pin every link on the way to a path, and the folder there; return when the newest link was made (ns)."""
         newest, last = 0, ""
-        for one in find_hinges(Path(path)):
+        for one in find_links(Path(path)):
             newest, last = max(newest, self.pin(one)), one
         self.pin(os.path.dirname(last))
         return newest

@@ -9,7 +9,7 @@ import pytest
 
 from console.fleets import make_fleet, make_host, make_rule
 from edgefast import ir
-from edgefast.console.change_history import BYTES, STEPS, ChangeRecord, Room
+from edgefast.console.change_history import BYTES, STEPS, ChangeRecord, HistoryBudget
 from edgefast.table import compile_fleet
 from edgefast.table.shards import Shards, make_resource
 
@@ -68,7 +68,7 @@ def change(past: ChangeRecord, *sizes: int) -> None:
 
 
 def test_several_tables_share_the_bytes() -> None:
-    room = Room()
+    room = HistoryBudget()
     first, second, third = ChangeRecord(room), ChangeRecord(room), ChangeRecord(room)
     change(first, 5 * 2**20, 5 * 2**20, 1)
     change(second, 5 * 2**20, 1)

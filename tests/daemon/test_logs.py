@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from daemon.lines import LINE
-from edgefast.daemon.logs import Seldom
+from edgefast.daemon.logs import LogThrottle
 
 _PROCESS = """
 import logging, threading, warnings
@@ -60,7 +60,7 @@ def test_every_line_has_time_and_level() -> None:
 def test_a_trouble_that_comes_often_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
 
     now = 100.0
-    seldom = Seldom(logging.getLogger("edgefast.test"), lambda: now)
+    seldom = LogThrottle(logging.getLogger("edgefast.test"), lambda: now)
     for _ in range(5):
         seldom.warn("no %s", "more")
     now += 11

@@ -23,7 +23,7 @@ from edgefast import ir
 from edgefast.diagnostics.redact import hide, is_credential
 from edgefast.httpd.server import Reply, Request
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.limits.rows import MARK, Count, CrowdedLimit, LimitIndex, LimitRow, order
+from edgefast.proxy.limits.rows import MARK, Count, FullLimit, LimitIndex, LimitRow, order
 from edgefast.ratelimit.error_reply import Refused
 from edgefast.table import decode_rules
 
@@ -48,9 +48,7 @@ class Listing(msgspec.Struct, frozen=True):
     complete: bool  # False: there are more counters than were read, or than are told
     others: int  # counters that no limit of the table has
     counters: list[LimitRow]
-    crowded: list[
-        CrowdedLimit
-    ] = []  # shared memory: no room for further values until the window ends
+    crowded: list[FullLimit] = []  # shared memory: no room for further values until the window ends
     hidden: bool = False  # values of credentials are told by their length
     #: Parts of the table that cannot be read, and why: counters of limits that only they have are among the `others`.
     unread: dict[str, str] = {}
@@ -182,7 +180,7 @@ def _join(
 ) -> Listing:
     """Make rows of counters: runs in a thread. `rooms`: values that a limit may begin in a window, fixed and sliding."""
     others = wanted = 0
-    crowded: list[CrowdedLimit] = []
+    crowded: list[FullLimit] = []
 
     def rows() -> Iterator[LimitRow]:
         nonlocal others, wanted
@@ -192,7 +190,7 @@ def _join(
                 rule, limit = many
                 if count.used >= rooms[limit.sliding] and len(crowded) < _MOST:
                     crowded.append(
-                        CrowdedLimit(
+                        FullLimit(
                             route=rule.route,
                             rule=rule.name or str(rule.index),
                             limit=limit.name,

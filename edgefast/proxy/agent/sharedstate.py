@@ -12,7 +12,7 @@ from typing import Literal
 from edgefast.proxy.agent.zone import ProxyZone
 from edgefast.proxy.control import messages
 from edgefast.proxy.health.memory import HealthMemory
-from edgefast.proxy.keys.keyfetch import ToldKeys
+from edgefast.proxy.keys.keyfetch import PublishedKeys
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.listeners import Listeners
@@ -67,7 +67,7 @@ class SharedState:
         self.on_poison = on_poison
         self.on_progress = on_progress
         self.on_spans: Callable[[bytes], None] = lambda _: None  # what traced requests tell
-        self.keys: Mapping[tuple[str, str], ToldKeys] = {}  # of issuers, that are fetched
+        self.keys: Mapping[tuple[str, str], PublishedKeys] = {}  # of issuers, that are fetched
         self.on_keys_wanted: Callable[[str, str], None] = lambda *_: None
         self.on_connections_wanted: Callable[[int, str], None] = lambda *_: None  # by whom, of what
         self.on_uncounted: Callable[[messages.Uncounted], None] = lambda _: None

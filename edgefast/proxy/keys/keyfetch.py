@@ -25,9 +25,9 @@ from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.worker_tables import Key, Placed
 
 if TYPE_CHECKING:
-    from edgefast.proxy.keys.keysource import KeySource, Means
+    from edgefast.proxy.keys.keysource import KeySource, SourceContext
 
-__all__ = ["SOURCES", "KeyFetch", "ToldKeys"]
+__all__ = ["SOURCES", "KeyFetch", "PublishedKeys"]
 
 #: Sources of a table that are fetched.
 SOURCES = 256
@@ -41,7 +41,7 @@ _Source = tuple[str, str]
 _Asked = tuple[str, RemoteKeys]  # the provider's name
 
 
-class ToldKeys(NamedTuple):
+class PublishedKeys(NamedTuple):
     """What workers are told of a source; another `serial` is told anew."""
 
     serial: int
@@ -59,14 +59,14 @@ class KeyFetch:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`own_ports`: of this proxy's admin, metrics and ready servers, where keys are never fetched."""
-        self.told: dict[_Source, ToldKeys] = {}
+        self.told: dict[_Source, PublishedKeys] = {}
         self.on_told: Callable[[], None] = lambda: None  # workers are to be brought up to date
         self.on_problems: Callable[[], None] = lambda: None
         self._arena = arena
         self._folder = folder
         self._clock = clock
         self._own_ports = own_ports
-        self._means: Means | None = None
+        self._means: SourceContext | None = None
         self._placed: Mapping[Key, Placed] = {}
         self._asking: dict[str, tuple[_Asked, ...]] = {}  # by unit
         self._sources: dict[_Source, KeySource] = {}
@@ -141,10 +141,10 @@ class KeyFetch:
         self.on_told()
 
     def _make(self, spec: RemoteKeys) -> KeySource:
-        from edgefast.proxy.keys.keysource import KeySource, Means
+        from edgefast.proxy.keys.keysource import KeySource, SourceContext
 
         if self._means is None:
-            self._means = Means(
+            self._means = SourceContext(
                 self._folder,
                 self._clock,
                 lambda name: self._read(_CLUSTER, ("cluster", name)),
@@ -172,7 +172,7 @@ class KeyFetch:
 
     def _notify(self, source: _Source, data: bytes) -> None:
         self._serial += 1
-        self.told[source] = ToldKeys(self._serial, data)
+        self.told[source] = PublishedKeys(self._serial, data)
         self.on_told()
 
     # --- life -------------------------------------------------------------------------------------------------------

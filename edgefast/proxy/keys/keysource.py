@@ -24,7 +24,15 @@ from edgefast.proxy.keys.keyfile import LAST, KeptKeys, KeyFiles, Source
 from edgefast.proxy.keys.target import TargetError, find_target
 from edgefast.ratelimit.names import Names
 
-__all__ = ["AT_MOST_EVERY", "AT_ONCE", "JITTER", "RETRY_MAX", "SUSPECTS", "KeySource", "Means"]
+__all__ = [
+    "AT_MOST_EVERY",
+    "AT_ONCE",
+    "JITTER",
+    "RETRY_MAX",
+    "SUSPECTS",
+    "KeySource",
+    "SourceContext",
+]
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +50,7 @@ RETRY_MAX = 60.0
 _T = TypeVar("_T")
 
 
-class Means:
+class SourceContext:
     """What all sources share."""
 
     def __init__(
@@ -92,7 +100,7 @@ class KeySource:
     def __init__(
         self,
         spec: RemoteKeys,
-        means: Means,
+        means: SourceContext,
         tell: Callable[[Source, bytes], None],
         on_trouble: Callable[[], None],
     ) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from edgefast import ir
 
-__all__ = ["MARK", "Count", "CrowdedLimit", "LimitIndex", "LimitRow", "order"]
+__all__ = ["MARK", "Count", "FullLimit", "LimitIndex", "LimitRow", "order"]
 
 #: Rules are in the table as MessagePack without defaults: what has no limits has not this word.
 MARK = b"rate_limits"
@@ -55,7 +55,7 @@ class LimitRow(msgspec.Struct, frozen=True, kw_only=True):
     sliding: bool
 
 
-class CrowdedLimit(msgspec.Struct, frozen=True, kw_only=True):
+class FullLimit(msgspec.Struct, frozen=True, kw_only=True):
     """A limit that has begun as many counters in this window as it has room for."""
 
     route: str

@@ -36,7 +36,7 @@ def find_classes(world: World) -> Mapping[str, GatewayClass]:
     return found
 
 
-def is_left_aside(
+def is_ignored_reference(
     ref: ParametersReference | LocalParametersReference | None, settings: Settings
 ) -> bool:
     """Tell whether a reference to parameters is another project's, and is to be passed over."""
@@ -60,12 +60,12 @@ def report_adopted(world: World) -> Iterator[Problem]:
         f"{ref.kind} {ref.name}"
         for one in snapshot.gateway_classes.values()
         for ref in (one.spec.parameters_ref,)
-        if ref is not None and is_left_aside(ref, world.settings)
+        if ref is not None and is_ignored_reference(ref, world.settings)
     ]
     for gateway in snapshot.gateways.values():
         infrastructure = gateway.spec.infrastructure
         own = infrastructure.parameters_ref if infrastructure else None
-        if own is not None and is_left_aside(own, world.settings):
+        if own is not None and is_ignored_reference(own, world.settings):
             aside.append(f"{own.kind} {own.name}")
     if taken or aside:
         text = f"GatewayClass {_list(taken)} accepted" if taken else ""

@@ -24,7 +24,7 @@ from edgefast.translate.edgeproxy.edgeproxy import (
 )
 from edgefast.translate.edgeproxy.parameters import DEFAULTS, Parameters, join_parameters
 from edgefast.translate.gateway.address import check_addresses, has_no_address
-from edgefast.translate.gateway.adopted_classes import is_left_aside
+from edgefast.translate.gateway.adopted_classes import is_ignored_reference
 from edgefast.translate.gateway.allowed_namespaces import check_namespaces
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.gateway.listener import (
@@ -197,7 +197,7 @@ def _translate_parameters(
     class_spec = class_proxy.spec if class_proxy else None
     infrastructure, own = draft.gateway.spec.infrastructure, None
     ref = infrastructure.parameters_ref if infrastructure else None
-    if ref is not None and not is_left_aside(ref, world.settings):
+    if ref is not None and not is_ignored_reference(ref, world.settings):
         proxy = world.snapshot.edge_proxies.get((draft.key[0], ref.name))
         wrong = resolve_parameters(ref.group, ref.kind, draft.key[0], ref.name, proxy)
         if wrong:

@@ -19,7 +19,7 @@ from edgefast.translate.conditions.condition import Condition, condition_of, fai
 from edgefast.translate.conditions.status import GatewayClassStatus, SupportedFeature
 from edgefast.translate.deps.world import World
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy, resolve_parameters
-from edgefast.translate.gateway.adopted_classes import find_classes, is_left_aside
+from edgefast.translate.gateway.adopted_classes import find_classes, is_ignored_reference
 from edgefast.translate.gateway.features import supported_features
 from edgefast.translate.gateway.restrictions import check_restrictions
 from edgefast.translate.report.report import Report
@@ -58,7 +58,7 @@ def _translate(gateway_class: GatewayClass, world: World) -> GatewayClassOutcome
         message = f"the GatewayClass has an error: {gateway_class.closed.said}"
         report.follow(report.refuse("", "Invalid", message, condition="InvalidParameters"))
     ref = gateway_class.spec.parameters_ref
-    if is_left_aside(ref, world.settings):
+    if is_ignored_reference(ref, world.settings):
         ref = None
     if ref is not None and (ref.group, ref.kind) == (EDGE_GROUP, "EdgeProxy") and not ref.namespace:
         path, message = "spec.parametersRef.namespace", "the namespace of the EdgeProxy"

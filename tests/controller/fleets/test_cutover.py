@@ -9,7 +9,7 @@ import pytest
 
 from controller.fleets.cutover import Kept, find_kept
 from controller.fleets.fleet_owner import Owner, owner_of
-from controller.fleets.ownership import Sight
+from controller.fleets.ownership import ObjectFacts
 from controller.pipeline import Outcome
 from edgefast import ir
 from edgefast.api.kinds import Object
@@ -209,7 +209,7 @@ def test_a_merged_fleet_that_all_gateways_have_left_waits_for_those_that_it_was_
     made = outcome(world.gateway("one"), world.gateway("gone-on", port=81))
     left = {OLD: Owner(gateway_class="left")}
     gateways = (("default", "one"), ("default", "no-more"))
-    sight = Sight(served=lambda fleet: gateways if fleet == OLD else ())
+    sight = ObjectFacts(served=lambda fleet: gateways if fleet == OLD else ())
     new = next(name for name in fleets(made) if "-one-" in name)
     seen = {OLD: state()}
     told = find_kept(made, left, seen.get, served(made), sight)

@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from controller.fleets.fleet_owner import Owner, class_of
-from controller.fleets.ownership import Ownership, Sight, Unwanted, explain_gateway, find_ownership
+from controller.fleets.ownership import (
+    ObjectFacts,
+    Ownership,
+    UnownedFleet,
+    explain_gateway,
+    find_ownership,
+)
 from edgefast.api.kinds import Object
 from edgefast.api.model.meta import LabelSelector
 from edgefast.api.snapshot import Snapshot
@@ -27,14 +33,14 @@ OTHER = world.gateway_class("example.com/another")
 
 
 def claim(
-    owner: Owner, *objects: Object, sight: Sight | None = None, **settings: Any
+    owner: Owner, *objects: Object, sight: ObjectFacts | None = None, **settings: Any
 ) -> Ownership | None:
     """Return what speaks for a fleet among these objects."""
     return find_ownership(
-        Unwanted(FLEET, owner, HERE),
+        UnownedFleet(FLEET, owner, HERE),
         Snapshot.of(list(objects)),
         Settings(standalone=False, **settings),
-        sight or Sight(),
+        sight or ObjectFacts(),
     )
 
 
@@ -51,7 +57,7 @@ def why(found: Ownership | None) -> str:
 @pytest.mark.parametrize("owner", [OWN, MERGED], ids=["own", "merged"])
 def test_what_is_gone_keeps_nothing(owner: Owner) -> None:
     assert claim(owner) is None
-    gone = Sight(made_for=lambda fleet: "edge")
+    gone = ObjectFacts(made_for=lambda fleet: "edge")
     assert claim(owner, world.gateway(), sight=gone) is None  # its class
     assert claim(owner, world.gateway_class()) is None  # its Gateways
 
@@ -75,12 +81,12 @@ def test_what_another_controller_has_programmed_elsewhere_goes(owner: Owner) -> 
         asked.append((gateway, tuple(addresses)))
         return True
 
-    assert claim(owner, OTHER, world.gateway(), sight=Sight(elsewhere=elsewhere)) is None
+    assert claim(owner, OTHER, world.gateway(), sight=ObjectFacts(elsewhere=elsewhere)) is None
     assert asked and set(asked) == {(KEY, HERE)}
 
 
 def test_a_merged_fleet_waits_for_all_of_its_gateways() -> None:
-    moved = Sight(elsewhere=lambda gateway, addresses: gateway == ("default", "one"))
+    moved = ObjectFacts(elsewhere=lambda gateway, addresses: gateway == ("default", "one"))
     objects = (OTHER, world.gateway("one"), world.gateway("two", port=81))
     found = claim(MERGED, *objects, sight=moved)
     assert found is not None and found.gateways == (("default", "two"),)
@@ -95,7 +101,7 @@ def test_a_merged_fleet_stays_for_those_that_have_left_its_class_for_nobodys() -
     meta = {"name": "merged"}
     raw = {"apiVersion": world.GATEWAY, "kind": "GatewayClass", "metadata": meta, "spec": spec}
     owner = Owner("", "", "merged")
-    served = Sight(served=lambda fleet: (KEY, ("default", "no-more")))
+    served = ObjectFacts(served=lambda fleet: (KEY, ("default", "no-more")))
     found = claim(owner, world.make(raw), *objects, sight=served)
     assert found is not None and found.gateways == (KEY,)
     assert claim(owner, world.make(raw), *objects) is None
@@ -103,7 +109,7 @@ def test_a_merged_fleet_stays_for_those_that_have_left_its_class_for_nobodys() -
 
 def test_nobody_elsewhere_takes_a_gateway_whose_class_is_ours() -> None:
     """What somebody wrote into its status is no reason: the class does not say so by name."""
-    seen = Sight(elsewhere=lambda gateway, addresses: True)
+    seen = ObjectFacts(elsewhere=lambda gateway, addresses: True)
     unlabelled = claim(
         OWN,
         world.gateway_class(),
@@ -117,7 +123,7 @@ def test_nobody_elsewhere_takes_a_gateway_whose_class_is_ours() -> None:
 
 def test_a_class_that_is_not_there_is_a_slip_of_the_pen_and_a_class_that_is_gone_is_not() -> None:
     """The Gateway names a class that never was; what its fleet was made for is there still."""
-    made_for = Sight(made_for=lambda fleet: "another")
+    made_for = ObjectFacts(made_for=lambda fleet: "another")
     assert why(claim(OWN, world.gateway(), sight=made_for)) == "GatewayClass edge not found"
     assert why(claim(OWN, world.gateway())) == "GatewayClass edge not found"  # nobody knows
 
@@ -128,7 +134,7 @@ def test_a_namespace_that_loses_its_label_keeps_its_fleets() -> None:
     for owner in (OWN, MERGED):
         found = claim(owner, *objects, namespace(edge="no"), watch_selector=selector)
         assert why(found) == "namespace default is not watched"
-    never = Sight(told=lambda gateway: False)
+    never = ObjectFacts(told=lambda gateway: False)
     unserved = claim(MERGED, *objects, namespace(edge="no"), sight=never, watch_selector=selector)
     assert unserved is None  # it was never in the merged fleet: this one's Gateways are gone
 
@@ -144,14 +150,14 @@ def test_a_namespace_that_is_listed_no_more_keeps_its_fleets_while_it_is_there()
 
 
 def test_what_cannot_be_read_is_not_gone() -> None:
-    unread = Sight(unread={("Gateway", "default", "gw")})
+    unread = ObjectFacts(unread={("Gateway", "default", "gw")})
     assert why(claim(OWN, world.gateway_class(), sight=unread)) == (
         "Gateway default/gw cannot be read"
     )
     assert why(claim(MERGED, world.gateway_class(), sight=unread)) == (
         "a Gateway that it possibly serves cannot be read"
     )
-    unread = Sight(unread={("GatewayClass", "", "edge")}, made_for=lambda fleet: "edge")
+    unread = ObjectFacts(unread={("GatewayClass", "", "edge")}, made_for=lambda fleet: "edge")
     for owner in (OWN, MERGED):
         assert why(claim(owner, world.gateway(), sight=unread)) == (
             "GatewayClass edge cannot be read"
@@ -161,11 +167,11 @@ def test_what_cannot_be_read_is_not_gone() -> None:
 def test_kinds_that_are_not_served_for_now_delete_nothing() -> None:
     """A CRD that is not established for a while takes all objects from sight, and none from the cluster."""
     for owner in (OWN, MERGED):
-        lost = Sight(unserved={"GatewayClass", "Gateway", "TLSRoute"})
+        lost = ObjectFacts(unserved={"GatewayClass", "Gateway", "TLSRoute"})
         assert (
             why(claim(owner, sight=lost)) == "the API server serves no Gateway and no GatewayClass"
         )
-        assert claim(owner, sight=Sight(unserved={"ListenerSet"})) is None
+        assert claim(owner, sight=ObjectFacts(unserved={"ListenerSet"})) is None
 
 
 def test_names_that_labels_cut_are_found() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from controller.status.progress import PATIENCE
-from controller.status.rejections import NOBODY, Refusal, Rejections, attribute_rejections
+from controller.status.rejections import NO_REJECTIONS, Refusal, Rejections, attribute_rejections
 from controller.status.tracker import GRACE, StatusTracker
 from edgefast import ir
 from edgefast.api.model.reference import ParentReference
@@ -68,7 +68,7 @@ class World:
         return self.board.want(statuses, self.revision, {"fleet": version}, FLEET_OF, now)
 
     def proxies(
-        self, now: float = 0.0, attribute_rejections: Rejections = NOBODY, **served: str
+        self, now: float = 0.0, attribute_rejections: Rejections = NO_REJECTIONS, **served: str
     ) -> set[Any]:
         return self.board.see_proxies(
             "fleet", served.keys(), dict(served), attribute_rejections, now
@@ -215,7 +215,7 @@ def test_the_fleet_of_a_gateway_may_change() -> None:
         Statuses(gateways={("default", "gw"): world.gateway}), 2, {"other": "z"}, other, 0.0
     )
     assert GATEWAY in dirty
-    world.board.see_proxies("other", (), {}, NOBODY, 0.0)
+    world.board.see_proxies("other", (), {}, NO_REJECTIONS, 0.0)
     assert world.write(GATEWAY)["conditions"][0]["status"] == "True"
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from controller.status.rejections import NOBODY
+from controller.status.rejections import NO_REJECTIONS
 from controller.status.tracker import Ref, StatusTracker
 from controller.status.write_throttle import FREE, QUIET, SPACE, SPACE_MAX, WriteThrottle
-from controller.status.writer import SOON, WRITES, Conflict, Gone, Present, Writer
+from controller.status.writer import SOON, WRITES, Conflict, ObjectDeleted, Present, Writer
 from edgefast.translate.conditions.status import Statuses
 from tests.controller.status.conditions import OURS, entry
 from tests.controller.status.test_tracker import FLEET_OF, good, route
@@ -44,7 +44,7 @@ class Server:
     async def read(self, ref: Ref) -> Present:
         self.reads += 1
         if ref not in self.objects:
-            raise Gone
+            raise ObjectDeleted
         version, status = self.objects[ref]
         return Present(str(version), msgspec.json.encode(status))
 
@@ -56,7 +56,7 @@ class Server:
         if self.before_write:
             await self.before_write(ref)
         if ref not in self.objects:
-            raise Gone
+            raise ObjectDeleted
         version, status = self.objects[ref]
         if str(version) != resource_version:
             raise Conflict
@@ -115,7 +115,7 @@ class Room:
             http_routes={("default", name): route(good(g)) for name, g in generations.items()}
         )
         dirty = self.board.want(statuses, self.revision, {"fleet": "a"}, FLEET_OF, self.clock.now)
-        dirty |= self.board.see_proxies("fleet", (), {}, NOBODY, self.clock.now)
+        dirty |= self.board.see_proxies("fleet", (), {}, NO_REJECTIONS, self.clock.now)
         self.writer.mark(dirty)
 
 

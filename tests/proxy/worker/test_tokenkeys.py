@@ -15,7 +15,7 @@ from edgefast.proxy.agent.sharedstate import SharedState
 from edgefast.proxy.agent.workerupdate import WorkerUpdate
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import encode_frame
-from edgefast.proxy.keys.keyfetch import ToldKeys
+from edgefast.proxy.keys.keyfetch import PublishedKeys
 from edgefast.proxy.worker.tokenkeys import TokenKeys
 
 pytestmark = pytest.mark.pure
@@ -40,11 +40,11 @@ class Shared:
     """What `WorkerUpdate` asks of the agent for this."""
 
     def __init__(self) -> None:
-        self.keys: dict[tuple[str, str], ToldKeys] = {}
+        self.keys: dict[tuple[str, str], PublishedKeys] = {}
 
 
 def keys_of(
-    told: dict[tuple[str, str], ToldKeys], update: WorkerUpdate, shared: Shared
+    told: dict[tuple[str, str], PublishedKeys], update: WorkerUpdate, shared: Shared
 ) -> list[Any]:
     shared.keys.clear()
     shared.keys.update(told)
@@ -71,15 +71,15 @@ def test_a_worker_is_told_what_differs() -> None:
     assert SharedState is not None
     update = WorkerUpdate(0, shared)
     one, other = (URI, ""), (URI, "c")
-    (first,) = keys_of({one: ToldKeys(1, b"a")}, update, shared)
+    (first,) = keys_of({one: PublishedKeys(1, b"a")}, update, shared)
     assert first == messages.Keys(URI, "", b"a", True)
-    assert keys_of({one: ToldKeys(1, b"a")}, update, shared) == []
-    both = {one: ToldKeys(2, b"a"), other: ToldKeys(3, b"")}
+    assert keys_of({one: PublishedKeys(1, b"a")}, update, shared) == []
+    both = {one: PublishedKeys(2, b"a"), other: PublishedKeys(3, b"")}
     assert [(said.cluster, said.data) for said in keys_of(both, update, shared)] == [
         ("", b"a"),
         ("c", b""),
     ]
-    (gone,) = keys_of({other: ToldKeys(3, b"")}, update, shared)
+    (gone,) = keys_of({other: PublishedKeys(3, b"")}, update, shared)
     assert gone == messages.KeysGone(URI, "")
     fresh = WorkerUpdate(0, shared)
     assert len(keys_of(both, fresh, shared)) == 2
