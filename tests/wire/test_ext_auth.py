@@ -21,7 +21,7 @@ from proxy.command import Process
 from wire.harness.client import Client, build_request
 from wire.harness.ports import free_port
 
-SERVER = Path(__file__).parents[1] / "core" / "guard" / "authserver.py"
+SERVER = Path(__file__).parents[1] / "core" / "policy" / "authserver.py"
 UNIT = "security/default/policy#extAuth"
 
 Front = tuple[int, RecordingOrigin]
