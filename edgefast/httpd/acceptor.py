@@ -1,8 +1,10 @@
-"""Door: where a small server's connections come in, one bound socket's.
+"""Acceptor of the small HTTP server: accepts the connections of one bound socket.
 
-In: a socket, places (connection_limit.py), what answers a request. Out: connections in the hall (connections.py). All that the kernel has queued is
-let in at once, so that nobody waits behind those who only came to hold a place. A descriptor is kept back: where the process has
-run out of them, one who asks is still heard, after another.
+In: a socket, the connection limit (connection_limit.py) and the request handler.
+Out: accepted connections in `Connections` (connections.py). The acceptor empties the kernel's
+accept queue at once, so idle connections do not delay a request. It keeps one file descriptor in
+reserve. When the process has no free descriptor, the acceptor serves waiting connections one after
+another with it.
 Must never: wait for a client.
 """
 

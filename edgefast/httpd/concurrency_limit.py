@@ -1,8 +1,11 @@
-"""Turns: a few answers that cost something at a time, so that those which cost nothing never wait for them.
+"""Concurrency limit of the small HTTP server: a few expensive answers run at a time, so cheap
+answers never wait.
 
-In: answers to be made. Out: a turn for each, or Busy when the line is long or slow. After an answer its place rests for as
-long as it took: whoever asks without end gets half of the time at most, and the process the rest.
-Must never: be asked for by a probe, or by an order to drain.
+In: answers that a handler will compute.
+Out: a slot for each answer, or `Busy` when the queue is long or slow. After an answer, its slot
+stays unused for as long as the answer took. Continuous requests therefore use at most half of the
+time of the process.
+Must never: limit a probe or a drain command.
 """
 
 from __future__ import annotations

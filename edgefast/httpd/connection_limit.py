@@ -1,9 +1,11 @@
-"""Places: the connections of a small server, and which of them goes when there is no room.
+"""Connection limit of the small HTTP server: decides which connection is closed when no more are
+allowed.
 
-In: connections that come, are at work or wait for their client, and leave. Out: the one to end for a newcomer: the one that
-has waited for its client the longest. So nobody keeps others out by holding connections open, and whoever asks at once is
-served. How many there are follows from the process's limit on descriptors: most of them are for its real work.
-Must never: name one that is at work, while another one waits.
+In: connections that open, are active, are idle and close.
+Out: the connection to close for a new one: the one that has been idle for the longest time. Clients
+that hold idle connections therefore cannot block new clients. The limit follows from the descriptor
+limit of the process; most descriptors are reserved for traffic.
+Must never: select an active connection while an idle one exists.
 """
 
 from __future__ import annotations

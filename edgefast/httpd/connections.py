@@ -1,9 +1,12 @@
-"""Hall: where the connections of a small server wait for their clients, and no task with them.
+"""Connections of the small HTTP server: idle connections wait for their clients without a task.
 
-In: sockets from the door, what answers a request. Out: a task for each connection whose next request has its whole head here, or
-cannot get one; it ends with the answer, and the connection waits again. So a crowd that is silent, or sends a byte a second,
-costs descriptors and little else, and those who ask are not behind it. Everything that waits has a deadline.
-Must never: wait for a client in a task, or leave a socket open that has no place.
+In: sockets from the acceptor and the request handler.
+Out: a task for each connection that received a complete request head or can no longer receive one.
+The task ends with the answer, and the connection becomes idle again. Many silent or slow clients
+(one byte per second) therefore cost descriptors and little else, and do not delay other requests.
+Every wait has a deadline.
+Must never: wait for a client in a task, or leave a socket open that the connection limit does not
+count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Requests and replies of the small servers, between h11 and handlers.
+"""Requests and replies of the small HTTP servers, between h11 and the handlers.
 
-In: bytes of a socket. Out: a Request with its body, or h11.RemoteProtocolError with the status to answer with; bytes of a
-Reply. What cannot be parsed, in whatever layer, is that one error. Every size is bounded; time is the caller's to bound.
-Must never: leave the event loop waiting for anybody but this client.
+In: bytes of a socket.
+Out: a `Request` with its body, or h11.RemoteProtocolError with the status of the answer; the bytes
+of a `Reply`. A parse error in any layer is that one error. Every size is bounded; the caller bounds
+the time.
+Must never: block the event loop while it waits for this client.
 """
 
 from __future__ import annotations
