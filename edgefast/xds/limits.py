@@ -1,6 +1,8 @@
-"""Limits of the config stream: every size and time that both ends must agree on, with its reason.
+"""Limits of the config stream: sizes and times that both ends share, with reasons.
 
-In: nothing. Out: constants; bytes, seconds or counts as each one says. Must never hold what only one end knows.
+In: nothing.
+Out: constants; each name or comment states bytes, seconds or counts.
+Must never: contain a limit that only one end uses.
 """
 
 from __future__ import annotations
