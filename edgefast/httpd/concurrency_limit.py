@@ -1,5 +1,4 @@
-"""Concurrency limit of the small HTTP server: a few expensive answers run at a time, so cheap
-answers never wait.
+"""Concurrency limit of the small HTTP server: a few expensive answers run at a time, so cheap answers never wait.
 
 In: answers that a handler will compute.
 Out: a slot for each answer, or `Busy` when the queue is long or slow. After an answer, its slot

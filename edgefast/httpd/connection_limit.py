@@ -1,5 +1,4 @@
-"""Connection limit of the small HTTP server: decides which connection is closed when no more are
-allowed.
+"""Connection limit of the small HTTP server: decides which connection is closed when no more are allowed.
 
 In: connections that open, are active, are idle and close.
 Out: the connection to close for a new one: the one that has been idle for the longest time. Clients
