@@ -1,5 +1,4 @@
-"""Garbage collector settings of a process that holds a configuration of millions of long-lived
-objects.
+"""Garbage collector settings of a process that holds a configuration of millions of long-lived objects.
 
 In: nothing.
 Out: a collector that runs rarely and only for young objects; `keep_all` excludes all present
