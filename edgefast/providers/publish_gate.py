@@ -1,5 +1,4 @@
-"""Publish gate: delays changes while files are being written, because routes in one file may need
-policies in another.
+"""Publish gate: delays changes while files are being written, because routes in one file may need policies in another.
 
 In: the files of one read that are being written.
 Out: whether the read is accepted, which files it omits, and a problem for each file. A file that

@@ -1,5 +1,4 @@
-"""SourceFile: the state of one file. `Look` collects the state of all files during a read, and
-`Reading` is the result.
+"""SourceFile: the state of one file. `Look` collects the state of all files during a read, and `Reading` is the result.
 
 In: decoded documents.
 Out: the objects of a file that are valid, kept from an earlier version, or fail closed.

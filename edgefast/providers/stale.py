@@ -1,5 +1,4 @@
-"""Stale objects: the objects of a file that stay in use although the file no longer has a valid
-version of them.
+"""Stale objects: the objects of a file that stay in use although the file no longer has a valid version of them.
 
 In: the earlier and the present contents of a file.
 Out: the objects to keep, with a warning for each. An object that an error names keeps its last

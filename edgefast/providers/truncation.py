@@ -1,5 +1,4 @@
-"""Truncation: detects a file that ends before its last document is complete, or that has an
-unparsable part.
+"""Truncation: detects a file that ends before its last document is complete, or that has an unparsable part.
 
 In: the bytes of a file and the decoded documents.
 Out: why the last document is incomplete; why a file that was never completely read may contain an
