@@ -1,5 +1,4 @@
-"""Mirror and Batch: the proxy side of the stream without I/O: the received table, and the batch in
-progress.
+"""Mirror and Batch: the proxy side of the stream without I/O: the received table, and the batch in progress.
 
 In: decoded responses.
 Out: `Shards` of the whole table when a batch is complete and its digest is correct; answers by

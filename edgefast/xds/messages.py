@@ -1,5 +1,4 @@
-"""Messages and protocol of the config stream: delta xDS with edgefast's own resource types
-(architecture D6).
+"""Messages and protocol of the config stream: delta xDS with edgefast's own resource types (architecture D6).
 
 In: resources, names, versions.
 Out: wire bytes, and plain values of wire bytes; ProtocolError for invalid bytes.

@@ -1,5 +1,4 @@
-"""Proxy problems: errors that only a proxy can see, other than rejected resources, as text in a
-node's metadata.
+"""Proxy problems: errors that only a proxy can see, other than rejected resources, as text in a node's metadata.
 
 In: a proxy's problems.
 Out: JSON of at most TROUBLES_LIMIT `ProxyProblem`s, errors first; values parsed from such a text.

@@ -1,5 +1,4 @@
-"""Rejections: resources that a proxy refused and the reasons, as the text of an xDS error, one
-line each.
+"""Rejections: resources that a proxy refused and the reasons, as the text of an xDS error, one line each.
 
 In: `Refused` values.
 Out: "type name: reason" lines, at most REFUSALS_LIMIT; values parsed from such lines.

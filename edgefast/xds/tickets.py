@@ -1,5 +1,4 @@
-"""Session ticket keys on the stream: a separate response beside the table, for all proxies of a
-fleet.
+"""Session ticket keys on the stream: a separate response beside the table, for all proxies of a fleet.
 
 In: `TicketSecrets`.
 Out: wire bytes, and values of wire bytes; ProtocolError for invalid bytes. The secrets are not part
