@@ -1,10 +1,11 @@
-"""WorkerSlot: the place of one worker, through all its successors.
+"""WorkerSlot: one worker position, with the successive processes that fill it.
 
-In: the ledger (what to send), the listeners (which sockets), the agent's phase. Out: a process that
-has them, replaced within a second when it dies, with backoff when it dies young. The slot keeps the
-counters' segment and the sockets, so a successor goes on where its predecessor stopped.
-Level-triggered: `wake()` makes the slot compare what its worker has with what it should have (workerupdate.py).
-Must never wait for a worker without a deadline: one that is silent is killed and replaced.
+In: the worker tables (what to send), the listeners (which sockets), the agent's phase.
+Out: a process that has both. A dead worker is replaced within a second; one that died soon after
+its start is replaced with backoff. The slot keeps the counters' segment and the sockets, so a
+replacement continues from the state of the previous worker. Level-triggered: `wake()` makes the
+slot compare the worker's actual and desired state (workerupdate.py).
+Must never: wait for a worker without a deadline; a silent worker is killed and replaced.
 """
 
 from __future__ import annotations
