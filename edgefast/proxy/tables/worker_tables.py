@@ -6,10 +6,10 @@ worker always gets the difference between its table and the newest one, so a slo
 tables instead of queueing them. Each worker has one commit in progress.
 Must never: do I/O; the agent sends, this file decides.
 
-  refusal   a worker refused a resource: the newest version that any worker has returns, for every
+  refusal   a worker refused a resource: the newest version that any worker has is restored, for every
             worker, so that a replacement gets the same table and the resources that this version names. The
             refused version is retried when something changes that it names, or on `retry`
-  poison    two workers died while they applied a table: the last table that all had returns
+  poison    two workers died while they applied a table: the last table that all had is restored
 """
 
 from __future__ import annotations
