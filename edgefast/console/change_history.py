@@ -1,8 +1,9 @@
-"""Past: the last changes of a table, as what they replaced.
+"""Change history: the last changes of a table, stored as the replaced resources.
 
-In: shards, one after the other. Out: the tables before and after each of the last changes. Only what was replaced is
-kept, within a bound that all tables of a process share, and nothing of secrets. Must never: hold up whoever publishes a
-table.
+In: successive shards.
+Out: the tables before and after each of the last changes. The history keeps only replaced
+resources, within a bound that all tables of a process share, and no secrets.
+Must never: delay the publisher of a table.
 """
 
 from __future__ import annotations
