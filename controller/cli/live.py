@@ -1,6 +1,8 @@
-"""Live: a cluster for `edgefast explain --live`, `diff --live` and `status`, through a kubeconfig (entry-point group `edgefast.live`).
+"""LiveCluster: a cluster for `edgefast explain --live`, `diff --live` and `status`, through a kubeconfig (entry-point group
+`edgefast.live`).
 
-In: `Where`. Out: a `Cluster` of edgefast.cli.live; it asks in one `Session`.
+In: `Where`.
+Out: a `Cluster` of edgefast.cli.live; all requests use one `Session`.
 Must never: write anything to the cluster, or start a watch.
 """
 
