@@ -1,10 +1,12 @@
-"""Overlap: a Gateway that leaves a merged fleet which goes on for others is served there until its next fleet takes over.
+"""Migration: a Gateway that leaves a merged fleet is served there until its next fleet takes over.
 
-In: outcomes, one after the other; what is seen of fleets; who serves which table. Out: the outcome with the Gateway's
-listeners still in the fleet that it has left, on the hosts, clusters and secrets that its next fleet has for them, so that
-edits and endpoints are followed meanwhile; and what to tell of it. A controller that starts in between has not seen the
-Gateway leave and finds no overlap. Source: spec section 1 (merged Gateways).
-Must never: take a port or a hostname from those whom the fleet is for, or give it what those listeners do not use.
+In: successive outcomes; the observed states of fleets; the pods that serve each table.
+Out: the outcome with the Gateway's listeners still in its former fleet, with the hosts, clusters
+and secrets of its next fleet, so that edits and endpoints still apply; and the messages about it. A
+controller that starts meanwhile did not see the Gateway leave and finds no migration.
+Source: spec section 1 (merged Gateways).
+Must never: take a port or a hostname from the Gateways of the fleet, or give the fleet resources
+that those listeners do not use.
 """
 
 from __future__ import annotations
