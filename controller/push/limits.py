@@ -1,7 +1,9 @@
-"""Limits of the push room: every size, count and time that one end decides alone, with its reason.
+"""Limits of the controller's side of the stream: sizes, counts and times, with reasons.
 
-In: nothing. Out: constants; seconds, bytes or counts as each one says. What both ends must agree on is in
-edgefast.xds.limits. Must never hold what a user may set.
+In: nothing.
+Out: constants; each name or comment states seconds, bytes or counts. edgefast.xds.limits has the
+limits that both ends share.
+Must never: contain a setting that a user may change.
 """
 
 from __future__ import annotations

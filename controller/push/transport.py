@@ -1,8 +1,9 @@
-"""Transport: gRPC, and the only file of the controller that knows it: ports that serve, and the call between replicas.
+"""Transport: the controller's only module with gRPC: the listening ports, and the call between replicas.
 
-In: an address, keys, a gate and what to do with the one method that the port has. Out: calls as `Call`s. Every call, of any
-method, goes through the gate first; only then is its method looked at. Nothing is registered but that one handler.
-Messages are bytes. Must never answer a call that was not admitted with anything but a status.
+In: an address, keys, an authentication, and the handler of the port's only method.
+Out: calls as `Call`s. Every call of any method is authenticated first; only then is its method
+read. Only that one handler is registered. Messages are bytes.
+Must never: answer an unauthenticated call with anything but a status.
 """
 
 from __future__ import annotations
