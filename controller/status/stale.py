@@ -1,10 +1,13 @@
-"""farewell: the last word of this controller about objects that it answers for no more.
+"""StaleStatuses: the final status of objects for which this controller is no longer responsible.
 
-In: the objects there are, the statuses that are wanted, why fleets stay that nobody wants, and whose word present statuses
-are. Out: for each object that still says something of ours what it is to say instead, and which entries of a former
-controllerName are to go. What has left (its namespace lost a label, its class or our name is another one) may not go on saying
-Accepted and Programmed; whoever answers for it next finds it as the API server makes new objects: Unknown, Pending.
-Source: Gateway API, defaults of `status.conditions`. Must never: speak of an object of which another one has spoken since.
+In: the existing objects, the desired statuses, the reasons of kept fleets, and the owners of
+present statuses.
+Out: for each object that still has a status of this controller, its final status, and the entries
+of a former controllerName to remove. An object that left (its namespace lost a label, its class or
+the controllerName changed) must not keep Accepted and Programmed. The next controller finds it like
+a new object: Unknown, Pending.
+Source: Gateway API, defaults of `status.conditions`.
+Must never: change an object to which another controller has written since.
 """
 
 from __future__ import annotations
