@@ -1,9 +1,10 @@
-"""Handover: what comes of a run of the pipeline, given to the rooms that act on it, and what comes back from proxies.
+"""Dispatch: passes the results of a pipeline run to the components that apply them, and collects the proxies' answers.
 
-In: outcomes; acknowledgements; what is seen of fleets. Out: tables to the push room, manifests to the infra room, statuses to
-the status room, in this order, so that a status is never wanted before its tables are on their way. A fleet whose Gateway
-is refused for now keeps its tables and its objects: a slip of the pen must not cost a load balancer.
-Must never: decide what is in a table, a manifest or a status.
+In: outcomes; acknowledgements; observed states of fleets.
+Out: tables to the stream, manifests to the fleets, statuses to the status writer, in this order. A
+status therefore never precedes its tables. A fleet with a temporarily refused Gateway keeps its
+tables and objects, because a typing error must not remove a load balancer.
+Must never: decide the content of a table, a manifest or a status.
 """
 
 from __future__ import annotations
