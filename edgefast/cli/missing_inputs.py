@@ -1,9 +1,9 @@
 """Missing inputs: facts that `edgefast diff` cannot know, because files are missing on which requests depend.
 
 In: the translations of OLD and NEW.
-Out: sentences; none when all differences were compared. A route whose Gateway, Service or filter is
-in no given file has no result before and after. This is an unknown result, and must never appear as
-"no changes".
+Out: sentences; none when all differences were compared. A route has no result before and after if
+no given file contains its Gateway, Service or filter. This is an unknown result, and must never
+appear as "no changes".
 Must never: report objects that are equal on both sides; they change no request, even with missing
 references.
 """
