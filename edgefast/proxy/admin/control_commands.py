@@ -1,6 +1,8 @@
-"""The orders that a proxy takes: drain, the preStop hook's drain, the log level.
+"""ControlCommands: the commands of a proxy's control socket: drain, the preStop hook's drain, the log level.
 
-In: the agent. Out: routes for `daemon.orders.OrderServer`. Must never: be routes of a TCP server; backends of tenants may point there.
+In: the agent.
+Out: routes for the `ControlSocket` (edgefast/httpd/control_socket.py).
+Must never: be routes of a TCP server, because backends of tenants may refer to its address.
 """
 
 from __future__ import annotations
