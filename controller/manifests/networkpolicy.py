@@ -1,10 +1,10 @@
-"""The controller's NetworkPolicy: the allowed clients, in a cluster whose network enforces policies.
+"""The controller's NetworkPolicy: the allowed clients. It applies if the cluster's network enforces policies.
 
 In: `Install`.
-Out: the object with networkPolicy.enabled, else nothing. Proxies reach the stream's ports, other
-replicas the relay, every client the probes (kubelets connect from their nodes), and the clients in
-the values the metrics. Outgoing connections are not restricted, because no policy can name the API
-server's address.
+Out: the object with networkPolicy.enabled, else nothing. Proxies reach the stream's ports, and
+other replicas reach the relay. Every client reaches the probes (kubelets connect from their nodes).
+The clients in the values reach the metrics. Outgoing connections are not restricted, because no
+policy can name the API server's address.
 Must never: select the proxies; their ports belong to the Gateways.
 """
 

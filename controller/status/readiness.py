@@ -4,8 +4,8 @@ In: the desired and the present status as plain JSON, and a `ReadinessGate` for 
 Out: the status that may be written now. Errors are written at once. Successes, and the end of
 errors, wait until the proxies have the tables; until then the present condition stays. This module
 sets Programmed of a Gateway (architecture D6).
-Must never: change an error to a success, change an argument, or set Programmed=False while a fleet
-that was True is only behind.
+Must never: change an error to a success, change an argument, or set Programmed from True to False
+only because proxies are behind.
 """
 
 from __future__ import annotations
