@@ -366,7 +366,7 @@ class App:
         self.source.mark()
         self.pipeline.mark()
 
-    # --- what the rooms ask ---------------------------------------------------------------------
+    # --- callbacks of the components ------------------------------------------------------------
 
     def _settings(self) -> Settings:
         config = self.file.config
