@@ -21,7 +21,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)  # RFC 1123
 
 
 def fleet_key(namespace: str, name: str) -> str:
-    """Return the one text that names a fleet in the push room: `<namespace>/<name>`."""
+    """Return the name of a fleet on the stream: `<namespace>/<name>`."""
     return f"{namespace}/{name}"
 
 
