@@ -29,7 +29,7 @@ __all__ = ["LiveCluster", "open_cluster"]
 
 def open_cluster(where: Where) -> LiveCluster:
     """What the entry point names."""
-    # What the controller's rooms would log is told in other words here.
+    # The command reports errors itself, so the log of the controller's modules is off.
     logging.getLogger("controller").addHandler(logging.NullHandler())
     return LiveCluster(where)
 
