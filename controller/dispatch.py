@@ -41,7 +41,7 @@ _HEAD_START = 0.005
 
 
 class Infra(Protocol):
-    """What is needed of the infra room."""
+    """The functions that dispatch needs from the fleets."""
 
     def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Manifest]]:
         """Return the manifests of each fleet by "namespace/name"."""
@@ -95,7 +95,7 @@ class Dispatch:
         self.on_trouble: Callable[[str, str], None] = lambda fleet, text: None
         self._last_problem: dict[str, frozenset[str]] = {}
         self._kept = Kept()
-        self._published: Outcome | None = None  # the last one, with the guests of `_overlap`
+        self._published: Outcome | None = None  # the last one, with the migrating Gateways of `_overlap`
         self._timer: asyncio.TimerHandle | None = None
         fleets.on_ack = self.on_ack
 
@@ -190,7 +190,7 @@ class Dispatch:
         self.look_at(self._tables)
 
     def look_at(self, keys: Iterable[str]) -> None:
-        """Tell the board which proxies of some fleets are ready, and what they serve."""
+        """Report to the StatusTracker which proxies of some fleets are ready, and their tables."""
         ready = self._ready()
         now = time.monotonic()
         for key in tuple(keys):
