@@ -66,7 +66,7 @@ class ReleasedObjects:
         return gateway in self._gateways
 
     def take(self, outcome: Outcome, kept: Kept, states: Iterable[FleetState]) -> set[Ref]:
-        """Take what stays; returns the objects worth a look. After Board.want."""
+        """Update the released objects; returns the objects to check. Call after StatusTracker.want."""
         claims = {
             fleet: msgspec.structs.replace(claim, table=self._has_table(fleet))
             for fleet, claim in kept.claims.items()
