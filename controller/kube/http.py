@@ -48,7 +48,7 @@ class Http:
         self._open: set[Wire] = set()
 
     async def close(self) -> None:
-        """Close all connections, those of cancelled calls as well; TLS would say farewell on them for up to 30 s."""
+        """Close all connections, also of cancelled calls, without a TLS close_notify (up to 30 s)."""
         for wire in tuple(self._open):
             wire.cut()
         await asyncio.sleep(0)  # transports close their sockets in the next turn

@@ -46,9 +46,9 @@ class Answer:
         return await self._wire.read_body() if self._wire is not None else b""
 
     def leave(self) -> None:
-        """Let the answer go: a connection on which more of it may come is cut off.
+        """Release the answer; abort the connection if the answer is incomplete.
 
-        To close it in order, TLS would wait for a farewell from a machine that may be gone.
+        An orderly close would wait for the TLS close_notify of a machine that may be gone.
         """
         wire, self._wire = self._wire, None
         if wire is not None:
