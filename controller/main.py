@@ -247,7 +247,7 @@ def run(
       # Run outside the cluster, with the certificates in a folder
       edgefast-controller run --context test --certs certs --admin 127.0.0.1:19000
     """
-    # What gRPC's own threads have to say is said better by the rooms.
+    # The components log these errors better than gRPC's own threads.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     options = Options(
         config=config,
