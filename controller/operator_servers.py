@@ -67,7 +67,7 @@ def _make_view(app: App) -> View:
 
 
 def _enter_readings(app: App) -> None:
-    """Have the numbers of all rooms read when somebody looks."""
+    """Register the metrics of all components; they are read at each scrape."""
     read_kube(app.metrics, app.cache)
     read_lease(app.metrics, app.lease)
     read_config(app.metrics, app.file)
