@@ -28,7 +28,7 @@ __all__ = [
     "list_troubles",
 ]
 
-#: Troubles of one fleet that are told, those that most of its proxies have first: each proxy may word its own.
+#: Maximum of reported problems of one fleet, the most frequent first: each proxy may send its own texts.
 FLEET_LIMIT = 100
 #: Texts about key sets of one policy in its status: each proxy may report another cause.
 KEYS_NAMED = 5
