@@ -116,6 +116,6 @@ class Refusals:
 
 
 def _known(method: str) -> str:
-    """Return the method's last word if it is one; a method is text of the peer."""
+    """Return the last part of a method if it is an identifier; a method is text of the peer."""
     word = method.rpartition("/")[2]
     return word if word.isascii() and word.isidentifier() and len(word) <= 64 else "a call"

@@ -165,7 +165,7 @@ class Stream:
         self.wake()
 
     def _count_answer(self, fleet: Fleet, session: Session, before: Phase, told: SentState) -> None:
-        """A commit that is answered again, with other troubles, is no other answer to it."""
+        """A repeated answer to a commit with other proxy problems is not a new answer."""
         again = before is not Phase.WAITING and told.refused == self._refusals
         self._refusals = told.refused
         if again:

@@ -57,7 +57,7 @@ log = logging.getLogger("edgefast.controller.push")
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 _Outgoing = grpc.aio.StreamStreamCall[bytes, bytes]
 
-#: Seconds for the last word of a call whose peer does not read.
+#: Seconds for the final status of a call to a peer that does not read.
 _ABORT_DEADLINE = 5.0
 _CONNECT_DEADLINE = 5.0
 
@@ -203,7 +203,7 @@ class _OneHandler(grpc.GenericRpcHandler):
             log.exception("a call failed because of a bug")
             refused = Refused("bug", "INTERNAL", "internal error of the controller")
         self._refusals.note(refused, peer=connection.peer, method=name, fleet=fleet)
-        # To a peer that does not read, the last word waits behind what it has not read; gRPC goes on without us.
+        # For a peer that does not read, the final status waits behind unread data; gRPC sends it later.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ABORT_DEADLINE):
                 await context.abort(getattr(grpc.StatusCode, refused.status), refused.message)
