@@ -265,7 +265,7 @@ class StatusTracker:
     ) -> WriteDecision:
         """Return what to write into an object whose status is `present`; `stamp` is the time as RFC 3339 text.
 
-        `ours`: what it says now is this controller's word (kube/status_author.py); a last word is about our own alone.
+        `ours`: this controller wrote the present status (kube/status_author.py); only then a final status is written.
         """
         kind, namespace, name = ref
         wanted = self._find(ref)

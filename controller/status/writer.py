@@ -206,7 +206,7 @@ class Writer:
             self.mark_now()
 
     def _take(self, ref: Ref) -> tuple[Present, Json] | None:
-        """Judge one object; return what it is and the fields to write, if any and if now."""
+        """Check one object; return its kind and the fields to write, if any and if now."""
         if ref in self._busy:
             self._again.add(ref)
             return None
