@@ -42,7 +42,7 @@ class ChangeRecord:
     """Keeps the last changes of a table, with what they replaced."""
 
     def __init__(self, room: HistoryBudget | None = None) -> None:
-        """Several pasts may share a room."""
+        """Several change records may share a `room`, the memory budget."""
         self._room = room or HistoryBudget()
         self._steps: deque[Step] = deque()
         self._newest: Resources = {}
