@@ -157,7 +157,7 @@ class Acceptor:
         return bool(look.poll(0))
 
     def _on_shortage(self, error: OSError) -> None:
-        """Make room: of those who wait the first one goes, else what was kept back is used, one connection at a time."""
+        """Free a descriptor: close the oldest idle connection, else use the reserve, one connection at a time."""
         self._short.warn(
             "%s is out of descriptors for connections: %s", self.address, error.strerror
         )

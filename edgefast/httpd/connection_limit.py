@@ -17,12 +17,12 @@ __all__ = ["ConnectionLimit", "count_connections"]
 
 T = TypeVar("T")
 
-#: Connections of one server where descriptors are plenty: while all of a crowd have places, nobody has to go and comes back, and who
-#: asks once is not queued behind the others. One that is idle costs some hundred bytes (connections.py).
+#: Connections of one server with enough descriptors: if all clients fit, none is closed and reconnects, and a single
+#: request is not queued behind the others. An idle connection costs some hundred bytes (connections.py).
 _MOST = 2560
 #: Part of the process's descriptors that one server may use: there are three.
 _PART = 8
-#: Who asks has to be read, while others are at work.
+#: A new request must be read while others are active.
 _LEAST = 4
 
 
@@ -47,16 +47,16 @@ class ConnectionLimit(Generic[T]):
 
     @property
     def most(self) -> int:
-        """How many there may be."""
+        """The maximum number of connections."""
         return self._most
 
     def enter(self, one: T) -> T | None:
-        """Let a newcomer in; returns the one to end for it, which has no place any more."""
+        """Add a connection; returns the idle one to close for it, already removed, or None."""
         self._waiting[one] = None
         return self.give_up() if len(self) > self._most else None
 
     def give_up(self) -> T | None:
-        """Return the one that has waited the longest, which loses its place; None when none waits."""
+        """Remove and return the connection that was idle for the longest time; None when none is idle."""
         return self._waiting.popitem(last=False)[0] if self._waiting else None
 
     def work(self, one: T) -> None:

@@ -69,9 +69,9 @@ class Connections:
         answer: Callable[[ClientConnection], Coroutine[None, None, bool]],
         on_left: Callable[[], None],
     ) -> None:
-        """`answer`: one request of a guest; returns whether it may send another one. It raises nothing.
+        """`answer`: answers one request; returns whether the client may send another one. Never raises.
 
-        `on_left`: told after a socket was closed.
+        `on_left`: called after a socket was closed.
         """
         self._places = places
         self._answer = answer
@@ -88,7 +88,7 @@ class Connections:
         self._closed = True
 
     def enter(self, sock: socket.socket) -> None:
-        """Let a newcomer in, and the one go who has waited the longest, when there is no room."""
+        """Add a connection; close the one that was idle for the longest time if the limit is reached."""
         client = ClientConnection(sock)
         self._expect(client, READ_DEADLINE)
         if (gone := self._places.enter(client)) is not None:
