@@ -26,7 +26,7 @@ class ControlCommands:
 
     @property
     def routes(self) -> dict[tuple[str, str], Handler]:
-        """Routes of the order socket."""
+        """Routes of the control socket."""
         handlers = (self._on_drain, self._on_healthcheck_fail, self._on_set_log_level)
         return {("POST", path): one for path, one in zip(ORDERS, handlers, strict=True)}
 

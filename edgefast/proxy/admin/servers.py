@@ -72,7 +72,7 @@ def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, Htt
 
 
 def make_orders(agent: Agent, servers: Mapping[str, HttpServer]) -> ControlSocket | None:
-    """Return the server of the order socket, named after the admin address; None without an admin address."""
+    """Return the control socket, named after the admin address; None without an admin address."""
     admin = servers.get("admin")
     if admin is None:
         return None

@@ -169,7 +169,7 @@ class WorkerSlot:
         except* (_WorkerLost, ChannelClosed, ChannelError, TimeoutError, OSError) as group:
             leaves = list(_leaves(group))
             why = "; ".join(dict.fromkeys(str(one) or type(one).__name__ for one in leaves))
-            # Its end of the channel is gone first: how it ends says whether its table is to blame.
+            # Its end of the channel closes first; the exit status shows whether its table is the cause.
             if not any(
                 isinstance(one, _WorkerHung | ChannelError | TimeoutError) for one in leaves
             ):

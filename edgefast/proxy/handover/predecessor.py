@@ -82,7 +82,7 @@ async def serve_successors(listener: socket.socket, predecessor: Predecessor) ->
 
 
 async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
-    """Hold one conversation; True when the successor has taken over.
+    """Run the handover protocol once; True when the successor has taken over.
 
     Raises ChannelClosed, ChannelError, TimeoutError; nothing has changed then.
     """

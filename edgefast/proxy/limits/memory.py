@@ -42,7 +42,7 @@ class LimitMemory:
     ) -> None:
         """`inherited`: a descriptor of a store, owned from here on. Raises ValueError for what is no store of this layout and size."""
         self._shares = True
-        self._limits: int | None = None  # that share the room, as far as this process knows
+        self._limits: int | None = None  # that share the space, as far as this process knows
         if inherited is not None:
             try:
                 _check(inherited, values, names)
@@ -92,7 +92,7 @@ class LimitMemory:
             self.share_among(self._limits)
 
     def share_among(self, limits: int) -> None:
-        """Say how many limits with distinct values there are: each gets its part of the room."""
+        """Set the number of limits with distinct values; each gets its part of the space."""
         self._limits = limits
         if not self._shares:
             return

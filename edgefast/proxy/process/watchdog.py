@@ -91,5 +91,5 @@ class Watchdog:
 
 
 def start_heartbeat(loop: asyncio.AbstractEventLoop) -> None:
-    """Let the kernel see that this process's loop turns, for as long as it runs."""
+    """Run a heartbeat that the kernel's statistics show while the loop runs."""
     loop.call_later(_BEAT, start_heartbeat, loop)

@@ -26,8 +26,8 @@ from edgefast.table.shards import Key
 
 __all__ = ["Commit", "Key", "WorkerTables", "Placed", "Refusal", "Table"]
 
-#: Deaths while taking in a table, until the table is what is to blame: two of them, or many for
-#: which there is another reason (killed from outside, out of descriptors or memory).
+#: Deaths of workers while they apply a table, until the table counts as the cause: two, or many with
+#: another reason (killed from outside, out of descriptors or memory).
 _POISON = 6
 _DEATH = 3
 _EXCUSED_DEATH = 1
