@@ -1,9 +1,9 @@
 """Intern: shares equal parts of different objects, since most objects of a cluster have equal parts.
 
-In: a newly decoded object that no other component holds; statuses as JSON.
+In: a newly decoded object that no other component uses; statuses as JSON.
 Out: the same object, with its texts, tuples and Structs replaced by equal ones of earlier objects.
 Ten thousand routes with one parent keep one list of parents.
-Must never: receive an object that another component holds, or keep more than KEPT parts and
+Must never: receive an object that another component uses, or keep more than KEPT parts and
 STATUSES statuses.
 """
 

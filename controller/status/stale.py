@@ -31,7 +31,7 @@ Ref = tuple[str, str, str]
 
 
 class OwnsStatus(Protocol):
-    """Tells whose word the present status of an object is."""
+    """Tells which controller wrote the present status of an object."""
 
     def __call__(self, ref: Ref, *, held: bool = False) -> bool:
         """Return whether it is ours; `held`: a fleet of ours serves it, so that it was nobody else who wrote it."""
@@ -71,7 +71,7 @@ def find_stale_statuses(
     held: Collection[Held],
     is_ours: OwnsStatus,
 ) -> StaleStatuses:
-    """Return the farewells; `is_ours` tells whether the present status of an object is this controller's word."""
+    """Return the final statuses; `is_ours` tells whether this controller wrote the present status."""
     found: dict[Ref, Json] = {}
     former: dict[str, set[Ref]] = {}
     fleets: dict[Key, list[Held]] = {}
