@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 _NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
 #: Connections that the kernel queues, as far as net.core.somaxconn allows: one that it drops comes again a second later.
 _BACKLOG = 4096
-#: Connections that are let in in one turn of the loop; each is looked at before it can lose its place.
+#: Connections accepted in one loop iteration; each is read before the connection limit can close it.
 _AT_ONCE = 64
 #: Seconds until it is tried again, for want of descriptors; the end of a connection may bring one.
 _SHORT = 0.02

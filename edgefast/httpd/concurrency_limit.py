@@ -15,16 +15,16 @@ from contextlib import asynccontextmanager
 
 __all__ = ["LINE", "Busy", "ConcurrencyLimit"]
 
-#: Those who wait for a turn.
+#: Maximum number of answers that wait for a slot.
 LINE = 16
-#: Seconds that they wait.
+#: Maximum wait, in seconds.
 _PATIENCE = 5.0
-#: Seconds that a place rests at most.
+#: Maximum time that a slot stays unused after an answer, in seconds.
 _REST = 0.2
 
 
 class Busy(Exception):
-    """There is no turn in time."""
+    """The queue is full, or no slot became free in time."""
 
 
 class ConcurrencyLimit:
@@ -37,7 +37,7 @@ class ConcurrencyLimit:
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[None]:
-        """Wait for a turn, and have it for the block; raises Busy."""
+        """Wait for a slot and hold it for the block; raises Busy."""
         if self._line >= LINE:
             raise Busy
         self._line += 1

@@ -73,6 +73,6 @@ class ConnectionLimit(Generic[T]):
             self._waiting.move_to_end(one)
 
     def leave(self, one: T) -> None:
-        """It is gone; one that has lost its place may leave too."""
+        """Remove a closed connection; it may have been removed before."""
         self._waiting.pop(one, None)
         self._at_work.discard(one)

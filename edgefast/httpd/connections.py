@@ -106,7 +106,7 @@ class Connections:
     # --- between requests -----------------------------------------------------------------------
 
     def _look(self, client: ClientConnection) -> None:
-        """Take in what is there. Who asks right after connecting is not made to wait for a turn of the loop."""
+        """Read the available bytes at once, so that an immediate request does not wait for a loop iteration."""
         try:
             data = client.sock.recv(CHUNK)
         except (BlockingIOError, InterruptedError):

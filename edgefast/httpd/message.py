@@ -112,7 +112,7 @@ def _field(head: h11.Request, name: bytes) -> str:
 
 
 async def receive(sock: socket.socket) -> bytes:
-    """Read what is there, or wait: who asks right after connecting is not made to wait for a turn of the loop."""
+    """Read the available bytes at once, or wait; an immediate request does not wait for a loop iteration."""
     try:
         return sock.recv(CHUNK)
     except (BlockingIOError, InterruptedError):
