@@ -1,9 +1,11 @@
 """Admin, probes and metrics: the three small servers of the controller, for operators and kubelet.
 
-In: the rooms, as functions that give plain values. Out: on loopback `/dump` (all that is served, without keys), `/fleets`
-(proxies and their versions), `/denials` (what RBAC denies), `/version`, `/log-level`, `/console/` unless it is off (edgefast.console); for kubelet `/healthz` and `/readyz`; for Prometheus `/metrics`.
-The log's level is changed on the order socket (edgefast/httpd/control_socket.py). Must never: show key material, a token or a store's password, or
-take an order by TCP.
+In: the components, as functions that return plain values.
+Out: on loopback `/dump` (all that is served, without keys), `/fleets` (proxies and their versions),
+`/denials` (requests that RBAC denies), `/version`, `/log-level`, `/console/` unless it is off
+(edgefast.console); for kubelet `/healthz` and `/readyz`; for Prometheus `/metrics`. The log level
+is changed on the control socket (edgefast/httpd/control_socket.py).
+Must never: show key material, a token or a store's password, or accept a command by TCP.
 """
 
 from __future__ import annotations

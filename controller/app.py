@@ -1,8 +1,11 @@
-"""App: one controller process, wired. Read `App.run` as the table of contents of the control plane.
+"""App: one controller process with all components. `App.run` lists the components in their order.
 
-In: options, an API server. Out: tables to proxies, fleets, statuses, until a signal. Every room's tasks are in one TaskGroup:
-a room that fails ends the process, orderly, and kubelet starts another one; what users do must never make one fail.
-The streams of proxies are served only after every fleet was published once. Must never: hold logic of its own.
+In: options, an API server.
+Out: tables to proxies, fleets, statuses, until a signal. The tasks of all components run in one
+TaskGroup. A component that fails ends the process in order, and kubelet starts another one; user
+input must never make one fail. The streams of proxies are served only after every fleet was
+published once.
+Must never: contain logic of its own.
 """
 
 from __future__ import annotations
@@ -363,7 +366,7 @@ class App:
         self.source.mark()
         self.pipeline.mark()
 
-    # --- what the rooms ask ---------------------------------------------------------------------
+    # --- callbacks of the components ------------------------------------------------------------
 
     def _settings(self) -> Settings:
         config = self.file.config

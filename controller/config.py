@@ -1,9 +1,12 @@
-"""The configuration file: an EdgeGateway document, mounted from a ConfigMap, followed while we run.
+"""Configuration file: an EdgeGateway document, mounted from a ConfigMap and watched at run time.
 
-In: a path. Out: the configuration, and `on_change` when a sound edit has come. An edit with a mistake in it is
-refused whole, with file and line, and the configuration before it stays. A mounted ConfigMap changes by the swap of
-a symbolic link, minutes apart and without an event that reaches every file system: it is looked at, not waited for.
-Source: spec section 2 (EdgeGateway configuration). Must never: serve half of a file, or stop because of one.
+In: a path.
+Out: the configuration, and `on_change` after a valid edit. An invalid edit is refused as a whole,
+with file and line, and the previous configuration stays. A mounted ConfigMap changes by the
+replacement of a symbolic link, without an event that reaches every file system. The file is
+therefore polled.
+Source: spec section 2 (EdgeGateway configuration).
+Must never: use an incomplete file, or stop because of one.
 """
 
 from __future__ import annotations

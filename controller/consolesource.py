@@ -1,7 +1,9 @@
-"""ConsoleSource: what the console of the controller shows: tables of all fleets, their proxies, problems of all objects.
+"""ConsoleSource: the data of the controller's console: tables of all fleets, their proxies, problems of all objects.
 
-In: an App. Out: a `Source` (edgefast.console); it is asked in the event loop. Numbers of requests are the proxies' own, each
-has a console of its own. Must never: show key material, or keep more of an old table than `ChangeRecord` does.
+In: an App.
+Out: a `Source` (edgefast.console), called in the event loop. Request counts are only in the console
+of each proxy.
+Must never: show key material, or keep more of an old table than `ChangeRecord` does.
 """
 
 from __future__ import annotations

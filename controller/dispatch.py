@@ -1,9 +1,10 @@
-"""Handover: what comes of a run of the pipeline, given to the rooms that act on it, and what comes back from proxies.
+"""Dispatch: passes the results of a pipeline run to the components that apply them, and collects the proxies' answers.
 
-In: outcomes; acknowledgements; what is seen of fleets. Out: tables to the push room, manifests to the infra room, statuses to
-the status room, in this order, so that a status is never wanted before its tables are on their way. A fleet whose Gateway
-is refused for now keeps its tables and its objects: a slip of the pen must not cost a load balancer.
-Must never: decide what is in a table, a manifest or a status.
+In: outcomes; acknowledgements; observed states of fleets.
+Out: tables to the stream, manifests to the fleets, statuses to the status writer, in this order. A
+status therefore never precedes its tables. A fleet with a temporarily refused Gateway keeps its
+tables and objects, because a typing error must not remove a load balancer.
+Must never: decide the content of a table, a manifest or a status.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _HEAD_START = 0.005
 
 
 class Infra(Protocol):
-    """What is needed of the infra room."""
+    """The functions that dispatch needs from the fleets."""
 
     def render(self, fleets: Iterable[ir.Infra]) -> Mapping[str, Sequence[Manifest]]:
         """Return the manifests of each fleet by "namespace/name"."""
@@ -94,7 +95,7 @@ class Dispatch:
         self.on_trouble: Callable[[str, str], None] = lambda fleet, text: None
         self._last_problem: dict[str, frozenset[str]] = {}
         self._kept = Kept()
-        self._published: Outcome | None = None  # the last one, with the guests of `_overlap`
+        self._published: Outcome | None = None  # the last one, with the migrating Gateways of `_overlap`
         self._timer: asyncio.TimerHandle | None = None
         fleets.on_ack = self.on_ack
 
@@ -189,7 +190,7 @@ class Dispatch:
         self.look_at(self._tables)
 
     def look_at(self, keys: Iterable[str]) -> None:
-        """Tell the board which proxies of some fleets are ready, and what they serve."""
+        """Report to the StatusTracker which proxies of some fleets are ready, and their tables."""
         ready = self._ready()
         now = time.monotonic()
         for key in tuple(keys):

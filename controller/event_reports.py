@@ -1,9 +1,10 @@
-"""Tidings: what is told by Events, and beside which object.
+"""Event reports: errors that are written as Kubernetes Events, and the objects to which they belong.
 
-What is bad has a condition, and an Event with it. A warning about a field (it is not available yet, or passed over) has none.
-
-In: what has gone wrong, as the rooms know it. Out: Events about the objects of those who can do something about it: a status's
-object, the Gateways of a fleet, the ConfigMap of the configuration. Must never: decide that something is wrong.
+In: errors that the components report.
+Out: Events for objects of the users that can fix the error: the object of a status, the Gateways of
+a fleet, the ConfigMap of the configuration. An error has a condition and an Event. A warning about
+a field (not yet available, or ignored) has no Event.
+Must never: decide that something is wrong.
 """
 
 from __future__ import annotations

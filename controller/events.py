@@ -1,9 +1,11 @@
-"""Events: what a person must act on, as Kubernetes Events beside the object that it is about.
+"""Events: Kubernetes Events about objects that need a user's action.
 
-In: an object, a reason, a text. Out: Events of type Warning, each text about an object once an hour at most, and never
-more than a burst at a time: a thousand broken routes are a thousand statuses, but not a thousand Events at once.
-Only the leader writes them. Source: events.k8s.io/v1. Must never: wait for the API server on the caller's time, or
-fail for anything but being cancelled.
+In: an object, a reason, a text.
+Out: Events of type Warning, each text about an object at most once an hour, and never more than a
+burst at a time: a thousand invalid routes have a thousand statuses, but not a thousand Events at
+once. Only the leader writes them.
+Source: events.k8s.io/v1.
+Must never: make the caller wait for the API server, or fail for any reason but cancellation.
 """
 
 from __future__ import annotations

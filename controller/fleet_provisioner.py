@@ -1,7 +1,8 @@
-"""Provision: the infra room as the handover sees it, and the certificates that fleets show.
+"""FleetProvisioner: passes fleets from the dispatch to the applier, with the client certificates of the fleets.
 
-In: fleets of a translation, the placement, who leads. Out: manifests wanted, what is seen of fleets. A new leader first
-takes over the client certificates that fleets have already, so that a change of leaders renews none.
+In: fleets of a translation, the placement, the leader.
+Out: the desired manifests, the observed states of fleets. A new leader first reads the existing
+client certificates of fleets, so that a change of leaders renews none.
 Must never: apply anything before that.
 """
 

@@ -1,8 +1,10 @@
 """The `edgefast-controller` command: `run` (the control plane), `certgen` (its first certificates), `version`.
 
-In: the command line. Out: a process that controls until SIGTERM; exit status 0 after an orderly end, 1 when it cannot start
-or go on, 2 for wrong usage or a configuration with mistakes. What is heavy is imported by the subcommand that needs it.
-Must never: hold logic of its own.
+In: the command line.
+Out: a process that controls until SIGTERM; exit status 0 after an orderly end, 1 when it cannot
+start or continue, 2 for wrong usage or an invalid configuration. The subcommand that needs a large
+module imports it.
+Must never: contain logic of its own.
 """
 
 from __future__ import annotations
@@ -245,7 +247,7 @@ def run(
       # Run outside the cluster, with the certificates in a folder
       edgefast-controller run --context test --certs certs --admin 127.0.0.1:19000
     """
-    # What gRPC's own threads have to say is said better by the rooms.
+    # The components log these errors better than gRPC's own threads.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     options = Options(
         config=config,

@@ -1,7 +1,10 @@
-"""Readings: the metrics that are read where they are when somebody looks.
+"""Metric readers: metrics that are read from the components at each scrape.
 
-In: the rooms. Out: functions, entered into `Metrics` under the names of edgefast/monitoring/controller_metrics.py; together
-with metrics.py these are all metrics that the controller has. Must never: change a room, or be slow: a scrape runs in the event loop.
+In: the components.
+Out: functions, registered in `Metrics` under the names of
+edgefast/monitoring/controller_metrics.py. Together with metrics.py they are all metrics of the
+controller.
+Must never: change a component, or be slow: a scrape runs in the event loop.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Metrics: everything that Prometheus may ask the controller for, under one prefix.
+"""Metrics: all Prometheus metrics of the controller, under one prefix.
 
-In: events of the rooms as they happen, and functions that read a number when somebody looks. Out: the text of
-`/metrics`. Names, labels and texts are in edgefast/monitoring/controller_metrics.py and nowhere else. Must never: have a
-label whose values objects choose without bound (fleets are the widest there is), or do anything on the path of a change but count.
+In: events of the components, and functions that read a number at a scrape.
+Out: the text of `/metrics`. Only edgefast/monitoring/controller_metrics.py defines names, labels
+and texts.
+Must never: have a label with unbounded values from objects (fleets have the most values), or do
+anything on the path of a change but count.
 """
 
 from __future__ import annotations

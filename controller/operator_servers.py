@@ -1,7 +1,9 @@
-"""Views: what operators, kubelet and Prometheus see of a running App.
+"""Operator servers: the views of operators, kubelet and Prometheus on a running App.
 
-In: an App. Out: the servers of admin.py with its `View`, and the readings of its rooms in its metrics. All of it is called in
-the event loop when somebody asks. Must never: change anything, or show key material.
+In: an App.
+Out: the servers of admin.py with their `View`, and the readings of the components in its metrics.
+All run in the event loop, on request.
+Must never: change anything, or show key material.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ def _make_view(app: App) -> View:
 
 
 def _enter_readings(app: App) -> None:
-    """Have the numbers of all rooms read when somebody looks."""
+    """Register the metrics of all components; they are read at each scrape."""
     read_kube(app.metrics, app.cache)
     read_lease(app.metrics, app.lease)
     read_config(app.metrics, app.file)

@@ -1,7 +1,8 @@
-"""Options: what the command line says of one controller process.
+"""Options: the command line options of one controller process.
 
-In: the command line and the pod's environment. Out: one frozen Struct. What may change while the process runs is in the
-configuration file. Must never: hold a secret.
+In: the command line and the pod's environment.
+Out: one frozen Struct. Settings that may change at run time are in the configuration file.
+Must never: contain a secret.
 """
 
 from __future__ import annotations

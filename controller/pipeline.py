@@ -1,11 +1,13 @@
-"""Pipeline: objects in, tables, fleets and statuses out. The one loop of the controller.
+"""Pipeline: the main loop of the controller, from objects to tables, fleets and statuses.
 
-In: "something changed" from the watches, from the configuration and from what is seen of fleets. Out: for each fleet its
-tables to the push room, manifests to the infra room, statuses to the status room; only what differs is done again.
-A change after a rest is taken at once, others after 5 ms of quiet, none waits above 100 ms (architecture D8). A rest lasts as
-long as the run before took of a CPU: who changes one object after another waits for nothing, and a storm is gathered.
-A translation that selects Pods which have not been read is held, and is where the next one goes on from.
-Must never: publish or write anything before every kind is synced, or end for what an object says.
+In: change notifications from the watches, the configuration and the observed fleets.
+Out: for each fleet its tables to the stream, manifests to the fleets, statuses to the status
+writer; only differences are processed again. A change after a pause is processed at once, others
+after 5 ms without changes, and none waits longer than 100 ms (architecture D8). A pause lasts as
+long as the CPU time of the previous run. Single changes therefore do not wait, and many changes are
+combined. A translation that selects unread Pods is held, and the next one continues from it.
+Must never: publish or write anything before every kind is synced, or end because of an object's
+content.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Troubles of proxies, as problems: what they know to be wrong and a controller cannot see, such as a store that does not count.
+"""Proxy problems: errors that only proxies can see, such as a failing counter store, as Problems.
 
-In: what the nodes of fleets say (push/ack.py). Out: `Problem`s, each once for a fleet, with how many of its proxies say so, and
-which fleet that is: a pod may be a tenant's. For statuses: the key sets that cannot be fetched, by policy of the fleet's table. What another release says is left out; the proxy's own status has it. No I/O.
-Must never: speak for a proxy that is not connected.
+In: the reports of the fleets' nodes (push/ack.py).
+Out: `Problem`s, each once for a fleet, with the number of affected proxies and the fleet, because a
+pod may belong to a tenant. For statuses: key sets that cannot be fetched, by policy of the fleet's
+table. Reports of another release are omitted; the proxy's own status contains them. No I/O.
+Must never: report for a proxy that is not connected.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ __all__ = [
     "list_troubles",
 ]
 
-#: Troubles of one fleet that are told, those that most of its proxies have first: each proxy may word its own.
+#: Maximum of reported problems of one fleet, the most frequent first: each proxy may send its own texts.
 FLEET_LIMIT = 100
 #: Texts about key sets of one policy in its status: each proxy may report another cause.
 KEYS_NAMED = 5

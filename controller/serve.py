@@ -1,8 +1,9 @@
-"""serve: the life of a controller process around App: signals, the event loop, the garbage collector, the exit status.
+"""serve: the lifecycle of a controller process around App: signals, the event loop, the garbage collector, the exit status.
 
-In: options. Out: the exit status: 0 after an orderly end, 1 when it cannot start or a component failed, 2 for a configuration
-with mistakes. A change of the configuration that needs it begins a new App in the same process.
-Must never: know what an App does.
+In: options.
+Out: the exit status: 0 after an orderly end, 1 when it cannot start or a component failed, 2 for an
+invalid configuration. A configuration change that requires it starts a new App in the same process.
+Must never: depend on the contents of App.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """ClusterSource: the objects of a cluster, for the pipeline.
 
-In: the cache, what is seen of fleets, the settings. Out: `ready`, which returns when all that translation may read has
-been read: every kind, every referenced Secret and ConfigMap, and the fleets that there are; `select`, for it is translation that knows
-which Pods requests are sent to. While it selects some that have not been read, `ready` returns when they have been, or when objects or
-settings are others than those that were translated: it may select other Pods now, or none.
-Must never: give a snapshot in which something is missing only because it has not been read yet, or have the same translated again.
+In: the cache, the observed states of fleets, the settings.
+Out: `ready`, which returns when all objects for a translation were read: every kind, every
+referenced Secret and ConfigMap, and the present fleets; `select`, because the translation
+determines the Pods that receive requests. While it selects unread Pods, `ready` returns when they
+were read, or when objects or settings changed since the translation, because it may then select
+other Pods or none.
+Must never: return a snapshot without objects that exist but were not read yet, or cause a second
+translation of the same state.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The authority: the self-signed certificate whose key signs all others of one controller.
+"""Certificate authority: the self-signed certificate that signs all others of one controller.
 
-In: a name, a time, a life. Out: `Pair`s: the authority's own and those that it signs.
-Must never sign another authority, or for longer than it lives itself. No I/O, no clock.
+In: a name, a time, a lifetime.
+Out: `Pair`s: the authority's own and those that it signs. No I/O, no clock.
+Must never: sign another authority, or for longer than its own lifetime.
 """
 
 from __future__ import annotations

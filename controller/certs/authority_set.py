@@ -1,9 +1,10 @@
-"""Ring: the authorities of one controller: the one that signs, the one to come, those that are still trusted.
+"""AuthoritySet: the authorities of one controller: the signing one, the next one, and those that are still trusted.
 
-In: a ring, a time. Out: the ring as it should be then, and its form in a Secret. A new authority is first announced
-(trusted everywhere, signing nothing), then signs, and only then is the former one dropped: at every moment both ends
-trust what the other shows. Must never drop an authority in the same step in which another begins to sign.
-No I/O, no clock.
+In: a set, a time.
+Out: the set at that time, and its encoding in a Secret. A new authority is first announced (trusted
+everywhere, signing nothing). Then it signs, and only then is the former one removed. At every
+moment both ends trust each other's certificate. No I/O, no clock.
+Must never: remove an authority in the same step in which another begins to sign.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""certgen: makes the controller's authority and its own certificate, once; what exists is kept.
+"""certgen: creates the controller's authority and its own certificate, once; existing ones are kept.
 
-In: access to the Secrets of the controller's namespace. Out: Secrets `<name>-ca` (the ring of authorities, with its keys) and
-`<name>` (tls.crt, tls.key, ca.crt of the controller). `overwrite` replaces both at once and ends the trust in all that was
-signed before: for a key that is known to others. `rotate` announces a new authority; the running controllers do the rest, with
-overlap (authority_set.py). Must never replace what exists unless told to. Source: gateway-api B2.
+In: access to the Secrets of the controller's namespace.
+Out: Secrets `<name>-ca` (the set of authorities, with its keys) and `<name>` (tls.crt, tls.key,
+ca.crt of the controller). `overwrite` replaces both at once and ends the trust in all earlier
+certificates; use it for a compromised key. `rotate` announces a new authority; the running
+controllers complete the rotation, with overlap (authority_set.py).
+Source: gateway-api B2.
+Must never: replace existing Secrets without one of these options.
 """
 
 from __future__ import annotations

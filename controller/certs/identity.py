@@ -1,9 +1,11 @@
-"""Identities: the URI in a certificate that says who holds it, and nothing else does.
+"""Identities: the URI in a certificate, which alone identifies its holder.
 
-In: a fleet or the controller. Out: `edge://<controller namespace>/fleet/<namespace>/<name>` or
-`edge://<controller namespace>/controller`, and back. One controller's authority signs for its own namespace
-only, so a URI of another one is no identity here. Must never accept a spelling that it would not write.
-Source: architecture D6 (the fleet follows from the credential).
+In: a fleet or the controller.
+Out: `edge://<controller namespace>/fleet/<namespace>/<name>` or `edge://<controller
+namespace>/controller`; the parsed identity of such a URI. One controller's authority signs for its
+own namespace only, so a URI of another namespace is not an identity here.
+Source: architecture D6 (the credential determines the fleet).
+Must never: accept a spelling that it would not write.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)  # RFC 1123
 
 
 def fleet_key(namespace: str, name: str) -> str:
-    """Return the one text that names a fleet in the push room: `<namespace>/<name>`."""
+    """Return the name of a fleet on the stream: `<namespace>/<name>`."""
     return f"{namespace}/{name}"
 
 

@@ -1,9 +1,10 @@
-"""What the authority issues: the controller's own certificate, and one for each fleet.
+"""Issued certificates: the controller's own certificate, and one for each fleet.
 
-In: an authority, names, a time. Out: `Pair`s. The controller's has the DNS names of its Service
-(gateway-api B2) and its identity as a URI, and serves at both ends: replicas speak with each other.
-A fleet's has its identity alone. Must never put a host name into a fleet's certificate, or a fleet's identity
-into anything else. No I/O, no clock.
+In: an authority, names, a time.
+Out: `Pair`s. The controller's certificate has the DNS names of its Service (gateway-api B2) and its
+identity as a URI. It is valid for both ends of a connection, because replicas connect to each
+other. A fleet's certificate has only its identity. No I/O, no clock.
+Must never: put a host name into a fleet's certificate, or a fleet's identity into another one.
 """
 
 from __future__ import annotations

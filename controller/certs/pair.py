@@ -1,7 +1,9 @@
-"""A certificate with its private key, as PEM text, and what is asked of it.
+"""Pair: a certificate with its private key, as PEM text, and checks of both.
 
-In: PEM. Out: `Pair`, certificates, answers (does the key fit, who signed it, when is it due).
-Must never show a key: `repr` says whose the certificate is and no more. No I/O, no clock.
+In: PEM.
+Out: `Pair`, certificates, checks (whether the key matches, the issuer, the renewal time). No I/O,
+no clock.
+Must never: show a key; `repr` contains only the subject of the certificate.
 """
 
 from __future__ import annotations

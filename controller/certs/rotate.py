@@ -1,8 +1,10 @@
-"""Rotation: keeps the authority, the controller's certificate and those of the fleets in force, each with overlap.
+"""Rotation: renews the authority, the controller's certificate and those of the fleets, each with overlap.
 
-In: the Secrets that certgen made, time. Out: renewed Secrets (the leader alone writes), the bundle that proxies trust, and
-the manifest of every fleet's client Secret `<fleet>-xds`, the same one until it has to be renewed. `on_change` says that
-manifests or bundle are others now. Must never issue for a fleet what another one can use, or write while not leading.
+In: the Secrets of certgen, time.
+Out: renewed Secrets (only the leader writes), the bundle that proxies trust, and the manifest of
+every fleet's client Secret `<fleet>-xds`, unchanged until its renewal. `on_change` reports changed
+manifests or a changed bundle.
+Must never: issue a certificate for a fleet that another one can use, or write while not leading.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Secrets of the controller's namespace: read, made once, replaced only as they were read.
+"""Secrets of the controller's namespace: read, create once, replace with optimistic concurrency.
 
-In: names and text values. Out: `Stored`, or None where there is no such Secret; ApiError of the call. Must never be
-asked for another namespace's Secrets, or put a value into an error or a log.
+In: names and text values.
+Out: `Stored`, or None if the Secret does not exist; ApiError of the call. A Secret is replaced only
+in the version that was read.
+Must never: access Secrets of another namespace, or put a value into an error or a log.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""TicketKeeper: the Secret `<name>-tickets`, from which the keys of session tickets of all fleets are derived.
+"""TicketSecret: the Secret `<name>-tickets`, from which the session ticket keys of all fleets are derived.
 
-In: the Secret, time, chance. Out: what each fleet is given, and `on_change`; the Secret, made, rotated and repaired by the leader
-alone. What keeps it from being had is told (`on_trouble`) and is no more than that: proxies then make keys of their own, and clients
-resume at one replica only. Must never write a Secret that is not ours, or put a key into a log or an error.
+In: the Secret, time, a source of randomness.
+Out: the secrets of each fleet, and `on_change`; the Secret, which only the leader creates, rotates
+and repairs. An error that prevents its use is reported (`on_trouble`) and has one effect: proxies
+use their own keys, and clients resume at one replica only.
+Must never: write a Secret of another owner, or put a key into a log or an error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Secrets of session tickets in a cluster: previous, current and next, rotated by the leader, derived for each fleet.
+"""Tickets: session ticket secrets of a cluster: previous, current and next, rotated by the leader, derived for each fleet.
 
-In: a state, times, chance. Out: the state as it should be then, its form in a Secret, and what a fleet's proxies are given. A secret
-is known to all a period before it encrypts. Fleets' secrets are derived from it (HKDF-Expand, RFC 5869): no proxy can learn those
-of another fleet. Must never rotate twice for a wall clock that is set. No I/O, no clock.
+In: a state, times, a source of randomness.
+Out: the desired state, its encoding in a Secret, and the secrets of a fleet's proxies. All replicas
+have a secret one period before it encrypts. The secrets of fleets are derived (HKDF-Expand, RFC
+5869), so a proxy cannot compute those of another fleet. No I/O, no clock.
+Must never: rotate twice because the wall clock was changed.
 """
 
 from __future__ import annotations

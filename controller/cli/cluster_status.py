@@ -1,8 +1,10 @@
-"""What `edgefast status` shows of a cluster: statuses as they were written, proxies and their counters.
+"""Cluster status: the content of `edgefast status` for a cluster: written statuses, proxies and their counters.
 
-In: a cluster, a namespace or all. Out: `ClusterView`s. What the controller says of proxies is asked of its admin server where that can be
-reached (`kubectl port-forward` leads to it). Whatever could not be asked is a note, never an empty row.
-Must never: translate; statuses are read, so what is shown is what users see.
+In: a cluster, a namespace or all.
+Out: `ClusterView`s. The controller's admin server provides the state of proxies if it is reachable
+(for example through `kubectl port-forward`). A source that is not reachable is a note, never an
+empty row.
+Must never: translate; statuses are read, so the output equals what users see.
 """
 
 from __future__ import annotations

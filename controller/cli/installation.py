@@ -1,8 +1,9 @@
-"""Installation: which controller a command speaks of, and its configuration, from the ConfigMap that it is mounted from.
+"""Installation: the controller of a command, and its configuration, from the mounted ConfigMap.
 
-In: an API server; "NAMESPACE[/RELEASE]" or nothing; a file instead of the ConfigMap. Out: `Installation`. Without a name the
-default release is looked for, then the only one there is. Must never: fall back to defaults where a configuration exists that
-cannot be read; what is told would be of another controller.
+In: an API server; "NAMESPACE[/RELEASE]" or nothing; a file instead of the ConfigMap.
+Out: `Installation`. Without a name, the default release is used, else the only one that exists.
+Must never: use defaults when the configuration exists but cannot be read; the output would describe
+another controller.
 """
 
 from __future__ import annotations

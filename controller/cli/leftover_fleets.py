@@ -1,9 +1,12 @@
-"""Leftovers: the fleets of an installation that is about to be removed.
+"""LeftoverFleets: the fleets of an installation that will be removed.
 
-In: an API server, a release, its controllerName. Out: which fleets nobody answers for, because their Gateway or class is gone
-or the class is of another name (those a controller keeps, see controller/fleets/ownership.py, and without one nobody ever would
-remove), and which serve a Gateway still. The former are removed.
-Must never: remove an object that this installation has not made, or a fleet that its Gateways would miss.
+In: an API server, a release, its controllerName.
+Out: two lists. The first contains the fleets without a responsible controller: their Gateway or
+class is gone, or the class has another controllerName. A controller keeps these
+(controller/fleets/ownership.py), and without a controller they would stay forever, so they are
+removed. The second contains the fleets that still serve a Gateway.
+Must never: remove an object that this installation did not create, or a fleet that its Gateways
+need.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Live: a cluster for `edgefast explain --live`, `diff --live` and `status`, through a kubeconfig (entry-point group `edgefast.live`).
+"""LiveCluster: a cluster for `edgefast explain --live`, `diff --live` and `status`, through a kubeconfig (entry-point group
+`edgefast.live`).
 
-In: `Where`. Out: a `Cluster` of edgefast.cli.live; it asks in one `Session`.
+In: `Where`.
+Out: a `Cluster` of edgefast.cli.live; all requests use one `Session`.
 Must never: write anything to the cluster, or start a watch.
 """
 
@@ -27,7 +29,7 @@ __all__ = ["LiveCluster", "open_cluster"]
 
 def open_cluster(where: Where) -> LiveCluster:
     """What the entry point names."""
-    # What the controller's rooms would log is told in other words here.
+    # The command reports errors itself, so the log of the controller's modules is off.
     logging.getLogger("controller").addHandler(logging.NullHandler())
     return LiveCluster(where)
 

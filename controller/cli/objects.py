@@ -1,9 +1,11 @@
-"""Objects: all that a controller would translate, read once.
+"""Objects: all objects that a controller would translate, read once.
 
-In: an API server, a configuration. Out: a Snapshot made by the same store, of the same kinds and namespaces, as the controller's
-cache makes it; the Secrets, ConfigMaps and ClusterTrustBundles that something refers to. Those that the credential may not read are stood in for by
-sound ones and named, so that routing is explained all the same. ApiError when anything else cannot be read: what was told then
-would be of a cluster that is not there. Must never: list Secrets, write, or keep key material longer than the process lives.
+In: an API server, a configuration.
+Out: a Snapshot from the same store, with the same kinds and namespaces, as in the controller's
+cache; the referenced Secrets, ConfigMaps and ClusterTrustBundles. Valid placeholders replace those
+that the credential may not read, and are listed, so that routing can still be explained. Any other
+unreadable object raises ApiError, because the answer would not describe the cluster.
+Must never: list Secrets, write, or keep key material longer than the process lives.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""overview: what the statuses in a cluster say, as the rows of `edgefast status`.
+"""Overview: the statuses of a cluster, as the rows of `edgefast status`.
 
-In: GatewayClasses, Gateways, ListenerSets, routes and policies as the API server has them. Out: rows, and
-every condition that is bad news with its text. It reads the entries of all controllers: whose they are is in the row. Pure.
-It also finds what no controller writes into a status: references to a missing Gateway or class, and classes without a controller.
+In: GatewayClasses, Gateways, ListenerSets, routes and policies as the API server returns them.
+Out: rows, and every condition that reports a problem, with its text. The entries of all controllers
+are included, with the controller in the row. Pure. It also finds errors that no controller writes
+into a status: references to a missing Gateway or class, and classes without a controller.
 Must never: evaluate anything else; it shows the statuses as written.
 """
 

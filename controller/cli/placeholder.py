@@ -1,7 +1,10 @@
-"""Stand-ins for Secrets, ConfigMaps and ClusterTrustBundles that somebody may not read, so that what refers to them is translated all the same.
+"""Placeholders for Secrets, ConfigMaps and ClusterTrustBundles that the user may not read, so that objects with references to them can be
+translated.
 
-In: a reference, the settings. Out: an object with a certificate, a key and an authority made here and now, and text for a store's
-URL and password. Whoever uses one says so. Must never: leave this process, or be compared with what proxies serve.
+In: a reference, the settings.
+Out: an object with a newly generated certificate, key and authority, and text for a store's URL and
+password. The caller reports the use of a placeholder.
+Must never: leave this process, or be compared with the tables of proxies.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Proxies: the pods of fleets and their metrics pages, through the API server or, where it does not let us, at their addresses.
+"""Proxies: the pods of fleets and their metrics pages, through the API server or, if it refuses, at their addresses.
 
-In: an API server, a label selector. Out: pods, and for each a `Page` or why there is none. At most a few are asked at once,
-each for some seconds, all together for ten: a screen never waits for a pod that is gone. Source: Kubernetes API concepts,
-"Proxy subresource of pods". Must never: ask anything but `GET /metrics`.
+In: an API server, a label selector.
+Out: pods, and for each a `Page` or the reason for its absence. A few requests run at once, each
+with a timeout of some seconds, all together ten seconds. A missing pod therefore does not block a
+screen.
+Source: Kubernetes API concepts, "Proxy subresource of pods".
+Must never: request anything but `GET /metrics`.
 """
 
 from __future__ import annotations

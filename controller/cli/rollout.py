@@ -1,7 +1,8 @@
-"""An installation applied to a cluster: CRDs, certificates, then all the rest, and what is left of an older one removed.
+"""Rollout: applies an installation to a cluster: CRDs, certificates, then the rest; removes objects of an older one.
 
-In: manifests, a kubeconfig. Out: objects by server-side apply with field manager "edgefast"; a line per step.
-Must never: touch a release that helm manages, nor an object that is not labelled as the release's.
+In: manifests, a kubeconfig.
+Out: objects by server-side apply with field manager "edgefast"; a line per step.
+Must never: touch a release that helm manages, or an object without the release's label.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Session: one connection to a cluster for a command line, in an event loop of its own.
+"""Session: one connection to a cluster for a command line, in its own event loop.
 
-In: `Where`. Out: `Kube`, opened at the first question; coroutines run in the loop, which lives until `close` so that connections
-and credentials last. Every way in which a cluster cannot be asked becomes a LiveError of one line.
+In: `Where`.
+Out: `Kube`, opened at the first request; coroutines run in the loop, which runs until `close` and
+keeps connections and credentials. Every connection error becomes a LiveError of one line.
 Must never: be used from two threads.
 """
 

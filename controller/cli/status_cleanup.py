@@ -1,9 +1,12 @@
-"""Last words: statuses of an installation that has been removed.
+"""Status cleanup: resets the statuses of an installation that was removed.
 
-In: an API server, the name that its statuses carry, its fleets. Out: Gateways, ListenerSets and GatewayClasses whose status was the
-controller's word say Unknown instead of Accepted and Programmed; addresses stay only where a fleet serves on. Nobody else would ever
-take them back, and who looks up an address by its Gateway (external-dns does) would send requests to one that is another's by then.
-Source: Gateway API, defaults of `status.conditions`. Must never: speak of an object of which another controller has spoken.
+In: an API server, the controllerName of its statuses, its fleets.
+Out: Gateways, ListenerSets and GatewayClasses with this controller's status get Unknown for
+Accepted and Programmed; addresses stay only while a fleet serves them. No other component would
+reset them. Readers of a Gateway's address (external-dns) would send requests to an address that
+then belongs to another owner.
+Source: Gateway API, defaults of `status.conditions`.
+Must never: change the status of an object to which another controller has written.
 """
 
 from __future__ import annotations

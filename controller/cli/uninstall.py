@@ -1,9 +1,11 @@
-"""`edgefast uninstall`: removes what `edgefast install` has applied.
+"""`edgefast uninstall`: removes the objects that `edgefast install` applied.
 
-In: a release, a kubeconfig. Out: a line or two. CRDs stay, because objects of users would go with them; certificates stay unless
-`--purge` says so, because proxies that still run trust them; so does the namespace. Fleets of the controller that nobody
-answers for go with it, fleets that serve Gateways stay and are named. No status goes on saying what is not known any more.
-Must never: remove what is not labelled as the release's.
+In: a release, a kubeconfig.
+Out: one or two lines. CRDs stay, because their removal would delete objects of users. Certificates
+stay without `--purge`, because running proxies trust them. The namespace stays. The controller's
+fleets without an owner are removed; fleets that serve Gateways stay and are listed. Statuses are
+reset to Unknown.
+Must never: remove an object without the release's label.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Fleets as Kubernetes objects: what is rendered for them, applied, repaired, removed, and what is seen of them.
+"""Fleets as Kubernetes objects: rendering, applying, repair, removal and observation.
 
-In: `ir.Infra` of a translation. Out: objects in the cluster, and `FleetState`s. Rendering is pure. It must never touch
-an object that it did not make.
+In: `ir.Infra` of a translation.
+Out: objects in the cluster, and `FleetState`s. Rendering is pure.
+Must never: touch an object that this controller did not create.
 """

@@ -1,10 +1,11 @@
 """Addresses of a fleet: where clients reach its Service.
 
-In: a live Service, the nodes, the nodes with ready pods. Out: texts, each once, in a stable order. By type: what the load
-balancer gives; the addresses of nodes (external ones first choice); the cluster's own. With externalTrafficPolicy Local a
-node without a ready pod drops what it gets, so it is left out.
+In: a live Service, the nodes, the nodes with ready pods.
+Out: texts, each once, in a stable order. The Service type determines them: the load balancer's
+addresses; the addresses of nodes (external ones preferred); the cluster IPs. With
+externalTrafficPolicy Local, a node without a ready pod drops packets and is omitted.
 Source: spec section 2 (status.addresses); Kubernetes core v1 Service, Node.
-Must never: name an address that is only asked for, or the node port's absence a failure.
+Must never: report an address that is only requested, or report a missing node port as a failure.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Applier: makes the cluster hold what is wanted for fleets, and nothing of ours besides.
+"""Applier: applies the desired objects of fleets to the cluster and deletes its own other objects.
 
-In: `want` (manifests by fleet) and what Holdings sees. Out: server-side apply with our field manager, deletes. A fleet is
-attended to when its manifests change, when somebody changed or removed one of its objects, and when it is wanted no
-more; fleets in parallel, the objects of one in order. What the server refuses is reported, and tried again later or
-when it changes. Only the leader writes. Source: architecture D8; Kubernetes API, server-side apply.
-Must never: write or delete an object that is not ours (managed_objects.py), or give up for good.
+In: `want` (manifests by fleet) and the Inventory.
+Out: server-side apply with edgefast's field manager, deletes. A fleet is processed when its
+manifests change, when another client changed or removed one of its objects, and when it is no
+longer wanted. Fleets are processed in parallel, the objects of one in order. Refused requests are
+reported, and retried later or after a change. Only the leader writes.
+Source: architecture D8; Kubernetes API, server-side apply.
+Must never: write or delete an object of another owner (managed_objects.py), or stop retrying.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""Succession: which fleets go on serving although translation wants them no more.
+"""Cutover: the fleets that continue to serve although the translation no longer wants them.
 
-In: an outcome, whose the other fleets are (their labels), what is seen of fleets, which pods serve which table. Out: the
-fleets to leave as they are, and what to tell of them. Two kinds: of a Gateway that is refused for now, since a slip of the pen must not cost a load
-balancer; and of a Gateway that another fleet serves from now on (its class merges or does so no more, the deployment mode is
-another one), until that one takes requests, with this Gateway's ports and routes. Source: spec section 1 (deployment modes).
-Must never: keep a fleet whose Gateways are all gone.
+In: an outcome, the owners of the other fleets (their labels), the observed states of fleets, the
+pods that serve each table.
+Out: the fleets to leave unchanged, and the messages about them. Two kinds exist. The first belongs
+to a temporarily refused Gateway, because a typing error must not remove a load balancer. The second
+belongs to a Gateway that moves to another fleet (its class changed merging, or the deployment mode
+changed). It stays until the new fleet accepts requests with this Gateway's ports and routes.
+Source: spec section 1 (deployment modes).
+Must never: keep a fleet without any existing Gateway.
 """
 
 from __future__ import annotations

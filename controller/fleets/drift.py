@@ -1,8 +1,9 @@
-"""Drift: what of a live object is ours to look at.
+"""Drift: the part of a live object that the controller compares.
 
-In: a live object and the manifest it was applied from. Out: the live values at the places that the manifest names. Taken
-right after applying, and compared later: the server writes quantities and defaults in its own way, and what others add
-elsewhere is theirs. Must never: compare a manifest with a live object directly.
+In: a live object and the manifest that was applied.
+Out: the live values of the fields in the manifest. They are recorded after applying and compared
+later. The server normalizes quantities and adds defaults, and other fields belong to other owners.
+Must never: compare a manifest with a live object directly.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The container `edge`: the proxy itself, `edgefast proxy`.
 
-In: a fleet and the placement. Out: the container and the volumes it mounts. Listener ports are not in it: proxies learn
-them from their tables, and a listener that comes or goes must not roll the pods.
+In: a fleet and the placement.
+Out: the container and its volumes. Listener ports are not in it: proxies read them from their
+tables, and a changed listener must not roll the pods.
 Source: spec sections 2, 5; ports 19001 (metrics), 19003 (readiness).
-Must never: depend on anything but what a pod must be made anew for.
+Must never: depend on anything that does not require new pods.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Owner: whose a fleet is, as its own objects say.
+"""Owner: the Gateway or class of a fleet, as its own objects record it.
 
-In: labels and owner references of a fleet's object. Out: the Gateway or class that it was made for. They are all that is left
-of it after a restart: a fleet is never taken from anybody for what a process remembers.
-Source: spec section 2 (labels of generated resources). Must never: guess from names.
+In: labels and owner references of a fleet's object.
+Out: the Gateway or class for which it was created. After a restart, this is the only record; the
+memory of a process never removes a fleet from its owner.
+Source: spec section 2 (labels of generated resources).
+Must never: guess from names.
 """
 
 from __future__ import annotations

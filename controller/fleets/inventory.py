@@ -1,8 +1,9 @@
-"""Holdings: the present objects of all fleets of this installation, and the nodes while somebody needs them.
+"""Inventory: the present objects of all fleets of this installation, and the nodes while they are needed.
 
-In: watches by label (nodes: without). Out: objects by fleet, as plain values with what the API server says of them, and
-a call for each change. Everything that is applied is watched, and the EndpointSlices that the cluster makes for it.
-Must never: write; or drop an object because the API server is away.
+In: watches by label (nodes: without).
+Out: objects by fleet, as plain values with the API server's metadata, and a call for each change.
+All applied objects are watched, and the EndpointSlices that the cluster creates for them.
+Must never: write; or drop an object because the API server is not reachable.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Ownership: which objects in the cluster this controller has made.
+"""Managed objects: the objects in the cluster that this controller created.
 
-In: live objects as plain values. Out: a verdict in words. Ours is what has our label and was applied by our field manager;
-an object of the same name that somebody else made, or a copy of one of ours, is not.
+In: live objects as plain values.
+Out: the result as text. A managed object has edgefast's label and was applied by its field manager.
+An object of the same name from another creator, or a copy of a managed object, is not managed.
 Source: Kubernetes API, server-side apply (managedFields).
-Must never: call an object ours for its name.
+Must never: treat an object as managed because of its name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Metadata that all objects of a fleet share: name, namespace, labels, annotations, owner.
 
-In: a fleet and the placement. Out: `metadata` of a manifest. `adopt` puts it on an object that another room has made.
-Source: spec section 2 (labels); Gateway API GatewayInfrastructure ("applied to any resources created in response").
-Must never: name an owner that is in another namespace; the garbage collector would remove the object. Put a name of
-`Infra.service_only` on an object that makes pods, or on pods.
+In: a fleet and the placement.
+Out: `metadata` of a manifest. `adopt` adds it to an object of another component.
+Source: spec section 2 (labels); Gateway API GatewayInfrastructure ("applied to any resources
+created in response").
+Must never: name an owner in another namespace, because the garbage collector would remove the
+object; or put a name of `Infra.service_only` on pods or objects that create pods.
 """
 
 from __future__ import annotations

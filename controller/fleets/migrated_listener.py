@@ -1,9 +1,12 @@
-"""The place of a guest: how a listener can be in a fleet that its Gateway has left, beside those whom the fleet is for.
+"""Migrated listener: adds a listener to a fleet that its Gateway has left, beside the fleet's own listeners.
 
-In: a listener as it was there, and the listeners of the fleet now. Out: the same with what belongs to the port (HTTP settings, limits of
-connections), or nothing where it does not fit; or its hostname, held by a listener without certificates (translate/fleet/reserved_hostnames.py), so
-that no broader one of somebody else takes what it was for. What fits is what merging lets stand together (translate/fleet/merge.py).
-Must never: take a port or hostname from those who are there, or serve a listener with another way of TLS than it had.
+In: a listener in its earlier form, and the fleet's present listeners.
+Out: the listener with the settings of the port (HTTP settings, connection limits), or nothing when
+it conflicts. Alternatively its hostname, reserved by a listener without certificates
+(translate/fleet/reserved_hostnames.py), so that no broader hostname of another Gateway receives its
+requests. The rules for conflicts are those of merging (translate/fleet/merge.py).
+Must never: take a port or hostname from the fleet's own listeners, or serve a listener with another
+TLS mode than before.
 """
 
 from __future__ import annotations

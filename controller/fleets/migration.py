@@ -1,10 +1,12 @@
-"""Overlap: a Gateway that leaves a merged fleet which goes on for others is served there until its next fleet takes over.
+"""Migration: a Gateway that leaves a merged fleet is served there until its next fleet takes over.
 
-In: outcomes, one after the other; what is seen of fleets; who serves which table. Out: the outcome with the Gateway's
-listeners still in the fleet that it has left, on the hosts, clusters and secrets that its next fleet has for them, so that
-edits and endpoints are followed meanwhile; and what to tell of it. A controller that starts in between has not seen the
-Gateway leave and finds no overlap. Source: spec section 1 (merged Gateways).
-Must never: take a port or a hostname from those whom the fleet is for, or give it what those listeners do not use.
+In: successive outcomes; the observed states of fleets; the pods that serve each table.
+Out: the outcome with the Gateway's listeners still in its former fleet, with the hosts, clusters
+and secrets of its next fleet, so that edits and endpoints still apply; and the messages about it. A
+controller that starts meanwhile did not see the Gateway leave and finds no migration.
+Source: spec section 1 (merged Gateways).
+Must never: take a port or a hostname from the Gateways of the fleet, or give the fleet resources
+that those listeners do not use.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ class Migration:
         self._home: Mapping[Key, str] = {}  # of the outcome before, as the rest
         self._listeners: Mapping[str, Sequence[ir.Listener]] = {}
         self._ports: Mapping[str, tuple[ir.InfraPort, ...]] = {}
-        self._shards: dict[str, Shards] = {}  # of fleets with guests
+        self._shards: dict[str, Shards] = {}  # of fleets with migrating Gateways
 
     def __bool__(self) -> bool:
         return bool(self._migrating)
@@ -67,7 +69,7 @@ class Migration:
         serving: Callable[[str, str], Set[str]],
         now: float,
     ) -> Outcome:
-        """Return an outcome with its guests; `state_of`, `serving` as in find_kept."""
+        """Return an outcome with its migrating Gateways; `state_of`, `serving` as in find_kept."""
         home = outcome.fleet_of()
         infra = {one.name: one for one in outcome.translation.infra}
         self._welcome(home, infra)
@@ -115,7 +117,7 @@ class Migration:
         return self._serve(outcome, had)
 
     def next_end(self) -> float:
-        """Return when `extend` has a guest less, 0 while that is not known of any."""
+        """Return when the next migration ends, 0 if no end is known."""
         return min((one.ends for one in self._migrating.values() if one.ends), default=0.0)
 
     def _welcome(self, home: Mapping[Key, str], infra: Mapping[str, ir.Infra]) -> None:
@@ -134,7 +136,7 @@ class Migration:
                 del self._migrating[gateway]
 
     def _serve(self, outcome: Outcome, had: Mapping[str, Shards]) -> Outcome:
-        """Return the outcome with the present guests; `had`: the tables of fleets that had guests in the one before."""
+        """Return the outcome with the present migrations; `had`: earlier tables of fleets with migrations."""
         hosts: dict[str, list[tuple[Key, _MigratingGateway]]] = {}
         for gateway, listener in self._migrating.items():
             hosts.setdefault(listener.host, []).append((gateway, listener))
@@ -178,9 +180,9 @@ def _join(
     successor: ir.Fleet,
     left: list[ir.Listener],
 ) -> tuple[ir.Fleet, ir.Infra]:
-    """Return a fleet and what is around it with a guest's listeners, as far as they fit beside those that it is for.
+    """Return a fleet and its infra with the listeners of a migrating Gateway that do not conflict.
 
-    `left` gets the others.
+    `left` receives the others.
     """
     now = {one.name: one for one in successor.listeners}
     hosts, streams, clusters, secrets, units = [], [], {}, {}, {}
@@ -257,7 +259,7 @@ def _is_as_before(one: ir.Listener, now: ir.Listener | None) -> bool:
 
 
 def _hold(fleet: ir.Fleet, left: Iterable[ir.Listener]) -> ir.Fleet:
-    """Return a fleet that holds the hostnames of guests' listeners which could not be carried on."""
+    """Return a fleet that reserves the hostnames of migrating listeners that conflict."""
     listeners = fleet.listeners
     for one in left:
         if held := reserve_listener(one, listeners):

@@ -1,7 +1,9 @@
-"""ObjectRef of the infra room: one object by kind, namespace and name, and the fleet it belongs to.
+"""ObjectRef: one object by kind, namespace and name, and its fleet.
 
-In: manifests and live objects as plain values. Out: keys that are equal when the objects are. Kinds stand in the order
-in which a fleet's objects are made. Must never: look at anything but kind and metadata.
+In: manifests and live objects as plain values.
+Out: keys that are equal when the objects are. The order of kinds is the order in which a fleet's
+objects are created.
+Must never: read anything but kind and metadata.
 """
 
 from __future__ import annotations

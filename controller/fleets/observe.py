@@ -1,9 +1,10 @@
-"""Observer: the state of every fleet, as translation and the statuses need it.
+"""Observer: the state of every fleet, for translation and statuses.
 
-In: Holdings (Service, workload, EndpointSlices, nodes) and what the Applier could not do. Out: `states()`, and a call
-when one of them has changed. A pod counts as ready when the cluster sends it traffic: a ready endpoint that is not
-terminating. Source: spec section 2 (status.addresses, Programmed); discovery.k8s.io/v1 EndpointConditions.
-Must never: know of tables; who serves which is told by acknowledgements.
+In: the Inventory (Service, workload, EndpointSlices, nodes) and failures of the Applier.
+Out: `states()`, and a call for each change. A pod counts as ready when the cluster sends it
+traffic: a ready endpoint that is not terminating.
+Source: spec section 2 (status.addresses, Programmed); discovery.k8s.io/v1 EndpointConditions.
+Must never: depend on tables; acknowledgements report which pods serve them.
 """
 
 from __future__ import annotations

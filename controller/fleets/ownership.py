@@ -1,10 +1,12 @@
-"""Claim: what speaks for a fleet that this controller has made and answers for no more.
+"""Ownership: reasons to remove a fleet that this controller created and that it no longer serves.
 
-In: the fleet and its owner, the objects there are, and what Gateways say of other controllers. Out: a `Ownership` with its reason in
-words, or None when nothing does. A fleet may go only when its Gateway or its class is gone, or when the class says by name
-that another controller has it and that one has the Gateway programmed elsewhere. A changed `controllerName`, a label that a
-namespace has lost, a class that is not there: each may be a slip of the pen, and a slip of the pen must cost nobody a request.
-Must never: take what cannot be read for gone.
+In: the fleet and its owner, the existing objects, and the statuses of Gateways from other
+controllers.
+Out: an `Ownership` with its reason as text, or None. A fleet may be removed only when its Gateway
+or its class is gone, or when the class names another controller that has programmed the Gateway
+elsewhere. A changed `controllerName`, a removed namespace label or a missing class may be a typing
+error, which must not cost requests.
+Must never: treat an object that cannot be read as gone.
 """
 
 from __future__ import annotations

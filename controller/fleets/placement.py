@@ -1,8 +1,9 @@
-"""Placement: what rendering must know besides the fleet: where the controller is and how its proxies reach it.
+"""Placement: the data that rendering needs besides the fleet: the controller's location and how proxies reach it.
 
-In: the installation. Out: one frozen Struct, the names and paths derived from it, and the constants that several
-manifests share. Source: spec sections 2, 5 (ports, authentication).
-Must never: change between two starts of the same release, or every pod is made anew.
+In: the installation.
+Out: one frozen Struct, derived names and paths, and the constants that several manifests share.
+Source: spec sections 2, 5 (ports, authentication).
+Must never: change between two starts of the same release, because every pod would be recreated.
 """
 
 from __future__ import annotations

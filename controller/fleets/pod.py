@@ -1,9 +1,10 @@
-"""Pod template of a fleet: two containers, nobody's rights, nothing on disk.
+"""Pod template of a fleet: two containers, no privileges, nothing on disk.
 
-In: a fleet and the placement. Out: `spec.template` of the workload. Every byte that changes here rolls all pods of the
-fleet, so it holds only what EdgeProxy spec.deployment, the Gateway's labels and the release's image say.
+In: a fleet and the placement.
+Out: `spec.template` of the workload. Every changed byte rolls all pods of the fleet. The template
+therefore depends only on EdgeProxy spec.deployment, the Gateway's labels and the release's image.
 Source: spec section 2; Kubernetes pod security standard "restricted".
-Must never: hold a listener, a generation, a digest of tables or of certificates.
+Must never: contain a listener, a generation, a digest of tables or of certificates.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Parting: what is said of fleets and objects that this controller answers for no more.
+"""ReleasedObjects: reports fleets and objects for which this controller is no longer responsible.
 
-In: outcomes, the fleets that stay although nobody wants them, whose word present statuses are. Out: last words to the board,
-a line in the log and an Event for each such fleet, once while it lasts. A fleet that serves without anybody who answers for it
-must not be found by accident. Must never: decide which fleets stay (fleets/ownership.py), or what a last word is (status/stale.py).
+In: outcomes, fleets that stay although they are not wanted, the owners of present statuses.
+Out: final statuses to the StatusTracker, a log line and an Event for each such fleet, once while
+the state lasts. Operators must not discover by accident a serving fleet without a responsible
+controller.
+Must never: decide which fleets stay (fleets/ownership.py), or the content of a final status
+(status/stale.py).
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ class ReleasedObjects:
         return gateway in self._gateways
 
     def take(self, outcome: Outcome, kept: Kept, states: Iterable[FleetState]) -> set[Ref]:
-        """Take what stays; returns the objects worth a look. After Board.want."""
+        """Update the released objects; returns the objects to check. Call after StatusTracker.want."""
         claims = {
             fleet: msgspec.structs.replace(claim, table=self._has_table(fleet))
             for fleet, claim in kept.claims.items()

@@ -1,7 +1,8 @@
-"""render_fleet: all objects of one fleet, in the order in which they are to be made.
+"""render_fleet: all objects of one fleet, in the order of their creation.
 
-In: a fleet and the placement. Out: manifests as plain values, the same for the same input. The client certificate's
-Secret is made by controller/certs, since keys come by chance; `metadata.adopt` makes it the fleet's.
+In: a fleet and the placement.
+Out: manifests as plain values, the same for the same input. controller/certs creates the Secret of
+the client certificate, because keys are random; `metadata.adopt` adds it to the fleet.
 Source: spec section 2 (generated data plane resources).
 Must never: do I/O or change its input.
 """

@@ -1,8 +1,9 @@
-"""Renderer: manifests of all fleets, rendered anew only where the fleet or the placement has changed.
+"""Renderer: manifests of all fleets, rendered again only when the fleet or the placement has changed.
 
-In: the fleets of a translation, the placement, and who makes client certificates. Out: manifests by fleet, the very same
-sequence as before where nothing changed, so that the Applier sees at once what did.
-Must never: remember a fleet that is gone.
+In: the fleets of a translation, the placement, and the issuer of client certificates.
+Out: manifests by fleet. An unchanged fleet keeps the identical sequence, so that the Applier finds
+changes at once.
+Must never: keep data of a removed fleet.
 """
 
 from __future__ import annotations

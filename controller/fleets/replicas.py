@@ -1,10 +1,11 @@
-"""Replicas: how many proxies there are passes from us to an autoscaler, and stays what it is at that moment.
+"""Replicas: transfers the number of proxies from the controller to an autoscaler without a change.
 
-In: a Deployment that is about to be applied without `spec.replicas`. Out: another field manager owns the field, if we did. A
-field that its only owner gives up is removed, and the default is one: without another owner the fleet would shrink to one
-proxy before the autoscaler looks at it.
+In: a Deployment that will be applied without `spec.replicas`.
+Out: another field manager owns the field, if edgefast did. The server removes a field when its only
+owner releases it, and the default is one. Without another owner, the fleet would shrink to one
+proxy before the autoscaler acts.
 Source: Kubernetes "Server-Side Apply", transferring ownership.
-Must never: believe a watch, or what we know to have written; both may be behind.
+Must never: trust a watch, or the record of earlier writes; both may be outdated.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Service of a fleet: its address, and every listener port.
 
-In: a fleet and the placement. Out: the manifest. Addresses that Gateways ask for become `loadBalancerIP` (one is all
-there is room for) or, without a load balancer, `externalIPs`; the Gateway's status says which there are not.
+In: a fleet and the placement.
+Out: the manifest. Addresses that Gateways request become `loadBalancerIP` (one only) or, without a
+load balancer, `externalIPs`; the Gateway's status lists the unavailable ones.
 Source: spec section 2 (Service type, ports); Gateway API GatewaySpec.addresses.
-Must never: set what the cluster allocates: cluster IPs, node ports.
+Must never: set fields that the cluster allocates: cluster IPs, node ports.
 """
 
 from __future__ import annotations

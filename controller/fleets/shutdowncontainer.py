@@ -1,9 +1,11 @@
-"""The container `shutdown-manager`: it lets a pod end only when its proxy has drained.
+"""The container `shutdown-manager`: lets a pod end only when its proxy has drained.
 
-In: a fleet and the placement. Out: the container and its volume. Its preStop, `edgefast shutdown`, begins the drain,
-waits for it and leaves a file; the proxy's preStop asks :19002/shutdown/ready, which answers when the file is there.
+In: a fleet and the placement.
+Out: the container and its volume. Its preStop hook, `edgefast shutdown`, starts the drain, waits
+for it and creates a file. The proxy's preStop hook requests :19002/shutdown/ready, which answers
+when the file exists.
 Source: spec section 2 (each proxy Pod runs two containers).
-Must never: hold a pod longer than its grace period.
+Must never: delay a pod longer than its grace period.
 """
 
 from __future__ import annotations

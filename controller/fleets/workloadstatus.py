@@ -1,6 +1,7 @@
-"""What a Deployment or DaemonSet says of its pods.
+"""Workload status: the state of the pods of a Deployment or DaemonSet.
 
-In: a live workload as plain values. Out: numbers, and what keeps pods from coming up, in the cluster's words.
+In: a live workload as plain values.
+Out: numbers, and the cluster's messages about pods that do not start.
 Source: apps/v1 DeploymentStatus (ReplicaFailure is that of its ReplicaSet), DaemonSetStatus.
 Must never: trust a status that is older than the spec.
 """

@@ -1,8 +1,9 @@
-"""Access: where the API server is and how to show who we are, from inside a pod or from a kubeconfig.
+"""Access: the address of the API server and the credentials, inside a pod or from a kubeconfig.
 
-In: the ServiceAccount's files and the pod's environment, or a kubeconfig. Out: an `Access`: address, TLS, headers.
-Tokens and plug-in credentials are read again while the process lives (projected tokens last an hour). In a pod
-nothing but two files is needed; kubernetes_asyncio, with its 40 MiB of models, is imported for kubeconfigs only.
+In: the ServiceAccount's files and the pod's environment, or a kubeconfig.
+Out: an `Access`: address, TLS, headers. Tokens and plug-in credentials are read again while the
+process runs (projected tokens last an hour). A pod needs only two files; kubernetes_asyncio, with
+its 40 MiB of models, is imported only for kubeconfigs.
 Must never: log or show a token.
 """
 

@@ -1,7 +1,9 @@
-"""Api: where objects of a kind are found on an API server.
+"""Api: the paths of a kind on an API server.
 
-In: group, version and kind, as a manifest has them. Out: paths. The kinds that the controller reads and writes are
-in a table; `Kube.resolve` asks the server about others. Source: Kubernetes API concepts, "Resource URIs".
+In: group, version and kind, as in a manifest.
+Out: paths. A table contains the kinds that the controller reads and writes; `Kube.resolve` asks the
+server about others.
+Source: Kubernetes API concepts, "Resource URIs".
 Must never: do I/O.
 """
 

@@ -1,14 +1,16 @@
-"""Cache: all objects of a cluster that count, as Snapshots, and what is known of their statuses.
+"""Cache: all relevant objects of a cluster as Snapshots, and their present statuses.
 
-In: an API server and a Scope. Out: `snapshot()`, and `on_change` when there is a new one. One reflector per kind and
-namespace; kinds without a CRD are looked for until there is one; Secrets, ConfigMaps and ClusterTrustBundles are watched as names, and
-only those that `want` names are read. `synced` is true once every list of the first set has been read whole; what is
-added later (a namespace, a kind) joins whole. Objects stay when their kind was removed (retention.py).
-Must never: translate, write, or call anything synced that is not.
+In: an API server and a Scope.
+Out: `snapshot()`, and `on_change` for a new one. Each kind and namespace has one reflector. Kinds
+without a CRD are polled until the CRD exists. Secrets, ConfigMaps and ClusterTrustBundles are
+watched as names, and only those that `want` names are read. `synced` is true when every list of the
+first set was read completely; a later collection (a namespace, a kind) joins completely. Objects
+stay when their kind was removed (retention.py).
+Must never: translate, write, or report a collection as synced before it is.
 
     snapshot = cache.snapshot()
     if not cache.want(referenced(snapshot, settings)):
-        return  # on_change comes when what is referred to has been read
+        return  # on_change comes when the referenced objects were read
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""Turns: changes that wait for a slice of CPU, and the changes that must not overtake them.
+"""ChangeQueue: changes that wait for a slice of CPU time, in an order that respects their dependencies.
 
-In: changes by name, with their cost and the namespaces that they refer to. Out: batches to apply at once, round-robin over lanes.
-A lane is a queue of stages, for namespaces with changes that depend on each other. A stage of routes is applied one costly route after
-another; a stage of other objects (policies, Gateways, grants) is applied at once, after all stages before it. A route that changes
-again before a later stage exists replaces its waiting version. A lane with more than STAGES stages becomes one stage.
-Must never: apply a change before an earlier one that it depends on, or give a lane two turns while another one waits.
+In: changes by name, with their cost and the namespaces that they refer to.
+Out: batches to apply at once, round-robin over lanes. A lane is a queue of stages, for namespaces
+with changes that depend on each other. A stage of routes is applied one costly route after another.
+A stage of other objects (policies, Gateways, grants) is applied at once, after all stages before
+it. A route that changes again before a later stage exists replaces its waiting version. A lane with
+more than STAGES stages becomes one stage.
+Must never: apply a change before an earlier one that it depends on, or serve a lane twice while
+another one waits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Kube: the verbs of the API, each with a deadline in seconds, and watches as batches of events.
 
-In: paths, or manifests as plain values. Out: plain values, or bytes where the caller decodes into its own types;
-ApiError for whatever is no success (connection.py). `urgent` calls do not wait for the others' bounds.
-Source: Kubernetes API concepts. Must never: know a kind by name, or change a manifest.
+In: paths, or manifests as plain values.
+Out: plain values, or bytes if the caller decodes into its own types; ApiError for every answer but
+a success (connection.py). `urgent` calls are exempt from the limits of other calls.
+Source: Kubernetes API concepts.
+Must never: contain the name of a kind, or change a manifest.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Connection: requests to one API server, as bytes, under one set of bounds.
+"""Connection: requests to one API server, as bytes, under one set of limits.
 
-In: an Access. Out: the bodies of successes, and streams; ApiError for whatever is no success. Calls share connections,
-a bound on calls per second and one on calls under way; a stream has a connection of its own. A machine that is gone
-without a word is noticed by TCP within about 30 s. Source: Kubernetes API concepts.
-Must never: retry what may have been done already; only 429 and 401, which say "not done", are asked again.
+In: an Access.
+Out: the bodies of successes, and streams; ApiError for every other answer. Calls share connections,
+a limit of calls per second and one of concurrent calls; a stream has its own connection. TCP
+detects a machine that disappeared within about 30 s.
+Source: Kubernetes API concepts.
+Must never: retry a call that may have had an effect; only 429 and 401, which mean "not done", are
+retried.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Depth: JSON of the API server that is nested deeper than a decoder goes.
+"""Depth: handles JSON of the API server that is nested deeper than a decoder accepts.
 
-In: bytes of an answer or an event. Out: its value. An API server takes 10,000 levels (in a field whose schema is open, such as an
-EdgeProxy's affinity), decoders some hundred: whoever may write one such object must not keep all others of its page from being read. So
-what is nested too deep becomes one word, MARK, by which the object is refused (store.py).
-Must never: cost anything where nothing is nested so deep.
+In: bytes of an answer or an event.
+Out: its value. An API server accepts 10,000 levels (in a field with an open schema, such as an
+EdgeProxy's affinity), decoders some hundred. One such object must not make all others of its page
+unreadable. A value that is nested too deep becomes one word, MARK, for which the object is refused
+(store.py).
+Must never: cost time for objects without such nesting.
 """
 
 from __future__ import annotations

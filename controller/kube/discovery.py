@@ -1,9 +1,12 @@
-"""Discovery: which of our kinds the API server serves, in which version, and from which release their CRDs are.
+"""Discovery: the kinds that the API server serves, their versions, and the release of their CRDs.
 
-In: an API server. Out: `Served`. The newest version that we know and the server serves is taken (v1, else v1beta1).
-A kind counts as missing only when two looks agree, and as gone only after a while: an API server that is starting
-does not know its CRDs for a moment. Kinds of OPTIONAL are of an API server's release and flags, or of the experimental channel: they are waited for once they have been there. Must never: need more permission than every authenticated client has, except to
-read the annotation of one CRD ("" without).
+In: an API server.
+Out: `Served`. The newest version that edgefast and the server support is used (v1, else v1beta1). A
+kind counts as missing only after two equal results, and as removed only after a while, because a
+starting API server briefly lacks its CRDs. Kinds of OPTIONAL depend on an API server's release and
+flags, or on the experimental channel; once they were found, they are expected.
+Must never: need more permission than every authenticated client has, except to read the annotation
+of one CRD ("" without).
 """
 
 from __future__ import annotations

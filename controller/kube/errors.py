@@ -1,8 +1,10 @@
-"""ApiError: the one way in which a call to the API server fails.
+"""ApiError: the only exception of a failed call to the API server.
 
-In: an answer that is no success, or none at all. Out: `ApiError` with the words of the server's `Status`.
-Callers look at `status` and `reason`; nobody reads messages. Source: Kubernetes API conventions, "Response Status
-Kind". Must never: carry a token, a header or the body of a request.
+In: an answer that is not a success, or no answer.
+Out: `ApiError` with the message of the server's `Status`. Callers use `status` and `reason`, never
+the message.
+Source: Kubernetes API conventions, "Response Status Kind".
+Must never: contain a token, a header or the body of a request.
 """
 
 from __future__ import annotations

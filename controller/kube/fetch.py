@@ -1,9 +1,10 @@
-"""Fetch: reads the Secrets, ConfigMaps and ClusterTrustBundles that something refers to, and no others.
+"""Fetch: reads the referenced Secrets, ConfigMaps and ClusterTrustBundles, and no others.
 
-In: the names that exist (from a watch of metadata) and the references. Out: `on_item` with each referenced object as
-it is now, `on_gone` when it is deleted or nobody refers to it any more, `on_settled` when nothing is outstanding.
-A version that has been read stays until the next one is there. Must never: read an object without a reference, or
-let one that cannot be read hold up the others for ever.
+In: the existing names (from a watch of metadata) and the references.
+Out: `on_item` with the present version of each referenced object, `on_gone` when it is deleted or
+no longer referenced, `on_settled` when no read is pending. A version stays until the next one was
+read.
+Must never: read an object without a reference, or delay others forever for one that cannot be read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Http: connections to one API server: made, kept while they are idle, and used again.
+"""Http: connections to one API server: opened, kept while idle, and reused.
 
-In: where the server is, with TLS and a proxy as an Access has them; requests. Out: `Answer`s (wire.py). A request on a kept connection that
-the server has just closed is made again if it only reads; anything else may have been done already.
-Must never: use a connection for two requests at a time, or send a line that a value has cut in two.
+In: the server's address, TLS and proxy from an Access; requests.
+Out: `Answer`s (wire.py). If the server just closed a kept connection, only a read request is sent
+again, because others may have had an effect.
+Must never: use a connection for two requests at a time, or send a line break inside a value.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Http:
         self._open: set[Wire] = set()
 
     async def close(self) -> None:
-        """Close all connections, those of cancelled calls as well; TLS would say farewell on them for up to 30 s."""
+        """Close all connections, also of cancelled calls, without a TLS close_notify (up to 30 s)."""
         for wire in tuple(self._open):
             wire.cut()
         await asyncio.sleep(0)  # transports close their sockets in the next turn

@@ -1,8 +1,10 @@
-"""Sharing: parts of different objects that are equal become the same part, since most of a cluster's objects say the same things.
+"""Intern: shares equal parts of different objects, since most objects of a cluster have equal parts.
 
-In: an object that was just decoded, and that nobody else has; statuses as JSON. Out: the same object; its texts, tuples and Structs are those
-of objects before it where they are equal. Ten thousand routes with one parent keep one list of parents.
-Must never: see an object that somebody else has already, or remember more than KEPT parts and STATUSES statuses.
+In: a newly decoded object that no other component uses; statuses as JSON.
+Out: the same object, with its texts, tuples and Structs replaced by equal ones of earlier objects.
+Ten thousand routes with one parent keep one list of parents.
+Must never: receive an object that another component uses, or keep more than KEPT parts and
+STATUSES statuses.
 """
 
 from __future__ import annotations

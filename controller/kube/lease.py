@@ -1,9 +1,12 @@
-"""Lease: which replica writes, by the rules of client-go's leader election.
+"""Lease: elects the replica that writes, by the rules of client-go's leader election.
 
-In: a Lease object that all replicas try to hold. Out: `leading`, `holder` and `on_change`. A holder renews; another
-one takes over when it has seen no renewal for the lease's duration, counted from the moment it saw the last one on
-its own monotonic clock: clocks of machines are never compared. Source: client-go tools/leaderelection.
-Must never: say `leading` at a moment when another replica may have taken over, however long this process was stopped.
+In: a Lease object that all replicas try to hold.
+Out: `leading`, `holder` and `on_change`. A holder renews the Lease. Another replica takes over when
+it has seen no renewal for the lease's duration, measured with its own monotonic clock since the
+last renewal it saw. Clocks of machines are never compared.
+Source: client-go tools/leaderelection.
+Must never: report `leading` when another replica may have taken over, however long this process was
+stopped.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Pods: those that XBackends select by their labels, followed by one watch for each namespace and set of labels.
+"""Pods: the pods that XBackends select by labels, with one watch for each namespace and label set.
 
-In: an API server, the selections that are wanted (translation says which). Out: `table()` for `Snapshot.pods`, and `on_change` when it is another one.
-Of a Pod its first address is kept and whether it serves, so that nothing happens when anything else of it changes. What is wanted no
-longer is forgotten at once; what cannot be read any more stays, and says so. What is selected when the controller begins holds everything
-up until there is an answer, be it a refusal, or until nobody selects it any more: there may be proxies that serve it.
-Must never: follow Pods that no XBackend selects, take Pods that were not read yet for none when the controller starts, or hold everything
-up because of what the server refuses, or for ever because of what was selected later.
+In: an API server, the selections of the translation.
+Out: `table()` for `Snapshot.pods`, and `on_change` when it differs. Only the first address of a Pod
+and its readiness are kept, so other changes have no effect. A selection that is no longer wanted is
+dropped at once. Pods that can no longer be read stay, with a problem. A selection that exists at
+the controller's start delays all translation until the server answers or refuses, or until the
+selection is gone, because proxies may serve it.
+Must never: watch Pods that no XBackend selects, or treat unread Pods as missing at the start. A
+refusal of the server or a later selection must not delay all translation forever.
 """
 
 from __future__ import annotations

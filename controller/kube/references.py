@@ -1,9 +1,12 @@
-"""References: which Secrets, ConfigMaps and ClusterTrustBundles must be read, because something of ours refers to them.
+"""References: the Secrets, ConfigMaps and ClusterTrustBundles that must be read, because a managed object refers to them.
 
-In: a snapshot and the settings. Out: their names. Referring are Gateways of our classes in watched namespaces
-(listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies, Backends, XBackends, HTTPRouteFilters
-(bodies of answers), SecurityPolicies (keys of clients, passwords, key sets), BackendTrafficPolicies (bodies of answers), and rateLimit of the configuration. A reference into another namespace counts only with a ReferenceGrant: what may not be used is not
-read either. Pure. Must never: follow a reference of somebody else's Gateway.
+In: a snapshot and the settings.
+Out: their names. References come from Gateways of the controller's classes in watched namespaces
+(listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies,
+Backends, XBackends, HTTPRouteFilters (response bodies), SecurityPolicies (client keys, passwords,
+key sets), BackendTrafficPolicies (response bodies), and rateLimit of the configuration. A reference
+into another namespace counts only with a ReferenceGrant; otherwise the object is not read. Pure.
+Must never: follow a reference of another controller's Gateway.
 """
 
 from __future__ import annotations

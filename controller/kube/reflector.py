@@ -1,10 +1,13 @@
-"""Reflector: keeps somebody's picture of one collection like the server's, whatever happens on the way.
+"""Reflector: keeps a local copy of one collection equal to the server's, across all errors.
 
-In: a Target. Out: `on_put` for every object that is new or changed, `on_delete` for every one that is gone, and
-`on_synced` once all of the first list has been put. Lists come in pages; watches go on from the last bookmark; after a
-410 the list is read anew and compared, so that nothing is put or deleted twice. What goes wrong is counted by cause,
-said in `problem`, and tried again for ever with jitter. Source: Kubernetes API concepts, "Efficient detection of
-changes". Must never: forget an object because the server is away, or call a collection synced that it has not read.
+In: a Target.
+Out: `on_put` for every new or changed object, `on_delete` for every removed one, and `on_synced`
+after all objects of the first list. Lists come in pages. Watches continue from the last bookmark.
+After a 410, the list is read again and compared, so that no object is put or deleted twice. Errors
+are counted by cause, described in `problem`, and retried forever with jitter.
+Source: Kubernetes API concepts, "Efficient detection of changes".
+Must never: drop an object because the server is not reachable, or report a collection as synced
+that it has not read.
 """
 
 from __future__ import annotations

@@ -1,14 +1,19 @@
-"""Retention: objects stay in force when their kind was removed.
+"""Retention: objects stay in use when their kind was removed.
 
-In: objects that the API server no longer has. Out: `on_deleted` for each object that was deleted itself; the others are `held`. When a
-CustomResourceDefinition is deleted, the API server deletes all its objects first, and a watch cannot distinguish them from objects that a
-user deleted. So the CRD is read after each deletion: an object is held when its CRD is missing, is being deleted, or is younger
-than the object (it was deleted and created again). The API server marks the CRD before it deletes the first object, so one later read decides.
-A held object is dropped when it is created and deleted again, when its kind is released, or at the end of this process.
-Deletions are decided in the order in which they came. While the CRD of a kind cannot be read, the objects of this kind wait. Later deletions
-of routes and policies wait, too: a policy must not leave while the deletion of its route is undecided. A policy that waits delays its own
-kind only, because it restricts traffic. Deletions of other kinds do not wait.
-Must never: treat a failed read as a deletion, or block the caller while it waits for the API server.
+In: objects that the API server no longer has.
+Out: `on_deleted` for each object that was deleted itself; the others are `held`. When a
+CustomResourceDefinition is deleted, the API server deletes all its objects first, and a watch
+cannot distinguish them from objects that a user deleted. The CRD is therefore read after each
+deletion. An object is held when its CRD is missing, is being deleted, or is younger than the object
+(it was deleted and created again). The API server marks the CRD before it deletes the first object,
+so one later read decides. A held object is dropped when it is created and deleted again, when its
+kind is released, or at the end of this process. Deletions are decided in the order of their
+arrival. While the CRD of a kind cannot be read, the objects of this kind wait. Later deletions of
+routes and policies wait, too: a policy must not leave while the deletion of its route is undecided.
+A policy that waits delays its own kind only, because it restricts traffic. Deletions of other kinds
+do not wait.
+Must never: treat a failed read as a deletion, or block the caller while it waits for the API
+server.
 """
 
 from __future__ import annotations

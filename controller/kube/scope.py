@@ -1,9 +1,11 @@
-"""Scope: which namespaces are watched, and so which collections a cache reflects.
+"""Scope: the watched namespaces, and the collections that a cache reflects.
 
-In: the configuration's `watch` and the kinds that the server serves. Out: targets. With `Namespaces` every
-namespaced kind is watched in each namespace listed and in the controller's own; with `NamespaceSelector`, and
-without either, everywhere: labels change while we run, and translation asks them (Settings.watches).
-Source: spec section 1 (namespaced watching). Must never: do I/O.
+In: the configuration's `watch` and the kinds that the server serves.
+Out: targets. With `Namespaces`, every namespaced kind is watched in each listed namespace and in
+the controller's own. With `NamespaceSelector`, and without either, all namespaces are watched:
+labels change at run time, and the translation evaluates them (Settings.watches).
+Source: spec section 1 (namespaced watching).
+Must never: do I/O.
 """
 
 from __future__ import annotations

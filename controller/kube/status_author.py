@@ -1,9 +1,11 @@
-"""Authorship: whether the status of an object is this controller's word, or that of another one.
+"""Status author: whether this controller or another one wrote the status of an object.
 
-In: an object as the API server sent it, the condition that counts, the name that our writes carry. Out: a verdict. Conditions
-do not say who wrote them, and a controllerName can be another one's tomorrow; the API server notes the writer of each field.
-Source: Kubernetes API, server-side apply (managedFields; updates are noted too).
-Must never: take a status for ours of which another one has written what it says.
+In: an object as the API server sent it, the relevant condition, the field manager of this
+controller's writes.
+Out: the result. Conditions do not name their writer, and a controllerName can move to another
+controller. The API server records the writer of each field.
+Source: Kubernetes API, server-side apply (managedFields; updates are recorded too).
+Must never: treat a status as this controller's if another one wrote its content.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""Store: the objects of a cache between their coming in and the next Snapshot.
+"""Store: the objects of a cache between their arrival and the next Snapshot.
 
-In: items as the API server sent them, and names that are gone. Out: a Snapshot in which an object that differs only
-in its status or resource version is the very same object, and what is `present` of statuses. An object that cannot
-be decoded is a problem; its last good version stays, and the place of a route, Gateway or ListenerSet, or the targets of a policy, without one are closed. Changes of a
-`Source` are held back until it is released, so that a namespace or a kind joins whole. Routes with regular expressions cost
-milliseconds each: after the first `renew`, a snapshot takes a slice of them in, namespace by namespace in turn, and the rest waits for the
-next `renew` with the version before in force. Later changes that depend on a waiting one wait behind it (change_queue.py): a policy must not leave
-before the route change that made it unnecessary. Services and EndpointSlices never wait: they grant nothing, and old addresses fail.
-Must never: do I/O, or raise for what an object holds.
+In: items as the API server sent them, and removed names.
+Out: a Snapshot and the `present` statuses. An object that differs only in its status or resource
+version stays the identical object. An object that cannot be decoded is a problem, and its last
+valid version stays. Without one, a route, Gateway or ListenerSet, or the targets of a policy, fail
+closed. Changes of a `Source` are held until it is released, so that a namespace or a kind joins
+completely. Routes with regular expressions cost milliseconds each. After the first `renew`, a
+snapshot includes a slice of them, round-robin over namespaces. The rest waits for the next `renew`
+and keeps its previous version. Later changes that depend on a waiting one wait for it
+(change_queue.py): a policy must not leave before the route change that made it unnecessary.
+Services and EndpointSlices never wait: they grant nothing, and old addresses fail.
+Must never: do I/O, or raise for the content of an object.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
-"""Patience: how long everything waits for what is wanted and has not been answered.
+"""SyncDeadline: how long translation waits for objects that are required and not yet read.
 
-In: whose it is, and whether it has been wanted since the controller began. Out: whether to wait. What is wanted since the beginning is waited
-for without end: there may be proxies that serve it. Of what comes later waiting ends after some seconds, which begin for each namespace with
-the first look that has to wait for it; then it is waited for no more until all of its own is answered. Who comes while others are waited for has
-as long, but three times as long after the first one ends all waiting: namespaces that take turns would hold up the others for ever.
-Must never: let one who edits without pause, or what cannot be had, hold up the changes of others, or make them impatient.
+In: the namespace of the objects, and whether they have been required since the start of the
+controller.
+Out: whether to wait. Objects required since the start have no time limit, because proxies may serve
+them. For later objects, the wait ends after some seconds, counted for each namespace from the first
+check that waits for it. After that, the namespace causes no wait until all of its objects are read.
+A namespace that joins meanwhile has the same time, but all waiting ends at three times this
+duration after the first one. Otherwise namespaces that alternate would delay the others forever.
+Must never: let continuous edits or unavailable objects delay the changes of other namespaces, or
+shorten the wait of others.
 """
 
 from __future__ import annotations

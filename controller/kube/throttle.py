@@ -1,7 +1,9 @@
-"""Pace: how long the way to the cluster waits, and how much it asks for at once.
+"""Throttle: all wait times and request limits of the API access.
 
-In: nothing. Out: one frozen Struct with every such number, a jittered `Backoff`, and `Bucket`, which bounds calls
-per second. Must never: wait without jitter where many replicas would wait for the same thing.
+In: nothing.
+Out: one frozen Struct with every such number, a jittered `Backoff`, and `Bucket`, which limits
+calls per second.
+Must never: wait without jitter where many replicas would wait for the same event.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """Wire: one HTTP/1.1 connection to an API server, one request at a time.
 
-In: the bytes of a request. Out: an `Answer` when its head is there; the body comes as it is read, and a reader that is slow holds the
-server back. A connection is idle again when an answer was read to its end; whoever leaves one earlier ends the connection with it.
-Source: RFC 9112; the parser is llhttp. Must never: take an answer for whole whose end did not come, or keep more than BUFFER of it.
+In: the bytes of a request.
+Out: an `Answer` when its head was received; the body follows in pieces, and a slow reader slows the
+server. A connection is idle again when an answer was read completely. A reader that stops earlier
+closes the connection.
+Source: RFC 9112; the parser is llhttp.
+Must never: report an incomplete answer as complete, or keep more than BUFFER of it.
 """
 
 from __future__ import annotations
@@ -43,9 +46,9 @@ class Answer:
         return await self._wire.read_body() if self._wire is not None else b""
 
     def leave(self) -> None:
-        """Let the answer go: a connection on which more of it may come is cut off.
+        """Release the answer; abort the connection if the answer is incomplete.
 
-        To close it in order, TLS would wait for a farewell from a machine that may be gone.
+        An orderly close would wait for the TLS close_notify of a machine that may be gone.
         """
         wire, self._wire = self._wire, None
         if wire is not None:

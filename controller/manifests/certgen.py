@@ -1,7 +1,8 @@
-"""The Job that makes the first certificates, and what it may do: hooks before an installation or an upgrade.
+"""The Job that creates the first certificates, with its permissions: hooks before an installation or an upgrade.
 
-In: `Install`. Out: objects with helm's hook annotations; `edgefast install` runs them first as well.
-Must never: replace certificates that exist, unless certgen.overwrite says so.
+In: `Install`.
+Out: objects with helm's hook annotations; `edgefast install` runs them first as well.
+Must never: replace existing certificates without certgen.overwrite.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""CustomResourceDefinitions of our own kinds, made from the models.
+"""CustomResourceDefinitions of edgefast's own kinds, made from the models.
 
-In: nothing. Out: manifests (apiextensions.k8s.io/v1) with structural schemas, CEL rules, defaults, print columns, short
-names and category `edge`. Kinds of the Gateway API are not ours to define: their project publishes them.
-Must never: be edited in `chart/crds`; those files are written by `generate.py`.
+In: nothing.
+Out: manifests (apiextensions.k8s.io/v1) with structural schemas, CEL rules, defaults, print
+columns, short names and category `edge`. The Gateway API project publishes the CRDs of its kinds.
+Must never: be edited in `chart/crds`; `generate.py` writes those files.
 """
 
 from __future__ import annotations

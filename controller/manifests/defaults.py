@@ -1,7 +1,8 @@
-"""Defaults of the chart's values, and values.yaml, which says them to people and to helm.
+"""Defaults of the chart's values, and values.yaml, their documentation for users and helm.
 
-In: the models. Out: plain values, or commented YAML in the order of the models.
-Must never: give a default that the models do not have.
+In: the models.
+Out: plain values, or commented YAML in the order of the models.
+Must never: contain a default that the models do not have.
 """
 
 from __future__ import annotations

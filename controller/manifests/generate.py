@@ -1,8 +1,9 @@
-"""Writes what follows from the models: CRDs, values.yaml, values.schema.json, Chart.yaml, the rules of roles, what monitoring is
-given, the reference page.
+"""Generator: writes all files that are derived from the models.
 
-In: `python -m controller.manifests.generate --write` (without the flag: exit status 1 when a file differs). Out: files.
-A test holds generated = committed.
+In: `python -m controller.manifests.generate --write` (without the flag: exit status 1 when a file
+differs).
+Out: CRDs, values.yaml, values.schema.json, Chart.yaml, the rules of roles, the monitoring objects,
+the reference page. A test compares generated and committed files.
 """
 
 from __future__ import annotations

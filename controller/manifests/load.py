@@ -1,8 +1,9 @@
-"""Values of an installation: defaults, files over them, single settings over those, checked against the models.
+"""Values of an installation: defaults, then files, then single settings, checked against the models.
 
-In: a release, the texts of values files, `--set` settings. Out: `Install`, or every problem with its file and line.
-Merging is helm's: maps are merged key by key, lists and scalars replaced, and a null takes a default away.
-Must never: render what helm would refuse, nor the other way round; both read the same models.
+In: a release, the texts of values files, `--set` settings.
+Out: `Install`, or every problem with its file and line. Merging follows helm: maps are merged key
+by key, lists and scalars are replaced, and a null removes a default.
+Must never: render values that helm would refuse, or the reverse; both read the same models.
 """
 
 from __future__ import annotations

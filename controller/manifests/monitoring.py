@@ -1,8 +1,9 @@
-"""What Grafana and the Prometheus operator are given: dashboards, alerts, whom to read. Made from edgefast/monitoring.
+"""Monitoring objects for Grafana and the Prometheus operator: dashboards, alerts, scrape targets, from edgefast/monitoring.
 
-In: `Install`. Out: ConfigMaps, a PrometheusRule, a ServiceMonitor, a PodMonitor, each with its `enabled`. The chart has the same
-texts in its folder `monitoring`, written by `generate.py`.
-Must never: have a metric, a label of one or a threshold of its own.
+In: `Install`.
+Out: ConfigMaps, a PrometheusRule, a ServiceMonitor, a PodMonitor, each with its `enabled`. The
+chart has the same texts in its folder `monitoring`, written by `generate.py`.
+Must never: define a metric, a label or a threshold.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Values of the chart about monitoring: what Grafana and the Prometheus operator are given. All of it is off by default.
+"""Monitoring values of the chart: objects for Grafana and the Prometheus operator. All are off by default.
 
-In: nothing. Out: `MonitoringValues`, a part of `ChartValues`. Must never: have a value that no object shows.
+In: nothing.
+Out: `MonitoringValues`, a part of `ChartValues`.
+Must never: have a value without effect on an object.
 """
 
 from __future__ import annotations

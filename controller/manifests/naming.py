@@ -1,9 +1,11 @@
-"""Names of everything that an installation consists of.
+"""Names of all objects of an installation.
 
-In: the release's name and namespace. Out: names; those of spec section 2 for the default release (`edge-gateway` in
-`edge-gateway-system`), the same with a prefix for every other one, so that releases live side by side in one cluster and in
-one namespace. Names in other namespaces and cluster-wide ones carry the release's namespace too.
-Must never: change; certificates, audiences and load balancers hang on them.
+In: the release's name and namespace.
+Out: names. The default release has those of spec section 2 (`edge-gateway` in
+`edge-gateway-system`). Every other release adds a prefix, so that several releases can share one
+cluster and one namespace. Names in other namespaces and cluster-wide names contain the release's
+namespace too.
+Must never: change; certificates, audiences and load balancers depend on them.
 """
 
 from __future__ import annotations

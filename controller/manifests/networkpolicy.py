@@ -1,9 +1,11 @@
-"""The controller's NetworkPolicy: who may open connections to it, in a cluster whose network enforces policies.
+"""The controller's NetworkPolicy: the allowed clients. It applies if the cluster's network enforces policies.
 
-In: `Install`. Out: the object with networkPolicy.enabled, else nothing. Proxies reach the stream's ports, other replicas the
-relay, anybody the probes (kubelets come from their nodes), and what the values say the metrics. Connections that the
-controller opens are not restricted: where the API server is, no policy can name.
-Must never: select the proxies; their ports are the Gateways'.
+In: `Install`.
+Out: the object with networkPolicy.enabled, else nothing. Proxies reach the stream's ports, and
+other replicas reach the relay. Every client reaches the probes (kubelets connect from their nodes).
+The clients in the values reach the metrics. Outgoing connections are not restricted, because no
+policy can name the API server's address.
+Must never: select the proxies; their ports belong to the Gateways.
 """
 
 from __future__ import annotations

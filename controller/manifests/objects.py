@@ -1,7 +1,8 @@
-"""What all objects of an installation share: labels, metadata, a hardened container.
+"""Shared parts of all objects of an installation: labels, metadata, a hardened container.
 
-In: a release and its values. Out: parts of objects, as plain values. `templates/_names.tpl` has the same for helm.
-Must never: hold an object of its own.
+In: a release and its values.
+Out: parts of objects, as plain values. `templates/_names.tpl` has the same for helm.
+Must never: contain a whole object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The reference page of the chart: every value, every permission with its reason.
 
-In: the models and `rbac.py`. Out: Markdown, docs/reference/chart.md.
-Must never: say what the chart does not do.
+In: the models and `rbac.py`.
+Out: Markdown, docs/reference/chart.md.
+Must never: describe a function that the chart does not have.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The schema of the status of our own policies: entries of ancestors, as the Gateway API has them for every policy.
+"""The status schema of edgefast's policies: ancestor entries, as in the Gateway API.
 
-In: nothing. Out: `POLICY_STATUS`. Source: Gateway API `PolicyStatus` (GEP-713), Kubernetes `metav1.Condition`: their limits.
-Must never: take less than the Gateway API does, because other controllers write entries of their own.
+In: nothing.
+Out: `POLICY_STATUS`.
+Source: Gateway API `PolicyStatus` (GEP-713), Kubernetes `metav1.Condition`: their limits.
+Must never: be stricter than the Gateway API, because other controllers write their own entries.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""What the controller may do in a cluster, rule by rule, each with its reason.
+"""RBAC: the controller's permissions in a cluster, rule by rule, each with its reason.
 
-In: nothing. Out: `Grant`s in groups; `templates/_rules.tpl`, the roles of `render.py` and the table in docs/reference/chart.md
-are made from them. INFRA and TOKENS are the table of spec section 5; what stands beside it (list and watch) says why.
-Must never: grant what no call in the controller needs, nor `*`.
+In: nothing.
+Out: `Grant`s in groups. They are the source of `templates/_rules.tpl`, the roles of `render.py` and
+the table in docs/reference/chart.md. INFRA and TOKENS are the table of spec section 5; additional
+verbs (list and watch) have a reason.
+Must never: grant more than the controller's calls need, or `*`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Roles and bindings of the controller for its deployment mode.
 
-In: `Install`. Out: objects. Which groups of `rbac.py` stand where follows from `provider.<cluster>.deploy` and `.watch`:
+In: `Install`.
+Out: objects. `provider.<cluster>.deploy` and `.watch` determine the location of each group of
+`rbac.py`:
 
     watch      absent or NamespaceSelector     Namespaces
     WATCH      ClusterRole                     Role in each listed namespace and in the controller's
@@ -8,7 +10,7 @@ In: `Install`. Out: objects. Which groups of `rbac.py` stand where follows from 
     INFRA      with deploy.type GatewayNamespace as WATCH, else a Role in the controller's namespace
 
 Source: spec section 5 (permissions for Gateway Namespace mode).
-Must never: bind anybody but the controller's own ServiceAccount.
+Must never: bind any subject but the controller's own ServiceAccount.
 """
 
 from __future__ import annotations

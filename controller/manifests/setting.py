@@ -1,8 +1,10 @@
-"""`--set key.path=value`: one setting on the command line, written as helm reads it.
+"""`--set key.path=value`: one setting on the command line, in helm's syntax.
 
-In: values and a setting: pairs parted by commas, keys by dots, `list[0]`, `{a,b}` for a list, a backslash before a special
-character, null to take a key away. true, false and whole numbers are what they look like. Out: new values.
-Must never: change the values given.
+In: values and a setting: pairs separated by commas, keys by dots, `list[0]`, `{a,b}` for a list, a
+backslash before a special character, null to remove a key. true, false and whole numbers have their
+own types.
+Out: new values.
+Must never: change the given values.
 """
 
 from __future__ import annotations

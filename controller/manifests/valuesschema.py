@@ -1,9 +1,11 @@
-"""values.schema.json: what helm refuses, made from the models.
+"""values.schema.json: the validation schema for helm, made from the models.
 
-In: the shape of the values. Out: a JSON schema (draft 7). It is strict: an unknown value is a mistake, as it is for
-`edgefast install`; `global` alone is let through, because helm gives it to every chart. What has a default is required,
-because only a null takes it away.
-Must never: be looser than the models, except for conditions over several fields (the templates have those).
+In: the shape of the values.
+Out: a JSON schema (draft 7). It is strict: an unknown value is an error, as for `edgefast install`.
+Only `global` is allowed, because helm passes it to every chart. A value with a default is required,
+because only a null removes it.
+Must never: be looser than the models, except for conditions over several fields (the templates
+check those).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The stream that hands every fleet its tables: who may read, what differs, who has taken in what.
+"""The config stream to every fleet: authentication, table differences and acknowledgements.
 
-It must never know what is in a table, nor send a fleet's table to anybody whose credential does not name that fleet.
+Must never: depend on the content of a table, or send a fleet's table to a peer with another fleet's
+credential.
 """

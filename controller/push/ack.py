@@ -1,7 +1,9 @@
-"""Ack: what is known of one node: the table it serves, what it would not take, whether it is connected and to whom.
+"""Ack: the state of one node: the served table, refused resources, and its connection.
 
-In: what sessions and other replicas report. Out: one Ack for each node of a fleet, the best one where several controllers
-know the node. Must never hold more nodes than limits.NODES, or prefer a connection that is gone. No I/O, no clock.
+In: reports of sessions and other replicas.
+Out: one Ack for each node of a fleet, the best one when several controllers know the node. No I/O,
+no clock.
+Must never: hold more nodes than limits.NODES, or prefer a closed connection.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The gate: nothing that a peer sends, of whatever method, is looked at before its credential says which fleet it is of.
+"""Stream authentication: no message of a peer is processed before its credential determines its fleet.
 
-In: a call's connection and metadata; then every message. Out: `Admission` (fleet, end of validity), decoded requests;
-else Refused. What is not allowed here by name is refused: one method for each port, one kind of credential, one message
-type. Must never believe what a peer says of itself: the fleet is the credential's, the node has to fit it.
+In: a call's connection and metadata; then every message.
+Out: `Admission` (fleet, end of validity), decoded requests; else Refused. Everything that is not
+explicitly allowed is refused: one method for each port, one kind of credential, one message type.
+Must never: trust a peer's own statement: the credential determines the fleet, and the node must
+match it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""CertificateGate: mutual TLS. The fleet is the URI in the client's certificate (Controller Namespace mode, spec section 5).
+"""CertificateAuth: mutual TLS. The URI in the client's certificate determines the fleet (Controller Namespace mode, spec section 5).
 
-In: the certificate that TLS has verified. Out: an admission that ends with the certificate, or as soon as the authority that
-signed it is no longer trusted, or the configuration revokes it. Must never read another field than the one URI, nor trust a connection that is older than
-the present authorities without looking again.
+In: the certificate that TLS has verified.
+Out: an admission that ends with the certificate, when its authority is no longer trusted, or when
+the configuration revokes it.
+Must never: read any other field than the one URI, or trust a connection older than the present
+authorities without another check.
 """
 
 from __future__ import annotations

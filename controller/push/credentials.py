@@ -1,8 +1,10 @@
-"""ServerKeys: the controller's certificate, key and authorities as files, looked at on every handshake.
+"""ServerKeys: the controller's certificate, key and authorities as files, checked on every handshake.
 
-In: a folder with tls.crt, tls.key and ca.crt (a mounted Secret). Out: the bytes that are good now, and a number that grows
-with every change. kubelet swaps the folder by a symlink (`..data`), so all files are read from one pinned folder. A pair that does not fit is
-not taken, the one before stays. Must never log or show a key, or combine files of two versions of a mounted Secret.
+In: a folder with tls.crt, tls.key and ca.crt (a mounted Secret).
+Out: the valid bytes, and a number that grows with every change. The kubelet replaces the folder by
+a symlink (`..data`), so all files are read from one pinned folder. If certificate and key do not
+match, the previous pair stays.
+Must never: log or show a key, or combine files of two versions of a mounted Secret.
 """
 
 from __future__ import annotations

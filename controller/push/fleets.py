@@ -1,8 +1,10 @@
-"""Fleets: the tables of all fleets, the streams that follow them, and what every node answered.
+"""Fleets: the tables of all fleets, the streams that follow them, and the answers of every node.
 
-In: shards by fleet ("<namespace>/<name>") from the pipeline, streams from the server, answers from sessions and from
-other replicas. Out: wake-ups for the streams of what changed, `acks` for statuses, `on_ack` when they change.
-Must never: let a stream hold up anybody for longer than they ask for, or look into a table. No I/O.
+In: shards by fleet ("<namespace>/<name>") from the pipeline, streams from the server, answers from
+sessions and other replicas.
+Out: wake-ups for the streams of changed fleets, `acks` for statuses, `on_ack` when they change. No
+I/O.
+Must never: let a stream delay others for longer than they request, or read a table's content.
 """
 
 from __future__ import annotations

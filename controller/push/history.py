@@ -1,9 +1,12 @@
-"""History: the table of one fleet, and how it came to be, so that a stream needs a number to say what it holds.
+"""History: the table of one fleet and its last changes, so that a stream stores only a sequence number.
 
-In: shards, one after the other. Out: what differs between any of the last ones and the present one. Every change gets a
-sequence number and leaves an undo entry (name: version before), so the difference costs what has changed, not what
-there is; a stream that holds the table of a number keeps nothing else. A resource's wire bytes are made once, when the
-first stream needs them, shared by all that send at that time, and then forgotten. Must never keep old shards alive. No I/O, no clock.
+In: successive shards.
+Out: the difference between any of the last tables and the present one. Every change gets a sequence
+number and an undo entry (name: version before), so the cost of a difference depends on the changes,
+not on the size of the table. A stream with the table of a number stores nothing else. A resource's
+wire bytes are encoded when the first stream needs them, shared by all streams that send at that
+time, and then released. No I/O, no clock.
+Must never: keep old shards in memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Limits of the push room: every size, count and time that one end decides alone, with its reason.
+"""Limits of the controller's side of the stream: sizes, counts and times, with reasons.
 
-In: nothing. Out: constants; seconds, bytes or counts as each one says. What both ends must agree on is in
-edgefast.xds.limits. Must never hold what a user may set.
+In: nothing.
+Out: constants; each name or comment states seconds, bytes or counts. edgefast.xds.limits has the
+limits that both ends share.
+Must never: contain a setting that a user may change.
 """
 
 from __future__ import annotations
@@ -39,8 +41,8 @@ __all__ = [
 #: Seconds to decide about a credential, and for the messages of a stream's opening.
 ADMIT_DEADLINE = 10.0
 OPENING_DEADLINE = 30.0
-#: Seconds for one message to find room towards a proxy; and until a commit is answered: workers take in a table in
-#: milliseconds, a starting or stopped machine may need longer.
+#: Seconds to write one message to a proxy; and until a commit is answered: workers apply a table in milliseconds,
+#: a starting or stopped machine may need longer.
 WRITE_DEADLINE = 30.0
 ANSWER_DEADLINE = 60.0
 #: Seconds to ask again about a token of a stream that is open.
@@ -50,7 +52,7 @@ RECHECK_DEADLINE = 2.0
 CALLS = 2048
 CALLS_PER_CONNECTION = 8
 #: Streams of one pod at once: the one in use, and some that are not known to be gone yet. Pods of Gateways' namespaces are
-#: their tenants': one of them must not take the places of all.
+#: their tenants': one of them must not use the streams of all.
 STREAMS_PER_POD = 4
 #: Nodes of one fleet whose answers are kept, and those of them that are gone (pods come and go).
 NODES = 5000

@@ -1,8 +1,9 @@
-"""Refusals: every call or stream that is turned away or ended, with its cause, counted and logged in one place.
+"""Refusals: refused or ended calls and streams, counted and logged by cause in one module.
 
-In: `Refused` raised anywhere in this room. Out: a status for the peer, a counter by cause, a line in the log.
-Must never carry a token, a key, or text that the peer sent: causes and messages are written here or from names
-that have been checked. Status names are gRPC's.
+In: `Refused`, raised by any module of this package.
+Out: a status for the peer, a counter by cause, a log line. Status names are gRPC's.
+Must never: contain a token, a key, or text from the peer: causes and messages are constants or
+validated names.
 """
 
 from __future__ import annotations
@@ -115,6 +116,6 @@ class Refusals:
 
 
 def _known(method: str) -> str:
-    """Return the method's last word if it is one; a method is text of the peer."""
+    """Return the last part of a method if it is an identifier; a method is text of the peer."""
     word = method.rpartition("/")[2]
     return word if word.isascii() and word.isidentifier() and len(word) <= 64 else "a call"

@@ -1,8 +1,9 @@
-"""Relay: while another replica leads, tells it what the nodes of our own streams answered.
+"""Relay: a follower replica reports the answers of its nodes to the leader.
 
-In: `Fleets.on_node`, the holder of the Lease ("<pod>_<ip>"). Out: one call to it over mutual TLS, kept open; every node at
-first, then what changes, the last state of each. A call that breaks is made again with jittered backoff.
-Must never hold more than one entry for each node, nor report to ourselves.
+In: `Fleets.on_node`, the holder of the Lease ("<pod>_<ip>").
+Out: one open call to the leader over mutual TLS: first every node, then changes, the last state of
+each. A failed call is repeated with jittered backoff.
+Must never: hold more than one entry for each node, or report to its own replica.
 """
 
 from __future__ import annotations

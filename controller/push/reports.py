@@ -1,8 +1,11 @@
-"""Reports: what one replica tells another of the answers of its nodes, as messages, and the side that takes them in.
+"""Reports: messages about node answers between replicas, and their receiver.
 
-In: acks. Out: messages of at most a part of what gRPC takes; and, at the leader, acks in `Fleets` for as long as the
-replica reports. A call brings every node first, then those that change. Source: architecture D6 (followers relay ACKs).
-Must never take a report from anybody but a replica with the controller's own certificate (the gate sees to it).
+In: acks.
+Out: messages of at most a fraction of gRPC's size limit; at the leader, acks in `Fleets` for as
+long as the replica reports. A call sends every node first, then changes.
+Source: architecture D6 (followers relay ACKs).
+Must never: accept a report without the controller's own certificate (the stream authentication
+enforces it).
 """
 
 from __future__ import annotations

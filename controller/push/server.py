@@ -1,8 +1,9 @@
-"""PushServer: the ports of the config stream, the streams on them, and the keys that they show.
+"""PushServer: the ports of the config stream, their streams and server keys.
 
-In: `Fleets`, keys in a folder, the API server's word on tokens. Out: streams for those whom the gates admit: 18000 (mutual TLS,
-or TLS and tokens in Gateway Namespace mode), 18001 (TLS and tokens; closed in the other mode), and the replicas' own port.
-Must never be started before every fleet was published once: who is not known then is refused.
+In: `Fleets`, keys in a folder, the API server's token reviews.
+Out: streams for authenticated peers: 18000 (mutual TLS, or TLS and tokens in Gateway Namespace
+mode), 18001 (TLS and tokens; closed in the other mode), and the replicas' own port.
+Must never: be started before every fleet was published once; it would refuse unknown fleets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Session: one proxy's stream without any I/O: requests in, batches of messages out (edgefast.xds.messages is the rule).
+"""Session: one proxy's stream without I/O: requests in, batches of messages out (protocol: edgefast.xds.messages).
 
-In: decoded requests, and the fleet's history, which moves on beside it. Out: what the proxy said of itself (`SentState`), and
-the messages of the next batch when one is due. Everything that changes the state of a stream is in this file.
-Must never: have two batches under way, send what does not differ, or let pass what the protocol does not name; Refused
-then. A session that has refused is over.
+In: decoded requests, and the fleet's history, which advances independently.
+Out: the state that the proxy reported (`SentState`), and the messages of the next batch when one is
+due. All state changes of a stream are in this file.
+Must never: have two batches in progress, send unchanged resources, or accept what the protocol does
+not define; it raises Refused instead. A session that has refused is closed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Stream: one proxy's call, from its first message to its end: reads, writes and deadlines around a `Session`.
 
-In: an admitted call. Out: the fleet's table and its changes, batch after batch; answers to `Fleets`. Each stream has one
-message in memory and waits for its own proxy alone. Must never write without a deadline, outlive its credential, or
-send before the credential was looked at again.
+In: an authenticated call.
+Out: the fleet's table and its changes, batch after batch; answers to `Fleets`. Each stream has one
+message in memory and waits only for its own proxy.
+Must never: write without a deadline, outlive its credential, or send before the credential was
+checked again.
 """
 
 from __future__ import annotations
@@ -163,7 +165,7 @@ class Stream:
         self.wake()
 
     def _count_answer(self, fleet: Fleet, session: Session, before: Phase, told: SentState) -> None:
-        """A commit that is answered again, with other troubles, is no other answer to it."""
+        """A repeated answer to a commit with other proxy problems is not a new answer."""
         again = before is not Phase.WAITING and told.refused == self._refusals
         self._refusals = told.refused
         if again:

@@ -1,8 +1,10 @@
-"""TokenGate: server TLS and a ServiceAccount's token. The fleet is the ServiceAccount (Gateway Namespace mode, spec section 5).
+"""TokenAuth: server TLS and a ServiceAccount token. The ServiceAccount determines the fleet (Gateway Namespace mode, spec section 5).
 
-In: the call's `authorization: Bearer` metadata. Out: an admission that ends with the token, is asked about again when the
-last review is old, and belongs to the one pod that the token is bound to. Must never keep the token anywhere else than in
-the admission of its own stream, nor end a stream because the API server cannot be asked.
+In: the call's `authorization: Bearer` metadata.
+Out: an admission that ends with the token, is reviewed again when the last review is old, and
+belongs to the one pod to which the token is bound.
+Must never: keep the token outside the admission of its own stream, or end a stream because the API
+server is not reachable.
 """
 
 from __future__ import annotations

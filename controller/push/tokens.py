@@ -1,9 +1,10 @@
-"""Tokens: what the API server says of a ServiceAccount's token, remembered for at most a minute.
+"""Tokens: the API server's reviews of ServiceAccount tokens, cached for at most a minute.
 
-In: the token of a call, and `review`, which asks (TokenReview with our audience). Out: `Subject`: ServiceAccount, pod and
-the end of the token's life; else Refused. What cannot be right is refused without asking: no JWT, another audience, past.
-The reviews are kept by the digest of the token. Must never keep, log or show a token, nor ask without a bound.
+In: the token of a call, and `review`, which sends a TokenReview with edgefast's audience.
+Out: `Subject`: ServiceAccount, pod and the token's expiry; else Refused. Invalid tokens are refused
+without a review: no JWT, another audience, expired. The cache key is the digest of the token.
 Source: spec section 5 (Gateway Namespace mode), gateway-api B2.
+Must never: keep, log or show a token, or send reviews without a limit.
 """
 
 from __future__ import annotations

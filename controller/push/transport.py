@@ -1,8 +1,9 @@
-"""Transport: gRPC, and the only file of the controller that knows it: ports that serve, and the call between replicas.
+"""Transport: the controller's only module with gRPC: the listening ports, and the call between replicas.
 
-In: an address, keys, a gate and what to do with the one method that the port has. Out: calls as `Call`s. Every call, of any
-method, goes through the gate first; only then is its method looked at. Nothing is registered but that one handler.
-Messages are bytes. Must never answer a call that was not admitted with anything but a status.
+In: an address, keys, an authentication, and the handler of the port's only method.
+Out: calls as `Call`s. Every call of any method is authenticated first; only then is its method
+read. Only that one handler is registered. Messages are bytes.
+Must never: answer an unauthenticated call with anything but a status.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ log = logging.getLogger("edgefast.controller.push")
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 _Outgoing = grpc.aio.StreamStreamCall[bytes, bytes]
 
-#: Seconds for the last word of a call whose peer does not read.
+#: Seconds for the final status of a call to a peer that does not read.
 _ABORT_DEADLINE = 5.0
 _CONNECT_DEADLINE = 5.0
 
@@ -202,7 +203,7 @@ class _OneHandler(grpc.GenericRpcHandler):
             log.exception("a call failed because of a bug")
             refused = Refused("bug", "INTERNAL", "internal error of the controller")
         self._refusals.note(refused, peer=connection.peer, method=name, fleet=fleet)
-        # To a peer that does not read, the last word waits behind what it has not read; gRPC goes on without us.
+        # For a peer that does not read, the final status waits behind unread data; gRPC sends it later.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_ABORT_DEADLINE):
                 await context.abort(getattr(grpc.StatusCode, refused.status), refused.message)

@@ -1,4 +1,5 @@
-"""Statuses of objects: what may be said now, how it joins what others said, and how it gets to the API server.
+"""Statuses of objects: delay, merge with the statuses of others, and writes to the API server.
 
-It must never decide what a status says: translate does; here it is held back, merged and written.
+Must never: decide the content of a status; translate does. This package delays, merges and writes
+it.
 """

@@ -1,7 +1,9 @@
-"""KubeStatuses: statuses at a real API server, for the writer.
+"""KubeStatuses: the status API of a real API server, for the writer.
 
-In: a Kube and a Cache. Out: `StatusApi`: what the watches saw, reads, and JSON merge patches of `.../status` that carry
-the resourceVersion, so that the server refuses what was made from an older state. Must never: retry; the writer does.
+In: a Kube and a Cache.
+Out: `StatusApi`: statuses from the watches, reads, and JSON merge patches of `.../status` with the
+resourceVersion, so that the server refuses patches of an older state.
+Must never: retry; the writer does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""news: what of a status that was written is news of trouble, for Kubernetes Events.
+"""Event filter: the new errors of a written status, for Kubernetes Events.
 
-In: the status before and the fields written. Out: (reason, text) of every condition that has become bad, or bad in
-another way. Conditions that only say that something takes its time are left out: they pass, or turn into others.
-Must never: name what was bad before with the same words.
+In: the status before and the fields written.
+Out: (reason, text) of every condition that became bad, or bad in another way. Conditions of
+temporary states are omitted: they pass, or become others.
+Must never: repeat an error with the same text.
 """
 
 from __future__ import annotations

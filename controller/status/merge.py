@@ -1,11 +1,12 @@
-"""merge_status: what this controller has to say, joined with what is there already.
+"""merge_status: joins this controller's status with the present one.
 
-In: the present status of an object and the wanted one, both plain JSON, and the time. Out: the fields of
-`status` to write, or None when nothing would change. The entries of other controllers and condition types
-that are not ours stay as they are; `lastTransitionTime` moves only with a condition's status. Messages that tell of
-trouble get the command that prints the pages of their reasons.
+In: the present status of an object and the desired one, both plain JSON, and the time.
+Out: the fields of `status` to write, or None without a change. Entries of other controllers and
+condition types of others stay unchanged; `lastTransitionTime` changes only with a condition's
+status. Messages about problems get the command that prints the pages of their reasons.
 Source: Gateway API RouteStatus, PolicyStatus (lists shared by controllers, 32 and 16 entries),
-metav1.Condition. Must never: change an argument, or touch what is another's even to make room.
+metav1.Condition.
+Must never: change an argument, or change entries of others, even to make space.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Progress: which tables of a fleet have reached its proxies, and who is behind.
+"""Progress: the tables that reached a fleet's proxies, and the proxies that are behind.
 
-In: revisions as they are published, the version each proxy serves, who is ready, and the time. Out: whether a
-revision is in force everywhere, and `Reach` for the Programmed message (architecture D6).
-A version is a digest, so it has no order; the revisions at which it was current have one. A proxy that has not
-followed within PATIENCE is a straggler: it is named and no longer waited for, until it has caught up.
-Must never: read a clock, or call a table in force that no ready proxy has while there are any.
+In: revisions as they are published, the version of each proxy, the ready proxies, and the time.
+Out: whether a revision is in force everywhere, and `Reach` for the Programmed message (architecture
+D6). A version is a digest and has no order; the revisions in which it was current have one. A proxy
+that has not followed within PATIENCE is a straggler: it is named and no longer waited for, until it
+has caught up.
+Must never: read a clock, or report a table as in force that no ready proxy has while ready proxies
+exist.
 """
 
 from __future__ import annotations

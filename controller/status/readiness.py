@@ -1,9 +1,11 @@
-"""hold_status: how much of a wanted status may be said now, so that it never runs ahead of the data plane.
+"""hold_status: the part of a desired status that may be written now, so that it is never ahead of the data plane.
 
-In: the wanted and the present status as plain JSON, and a `ReadinessGate` for each fleet they speak of. Out: the status that
-may be written at this moment. Bad news goes out at once. Good news, and the end of bad news, wait until the proxies
-have the tables; until then the present condition stays. Programmed of a Gateway is told here (architecture D6).
-Must never: make good news of bad, change an argument, or say Programmed=False of what was True and is only behind.
+In: the desired and the present status as plain JSON, and a `ReadinessGate` for each fleet.
+Out: the status that may be written now. Errors are written at once. Successes, and the end of
+errors, wait until the proxies have the tables; until then the present condition stays. This module
+sets Programmed of a Gateway (architecture D6).
+Must never: change an error to a success, change an argument, or set Programmed from True to False
+only because proxies are behind.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""blame: which Gateways and routes have to do with what proxies refused.
+"""Rejections: the Gateways and routes that belong to resources that proxies refused.
 
-In: a fleet and the resources of it that proxies refused, with the proxies' words. Out: texts by Gateway and by route.
-A resource is found by its name: listeners and virtual hosts carry the listener's, clusters and secrets are looked for
-where they are used. Must never: raise for a name that is not known; it belongs to a table of the past, or to nobody.
+In: a fleet and its refused resources, with the proxies' messages.
+Out: texts by Gateway and by route. The name of a resource identifies it: listeners and virtual
+hosts contain the listener's name; clusters and secrets are found by their use.
+Must never: raise for an unknown name; it belongs to an old table or to no object.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Shape: how the status of each kind is built, as far as joining it with what others wrote needs.
+"""Shape: the structure of each kind's status, as the merge needs it.
 
-In: a kind. Out: its `Shape`: where its conditions and entries are, how many of each the API takes and
-which condition types are this controller's to write. Source: the CRDs of the Gateway API (maxItems of
-`status`), translate/conditions/reasons.py (the types). Must never: know a value.
+In: a kind.
+Out: its `Shape`: the location of its conditions and entries, their maximum numbers, and the
+condition types that this controller writes.
+Source: the CRDs of the Gateway API (maxItems of `status`), translate/conditions/reasons.py (the
+types).
+Must never: contain a value.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""farewell: the last word of this controller about objects that it answers for no more.
+"""StaleStatuses: the final status of objects for which this controller is no longer responsible.
 
-In: the objects there are, the statuses that are wanted, why fleets stay that nobody wants, and whose word present statuses
-are. Out: for each object that still says something of ours what it is to say instead, and which entries of a former
-controllerName are to go. What has left (its namespace lost a label, its class or our name is another one) may not go on saying
-Accepted and Programmed; whoever answers for it next finds it as the API server makes new objects: Unknown, Pending.
-Source: Gateway API, defaults of `status.conditions`. Must never: speak of an object of which another one has spoken since.
+In: the existing objects, the desired statuses, the reasons of kept fleets, and the owners of
+present statuses.
+Out: for each object that still has a status of this controller, its final status, and the entries
+of a former controllerName to remove. An object that left (its namespace lost a label, its class or
+the controllerName changed) must not keep Accepted and Programmed. The next controller finds it like
+a new object: Unknown, Pending.
+Source: Gateway API, defaults of `status.conditions`.
+Must never: change an object to which another controller has written since.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ Ref = tuple[str, str, str]
 
 
 class OwnsStatus(Protocol):
-    """Tells whose word the present status of an object is."""
+    """Tells which controller wrote the present status of an object."""
 
     def __call__(self, ref: Ref, *, held: bool = False) -> bool:
         """Return whether it is ours; `held`: a fleet of ours serves it, so that it was nobody else who wrote it."""
@@ -68,7 +71,7 @@ def find_stale_statuses(
     held: Collection[Held],
     is_ours: OwnsStatus,
 ) -> StaleStatuses:
-    """Return the farewells; `is_ours` tells whether the present status of an object is this controller's word."""
+    """Return the final statuses; `is_ours` tells whether this controller wrote the present status."""
     found: dict[Ref, Json] = {}
     former: dict[str, set[Ref]] = {}
     fleets: dict[Key, list[Held]] = {}

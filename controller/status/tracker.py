@@ -1,8 +1,9 @@
-"""Board: every status that is wanted, the progress of every fleet, and what may be written of it now.
+"""StatusTracker: every desired status, the progress of every fleet, and the part that may be written now.
 
-In: translations as they are published, what proxies say, present statuses, the time. Out: which objects are worth a
-look, and for one object the fields to write. It is the state behind the writer, without I/O, so that all of its
-decisions can be tested one by one. Must never: read a clock, or keep more than one status of an object.
+In: translations as they are published, the proxies' reports, present statuses, the time.
+Out: the objects to check, and for one object the fields to write. It is the state of the writer
+without I/O, so that each decision can be tested alone.
+Must never: read a clock, or keep more than one status of an object.
 """
 
 from __future__ import annotations
@@ -264,7 +265,7 @@ class StatusTracker:
     ) -> WriteDecision:
         """Return what to write into an object whose status is `present`; `stamp` is the time as RFC 3339 text.
 
-        `ours`: what it says now is this controller's word (kube/status_author.py); a last word is about our own alone.
+        `ours`: this controller wrote the present status (kube/status_author.py); only then a final status is written.
         """
         kind, namespace, name = ref
         wanted = self._find(ref)

@@ -1,7 +1,9 @@
-"""Spacing: how soon an object may be written again.
+"""WriteThrottle: the time until an object may be written again.
 
-In: the times of writes. Out: seconds to wait. A few writes in a row are free; after that each one makes the next wait
-longer, until the object has been left alone for a while. Must never: hold an object back for longer than SPACE_MAX.
+In: the times of writes.
+Out: seconds to wait. A few writes in a row are free. After that, each write increases the wait,
+until the object was not written for a while.
+Must never: delay an object for longer than SPACE_MAX.
 """
 
 from __future__ import annotations

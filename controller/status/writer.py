@@ -1,9 +1,11 @@
-"""Writer: statuses to the API server, each object by itself, only what differs, only while leading.
+"""Writer: writes statuses to the API server, each object separately, only differences, only while leading.
 
-In: a Board (what may be said), present statuses as the watches saw them, a way to patch. Out: JSON merge patches of
-`status` that carry the resourceVersion they were made from; after a conflict the object is read again and merged anew.
-At most WRITES are under way, and an object that keeps changing is written ever more seldom, so that a thousand
-routes do not cost a thousand writes of their Gateway. Must never: write before the Board says so, or while another leads.
+In: a StatusTracker (the allowed statuses), present statuses from the watches, a patch function.
+Out: JSON merge patches of `status` with the resourceVersion of their base. After a conflict, the
+object is read and merged again. At most WRITES patches run at once. An object that keeps changing
+is written ever less often, so that a thousand routes do not cost a thousand writes of their
+Gateway.
+Must never: write before the StatusTracker allows it, or while another replica leads.
 """
 
 from __future__ import annotations
@@ -204,7 +206,7 @@ class Writer:
             self.mark_now()
 
     def _take(self, ref: Ref) -> tuple[Present, Json] | None:
-        """Judge one object; return what it is and the fields to write, if any and if now."""
+        """Check one object; return its kind and the fields to write, if any and if now."""
         if ref in self._busy:
             self._again.add(ref)
             return None

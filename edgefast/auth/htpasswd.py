@@ -1,7 +1,9 @@
-"""Hashes of passwords as htpasswd writes them: {SHA}, $apr1$, bcrypt's $2a$, $2b$ and $2y$.
+"""Password hashes in the htpasswd formats: {SHA}, $apr1$, bcrypt's $2a$, $2b$ and $2y$.
 
-In: a hash, a password. Out: whether they fit, in the time that a wrong password takes.
-Source: Apache's apr_md5_encode for $apr1$. Must never: keep a password.
+In: a hash, a password.
+Out: whether they match. Both results take the same time.
+Source: Apache's apr_md5_encode for $apr1$.
+Must never: keep a password.
 """
 
 from __future__ import annotations

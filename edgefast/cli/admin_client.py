@@ -1,7 +1,8 @@
-"""Questions to the admin server of a running proxy: what `dump`, `limits` and `status` show.
+"""Admin client: requests to the admin server of a running proxy, for `dump`, `limits` and `status`.
 
-In: the admin address, a path. Out: the answer as plain values, or as text; ClickException (exit status 1) that says what is wrong
-and what to look at. It must not interpret: what is shown is what the proxy says.
+In: the admin address, a path.
+Out: the answer as plain values or text; ClickException (exit status 1) with the error and the fix.
+Must never: interpret the answer; commands show it unchanged.
 """
 
 from __future__ import annotations

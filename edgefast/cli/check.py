@@ -1,8 +1,10 @@
 """`edgefast check`: every problem of the files, one line each, as `edgefast run` (or, with `--cluster`, a controller) would report them.
 
-In: files. Out: problems on standard output, a summary on standard error, exit status 0 (all is served; warnings may be shown),
-1 (something would not be served as it is written, or, with `--strict`, there are warnings), 2 (wrong usage). It must serve
-nothing and write nothing.
+In: files.
+Out: problems on standard output, a summary on standard error. Exit status 0 (everything is served,
+possibly with warnings), 1 (a part would not be served as written, or, with `--strict`, there are
+warnings), 2 (wrong usage).
+Must never: serve or write anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Counters: what a proxy's metrics page says, and what two of them say of the time in between.
+"""Counters: the values of a proxy's metrics page, and the rates between two pages.
 
-In: pages as `GET /metrics` gives them, each with the moment it was read. Out: `Page`; `Rate` by route: requests per second,
-share of errors, p50 and p99. Counters that went back belong to a new process: they count from zero. A proxy that was not
-there at the first reading is left out. Must never: take a number of a client for a label; routes are the operator's words.
+In: pages of `GET /metrics`, each with the time of its reading.
+Out: `Page`; `Rate` by route: requests per second, error ratio, p50 and p99. Counters that decreased
+belong to a new process and count from zero. A proxy without a first reading is omitted.
+Must never: use a client's value as a label; route names come from the operator.
 """
 
 from __future__ import annotations

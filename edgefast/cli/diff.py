@@ -1,8 +1,11 @@
-"""`edgefast diff`: what changes for requests from one set of files to another, or when files are applied to a cluster.
+"""`edgefast diff`: changes for requests between two sets of files, or when files are applied to a cluster.
 
-In: two files or folders; or, with `--live`, files and a kubeconfig. Out: changes as text, JSON or YAML on standard output, a
-summary on standard error. Exit status 0 (no request changes), 1 (some do), 2 (wrong usage, a cluster that cannot be asked, or
-files without what requests depend on), 3 (requests that had a backend have none, or somebody gets in whom a policy kept out). It must change nothing.
+In: two files or folders; or, with `--live`, files and a kubeconfig.
+Out: changes as text, JSON or YAML on standard output, a summary on standard error. Exit status 0:
+no request changes. 1: some requests change. 2: wrong usage, an unreachable cluster, or files
+without objects on which requests depend. 3: requests lost their backend, or a request that a policy
+denied is now allowed.
+Must never: change anything.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""`edgefast diff --live`: what changes for requests when files are applied to a cluster.
+"""`edgefast diff --live`: changes for requests when files are applied to a cluster.
 
-In: a cluster, files. Out: two translations: of the objects that there are, and of the same with the files' objects in the place of
-those of their names, or beside them. An object that is replaced keeps what an API server keeps: age, generation, labels that
-others gave. Services that are new have no endpoints yet; they are taken to get some. It must never take away an object that
-the files do not have, or judge what only a controller can: addresses and proxies are as they are now.
+In: a cluster, files.
+Out: two translations: of the present objects, and of the same objects with those of the files added
+or replaced by name. A replaced object keeps what an API server keeps: age, generation, labels of
+other managers. New Services have no endpoints yet; the diff assumes that they get some.
+Must never: remove an object that the files do not contain, or predict facts that only a controller
+knows: addresses and proxies stay as they are.
 """
 
 from __future__ import annotations

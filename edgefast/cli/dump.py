@@ -1,7 +1,9 @@
-"""`edgefast dump`: what a running proxy has applied, as its admin server tells it.
+"""`edgefast dump`: the applied configuration of a running proxy, from its admin server.
 
-In: the admin address. Out: the dump as YAML, JSON or tables on standard output; exit status 1 with one line on standard
-error when the proxy cannot be asked. It must not interpret: what is shown is what the proxy says.
+In: the admin address.
+Out: the dump as YAML, JSON or tables on standard output; exit status 1 with one line on standard
+error when the proxy is not reachable.
+Must never: interpret the dump; the proxy's answer is shown unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Example slice: an EndpointSlice to paste, for a Service of files without endpoints.
+"""Example EndpointSlice: a text to paste, for a Service of files without endpoints.
 
-In: what was read, and its problems. Out: a text with one EndpointSlice, "" when no Service lacks one. Must never: be part of the output that
-programs read.
+In: the objects that were read, and their problems.
+Out: a text with one EndpointSlice, or "" when every Service has one.
+Must never: be part of the output that programs read.
 """
 
 from __future__ import annotations

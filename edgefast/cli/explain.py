@@ -1,8 +1,10 @@
-"""`edgefast explain`: why a request gets the answer it gets, from files, from a running proxy, or from a cluster.
+"""`edgefast explain`: why a request gets its answer, from files, a running proxy, or a cluster.
 
-In: a request in curl's words; files, an admin address, or a kubeconfig. Out: the explanation as text, JSON or YAML on standard
-output; problems of the files go to standard error. Exit status 0 when a backend, a redirect or a filter answers, 1 when the
-proxy itself refuses (404, 429, 500, ...), 2 for wrong usage and when nobody can be asked. It must not send the request.
+In: a request in curl's syntax; files, an admin address, or a kubeconfig.
+Out: the explanation as text, JSON or YAML on standard output; problems of the files on standard
+error. Exit status 0 when a backend, a redirect or a filter answers, 1 when the proxy itself refuses
+(404, 429, 500, ...), 2 for wrong usage or an unreachable proxy or cluster.
+Must never: send the request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""`edgefast explain --live`: what the proxies of a cluster do with a request, from the cluster's objects.
+"""`edgefast explain --live`: the result of a request in a cluster's proxies, from the cluster's objects.
 
-In: a cluster, a request. Out: the explanation of the fleet that the request is for, with notes of what is live and what is not:
-the objects are, as the controller's own compiler takes them in; which proxies serve exactly that table is asked of them; health
-and counters are known of a proxy alone whose admin server was named. It must never guess which Gateway is meant.
+In: a cluster, a request.
+Out: the explanation of the fleet that receives the request, with notes about which data is live.
+Objects are live, as the controller's compiler reads them. Proxies are asked whether they serve
+exactly that table. Health and counters are known only of a proxy with a given admin server.
+Must never: guess the Gateway.
 """
 
 from __future__ import annotations

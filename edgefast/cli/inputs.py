@@ -1,8 +1,9 @@
-"""What a one-shot subcommand works on: the objects of the files named, read once.
+"""Inputs: the objects of the given files, read once for a one-shot subcommand.
 
-In: paths (files, folders, - for standard input) and the configuration file. Out: `Inputs`: the snapshot, the settings and
-every problem found on the way. It must never raise for what a user wrote in a file; a file that cannot be read is a problem
-like any other.
+In: paths (files, folders, - for standard input) and the configuration file.
+Out: `Inputs`: the snapshot, the settings and every problem found on the way. A file that cannot be
+read is a problem like any other.
+Must never: raise for the content of a user's file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""`edgefast limits`: the counters of rate limits that are alive now, who is limited first.
+"""`edgefast limits`: the live rate-limit counters, exhausted ones first.
 
-In: the admin address. Out: the counters as a table, YAML or JSON on standard output; notes (a listing that is not whole,
-counters of others) on standard error beside the table; exit status 1 with one line on standard error when the proxy or its
-store cannot be asked. It must not interpret: what is shown is what the proxy says.
+In: the admin address.
+Out: the counters as a table, YAML or JSON on standard output; notes (an incomplete listing,
+counters of other proxies) on standard error beside the table; exit status 1 with one line on
+standard error when the proxy or its store is not reachable.
+Must never: interpret the answer; the proxy's answer is shown unchanged.
 """
 
 from __future__ import annotations

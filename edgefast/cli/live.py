@@ -1,9 +1,11 @@
-"""Live: the door through which explain, diff and status look at a cluster.
+"""Live: the interface through which explain, diff and status read a cluster.
 
-In: `Where`, from the command line. Out: a `Cluster`, made by whoever has entered one into the entry-point group
-`edgefast.live` (the controller has): objects as the controller's compiler takes them in, what proxies say, the screen of
-`edgefast status`. All that goes wrong on the way to a cluster is a `LiveError`: one line, exit status 2.
-It must never import a provider, or know how a cluster is asked.
+In: `Where`, from the command line.
+Out: a `Cluster`, created by the provider of the entry-point group `edgefast.live` (the controller
+registers one). It returns objects as the controller's compiler reads them, the proxies' reports,
+and the screen of `edgefast status`. Every error on the way to a cluster is a `LiveError`: one line,
+exit status 2.
+Must never: import a provider, or depend on the way it reads a cluster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`edgefast log-level`: changes the log level of a running process.
 
-In: a level, the admin address. Out: exit status 0 when it is changed, 1 when no process accepted the order. It must be run by the
-process's user or root, in its network namespace.
+In: a level, the admin address.
+Out: exit status 0 when it is changed, 1 when no process accepted the command. The command must be
+run by the process's user or root, in its network namespace.
 """
 
 from __future__ import annotations

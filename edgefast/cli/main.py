@@ -1,8 +1,10 @@
 """The `edgefast` command: finds the subcommand and loads only that one.
 
-In: the command line. Out: whatever the subcommand does. Built-in subcommands are in BUILT_IN; others join through the
-entry-point group `edgefast.commands` (the controller's do), which is read only when a name is not built in or help is
-asked for. It must import nothing heavy: `edgefast version` answers in a moment.
+In: the command line.
+Out: the output of the subcommand. Built-in subcommands are in BUILT_IN. Others join through the
+entry-point group `edgefast.commands` (for example the controller's). The group is read only for
+help, or when a name is not built in.
+Must never: import large modules, because `edgefast version` must answer at once.
 """
 
 from __future__ import annotations

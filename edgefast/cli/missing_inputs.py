@@ -1,8 +1,11 @@
-"""What `edgefast diff` cannot know, because files are missing that requests depend on.
+"""Missing inputs: facts that `edgefast diff` cannot know, because files are missing on which requests depend.
 
-In: the translations of OLD and NEW. Out: sentences, none when all that differs was compared. A route whose Gateway, Service or
-filter is in no file given answers nothing before and nothing after: that is no finding, and must never be told as "no changes".
-Must never: judge what is the same on both sides; that has no request that changes, whatever it names.
+In: the translations of OLD and NEW.
+Out: sentences; none when all differences were compared. A route has no result before and after if
+no given file contains its Gateway, Service or filter. This is an unknown result, and must never
+appear as "no changes".
+Must never: report objects that are equal on both sides; they change no request, even with missing
+references.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""What is left out of an answer because it has mistakes, told beside the answer.
+"""Omitted objects: objects with errors that an answer does not contain, reported beside the answer.
 
-In: whose the problems are, the problems of decoding. Out: the first of them on standard error, each with its place, and where there is
-more. Nothing for warnings, but for the line that says what `--adopt` did. A file that cannot be parsed ends the call. It must not decide what becomes of an object.
+In: the owner of the problems, the problems of decoding.
+Out: the first problems on standard error, each with its position, and a reference to the rest.
+Warnings are omitted, except the line about the effect of `--adopt`. A file that cannot be parsed
+ends the call.
+Must never: decide how an object is treated.
 """
 
 from __future__ import annotations

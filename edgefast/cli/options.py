@@ -1,6 +1,8 @@
-"""Options that several subcommands share, declared once: same name, same meaning, same help everywhere.
+"""Options that several subcommands share, declared once with one name, meaning and help text.
 
-In: nothing. Out: click decorators. It must not read what the options name; a path that does not exist is wrong usage.
+In: nothing.
+Out: click decorators. A path that does not exist is wrong usage.
+Must never: read the files that the options name.
 """
 
 from __future__ import annotations

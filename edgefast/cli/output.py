@@ -1,7 +1,8 @@
-"""How results are written: tables for people, YAML and JSON for programs.
+"""Output formats: tables for people, YAML and JSON for programs.
 
-In: rows or plain values. Out: text on standard output; colour only when that is a terminal (and NO_COLOR is not set).
-It must never decide what is shown, only how.
+In: rows or plain values.
+Out: text on standard output; colour only for a terminal (and without NO_COLOR).
+Must never: decide which data is shown.
 """
 
 from __future__ import annotations

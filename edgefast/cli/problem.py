@@ -1,7 +1,9 @@
-"""`edgefast problem`: what a reason means, with an example, and how it is put right.
+"""`edgefast problem`: the meaning of a reason, with an example and the fix.
 
-In: words, as messages and conditions have them. Out: their pages on standard output, the same as in docs/problems; without a
-word, all of them with a sentence each. Exit status 2 for a word that is none. It must need no file, network or cluster.
+In: reasons, as in messages and conditions.
+Out: their pages on standard output, the same as in docs/problems; without an argument, all reasons
+with a sentence each. Exit status 2 for an unknown reason.
+Must never: need a file, network or cluster.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""`edgefast proxy`: serves the tables that a controller sends, and goes on serving them when it is gone.
+"""`edgefast proxy`: serves the tables that a controller sends, and continues without the controller.
 
-In: the controller's address and this proxy's credentials, addresses. Out: traffic; the access log on standard output,
-everything else on standard error. Exit status 0 after a drain, 2 wrong usage, 128 + signal after a forced end.
-It holds no logic of its own. gRPC is imported when it runs: help and every other command do without.
+In: the controller's address and this proxy's credentials, addresses.
+Out: traffic; the access log on standard output, everything else on standard error. Exit status 0
+after a drain, 2 wrong usage, 128 + signal after a forced end. gRPC is imported only when this
+command runs.
+Must never: contain logic of its own.
 """
 
 from __future__ import annotations

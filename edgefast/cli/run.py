@@ -1,9 +1,10 @@
-"""`edgefast run`: serves the objects of files, and goes on serving while they change.
+"""`edgefast run`: serves the objects of files, and applies changes of the files.
 
-In: files, the configuration, addresses. Out: traffic; the access log on standard output; everything
-else on standard error. Exit status 0 after a drain, 1 when nothing could be served, 2 wrong usage,
-128 + signal after a forced end. Flags win over the configuration file. It holds no logic of its
-own: it fills in settings and wires rooms.
+In: files, the configuration, addresses.
+Out: traffic; the access log on standard output; everything else on standard error. Exit status 0
+after a drain, 1 when nothing could be served, 2 wrong usage, 128 + signal after a forced end. Flags
+have priority over the configuration file.
+Must never: contain logic of its own; it fills in settings and connects components.
 """
 
 from __future__ import annotations

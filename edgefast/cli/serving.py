@@ -1,6 +1,8 @@
-"""What `edgefast run` and `edgefast proxy` have in common: the options of a serving process, and its end.
+"""Serving options: the common options and exit of `edgefast run` and `edgefast proxy`.
 
-In: a command's function. Out: the same with options, whose values it gets as `settings`. It must not know where tables come from.
+In: a command's function.
+Out: the same function with options; it receives their values as `settings`.
+Must never: depend on the source of tables.
 """
 
 from __future__ import annotations

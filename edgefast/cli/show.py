@@ -1,7 +1,9 @@
-"""Translations as plain values and as table rows: what `edgefast translate` writes.
+"""Translations as plain values and as table rows: the output of `edgefast translate`.
 
-In: a Translation. Out: `*_value` (dicts and lists, for YAML and JSON) and `*_table` (header, rows). It must never carry key
-material or a credential: of a Secret only the names of its parts are shown, of what a route sets for one its length.
+In: a Translation.
+Out: `*_value` (dicts and lists, for YAML and JSON) and `*_table` (header, rows). Of a Secret only
+the names of its parts are shown, of a credential that a route sets only its length.
+Must never: contain key material or a credential.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""A dump as tables: agent, workers, listeners, virtual hosts, clusters with their endpoints, policies, stores of limits, problems.
+"""A dump as tables: agent, workers, listeners, virtual hosts, clusters with endpoints, policies, limit stores, problems.
 
-In: the value that the admin server's /dump gives (proxy/admin/admin.py). Out: tables on standard output, one after the other. An
-endpoint's requests and connections are sums over the workers; how it is, and how often it was ejected, all of them know of one place, and one
-that has not looked yet may be behind. It must cope with workers that did not answer.
+In: the value of the admin server's /dump (proxy/admin/admin.py).
+Out: tables on standard output, one after the other. Requests and connections of an endpoint are
+sums over the workers. All workers share one memory for its health and ejections; a worker that has
+not read it yet may report older values.
+Must never: fail because a worker did not answer.
 """
 
 from __future__ import annotations

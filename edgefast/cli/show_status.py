@@ -1,7 +1,9 @@
-"""A screen as text: tables for Gateways, listeners, routes with their traffic, proxies, problems.
+"""The status screen as text: tables for Gateways, listeners, routes with their traffic, proxies, problems.
 
-In: a `StatusReport`. Out: lines. Routes with problems come first, then the busiest; `most` bounds how many of each table are shown, and
-what is left out is counted. It must add no fact of its own.
+In: a `StatusReport`.
+Out: lines. Routes with problems come first, then the busiest. `most` bounds the rows of each table,
+and a count covers the omitted rows.
+Must never: add a fact.
 """
 
 from __future__ import annotations

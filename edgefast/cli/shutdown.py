@@ -1,7 +1,9 @@
-"""`edgefast shutdown` and `edgefast shutdown-manager`: a container's end waits for its proxy (proxy/shutdown.py).
+"""`edgefast shutdown` and `edgefast shutdown-manager`: delay a container's end until its proxy has drained (proxy/shutdown.py).
 
-In: addresses, timings, the file between the two. Out: exit status 0 when the proxy is drained or gone, 1 when the time
-was up before, 2 wrong usage. It holds no logic of its own. The first is a preStop hook: it imports little.
+In: addresses, timings, the file that both commands share.
+Out: exit status 0 when the proxy is drained or gone, 1 when the time ended before, 2 wrong usage.
+The first is a preStop hook, so it imports little.
+Must never: contain logic of its own.
 """
 
 from __future__ import annotations

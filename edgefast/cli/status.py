@@ -1,8 +1,10 @@
-"""`edgefast status`: one screen of a proxy or of a cluster: what there is, what is wrong with it, what it serves right now.
+"""`edgefast status`: one screen of a proxy or a cluster: objects, problems and present traffic.
 
-In: an admin address, or a kubeconfig. Out: tables, YAML or JSON; with `--watch` again and again until Ctrl-C. Rates are of the time
-between two readings of the proxies' counters. Exit status 0 when all is well, 1 when something has a problem, 2 when nobody
-can be asked. It must write nothing to what it looks at.
+In: an admin address, or a kubeconfig.
+Out: tables, YAML or JSON; with `--watch`, repeated until Ctrl-C. Rates cover the time between two
+readings of the proxies' counters. Exit status 0 when all is well, 1 when a problem exists, 2 when
+no proxy or cluster is reachable.
+Must never: write to the proxy or the cluster.
 """
 
 from __future__ import annotations

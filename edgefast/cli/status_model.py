@@ -1,8 +1,10 @@
-"""Screen: what `edgefast status` shows, as plain values.
+"""Status model: the content of `edgefast status` as plain values.
 
-In: nothing. Out: the structs that a proxy's or a cluster's look fills; their encoding is the documented JSON (docs/guides/status.md).
-Fields are only ever added; all are always there. What is not known is "" or empty, and `notes` say why.
-Must never: hold what was not said by a status, a table or a proxy.
+In: nothing.
+Out: the structs that a proxy or a cluster fills; their encoding is the documented JSON
+(docs/guides/status.md). Releases only add fields; all fields are always present. An unknown value
+is "" or empty, and `notes` contain the reason.
+Must never: contain a fact that no status, table or proxy reported.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""What `edgefast status` shows of one proxy: `edgefast run` here, or a pod's through a forwarded port.
+"""`edgefast status` of one proxy: a local `edgefast run`, or a pod through a forwarded port.
 
-In: the admin server's /version, /dump and /metrics. Out: `ClusterView`s: Gateways and routes as the table in force has them, workers,
-problems as the proxy knows them, counters. The table is read again only when it has changed: a screen that refreshes costs a
-proxy no more than a scrape. It must not judge: what is not in the table, the problems explain.
+In: the admin server's /version, /dump and /metrics.
+Out: `ClusterView`s: Gateways and routes of the active table, workers, the proxy's problems,
+counters. The table is read again only after a change, so a refresh costs a proxy no more than a
+scrape.
+Must never: validate; problems explain what the table does not contain.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Troubles of proxies with the stores of their counters, as their metrics pages tell them, in the words of problems.
+"""Store problems: failures of counter stores on the proxies' metrics pages, as problems.
 
-In: what the pages of one fleet's proxies say of stores. Out: `Problem`s, each once, with how many proxies say so. Why a store does not count is in a
-proxy's own `status`, its log and the console: a page has no texts. Pure.
-Must never: say that all is well of a proxy whose page could not be had.
+In: the store metrics of one fleet's proxies.
+Out: `Problem`s, each once, with the number of affected proxies. A metrics page has no texts: the
+cause is in a proxy's own `status`, log and console. Pure.
+Must never: report a proxy without a readable page as healthy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""`edgefast translate`: what the files are compiled to.
+"""`edgefast translate`: the compiled form of the files.
 
-In: files and a target: `ir` (what proxies serve), `status` (what a controller would write to each object), `infra` (the
-fleets it would create). Out: YAML, JSON or a table on standard output, problems on standard error. The exit status is 0
-whenever there is a result: `check` is the judge. It must never print key material.
+In: files and a target: `ir` (what proxies serve), `status` (what a controller would write to each
+object), `infra` (the fleets it would create).
+Out: YAML, JSON or a table on standard output, problems on standard error. The exit status is 0
+whenever a result exists; `check` reports problems by exit status.
+Must never: print key material.
 """
 
 from __future__ import annotations

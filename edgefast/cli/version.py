@@ -1,6 +1,8 @@
 """`edgefast version`: the version of edgefast, of Python and of the libraries on the request path.
 
-Out: a line, or an object with -o yaml|json. It must not import what it names, but for the engine, which alone knows its TLS library.
+Out: a line, or an object with -o yaml|json.
+Must never: import these libraries, except the engine, which alone has the version of its TLS
+library.
 """
 
 from __future__ import annotations

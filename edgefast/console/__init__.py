@@ -1,8 +1,10 @@
-"""Console: a read-only web page about one process: what is served, live numbers, problems, explanations, changes.
+"""Console: a read-only web page about one process: configuration, live metrics, problems, explanations, changes.
 
-In: a `Source`, which a proxy or a controller fills. Out: routes for an HttpServer: the page's files and bounded JSON.
-A process imports `LazyConsole`; the first request for an answer imports `Console`.
-Must never: change anything, ask for anything from elsewhere, or hold up the loop: work is done in threads.
+In: a `Source` of a proxy or a controller.
+Out: routes for an HttpServer: the page's files and bounded JSON. A process imports `LazyConsole`;
+the first request for data imports `Console`.
+Must never: change anything, request anything from other hosts, or block the loop: work runs in
+threads.
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,9 @@
-"""Past: the last changes of a table, as what they replaced.
+"""Change history: the last changes of a table, stored as the replaced resources.
 
-In: shards, one after the other. Out: the tables before and after each of the last changes. Only what was replaced is
-kept, within a bound that all tables of a process share, and nothing of secrets. Must never: hold up whoever publishes a
-table.
+In: successive shards.
+Out: the tables before and after each of the last changes. The history keeps only replaced
+resources, within a bound that all tables of a process share, and no secrets.
+Must never: delay the publisher of a table.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class ChangeRecord:
     """Keeps the last changes of a table, with what they replaced."""
 
     def __init__(self, room: HistoryBudget | None = None) -> None:
-        """Several pasts may share a room."""
+        """Several change records may share a `room`, the memory budget."""
         self._room = room or HistoryBudget()
         self._steps: deque[Step] = deque()
         self._newest: Resources = {}

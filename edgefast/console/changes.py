@@ -1,8 +1,11 @@
-"""Changes: what the last changes of a table changed, for rules and for requests.
+"""Changes: the effect of the last table changes on rules and requests.
 
-In: a `History`. Out: the list of steps, and one of them in words: rules that came, went or differ, other resources, and,
-as long as the hosts that differ are not too large, what example requests get otherwise (edgefast.explain). Where a rule was
-written does not count: a line more in a file is no change of all rules below it. Must never: show what is in a secret.
+In: a `History`.
+Out: the list of steps, and one step as text: rules that were added, removed or changed, and other
+resources. If the changed hosts are not too large, also the example requests with another result
+(edgefast.explain). The source position of a rule does not count: a new line in a file does not
+change all rules below it.
+Must never: show the content of a secret.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Console: the routes of the page, and what stands between them and a busy process.
+"""Console: the routes of the page, with caching and limits that protect a busy process.
 
-In: a `Source`. Out: handlers for an HttpServer, GET only. Host must name this machine, so that no name on the network can
-be pointed here (DNS rebinding). Indexes and readings are made when somebody looks and let go of a while after; a few
-answers are made at a time, in threads, each from what was true when it began. Must never: change anything.
+In: a `Source`.
+Out: handlers for an HttpServer, GET only. Host must name this machine, so that no name on the
+network can resolve to it (DNS rebinding). Indexes and readings are created on request and released
+after a while. A few answers run at a time, in threads, each from the state at its start.
+Must never: change anything.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Detail: everything about one line of the tree, in words.
+"""Detail: all facts about one line of the tree, as text.
 
-In: a state, a node. Out: `Detail`: sections of label and text, in the order of the page. Lists are cut, and say so.
+In: a state, a node.
+Out: `Detail`: sections of label and text, in the order of the page. A truncated list contains a
+note.
 Must never: print key material or credentials.
 """
 

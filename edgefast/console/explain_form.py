@@ -1,7 +1,9 @@
-"""Explained: the explain box - a request in, the explanation of edgefast.explain out, in bounded size.
+"""Explain form: passes a request to edgefast.explain and returns the explanation in bounded size.
 
-In: a state, the words of the form. Out: plain values: the documented JSON of docs/guides/explain.md, with `node`, the line of the
-tree that takes the request. Endpoints are cut, and counted. Must never: send a request.
+In: a state, the fields of the form.
+Out: plain values: the documented JSON of docs/guides/explain.md, with `node`, the line of the tree
+that receives the request. The list of endpoints is truncated, with a count.
+Must never: send a request.
 """
 
 from __future__ import annotations

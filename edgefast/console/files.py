@@ -1,8 +1,10 @@
-"""Files: the page itself, read once, with the headers that keep a browser from doing anything else with it.
+"""Page files: the static files of the page, read once, with security headers.
 
-In: the folder `static` beside this module. Out: replies by path. Everything the page needs is here; the policy forbids
-every other origin, inline code and inline styles, and turning text into markup (trusted types). Must never: follow a path
-that somebody asked for.
+In: the folder `static` beside this module.
+Out: replies by path. The folder contains everything that the page needs. The
+Content-Security-Policy forbids other origins, inline code and inline styles, and the conversion of
+text to markup (trusted types).
+Must never: open a path from a request.
 """
 
 from __future__ import annotations

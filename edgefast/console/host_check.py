@@ -1,6 +1,8 @@
-"""Loopback: whether a request was sent to a name that nobody's DNS can point at this machine.
+"""Host check: accepts only Host values that no DNS server can resolve to this machine.
 
-In: the value of a Host header. Out: True for localhost and loopback addresses. Must never: ask a resolver.
+In: the value of a Host header.
+Out: True for localhost and loopback addresses.
+Must never: resolve a name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""Index: the tree of one table - gateway, listener, virtual host, rule, backend; routes of layer 4 below their listener - with look-ups by id and by words.
+"""Index: the tree of one table (gateway, listener, virtual host, rule, backend; layer 4 routes below their listener) with search by id and
+text.
 
-In: a fleet. Out: `Node`s. Their ids are made of names, so that they mean the same in the next table. Backends are made
-when they are looked at: there are many. Must never: be changed once it is made.
+In: a fleet.
+Out: `Node`s. Their ids consist of names, so they remain valid in the next table. Backends are
+created on access, because a table has many.
+Must never: be changed after creation.
 """
 
 from __future__ import annotations

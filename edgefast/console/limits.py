@@ -1,7 +1,8 @@
-"""Limits: the rate limits in force, with how often they let pass and refused in the last seconds.
+"""Limits: the active rate limits, with the numbers of allowed and refused requests in the last seconds.
 
-In: a state. Out: rows. A limit that several hostnames have is one. Must never: show values that clients sent; those are
-behind GET /limits, for whoever asks for them.
+In: a state.
+Out: rows. A limit of several hostnames is one row.
+Must never: show values that clients sent; GET /limits shows those.
 """
 
 from __future__ import annotations

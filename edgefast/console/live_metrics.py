@@ -1,7 +1,9 @@
-"""Numbers: requests per second, share of errors and latencies of the last seconds, from counters that only grow.
+"""Live metrics: requests per second, error ratio and latencies of the last seconds, from monotonic counters.
 
-In: readings of counters, with the time of each. Out: `Rate`s by label, of any set of labels. A reading costs memory for
-what has changed since the one before. Must never: read a clock, or tell a rate from one reading alone.
+In: readings of counters, with the time of each.
+Out: `Rate`s by label, of any set of labels. A reading uses memory only for changes since the
+previous one.
+Must never: read a clock, or compute a rate from one reading.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Overview: how much there is of everything, and what has the most requests now.
+"""Overview: the number of objects of each kind, and the busiest ones now.
 
-In: an index, a state. Out: counts, a few rows. Must never: take longer than a look at each listener and active rule.
+In: an index, a state.
+Out: counts, a few rows.
+Must never: do more work than one step per listener and active rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Policies: the units that hold for a rule, in words, with how often they let in and refused in the last seconds.
+"""Policies: the policy units that apply to a rule, as text, with allowed and refused requests of the last seconds.
 
-In: a state, a rule. Out: lines of its detail, tags of its line. A unit is counted for all the rules that it holds for.
-Must never: show what a rule of an authorization compares with where that is a credential.
+In: a state, a rule.
+Out: lines of its detail, tags of its line. The counts of a unit cover all rules to which it
+applies.
+Must never: show a credential that an authorization rule compares.
 """
 
 from __future__ import annotations

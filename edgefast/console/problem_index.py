@@ -1,8 +1,11 @@
-"""Marks: which lines of the tree have problems, and which problems.
+"""Problem index: the problems of each line of the tree.
 
-In: an index, all problems that are known. Out: errors and warnings by node, summed up towards the gateways. A rule that
-answers with an error because of the configuration is one, whether or not anybody has told of it (a proxy of a fleet is
-not told). Must never: guess whose a problem is; what names no object here is in the list of all problems only.
+In: an index, all known problems.
+Out: errors and warnings by node, summed up towards the gateways. A rule that answers with an error
+because of the configuration is a problem even without a report (a proxy of a fleet gets no
+reports).
+Must never: guess the object of a problem; a problem that names no object here is only in the list
+of all problems.
 """
 
 from __future__ import annotations

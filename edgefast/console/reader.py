@@ -1,7 +1,9 @@
-"""Reader: resources of a table -> the fleet that they were compiled from, reading again only what changed.
+"""Reader: decodes a table's resources to the fleet from which they were compiled; decodes only changed ones again.
 
-In: resources. Out: ir.Fleet without secrets, of what can be read; why the rest cannot. Must never: trust bytes that no reader has
-checked (table.decode does), nor let one resource keep the others from being read.
+In: resources.
+Out: ir.Fleet of all readable resources, without secrets; the reason for each unreadable one.
+Must never: trust unchecked bytes (table.decode checks them), or let one resource prevent the
+decoding of others.
 """
 
 from __future__ import annotations

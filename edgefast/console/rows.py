@@ -1,6 +1,8 @@
-"""Rows: lines of the tree as the page shows them, a page of them at a time.
+"""Rows: lines of the tree as the page shows them, in pages.
 
-In: a state. Out: plain structs. Must never: answer with more than was asked for, or than `PAGE`.
+In: a state.
+Out: plain structs.
+Must never: return more rows than requested, or than `PAGE`.
 """
 
 from __future__ import annotations

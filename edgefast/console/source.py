@@ -1,7 +1,9 @@
-"""Source: what the console asks of the process that it is in.
+"""Source: the interface between the console and its process.
 
-In: nothing. Out: the protocol that proxies and controllers fill, and its plain values. Methods are called in the event
-loop, but `count`, which is called in a thread; none may take long. Must never: give key material.
+In: nothing.
+Out: the protocol that proxies and controllers implement, and its plain values. The event loop calls
+the methods, except `count`, which runs in a thread; none may take long.
+Must never: return key material.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""State: all that one answer is made of.
+"""State: the data from which one answer is computed.
 
-In: filled by the console. Out: read by what makes answers, in threads. Must never: be changed.
+In: filled by the console.
+Out: read in threads that compute answers.
+Must never: be changed.
 """
 
 from __future__ import annotations

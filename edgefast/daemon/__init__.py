@@ -1,4 +1,4 @@
-"""What every long-running process of edgefast has, proxy and controller alike: a log, addresses, small HTTP servers.
+"""Parts that proxy and controller share: logging, addresses and small HTTP servers.
 
-It must never know what the process is for.
+Must never: depend on the purpose of the process.
 """

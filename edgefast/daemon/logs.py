@@ -1,8 +1,10 @@
-"""Logging of the processes themselves: one plain line per event on standard error.
+"""Process log: one plain line per event on standard error.
 
-In: standard `logging` records. Out: `2026-01-31T12:00:00.123Z warning agent worker 1 died ...`.
-The access log is another thing (proxy/accesslog). Must never log key material, a header value or a
-resource's bytes; callers log names, counts and errors only.
+In: standard `logging` records.
+Out: `2026-01-31T12:00:00.123Z warning agent worker 1 died ...`. The access log is separate
+(proxy/accesslog).
+Must never: log key material, a header value or the bytes of a resource; callers log names, counts
+and errors only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Failure: what the system refused, in words.
+"""System errors: one line of text for an error of the operating system that ended a process.
 
-In: what ended a process. Out: a line with what cannot be had and what to do, or "" for what is no word of the system's but a
-mistake of the program, which keeps its traceback. Must never: be asked about a user's mistake; those are Problems.
+In: the exception that ended a process.
+Out: a line with the missing resource and the fix, or "" for an error of the program, which keeps
+its traceback.
+Must never: describe a user's mistake; those are Problems.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The garbage collector of a process that holds a configuration: objects are made by the million at once, and stay.
+"""Garbage collector settings of a process that holds a configuration of millions of long-lived objects.
 
-In: nothing. Out: a collector that looks seldom, and at the young ones; with `keep_all`, never again at what there is. Python's own
-thresholds have it go through the whole heap five times while that is being made, which is half of a start with 100,000 routes.
-Must never: be switched off, since exceptions and tasks make cycles all the time.
+In: nothing.
+Out: a collector that runs rarely and only for young objects; `keep_all` excludes all present
+objects from later runs. Python's default thresholds would scan the whole heap five times during a
+start with 100,000 routes, half of its time.
+Must never: disable the collector, because exceptions and tasks create cycles all the time.
 """
 
 from __future__ import annotations

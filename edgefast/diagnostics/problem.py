@@ -1,9 +1,10 @@
-"""Problem: one user mistake, said once, in one text everywhere.
+"""Problem: one user mistake, with the same text in every output.
 
-In: the object, the full field path, a reason word and what is allowed.
-Out: `Problem` values whose text is the same on the command line, in a status condition and in the
-console. User mistakes are values, never exceptions; whoever finds one collects it and goes on.
-Must never: read files, know a resource model, or carry a secret's content in a message.
+In: the object, the full field path, a reason word and the allowed values.
+Out: `Problem` values with the same text on the command line, in a status condition and in the
+console. User mistakes are values, never exceptions; the component that finds one collects it and
+continues.
+Must never: read files, depend on a resource model, or contain a secret's content in a message.
 """
 
 from __future__ import annotations

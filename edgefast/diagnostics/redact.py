@@ -1,10 +1,11 @@
-"""Credential: what is never shown of a configuration, and what is said in its place.
+"""Redact: detects credentials in a configuration and replaces them in every output.
 
-In: the name of a header or query parameter, a value. Out: whether the value opens something - by its name (authorization,
-cookies, API keys, tokens, passwords), or by its looks (Basic and Bearer, JWT, long words of chance) - and the text that
-stands for it, which tells its length. Everything that shows a header's value to people asks here: dump, explain, diff,
-translate, console, logs and messages of mistakes.
-Must never: tell a part of the value, or a digest that could be tried against a list of guesses.
+In: the name of a header or query parameter, a value.
+Out: whether the value is a credential, and the replacement text with its length. Detection uses the
+name (authorization, cookies, API keys, tokens, passwords) or the format (Basic and Bearer, JWT,
+long random words). All outputs of header values use this module: dump, explain, diff, translate,
+console, logs and error messages.
+Must never: show a part of the value, or a digest that could be compared with a list of guesses.
 """
 
 from __future__ import annotations

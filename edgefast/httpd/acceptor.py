@@ -1,8 +1,10 @@
-"""Door: where a small server's connections come in, one bound socket's.
+"""Acceptor of the small HTTP server: accepts the connections of one bound socket.
 
-In: a socket, places (connection_limit.py), what answers a request. Out: connections in the hall (connections.py). All that the kernel has queued is
-let in at once, so that nobody waits behind those who only came to hold a place. A descriptor is kept back: where the process has
-run out of them, one who asks is still heard, after another.
+In: a socket, the connection limit (connection_limit.py) and the request handler.
+Out: accepted connections in `Connections` (connections.py). The acceptor empties the kernel's
+accept queue at once, so idle connections do not delay a request. It keeps one file descriptor in
+reserve. When the process has no free descriptor, the acceptor serves waiting connections one after
+another with it.
 Must never: wait for a client.
 """
 
@@ -29,7 +31,7 @@ log = logging.getLogger(__name__)
 _NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT}
 #: Connections that the kernel queues, as far as net.core.somaxconn allows: one that it drops comes again a second later.
 _BACKLOG = 4096
-#: Connections that are let in in one turn of the loop; each is looked at before it can lose its place.
+#: Connections accepted in one loop iteration; each is read before the connection limit can close it.
 _AT_ONCE = 64
 #: Seconds until it is tried again, for want of descriptors; the end of a connection may bring one.
 _SHORT = 0.02
@@ -155,7 +157,7 @@ class Acceptor:
         return bool(look.poll(0))
 
     def _on_shortage(self, error: OSError) -> None:
-        """Make room: of those who wait the first one goes, else what was kept back is used, one connection at a time."""
+        """Free a descriptor: close the oldest idle connection, else use the reserve, one connection at a time."""
         self._short.warn(
             "%s is out of descriptors for connections: %s", self.address, error.strerror
         )

@@ -1,7 +1,8 @@
 """Addresses as users write them: `127.0.0.1:19000`, `[::1]:19000`, `:19000`, `off`.
 
-In: text of a command line option. Out: `Address`, or ValueError with a text that says what is
-allowed. Must never resolve a name: an address is taken as it is written.
+In: the text of a command line option.
+Out: an `Address`, or ValueError with the allowed forms.
+Must never: resolve a name; an address is used as written.
 """
 
 from __future__ import annotations

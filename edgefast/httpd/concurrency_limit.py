@@ -1,8 +1,10 @@
-"""Turns: a few answers that cost something at a time, so that those which cost nothing never wait for them.
+"""Concurrency limit of the small HTTP server: a few expensive answers run at a time, so cheap answers never wait.
 
-In: answers to be made. Out: a turn for each, or Busy when the line is long or slow. After an answer its place rests for as
-long as it took: whoever asks without end gets half of the time at most, and the process the rest.
-Must never: be asked for by a probe, or by an order to drain.
+In: answers that a handler will compute.
+Out: a slot for each answer, or `Busy` when the queue is long or slow. After an answer, its slot
+stays unused for as long as the answer took. Continuous requests therefore use at most half of the
+time of the process.
+Must never: limit a probe or a drain command.
 """
 
 from __future__ import annotations
@@ -13,16 +15,16 @@ from contextlib import asynccontextmanager
 
 __all__ = ["LINE", "Busy", "ConcurrencyLimit"]
 
-#: Those who wait for a turn.
+#: Maximum number of answers that wait for a slot.
 LINE = 16
-#: Seconds that they wait.
+#: Maximum wait, in seconds.
 _PATIENCE = 5.0
-#: Seconds that a place rests at most.
+#: Maximum time that a slot stays unused after an answer, in seconds.
 _REST = 0.2
 
 
 class Busy(Exception):
-    """There is no turn in time."""
+    """The queue is full, or no slot became free in time."""
 
 
 class ConcurrencyLimit:
@@ -35,7 +37,7 @@ class ConcurrencyLimit:
 
     @asynccontextmanager
     async def take(self) -> AsyncIterator[None]:
-        """Wait for a turn, and have it for the block; raises Busy."""
+        """Wait for a slot and hold it for the block; raises Busy."""
         if self._line >= LINE:
             raise Busy
         self._line += 1

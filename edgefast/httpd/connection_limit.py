@@ -1,9 +1,10 @@
-"""Places: the connections of a small server, and which of them goes when there is no room.
+"""Connection limit of the small HTTP server: decides which connection is closed when no more are allowed.
 
-In: connections that come, are at work or wait for their client, and leave. Out: the one to end for a newcomer: the one that
-has waited for its client the longest. So nobody keeps others out by holding connections open, and whoever asks at once is
-served. How many there are follows from the process's limit on descriptors: most of them are for its real work.
-Must never: name one that is at work, while another one waits.
+In: connections that open, are active, are idle and close.
+Out: the connection to close for a new one: the one that has been idle for the longest time. Clients
+that hold idle connections therefore cannot block new clients. The limit follows from the descriptor
+limit of the process; most descriptors are reserved for traffic.
+Must never: select an active connection while an idle one exists.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ __all__ = ["ConnectionLimit", "count_connections"]
 
 T = TypeVar("T")
 
-#: Connections of one server where descriptors are plenty: while all of a crowd have places, nobody has to go and comes back, and who
-#: asks once is not queued behind the others. One that is idle costs some hundred bytes (connections.py).
+#: Connections of one server with enough descriptors: if all clients fit, none is closed and reconnects, and a single
+#: request is not queued behind the others. An idle connection costs some hundred bytes (connections.py).
 _MOST = 2560
 #: Part of the process's descriptors that one server may use: there are three.
 _PART = 8
-#: Who asks has to be read, while others are at work.
+#: A new request must be read while others are active.
 _LEAST = 4
 
 
@@ -46,16 +47,16 @@ class ConnectionLimit(Generic[T]):
 
     @property
     def most(self) -> int:
-        """How many there may be."""
+        """The maximum number of connections."""
         return self._most
 
     def enter(self, one: T) -> T | None:
-        """Let a newcomer in; returns the one to end for it, which has no place any more."""
+        """Add a connection; returns the idle one to close for it, already removed, or None."""
         self._waiting[one] = None
         return self.give_up() if len(self) > self._most else None
 
     def give_up(self) -> T | None:
-        """Return the one that has waited the longest, which loses its place; None when none waits."""
+        """Remove and return the connection that was idle for the longest time; None when none is idle."""
         return self._waiting.popitem(last=False)[0] if self._waiting else None
 
     def work(self, one: T) -> None:
@@ -72,6 +73,6 @@ class ConnectionLimit(Generic[T]):
             self._waiting.move_to_end(one)
 
     def leave(self, one: T) -> None:
-        """It is gone; one that has lost its place may leave too."""
+        """Remove a closed connection; it may have been removed before."""
         self._waiting.pop(one, None)
         self._at_work.discard(one)

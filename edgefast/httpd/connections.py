@@ -1,9 +1,12 @@
-"""Hall: where the connections of a small server wait for their clients, and no task with them.
+"""Connections of the small HTTP server: idle connections wait for their clients without a task.
 
-In: sockets from the door, what answers a request. Out: a task for each connection whose next request has its whole head here, or
-cannot get one; it ends with the answer, and the connection waits again. So a crowd that is silent, or sends a byte a second,
-costs descriptors and little else, and those who ask are not behind it. Everything that waits has a deadline.
-Must never: wait for a client in a task, or leave a socket open that has no place.
+In: sockets from the acceptor and the request handler.
+Out: a task for each connection that received a complete request head or can no longer receive one.
+The task ends with the answer, and the connection becomes idle again. Many silent or slow clients
+(one byte per second) therefore cost descriptors and little else, and do not delay other requests.
+Every wait has a deadline.
+Must never: wait for a client in a task, or leave a socket open that the connection limit does not
+count.
 """
 
 from __future__ import annotations
@@ -66,9 +69,9 @@ class Connections:
         answer: Callable[[ClientConnection], Coroutine[None, None, bool]],
         on_left: Callable[[], None],
     ) -> None:
-        """`answer`: one request of a guest; returns whether it may send another one. It raises nothing.
+        """`answer`: answers one request; returns whether the client may send another one. Never raises.
 
-        `on_left`: told after a socket was closed.
+        `on_left`: called after a socket was closed.
         """
         self._places = places
         self._answer = answer
@@ -85,7 +88,7 @@ class Connections:
         self._closed = True
 
     def enter(self, sock: socket.socket) -> None:
-        """Let a newcomer in, and the one go who has waited the longest, when there is no room."""
+        """Add a connection; close the one that was idle for the longest time if the limit is reached."""
         client = ClientConnection(sock)
         self._expect(client, READ_DEADLINE)
         if (gone := self._places.enter(client)) is not None:
@@ -103,7 +106,7 @@ class Connections:
     # --- between requests -----------------------------------------------------------------------
 
     def _look(self, client: ClientConnection) -> None:
-        """Take in what is there. Who asks right after connecting is not made to wait for a turn of the loop."""
+        """Read the available bytes at once, so that an immediate request does not wait for a loop iteration."""
         try:
             data = client.sock.recv(CHUNK)
         except (BlockingIOError, InterruptedError):

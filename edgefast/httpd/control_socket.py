@@ -1,9 +1,12 @@
-"""Orders: requests that change a process are accepted on a separate unix socket, never on a TCP address.
+"""Control socket: accepts commands that change a process on a unix socket, never on a TCP address.
 
-In: the admin address, which names the socket; routes. Out: answers to processes of the same user or root. The socket is abstract (unix(7)):
-its name belongs to the network namespace, so containers of one pod reach it without a shared volume, and no route of the proxy can name it.
-`send_command` is the client. An abstract name has no owner and any user can bind it first, so root also checks the user of the server's socket.
-Must never: answer another user, send an order to one, or end the process because the name is in use.
+In: the admin address, which determines the name of the socket; routes.
+Out: answers to processes of the same user or root. The socket is abstract (unix(7)): its name
+belongs to the network namespace. Containers of one pod reach it without a shared volume, and no
+route of the proxy can name it. `send_command` is the client. An abstract name has no owner and any
+user can bind it first, so root also checks the user of the server's socket.
+Must never: answer another user, send a command to one, or end the process because the name is in
+use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Echo: a small HTTP/1.1 origin on loopback that describes each request, for trying a configuration without backends.
+"""Echo: a small HTTP/1.1 origin on loopback that describes each request, to test a configuration without backends.
 
-In: names of origins. Out: a port on 127.0.0.1 for each, and a text page for each request: the name, method, path and headers.
-Bounded: origins, connections, the size of a head, and the time of a connection. Must never: listen on another address, or show a
-credential of a well-known header.
+In: names of origins.
+Out: a port on 127.0.0.1 for each, and a text page for each request: the name, method, path and
+headers. Limits apply to origins, connections, the size of a head, and the time of a connection.
+Must never: listen on another address, or show a credential of a well-known header.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Requests and replies of the small servers, between h11 and handlers.
+"""Requests and replies of the small HTTP servers, between h11 and the handlers.
 
-In: bytes of a socket. Out: a Request with its body, or h11.RemoteProtocolError with the status to answer with; bytes of a
-Reply. What cannot be parsed, in whatever layer, is that one error. Every size is bounded; time is the caller's to bound.
-Must never: leave the event loop waiting for anybody but this client.
+In: bytes of a socket.
+Out: a `Request` with its body, or h11.RemoteProtocolError with the status of the answer; the bytes
+of a `Reply`. A parse error in any layer is that one error. Every size is bounded; the caller bounds
+the time.
+Must never: block the event loop while it waits for this client.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ def _field(head: h11.Request, name: bytes) -> str:
 
 
 async def receive(sock: socket.socket) -> bytes:
-    """Read what is there, or wait: who asks right after connecting is not made to wait for a turn of the loop."""
+    """Read the available bytes at once, or wait; an immediate request does not wait for a loop iteration."""
     try:
         return sock.recv(CHUNK)
     except (BlockingIOError, InterruptedError):

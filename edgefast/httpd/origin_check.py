@@ -1,8 +1,10 @@
-"""Visitor: whether a request to a small server may be one that a page of another site made a browser send.
+"""Origin check: refuses requests that a page of another site made a browser send.
 
-In: a request's Host, Origin and Sec-Fetch-Site. Out: a reply that refuses it, or None. Such a page can POST here without
-being asked (a "simple" request of the Fetch standard), and reads the answers too once its own name resolves to this machine
-(DNS rebinding). Tools send neither Origin nor Sec-Fetch-Site. Must never: look a name up.
+In: the Host, Origin and Sec-Fetch-Site fields of a request.
+Out: a reply that refuses the request, or None. Such a page can send a POST without a preflight
+request (a "simple" request of the Fetch standard). It also reads the answers when its own name
+resolves to this machine (DNS rebinding). Command line tools send neither Origin nor Sec-Fetch-Site.
+Must never: resolve a name.
 """
 
 from __future__ import annotations

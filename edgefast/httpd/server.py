@@ -1,10 +1,12 @@
 """A small HTTP/1.1 server for operators: admin, metrics and readiness.
 
-In: a bound socket, a table of (method, path) -> handler, and which paths are probes. Out: answers. Framing is h11's. Bounded
-in every direction: connections (connection_limit.py), answers at a time (concurrency_limit.py), sizes (message.py), requests per connection, a
-deadline on every read (connections.py) and write. Nothing that others do keeps a probe from its answer, and no page of another site gets one
-(origin_check.py). It runs in its process's loop, so a handler with real work must leave the loop (asyncio.to_thread). Must never
-serve user traffic or follow a path into the file system.
+In: a bound socket, a table of (method, path) -> handler, and the set of probe paths.
+Out: answers. h11 parses the messages. These bounds apply: connections (connection_limit.py),
+concurrent answers (concurrency_limit.py), sizes (message.py), requests per connection, and a
+deadline on every read (connections.py) and write. Other requests never delay a probe, and pages of
+other sites get no answer (origin_check.py). The server runs in the event loop of its process, so a
+handler with real work must leave the loop (asyncio.to_thread).
+Must never: serve user traffic, or map a path to the file system.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Alerts: what an operator wants to be woken for, or to read in the morning.
+"""Alerts: conditions that page an operator, or that an operator reads later.
 
-In: nothing. Out: `ALERTS`, from which the rules file and its page are made. Names are checked against the catalogue, and
-expressions by promtool, in tests/monitoring. Thresholds are for a start: whoever has better ones changes them in a copy.
-Must never: depend on names of jobs, which are those of each Prometheus.
+In: nothing.
+Out: `ALERTS`, the source of the rules file and its page. In tests/monitoring, names are checked
+against the catalogue, and promtool checks expressions. Thresholds are initial values; operators
+adapt them in a copy.
+Must never: depend on job names, which differ for each Prometheus.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What a controller tells on its metrics page: every family, in the order of its rooms.
+"""Controller metrics: every metric family of a controller, in the order of its components.
 
-In: nothing. Out: `CONTROLLER`, by name without the prefix of controllers. Which number each has is in controller/metrics.py
-and controller/metric_readers.py; a test holds the page against this list, both ways.
+In: nothing.
+Out: `CONTROLLER`, by name without the prefix of controllers. The values are in
+controller/metrics.py and controller/metric_readers.py; a test compares the metrics page with this
+list in both directions.
 """
 
 from __future__ import annotations

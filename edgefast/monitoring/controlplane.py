@@ -1,7 +1,8 @@
 """Dashboard "control plane": from objects to tables, from tables to proxies, and statuses back.
 
-In: nothing. Out: `CONTROL_PLANE`. Names are checked against the catalogue by tests/monitoring.
-Controllers are chosen by the variables; proxies are all that Prometheus knows, because they have other jobs.
+In: nothing.
+Out: `CONTROL_PLANE`. tests/monitoring checks names against the catalogue. Variables select the
+controllers. The panels include all proxies of the Prometheus, because proxies have other jobs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Boards: the dashboards there are, and their texts for Grafana.
+"""Dashboards: the list of dashboards, and their texts for Grafana.
 
-In: rows of panels. Out: JSON by name; docs/monitoring and the chart of the controller have the same.
+In: rows of panels.
+Out: JSON by name; docs/monitoring and the chart of the controller have the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Family: one metric as Prometheus knows it, said once: for the exposition, the page, dashboards and alerts.
+"""Family: the definition of one metric, shared by the exposition, the page, dashboards and alerts.
 
-In: nothing. Out: `Family`, and its two comment lines of text format 0.0.4.
-Conventions (prometheus.io/docs/practices/naming): one prefix, base units at the end of the name, counters end in `_total`;
-tests/monitoring has promtool lint them. Must never: have a label whose values clients choose.
+In: nothing.
+Out: `Family`, and its two comment lines of text format 0.0.4.
+Conventions (prometheus.io/docs/practices/naming): one prefix, base units at the end of the name,
+counters end in `_total`; promtool lints them in tests/monitoring.
+Must never: have a label with values from clients.
 """
 
 from __future__ import annotations

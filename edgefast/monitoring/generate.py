@@ -1,7 +1,8 @@
-"""Writes what follows from the catalogue: docs/reference/metrics.md, and dashboards, rules and their page in docs/monitoring.
+"""Generator: writes docs/reference/metrics.md, and dashboards, rules and their page in docs/monitoring.
 
-In: `python -m edgefast.monitoring.generate --write` (without the flag: exit status 1 when a file differs). Out: files.
-A test holds generated = committed.
+In: `python -m edgefast.monitoring.generate --write` (without the flag: exit status 1 when a file
+differs).
+Out: files. A test compares generated and committed files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Dashboard "limits": what rate limits count and refuse, and how their store does.
+"""Dashboard "limits": counts and refusals of rate limits, and the health of their store.
 
-In: nothing. Out: `LIMITS`. Names are checked against the catalogue by tests/monitoring.
+In: nothing.
+Out: `LIMITS`. tests/monitoring checks names against the catalogue.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """The reference page of metrics, made from the catalogue.
 
-In: the families. Out: the text of docs/reference/metrics.md. Must never: say what the exposition does not.
+In: the families.
+Out: the text of docs/reference/metrics.md.
+Must never: document a metric that the exposition does not have.
 """
 
 from __future__ import annotations

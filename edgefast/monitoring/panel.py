@@ -1,8 +1,10 @@
 """Panels: the parts of a Grafana dashboard, as JSON values.
 
-In: titles and expressions. Out: a dashboard of rows of panels, laid out on Grafana's 24 columns. Every expression is
-restricted to the jobs and instances that the viewer chose: `{$$}` within an expression stands for that.
-Source: Grafana's dashboard JSON model, schema version 39. Must never: hold an expression of its own but those of the variables.
+In: titles and expressions.
+Out: a dashboard of rows of panels on Grafana's 24 columns. Every expression is limited to the jobs
+and instances that the viewer selected: `{$$}` in an expression is replaced by that selector.
+Source: Grafana's dashboard JSON model, schema version 39.
+Must never: contain an expression, except those of the variables.
 """
 
 from __future__ import annotations

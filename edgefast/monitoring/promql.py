@@ -1,8 +1,9 @@
-"""Expressions of dashboards and alerts, held against the catalogue.
+"""PromQL check: compares expressions of dashboards and alerts with the catalogue.
 
-In: a PromQL expression. Out: which metrics it reads and which labels it names of them; problems as texts: a metric that
-nobody exposes, a label that no metric of the expression has, a rate of a gauge.
-It knows as much of PromQL as that needs: whether the whole is an expression at all, promtool says in the tests.
+In: a PromQL expression.
+Out: the metrics that it reads and the labels that it uses; problems as texts: an unknown metric, a
+label that no metric of the expression has, a rate of a gauge. It parses only as much PromQL as that
+needs; in the tests, promtool checks the whole expression.
 """
 
 from __future__ import annotations

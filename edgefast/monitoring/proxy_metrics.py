@@ -1,7 +1,9 @@
-"""What a proxy tells on its metrics page: every family, in the order of the page.
+"""Proxy metrics: every metric family of a proxy, in the order of the page.
 
-In: nothing. Out: `PROXY`, by name without the prefix. A family with a `cell` shows a counter of shared memory; tests hold the
-cells of edgefast/core/cells.py against this list, both ways. Must never: name a family that proxy/metrics/exposition.py does not write.
+In: nothing.
+Out: `PROXY`, by name without the prefix. A family with a `cell` shows a counter of shared memory;
+tests compare the cells of edgefast/core/cells.py with this list in both directions.
+Must never: name a family that proxy/metrics/exposition.py does not write.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Where objects come from when there is no cluster.
+"""Providers: sources of objects without a cluster.
 
-In: paths of the user's. Out: snapshots of objects and the problems found on the way.
-Must never: translate, or know who serves what it yields.
+In: paths that the user gives.
+Out: snapshots of objects, and the problems that the provider found.
+Must never: translate, or depend on the component that serves the objects.
 """

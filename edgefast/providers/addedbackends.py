@@ -1,8 +1,10 @@
 """Added backends: EndpointSlices for Services of files that have no endpoints, from `--backend` and `--echo`.
 
-In: a snapshot, the backends given on the command line, and a function that gives the port of the built-in origin. Out: the
-snapshot with EndpointSlices for these Services, and problems. Pure except for that function. Must never: change a Service that has
-endpoints, or resolve a name.
+In: a snapshot, the backends of the command line, and a function that returns the port of the
+built-in origin.
+Out: the snapshot with EndpointSlices for these Services, and problems. Pure except for that
+function.
+Must never: change a Service that has endpoints, or resolve a name.
 """
 
 from __future__ import annotations

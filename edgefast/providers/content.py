@@ -1,7 +1,9 @@
-"""Content: the bytes of one file, with a stamp that tells whether the content has changed.
+"""Content: the bytes of one file, with a stamp that changes when the content changes.
 
-In: a path, and a judge of files that are perhaps being written. Out: bytes and stamp; `FileBeingWritten` for a file that is being written,
-`NotRegular` for what can be read once only, OSError. Must never wait for a writer, or return more than MAX_FILE_BYTES + 1.
+In: a path, and a check for files that are being written.
+Out: bytes and stamp; `FileBeingWritten` for a file that is being written, `NotRegular` for a source
+that can be read only once, OSError.
+Must never: wait for a writer, or return more than MAX_FILE_BYTES + 1.
 """
 
 from __future__ import annotations

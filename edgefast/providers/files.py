@@ -1,12 +1,15 @@
 """FileSource: the objects of watched files, folders and standard input.
 
-In: paths. Out: a `Reading` (snapshot and problems) for every look. A look reads the files that changed and decodes the documents
-that changed. It counts when no link or folder moved meanwhile, no file held it (publish_gate.py), and each file can be parsed or was
-read whole before; else the reading before stays. A file that cannot be read, is broken or
-became empty keeps its last good content, and so does all that is under a folder that cannot be read;
-an object that became invalid keeps its last good version, and the place of a route without one stays
-closed; all are problems. Must never raise for what is in a file or what the file system says, or give
-a snapshot from half of a file or from two versions of a folder.
+In: paths.
+Out: a `Reading` (snapshot and problems) for every read. A read decodes only documents that changed
+in files that changed. It is accepted when no link or folder moved meanwhile, the publish gate
+(publish_gate.py) waits for no file, and each file can be parsed or was completely read before.
+Otherwise the previous reading stays. A file that cannot be read, has errors or became empty keeps
+its last valid content. The same applies to all files of a folder that cannot be read. An object
+that became invalid keeps its last valid version. A route without a valid version fails closed. Each
+of these cases is a problem.
+Must never: raise for the content of a file or an error of the file system, or return a snapshot of
+half a file or of two versions of a folder.
 """
 
 from __future__ import annotations

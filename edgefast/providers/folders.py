@@ -1,8 +1,10 @@
-"""Folders: which folders to watch for the paths that a user gives.
+"""Folders: the folders to watch for the paths that a user gives.
 
-In: paths of files and folders, with links anywhere in them. Out: folders with the names that matter in each, and the links on
-the way to a path. Editors replace files, `mv` replaces folders and deployments swap links: the folder of each of them is
-watched as well. Must never: raise for an error of the file system; a path that cannot be read counts as missing.
+In: paths of files and folders, with links anywhere in them.
+Out: folders with the relevant names in each, and the links on the way to a path. Editors replace
+files, `mv` replaces folders and deployments replace links, so the parent folder of each of them is
+watched as well.
+Must never: raise for an error of the file system; a path that cannot be read counts as missing.
 """
 
 from __future__ import annotations

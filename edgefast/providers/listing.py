@@ -1,8 +1,11 @@
-"""Listing: the files under a path, and pins that tell whether links or folders moved while they were read.
+"""Listing: the files under a path, and pins that detect links or folders that moved during a read.
 
-In: a path. Out: `Entry`s in the order of names, and in `Pins` the identity of each link and folder on the way to them.
-A mounted ConfigMap or Secret (`..data` is a link to the folder of one version) is listed from that version: the visible links are
-created and removed after the swap. Errors of the file system go to the caller. Must never read a file.
+In: a path.
+Out: `Entry`s in the order of names, and in `Pins` the identity of each link and folder on the way
+to them. In a mounted ConfigMap or Secret, `..data` is a link to the folder of one version. The
+listing uses that version, because the kubelet creates and removes the visible links after the
+change. Errors of the file system go to the caller.
+Must never: read a file.
 """
 
 from __future__ import annotations

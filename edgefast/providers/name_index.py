@@ -1,8 +1,10 @@
-"""Names: which object of all files has a name, and what becomes of the others that want it.
+"""Name index: selects the object for each name when several files define it.
 
-In: what there is of each file, in the order of files. Out: objects by name: the first sound one, else what is kept of a version of before,
-else what only keeps a place closed; and, under names of their own ("name?2"), what keeps the places of all others closed.
-Must never: bring a second object of a name into service, or drop one whose place is not closed.
+In: the contents of each file, in the order of files.
+Out: objects by name. The first valid object has priority, then a kept earlier version, then an
+object that only makes the name fail closed. Entries with separate names ("name?2") make all other
+objects of the same name fail closed.
+Must never: serve a second object of a name, or drop one that does not fail closed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Hold: whether changes wait for files that are being written, because routes in one file may need policies in another one.
+"""Publish gate: delays changes while files are being written, because routes in one file may need policies in another.
 
-In: the files of one look that are being written. Out: whether the look counts, which files are left out, and a problem for each file.
-A file that was never read whole holds all changes until it is complete: it may have policies. Two kinds of file hold for HOLD seconds only,
-each from the first look that found it so: a file that was read whole before (its last good content stays), and
-a file without a Kubernetes object so far (a log). Must never: apply a change while a pending file may have new policies.
+In: the files of one read that are being written.
+Out: whether the read is accepted, which files it omits, and a problem for each file. A file that
+was never completely read delays all changes until it is complete, because it may contain policies.
+Two kinds of file delay changes for HOLD seconds only, counted from the first read that found them
+in this state: a file that was completely read before (its last valid content stays), and a file
+that has had no Kubernetes object so far (a log).
+Must never: apply a change while a pending file may have new policies.
 """
 
 from __future__ import annotations

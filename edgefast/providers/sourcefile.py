@@ -1,6 +1,8 @@
 """SourceFile: the state of one file. `Look` collects the state of all files during a read, and `Reading` is the result.
 
-In: decoded documents. Out: the objects of a file that are valid, kept from before, or closed. Must never: read a file.
+In: decoded documents.
+Out: the objects of a file that are valid, kept from an earlier version, or fail closed.
+Must never: read a file.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Stale objects: what of a file stays in service although the file no longer has it in sound form.
+"""Stale objects: the objects of a file that stay in use although the file no longer has a valid version of them.
 
-In: what a file had, and what is in it now. Out: the objects to keep, with a warning for each. An
-object that is named by an error keeps its last good version, and so does one that is still there
-under a kind spelled almost the same. Any new error (a slip in `metadata.name`, a lost `---`, a file
-that is cut off behind it) may be hiding an object that vanished in the same edit, so those stay until
-the error is gone; what vanishes without a new error is deleted.
-Must never: keep an object of a file that nothing is wrong with.
+In: the earlier and the present contents of a file.
+Out: the objects to keep, with a warning for each. An object that an error names keeps its last
+valid version. The same applies to an object with a slightly misspelled kind. Any new error (a
+typing error in `metadata.name`, a missing `---`, a truncated file) may hide an object that
+disappeared in the same edit. Such objects stay until the error is fixed. An object that disappears
+without a new error is deleted.
+Must never: keep an object of a file that has no errors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Cut: whether the text of a file ends before its last document does, and whether a part of it cannot be parsed.
+"""Truncation: detects a file that ends before its last document is complete, or that has an unparsable part.
 
-In: the bytes of a file and what they were decoded to. Out: why the last document is incomplete; why a file that was
-never read whole may contain a policy that is not known. Must never: report a file as cut off if its last document has no mistake
-and its last line has a value.
+In: the bytes of a file and the decoded documents.
+Out: why the last document is incomplete; why a file that was never completely read may contain an
+unknown policy.
+Must never: report a file as truncated if its last document has no error and its last line has a
+value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Watch: which folders changed, from the kernel (inotify), with a slow look as a safety net.
+"""Watch: reports changed folders with inotify, and polls slowly as a fallback.
 
-In: folders, the names in them that matter and the endings of such names. Out: `wait()` returns when a change is over, and
-`events()` names files that are being written, were closed or were renamed into place. Network and some overlay file systems send
-no events, and watches are limited: the caller looks every POLL seconds anyway, or every POLL_WITHOUT_INOTIFY
-without inotify. Must never read a file.
+In: folders, the relevant names in them and the endings of such names.
+Out: `wait()` returns after a change, and `events()` names files that are being written, were closed
+or were renamed into the folder. Network and some overlay file systems send no events, and the
+number of watches is limited. The caller therefore reads every POLL seconds anyway, or every
+POLL_WITHOUT_INOTIFY seconds without inotify.
+Must never: read a file.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Settling: whether a file is completely written.
+"""Write completion: detects whether a file is completely written.
 
-In: an open file and its inotify events. Out: the seconds to wait before the file may be read, 0 when it is complete.
-A file is complete when a link to it was made after its last write (mounted ConfigMaps, git-sync), when it was renamed into place, or
-when no process has it open for writing and its last write is `settle` seconds old. The kernel refuses a read lease
-(fcntl(2), F_SETLEASE) while a process has it open for writing. Where leases are not permitted (a file of another user, some file
-systems), or do not cover other machines (FUSE, network file systems), a longer time without writes is required instead. Must never: wait
-itself, or keep a lease.
+In: an open file and its inotify events.
+Out: the seconds to wait before the file may be read; 0 when it is complete. A file is complete when
+a link to it was made after its last write (mounted ConfigMaps, git-sync), when it was renamed to
+its path, or when no process has it open for writing and its last write is `settle` seconds old. The
+kernel refuses a read lease (fcntl(2), F_SETLEASE) while a process has the file open for writing.
+Leases are not permitted for files of another user and on some file systems, and do not cover other
+machines (FUSE, network file systems). In these cases a longer time without writes is required.
+Must never: wait itself, or keep a lease.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Writers: which processes have a file open for writing, for a message.
+"""Writers: the processes that have a file open for writing, for a message.
 
-In: a path. Out: process ids with names. /proc shows the processes of the own PID namespace, and the files of the own user's only. Must never
-raise, or look at more than MOST_LOOKS files of processes.
+In: a path.
+Out: process ids with names. /proc shows only processes of the same PID namespace, and files only of
+the same user.
+Must never: raise, or read more than MOST_LOOKS entries of open files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""ProxySettings: everything a user can choose about the processes, and the named bounds behind it.
+"""ProxySettings: the user's settings of the processes, and their named bounds.
 
-In: filled by the command line. Out: read by the agent and its parts.
-Must never hold routing or TLS settings: those come with the table.
+In: filled by the command line.
+Out: read by the agent and its parts.
+Must never: contain routing or TLS settings; those are in the table.
 """
 
 from __future__ import annotations

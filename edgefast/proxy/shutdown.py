@@ -1,9 +1,11 @@
-"""Shutdown: how a container's end waits for its proxy to drain (spec 2, gateway-api B1: the preStop contract).
+"""Shutdown: delays the end of a container until its proxy has drained (spec 2, gateway-api B1: the preStop contract).
 
-In: the proxy's admin address, timings. Out: a file that says "ready to end", and a server that holds a hook up until it
-is there. Two processes of one container: `Holder` is its service, `drain_proxy` runs in its preStop hook; the proxy's own
-preStop hook asks `GET /shutdown/ready`, so SIGTERM reaches the proxy when it has nothing left to do.
-Must never hold an end up for good: every wait is bounded, and a proxy that cannot be asked is one that is gone.
+In: the proxy's admin address, timings.
+Out: a file that means "ready to end", and a server that delays a hook until the file exists. One
+container has two processes: `Holder` is its service, and `drain_proxy` runs in its preStop hook.
+The proxy's own preStop hook requests `GET /shutdown/ready`, so SIGTERM reaches the proxy only after
+the drain.
+Must never: delay the end forever; every wait is bounded, and an unreachable proxy counts as ended.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Counter stores of global rate limits: who counts, and where.
+"""Counter stores of global rate limits.
 
-In: checks (a counter's key, how many requests, the limit) and `ir.RateLimitStore`. Out: how many of them pass, what is left
-and until when; the same numbers from every store. Stores differ in reach: the workers of one machine (memory), or every
-worker of every replica (Redis). Must never: know what a request is, or decide what happens when a store fails.
+In: checks (a counter's key, the number of requests, the limit) and `ir.RateLimitStore`.
+Out: how many of them pass, the remaining quota and its reset time; every store returns the same
+numbers. Stores differ in scope: the workers of one machine (memory), or every worker of every
+replica (Redis).
+Must never: depend on requests, or decide the effect of a failing store.
 """

@@ -1,10 +1,11 @@
-"""When a place that holds counters is asked, and when it is tried again.
+"""Breaker: circuit breaker of a counter server: when it is asked, and when it is retried.
 
-In: what happened to batches and attempts to connect, and the time (seconds of any monotonic clock). Out: whether it is open
-(nobody asks; the policy of the failed store decides at once) and when the next attempt may begin. After three failures in
-a row it opens; attempts go on, five a second, and the first that succeeds closes it, so that limits are back within a second.
-A failure is whatever keeps the place from counting. Answers that are late at one time are one failure: a store that stands
-still for a moment and goes on is asked again.
+In: results of batches and connection attempts, and the time (seconds of any monotonic clock).
+Out: whether the breaker is open (no checks are sent; the failure policy decides at once), and when
+the next attempt may begin. It opens after three failures in a row. Five attempts per second
+continue. The first success closes it, so limits work again within a second. A failure is anything
+that prevents counting. Late answers at one time are one failure: a store that pauses for a moment
+stays in use.
 Must never: read a clock.
 """
 

@@ -1,7 +1,8 @@
-"""One call of the script under way: up to 512 checks that are counted together, and how often it was sent.
+"""Call: one script call in progress, with up to 512 checks that are counted together and the number of attempts.
 
-In: checks. Out: the packed command. It is kept until its reply is here, so that a call of which nothing can have been counted
-can be sent again as it is.
+In: checks.
+Out: the packed command. It is kept until its reply, so that a call that certainly counted nothing
+can be sent again unchanged.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""redis-py, where all of it that workers need is: a connection that is connected, encrypted and authenticated.
+"""Client: the part of redis-py that workers need: a connected, encrypted and authenticated connection.
 
-In: an address that is resolved already, a TLS context that is made already, user, password and database. Out: redis-py's
-connection. Importing redis-py takes 10 MB and 0.1 s, which a worker without a Redis store should not pay: nothing but
-connector.py imports this module, when it is first needed.
+In: a resolved address, a TLS context, user, password and database.
+Out: redis-py's connection. The import of redis-py takes 10 MB and 0.1 s, which a worker without a
+Redis store does not need. Only connector.py imports this module, on first use.
 """
 
 from __future__ import annotations

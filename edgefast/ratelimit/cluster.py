@@ -1,8 +1,9 @@
-"""Counters spread over a Redis Cluster: 64 tags, each at the primary that owns its slot.
+"""Cluster: counters in a Redis Cluster: 64 tags, each at the primary that owns its slot.
 
-In: checks, and the configured nodes. Out: calls, one per tag and 512 checks, in one write per primary; tags are not counted
-together atomically. The map is read from any node that answers: at first, when a slot has moved, and when a primary cannot be
-reached. A slot that has moved is followed at once; the map comes after.
+In: checks, and the configured nodes.
+Out: calls, one per tag and 512 checks, in one write per primary; tags are not counted together
+atomically. The map is read from any node that answers: at first, when a slot has moved, and when a
+primary is not reachable. A moved slot is followed at once; the map is read afterwards.
 Source: Redis Cluster specification, "Redirection and resharding".
 """
 

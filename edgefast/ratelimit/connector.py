@@ -1,9 +1,10 @@
-"""Connections to servers of the store: redis-py connects, encrypts, authenticates and selects; the link then takes over.
+"""Connector: connections to servers of the store. redis-py connects, encrypts, authenticates and selects; then the link takes over.
 
-In: `ir.RateLimitStore` and addresses. Out: a `Link` that has just counted on a key of nobody, so that whoever holds it knows
-that the store does what it is there for, in the time it may take; or the reply to one question (sentinels, cluster maps).
-Raises Refused with the reason. Its callers bound the time. redis-py is imported when the first connection is made.
-Must never: keep a connection that it did not hand over.
+In: `ir.RateLimitStore` and addresses.
+Out: a `Link` that has just counted on an unused key, which proves that the store can count in the
+allowed time; or the reply to one query (sentinels, cluster maps). Raises Refused with the reason.
+Callers bound the time. redis-py is imported for the first connection.
+Must never: keep a connection that it did not return.
 """
 
 from __future__ import annotations

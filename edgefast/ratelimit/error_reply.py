@@ -1,9 +1,11 @@
-"""What an error reply of the store means: its kind, its reason in words, and whether the same call may be sent again.
+"""Error reply: the kind of a store's error, its reason as text, and whether the same call may be sent again.
 
-In: the text of the reply. Out: `Refusal`. A call is sent again only if the server has done nothing of it: a script that may
-not write fails at its first write, and a slot that is elsewhere is refused before the script runs.
+In: the text of the reply.
+Out: `Refusal`. A call is sent again only if the server executed no part of it. A script without
+write permission fails at its first write, and a server refuses a slot of another server before it
+runs the script.
 Source: Redis protocol errors; Redis Cluster specification, "Redirection and resharding".
-Must never: be given an answer to AUTH; an unknown command is answered with its arguments.
+Must never: be used for an answer to AUTH; the answer to an unknown command contains its arguments.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Errors of one worker's store: counts for `dump`, which places are down, and log lines that do not repeat themselves.
+"""Error log of one worker's store: counts for `dump`, failed servers, and log lines without repetition.
 
-In: every refusal and every recovery, with the place it concerns. Out: errors by kind, the last reason, the places that do not
-serve; lines for developers, one a minute at most for each kind of refusal that goes on. All workers find out the same, so what
-operators are told is said once by the agent (edgefast/proxy/agent/limit_warnings.py).
-Must never: log per request, nor log a key, a header value or a secret.
+In: every refusal and every recovery, with its server.
+Out: errors by kind, the last reason, the failed servers; log lines for developers, at most one a
+minute for each kind of continuing refusal. All workers see the same errors, so the agent reports
+them once to operators (edgefast/proxy/agent/limit_warnings.py).
+Must never: log per request, or log a key, a header value or a secret.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Whether servers may throw counters away when their memory is full: asked at every new connection, and now and then.
+"""Evictions: checks whether servers may evict counters when their memory is full, at every new connection and periodically.
 
-In: links. Out: by address, the policy by which counters may go. Counters carry an expiry, so `volatile-*` takes them as
-`allkeys-*` does: what is left is `noeviction`, or no `maxmemory`. `CONFIG GET` is asked first, `INFO memory` where an ACL or a
-provider refuses that; what a server has refused once it is not asked again: an ACL log is not to be filled. An answer has the
-store's own time.
+In: links.
+Out: by address, the policy by which counters may be evicted. Counters have an expiry, so
+`volatile-*` evicts them like `allkeys-*`. The safe settings are `noeviction` and no `maxmemory`.
+`CONFIG GET` is sent first, then `INFO memory` if an ACL or a provider refuses that. A refused
+command is not repeated, because it would fill the ACL log. An answer must arrive within the store's
+timeout.
 Source: Redis, "Key eviction".
-Must never: keep a store from being used, or hold what a server says but for the name of a policy.
+Must never: prevent the use of a store, or keep any text of a server but the name of a policy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Addresses that answer the same question: sentinels, or nodes of a cluster, asked in turn.
+"""FailoverList: addresses that answer the same query (sentinels, or nodes of a cluster), asked in sequence.
 
-In: addresses and a question. Out: the first answer. Who answered is asked first the next time, who did not comes last, so a
-silent one costs its share of the time once.
+In: addresses and a query.
+Out: the first answer. The address that answered is asked first the next time, and one that did not
+is asked last. A silent address therefore costs its share of the time only once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Why a connection to the store could not be set up, in words that hold no secret.
+"""Failure: the reason why a connection to the store could not be opened, as text without secrets.
 
-In: whatever redis-py, ssl and the event loop raise while a connection is made. Out: `Refusal`.
+In: any exception of redis-py, ssl or the event loop during the connection.
+Out: `Refusal`.
 Must never: quote the text of an answer to AUTH or SELECT; only its code is used.
 """
 

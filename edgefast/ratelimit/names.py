@@ -1,8 +1,9 @@
-"""Names of stores: addresses as configured, and look-ups that never pile up.
+"""Names of stores: configured addresses, and a bounded number of DNS lookups.
 
-In: "host:port". Out: host and port; the IP addresses behind the host now. A name is looked up each time a connection is
-made, because a failover may be a change of its addresses. One look-up per name is under way at a time, however many have
-given up waiting for it: a silent name server would otherwise get one more with every attempt.
+In: "host:port".
+Out: host and port; the present IP addresses of the host. Each connection resolves the name again,
+because a failover may change its addresses. At most one lookup per name is in progress, even if
+callers timed out. Otherwise every attempt would add a lookup at a silent name server.
 """
 
 from __future__ import annotations

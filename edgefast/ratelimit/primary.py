@@ -1,11 +1,14 @@
-"""One server that holds counters: its one connection, the calls under way on it, and the calls that wait for it.
+"""Primary: one server with counters: its connection, the calls in progress, and the calls that wait for a connection.
 
-In: calls. Out: to the callbacks, for each call exactly one of settled and refused, or moved to another server. A call waits
-only while an attempt to connect is under way: there is no other queue. A call is sent again only when nothing of it can have
-been counted. An answer that is late costs the calls that it is late for: the connection stays, with what is under way on it.
-When the breaker opens, by late answers or by refusals of whatever kind, the connection goes, and attempts to count on a new one
-decide when to ask again. The old connection is closed before a new one is made.
-Must never: call back from inside `submit`, `expire` or `close`, but for refusals, which the store defers.
+In: calls.
+Out: to the callbacks, for each call exactly one of settled and refused, or moved to another server.
+A call waits only while a connection attempt is in progress; no other queue exists. A call is sent
+again only when no part of it can have been counted. A late answer fails the calls that it delays;
+the connection and its calls in progress stay. When the breaker opens, by late answers or refusals
+of any kind, the connection is closed. Attempts to count on a new one decide when calls are sent
+again. The old connection is closed before a new one is made.
+Must never: call back from inside `submit`, `expire` or `close`, except for refusals, which the
+store defers.
 """
 
 from __future__ import annotations

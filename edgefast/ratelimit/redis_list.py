@@ -1,8 +1,10 @@
-"""Which counters are alive in Redis: for `edgefast limits` and `edgefast explain`, not for requests.
+"""Redis list: the live counters in Redis, for `edgefast limits` and `edgefast explain`, not for requests.
 
-In: `ir.RateLimitStore`. Out: counters whose window has not ended, with what counts in it now. SCAN goes over all keys of the
-database in small steps, so it takes nothing from the store that others would miss; how many are listed and how long it
-may take are bounded, and the listing says if it is not whole. Raises Refused with the reason when the store does not answer.
+In: `ir.RateLimitStore`.
+Out: counters with a window that has not ended, with their present value. SCAN reads all keys of the
+database in small steps, so it does not slow the store for others. The number of listed counters and
+the time are bounded, and the listing reports if it is incomplete. Raises Refused with the reason
+when the store does not answer.
 Must never: write.
 """
 

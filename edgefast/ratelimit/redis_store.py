@@ -1,12 +1,15 @@
-"""Counters in Redis (or Valkey), shared by every worker of every replica: what the engine talks to.
+"""RedisStore: counters in Redis (or Valkey), shared by every worker of every replica; the engine calls it.
 
-In: batches of checks; several may be under way. Out: for each check exactly one of `settle` and `fail`; the engine leaves out
-those that it has given up. A batch may come back in parts, one per call: over 512 checks, or with a Cluster. Neither is called
-from inside `submit`, `expire` or `close`; both may submit the next batch. There is no task, future or timer per batch: it is
-packed and written in `submit` and settled in the turn its reply arrives. Connecting, finding primaries and trying again is
-one long-lived task per primary, looking for evicting servers (eviction.py) another. Measured with uvloop and a Redis 7 on loopback, CPU of the worker, system calls included:
-1 key 17 us, 16 keys 24 us, 64 keys 58 us, 512 keys 450 us; of the server, 2 us per key above 40 us per call.
-Must never: block, raise for what the store does, or show a secret.
+In: batches of checks; several may be in progress.
+Out: for each check exactly one of `settle` and `fail`; the engine ignores checks that it cancelled.
+A batch may return in parts, one per call: with more than 512 checks, or with a Cluster. Neither is
+called from inside `submit`, `expire` or `close`; both may submit the next batch. A batch needs no
+task, future or timer: it is packed and written in `submit` and settled in the loop iteration of its
+reply. One long-lived task per primary connects, finds the primary and retries; another detects
+evicting servers (eviction.py). Measured with uvloop and a Redis 7 on loopback, CPU of the worker
+including system calls: 1 key 17 us, 16 keys 24 us, 64 keys 58 us, 512 keys 450 us; CPU of the
+server: 2 us per key plus 40 us per call.
+Must never: block, raise for a failure of the store, or show a secret.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """TLS towards the store: one context from PEM bytes in memory.
 
-In: `ir.RateLimitStore`. Out: an SSLContext that verifies the store's certificate and name, and shows ours if there is one.
-Must never: put the private key on a disk (it reaches OpenSSL through an anonymous memory file that is gone at once), nor
-ask for a passphrase.
+In: `ir.RateLimitStore`.
+Out: an SSLContext that verifies the store's certificate and name, and presents the client
+certificate if configured.
+Must never: write the private key to a disk (OpenSSL reads it from an anonymous memory file that is
+closed at once), or prompt for a passphrase.
 """
 
 from __future__ import annotations

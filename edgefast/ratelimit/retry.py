@@ -1,8 +1,9 @@
-"""Tries again until something holds: a link to a server, or the map of a cluster.
+"""RetryLoop: retries until an attempt succeeds: a link to a server, or the map of a cluster.
 
-In: one attempt (a coroutine function), and `need` whenever what it made is lost. Out: `held` or `failed` after every attempt.
-One attempt at a time, by one long-lived task, each with a deadline; the breaker paces them, and opens after three failures.
-Must never: end by an exception of an attempt.
+In: one attempt (a coroutine function), and `need` whenever its result is lost.
+Out: `held` or `failed` after every attempt. One long-lived task makes one attempt at a time, each
+with a deadline. The breaker sets their rate, and opens after three failures.
+Must never: end because of an exception of an attempt.
 """
 
 from __future__ import annotations

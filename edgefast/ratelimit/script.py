@@ -1,7 +1,8 @@
-"""The script of the Redis store and the calls of it, packed for the wire.
+"""Script: the script of the Redis store and its calls, packed for the wire.
 
-In: checks. Out: bytes of `EVALSHA sha nkeys keys... arguments...`, one argument of 11 bytes for each key; the answer to it
-is one string, ANSWER_SIZE bytes for each check, and goes to the engine as it is.
+In: checks.
+Out: bytes of `EVALSHA sha nkeys keys... arguments...`, one argument of 11 bytes for each key. The
+answer is one string, ANSWER_SIZE bytes for each check, and goes to the engine unchanged.
 Must never: change the order of the checks.
 """
 

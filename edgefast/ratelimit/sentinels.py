@@ -1,7 +1,8 @@
-"""The primary that sentinels name.
+"""Sentinels: finds the primary that sentinels name.
 
-In: the sentinels' addresses and the primary's name. Out: its address now. A sentinel that was partitioned may name a former
-primary: whoever finds out that it is a replica says so (`doubt`), and another sentinel is asked first.
+In: the sentinels' addresses and the primary's name.
+Out: its present address. A partitioned sentinel may name a former primary. The caller that finds a
+replica there calls `doubt`, and another sentinel is asked first.
 Source: Redis Sentinel client specification.
 """
 

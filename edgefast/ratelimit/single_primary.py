@@ -1,7 +1,8 @@
-"""All counters at one server: the configured one, or the primary that sentinels name.
+"""SinglePrimary: all counters at one server: the configured one, or the primary that sentinels name.
 
-In: checks. Out: one call for all of them (one per 512). Every new connection asks the sentinels again, and resolves names
-again, so a failover is followed by reconnecting.
+In: checks.
+Out: one call for all of them (one per 512). Every new connection asks the sentinels and resolves
+names again, so a reconnect follows a failover.
 """
 
 from __future__ import annotations

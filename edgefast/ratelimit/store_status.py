@@ -1,6 +1,8 @@
-"""How the places of a store stand: what a worker tells of them, whenever that changes.
+"""StoreStatus: the state of a store's servers, which a worker reports whenever it changes.
 
-In: nothing. Out: plain values of bounded size. Must never: hold more of a server's words than the reason of a refusal.
+In: nothing.
+Out: plain values of bounded size.
+Must never: contain more of a server's text than the reason of a refusal.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Where a counter's key goes in Redis: its hash tag, and the slot of each tag in a Redis Cluster.
+"""Hash tags: the location of a counter's key in Redis: its tag, and the slot of each tag in a Redis Cluster.
 
-In: a counter's key. Out: "ef:{tag}:key". A Cluster hashes only what is in the braces, and a script may touch one slot only:
-64 tags spread the counters over all primaries and still let a batch become few calls. The tag is part of the name under
-which a counter lives, so it must never depend on anything but the key.
+In: a counter's key.
+Out: "ef:{tag}:key". A Cluster hashes only the text in the braces, and a script may use one slot
+only. 64 tags distribute the counters over all primaries and still keep the number of calls per
+batch small. The tag is part of a counter's name.
+Must never: depend on anything but the key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The config stream between controller and proxies: delta xDS with resource types of our own.
+"""The config stream between controller and proxies: delta xDS with edgefast's own resource types.
 
-It must never decide what is sent to whom (controller/push), nor what becomes of it (proxy/pipelines/managed.py).
+Must never: decide which proxy gets which resource (controller/push), or apply a table
+(proxy/pipelines/managed.py).
 """

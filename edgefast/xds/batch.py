@@ -1,7 +1,10 @@
-"""Mirror and Batch: the proxy's side of the stream without any I/O: what is held, and what is on its way.
+"""Mirror and Batch: the proxy side of the stream without I/O: the received table, and the batch in progress.
 
-In: decoded responses. Out: `Shards` of the whole table when a batch closes, the digest checked; answers by nonce.
-Must never let half a batch out, nor hold more than the limits (TABLE_BYTES, TABLE_RESOURCES): ProtocolError then.
+In: decoded responses.
+Out: `Shards` of the whole table when a batch is complete and its digest is correct; answers by
+nonce.
+Must never: release an incomplete batch, or hold more than TABLE_BYTES and TABLE_RESOURCES;
+exceeding them raises ProtocolError.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""XdsClient: keeps a stream to the controller and brings its tables in, for as long as the process lives.
+"""XdsClient: keeps a stream to the controller and receives tables for the lifetime of the process.
 
-In: an address, credentials, a callback that takes a table in and says what it refuses. Out: tables, in order, each whole;
-answers to the server. The end of a stream is never more than that: the table stays, and the next stream is opened
-with jittered backoff on a new channel, so that certificates and tokens are read afresh, and asks only for what differs.
-Must never show what is in a resource or a credential, and must end only when it is cancelled.
+In: an address, credentials, a callback that applies a table and returns what it refuses.
+Out: complete tables in order; answers to the server. The end of a stream does not affect the table.
+The client opens the next stream with jittered backoff on a new channel. It then reads certificates
+and tokens again, and requests only differences.
+Must never: show the content of a resource or a credential, or end for any reason but cancellation.
 """
 
 from __future__ import annotations

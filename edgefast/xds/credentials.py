@@ -1,8 +1,10 @@
-"""Credentials: the files that a proxy shows and believes, read afresh for every connection.
+"""Credentials: the files that a proxy presents and trusts, read again for every connection.
 
-In: paths. Out: bytes, or CredentialsError that names the file and what is wrong with it. Mounted Secrets and tokens are
-replaced under a running proxy (kubelet swaps the symlink `..data`), so nothing is kept, and the files of one folder are read from one
-target of this link. Must never log or show their content.
+In: paths.
+Out: bytes, or CredentialsError with the file and its error. The kubelet replaces mounted Secrets
+and tokens under a running proxy (it replaces the symlink `..data`), so nothing is cached. All files
+of one folder are read from the same target of this link.
+Must never: log or show the content of these files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Limits of the config stream: every size and time that both ends must agree on, with its reason.
+"""Limits of the config stream: sizes and times that both ends share, with reasons.
 
-In: nothing. Out: constants; bytes, seconds or counts as each one says. Must never hold what only one end knows.
+In: nothing.
+Out: constants; each name or comment states bytes, seconds or counts.
+Must never: contain a limit that only one end uses.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ IDENTITY_LIMIT = 253
 #: Refusals that one answer tells, and characters of one reason: enough to act on, small enough to store.
 REFUSALS_LIMIT = 100
 REASON_LIMIT = 400
-#: Troubles that one answer tells, each with a reason of that length: the first ones are enough to go and look.
+#: Proxy problems in one answer, each with a reason of that length: the first ones are enough for a diagnosis.
 TROUBLES_LIMIT = 20
 #: Seconds of silence after which a proxy or another replica pings the server, and until a missing answer ends the connection. Their sum,
 #: one backoff and two tries to connect are less than 10 s: a proxy leaves a controller that is stopped for another replica in that time.

@@ -1,51 +1,60 @@
-"""Messages of the config stream, and its manual: delta xDS with resource types of our own (architecture D6).
+"""Messages and protocol of the config stream: delta xDS with edgefast's own resource types (architecture D6).
 
-In: resources, names, versions. Out: wire bytes, and plain values of wire bytes; ProtocolError for bytes that are none.
-Must never encode a resource twice: `encode_item` makes its bytes once, every stream's message is put together of them
-(joined encodings of protobuf messages are the encoding of the merged message). No I/O; protobuf is known to this file
-and protobuf.py only. Both ends hand bytes to gRPC and take bytes from it: method METHOD, bidirectional, at most MESSAGE_LIMIT a message.
+In: resources, names, versions.
+Out: wire bytes, and plain values of wire bytes; ProtocolError for invalid bytes.
+Must never: encode a resource twice. `encode_item` encodes it once, and every stream joins these
+bytes (joined encodings of protobuf messages are the encoding of the merged message). Only this file
+and protobuf.py use protobuf, and neither does I/O. Both ends exchange bytes with gRPC: method
+METHOD, bidirectional, at most MESSAGE_LIMIT per message.
 
-Opening. The proxy sends a request of each type in the order of `shards.TYPES`, then one of type COMMIT; `node` in the
-first; subscribe ["*"]. `held` is what it has (name: version), for COMMIT {"table": version of the whole, or nothing}.
-A type whose names need more than one message has several: what they hold adds up (`encode_opening`).
-A server that lets the proxy in says so at once with initial metadata WELCOME, before it reads; the proxy waits a moment
-for that (gRPC hides the status of a stream that ends while it is written to). What it refuses of what an opening says, such
-as the table formats, it refuses when the opening is over, for the same reason.
+Opening. The proxy sends a request of each type in the order of `shards.TYPES`, then one of type
+COMMIT. The first request contains `node`; each subscribes to ["*"]. `held` lists the proxy's
+resources (name: version); for COMMIT it is {"table": version of the whole table, or empty}. A type
+with too many names for one message has several; their contents are added (`encode_opening`). A
+server that admits the proxy sends initial metadata WELCOME at once, before it reads. The proxy
+waits for it for a moment, because gRPC hides the status of a stream that ends during a write. For
+the same reason, the server refuses content of an opening, such as table formats, only when the
+opening is complete.
 
-Batch. After the opening, and whenever the fleet's table is another one, the server sends
+Batch. After the opening, and whenever the fleet's table changes, the server sends
   puts in the order of TYPES, then removals in the reverse order (`encode_response`, cut by `cut_items`, `cut_names`),
-  each with a nonce of its own; the last of them holds the commit as its last resource, with the table's `Shards.version`, so that
-  most changes are one message and one answer.
-After an opening the batch is what differs from what is held: a commit alone (`encode_commit`) when nothing does; a proxy takes one
-after a batch, too. A version of "" or one
-that the server does not know differs. Only one batch is under way: the next one is sent when the commit is answered,
-and holds all that has changed since.
+  each with its own nonce. The last response contains the commit as its last resource, with the table's `Shards.version`.
+  Most changes are therefore one message and one answer.
+After an opening, the batch contains the differences to `held`, or only a commit (`encode_commit`)
+when nothing differs. A proxy also accepts a lone commit after a batch. An empty or unknown version
+counts as different. Only one batch is in progress: the server sends the next one after the answer
+to the commit, with all changes since.
 
-Answers. A response that commits is answered as a commit and not besides. The proxy buffers until the table is whole: every resource's version must be the digest of its bytes, and the
-table's version that of all resources. It is whole with the commit at the latest, or as soon as what has come makes the version
-that the responses name (no half of a batch does). Then the proxy takes it in, and after the commit it answers every response
-by its nonce, the commit last.
-`refused` (the error_detail of xDS) is empty for an ACK. A response that held refused resources is answered with those,
-the commit with all of them. The rest of the batch is in force nevertheless. Refusals of type COMMIT and name TABLE speak
-of the whole (`Request.whole`): the version before is served (or some worker still serves it). A commit may be answered
-again with its nonce when something has changed (a worker that was late has it now, a refused resource is taken after
-all): the newest answer counts. Until another commit is sent, that is.
-The answer to a commit may name the node again, with what it knows to be wrong besides (`troubles`, in its metadata: a store of
-counters that does not count): that is told anew whenever it changes, and an answer without a node says that there is nothing.
+Answers. The answer to a response that commits is the answer to the commit. The proxy buffers until
+the table is complete. Every resource's version must be the digest of its bytes, and the table's
+version the digest of all resources. The table is complete with the commit at the latest, or when
+the received resources have the version that the responses name (a partial batch does not). Then the
+proxy applies it. After the commit it answers every response by its nonce, the commit last.
+`refused` (the error_detail of xDS) is empty for an ACK. The answer to a response lists the refused
+resources of that response; the answer to the commit lists all. The rest of the batch is in force.
+Refusals of type COMMIT and name TABLE apply to the whole table (`Request.whole`): the previous
+version is served, or some workers still serve it. A proxy may answer a commit again with its nonce
+after a change (a late worker applied it, or a refused resource was applied). The newest answer
+counts until the server sends another commit.
+The answer to a commit may contain the node again, with other errors of the proxy (`troubles` in its
+metadata, such as a failing counter store). The proxy sends it whenever it changes; an answer
+without a node means no such errors.
 
-Keys. Beside tables, between batches, a server sends keys of session tickets to a proxy whose node says that it takes them
-(tickets.py): a response of type TICKETS, which nobody answers and no version speaks of.
+Keys. Between batches, a server sends keys of session tickets to a proxy if its node requests them
+(tickets.py). The response has type TICKETS, gets no answer and is not part of any version.
 
-Version. A node names its table formats with the version of these rules (STREAM_VERSION): whoever speaks another one is told as
-one who reads other tables, in both directions, and keeps its last one.
+Version. A node names its table formats together with the version of these rules (STREAM_VERSION).
+Both ends treat a peer with another version like one with other table formats; the proxy keeps its
+last table.
 
-Mismatch. When the digest is another one, the commit is refused with MISMATCH as the reason and the proxy ends the stream
-and opens the next one holding nothing.
+Mismatch. When the digest differs, the proxy refuses the commit with reason MISMATCH, ends the
+stream and opens the next one with an empty `held`.
 
-Ends. Either side may end the stream at any time; nothing of it touches the service. Status UNAUTHENTICATED and
-PERMISSION_DENIED: credentials; FAILED_PRECONDITION: the proxy's table formats are none that the server writes;
-INVALID_ARGUMENT: a message that breaks these rules; anything else: try again. The proxy pings (KEEPALIVE_TIME); the
-server must allow it (KEEPALIVE_MINIMUM). Silence of any length is allowed between batches.
+Ends. Either end may end the stream at any time, without effect on traffic. UNAUTHENTICATED and
+PERMISSION_DENIED mean credentials. FAILED_PRECONDITION means that the server writes none of the
+proxy's table formats. INVALID_ARGUMENT means a message that violates these rules. The proxy retries
+after any other status. The proxy pings (KEEPALIVE_TIME); the server must allow it
+(KEEPALIVE_MINIMUM). Silence of any length is allowed between batches.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""The protobuf messages of the stream, field for field those of xDS that it uses (envoy.service.discovery.v3).
+"""The protobuf messages of the stream, with the field numbers of xDS (envoy.service.discovery.v3).
 
-In: nothing. Out: message classes. A message's name is not on the wire, its fields' numbers and types are; so these stand in a
-package of their own and get along with any other protobuf package of the same process. (The published package of all of
-xDS has an old copy of OpenTelemetry's messages in it, and whichever of the two is installed last breaks the other.)
-Must never: give a number to a field that xDS does not give it.
+In: nothing.
+Out: message classes. The wire format has field numbers and types but no message names. These
+messages therefore use their own package and do not conflict with other protobuf packages of the
+process. (The published xDS package contains an old copy of OpenTelemetry's messages, and the
+package that is installed last breaks the other one.)
+Must never: give a number to a field that differs from xDS.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Troubles: what a proxy knows to be wrong beside what it refused, and a controller cannot see: as text in a node's metadata.
+"""Proxy problems: errors that only a proxy can see, other than rejected resources, as text in a node's metadata.
 
-In: a proxy's problems. Out: JSON of at most TROUBLES_LIMIT `ProxyProblem`s, errors first, and values of such a text. They say nothing
-about the table: what is refused is in rejections.py. What is not of this form is left out, and never costs a proxy its stream.
-Must never: carry a client's values or a secret, or take a proxy's word about objects whose troubles it cannot know.
+In: a proxy's problems.
+Out: JSON of at most TROUBLES_LIMIT `ProxyProblem`s, errors first; values parsed from such a text.
+Rejected resources of the table are in rejections.py. Entries of another form are ignored and never
+end a proxy's stream.
+Must never: carry a client's values or a secret, or accept a proxy's report about objects that the
+proxy cannot observe.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Refusals: what a proxy would not take and why, as the text of an xDS error, one line each.
+"""Rejections: resources that a proxy refused and the reasons, as the text of an xDS error, one line each.
 
-In: `Refused` values. Out: "type name: reason" lines, at most REFUSALS_LIMIT of them, and values of such lines.
-Must never lose that something was refused: what does not fit is counted in a last line, and the whole table's
-refusal comes first.
+In: `Refused` values.
+Out: "type name: reason" lines, at most REFUSALS_LIMIT; values parsed from such lines.
+Must never: lose a rejection. The last line counts those that do not fit, and a rejection of the
+whole table comes first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""StreamFacts: how the config stream is doing, for metrics and dumps.
+"""StreamStats: the state of the config stream, for metrics and dumps.
 
-In: counted by the client. Out: plain numbers. It must not import gRPC: whoever shows them may not have it.
+In: values that the client counts.
+Out: plain numbers.
+Must never: import gRPC; a process that shows these numbers may not have it.
 """
 
 from __future__ import annotations

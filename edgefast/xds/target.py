@@ -1,7 +1,8 @@
-"""Targets: how a controller's address is written for gRPC.
+"""Targets: a controller's address in gRPC's notation.
 
-In: HOST:PORT as users write it. Out: gRPC's name of it, or ValueError. It must not resolve names: that is done anew for
-every connection.
+In: HOST:PORT as users write it.
+Out: the gRPC target, or ValueError.
+Must never: resolve names; gRPC resolves them again for every connection.
 """
 
 from __future__ import annotations

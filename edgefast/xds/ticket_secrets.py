@@ -1,7 +1,8 @@
-"""GivenSecrets: what a controller gives a fleet's proxies to make session tickets with.
+"""TicketSecrets: the secrets from which the proxies of a fleet derive their session ticket keys.
 
-In: built by the controller, read from the stream (tickets.py). Out: plain bytes. It must not import protobuf or gRPC: agents that
-files feed do not have them. Must never show a secret.
+In: built by the controller, read from the stream (tickets.py).
+Out: plain bytes.
+Must never: import protobuf or gRPC, which agents with file input do not have; or show a secret.
 """
 
 from __future__ import annotations

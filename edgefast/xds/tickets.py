@@ -1,8 +1,11 @@
-"""A fleet's keys of session tickets on the stream: a response of their own beside the table, for all proxies of the fleet.
+"""Session ticket keys on the stream: a separate response beside the table, for all proxies of a fleet.
 
-In: `TicketSecrets`. Out: wire bytes, and values of wire bytes; ProtocolError for what is none. They are no part of the table: no
-version of it, no dump, no file on disk has them. The server sends them to proxies that ask for them (`Node.tickets`), before
-their first table and whenever they change; nobody answers. Must never show a secret.
+In: `TicketSecrets`.
+Out: wire bytes, and values of wire bytes; ProtocolError for invalid bytes. The secrets are not part
+of the table: no version, dump or file on disk contains them. The server sends them to proxies that
+request them (`Node.tickets`), before their first table and whenever they change. Proxies send no
+answer.
+Must never: show a secret.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
-"""Signed tokens (RFC 7515, 7519): what is one, whose signature it has, what it says, and what comes of it.
+"""Signed tokens (RFC 7515, 7519): parsing, signature verification, claims and the result for a request.
 
-In: a token's bytes, keys (edgefast/auth/jwt/keyset.py), what policies ask for (edgefast/ir/credentials.py), the time. Out: an Outcome.
-Must never: believe a word of a token whose signature nobody verified, but for which key is asked and when it ends; or show a token.
+In: a token's bytes, keys (edgefast/auth/jwt/keyset.py), the requirements of policies
+(edgefast/ir/credentials.py), the time.
+Out: an Outcome.
+Must never: trust a claim without a verified signature, except to select the key and check the
+expiry; or show a token.
 """

@@ -1,8 +1,10 @@
-"""Claims: where they are in a token, and what policies and backends get of them.
+"""Claims: their paths in a token, and their use by policies and backends.
 
-In: claims of a verified token, paths such as "realm_access.roles". Out: values; whether a token says what an AccessToken asks for; header
-lines. A path goes through objects; where that leads nowhere, it is the name of a claim that has dots in it itself
-("https://example.com/roles"). Must never: take a value of another type for text, or let one end a header line.
+In: claims of a verified token, paths such as "realm_access.roles".
+Out: values; whether a token satisfies an AccessToken; header lines. A path follows objects. If that
+finds nothing, the whole path is the name of a claim that contains dots
+("https://example.com/roles").
+Must never: accept a value of another type as text, or let a value end a header line.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""A token as it is sent: JWS in compact serialization (RFC 7515 7.1) around claims (RFC 7519).
+"""Compact serialization of a token: JWS (RFC 7515 7.1) around claims (RFC 7519).
 
-In: bytes of a stranger's. Out: a Token, of which nothing is proven, or Malformed. It is read more strictly than the RFCs ask, as the
-libraries of issuers write it: base64url without padding and without idle bits, JSON that cannot be read in two ways, every claim
-that decides of its type. Must never: follow what a header offers (jwk, jku, x5u, x5c, zip), or go on past what it does not know (crit, b64).
+In: untrusted bytes.
+Out: a Token without verification, or Malformed. The parser is stricter than the RFCs, in line with
+the libraries of issuers: base64url without padding and unused bits, unambiguous JSON, and checked
+types of all claims that affect the decision.
+Must never: use keys or compression from a header (jwk, jku, x5u, x5c, zip), or accept unknown
+critical parameters (crit, b64).
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Whose tokens are believed: providers with their keys, and how one token is held against all of them.
+"""Trusted keys: the providers with their keys, and the check of one token against all of them.
 
-In: ir.JwtProvider, key sets, tokens, the time. Out: `look_over` says what can be said without a key, or which keys are to be tried;
-`try_keys` tries them, wherever there is time to. The first provider that a token is good for lets it in; of failures the most telling
-one is kept, and that it is for somebody else before all others. Must never: believe a key that its issuer does not publish any more.
+In: ir.JwtProvider, key sets, tokens, the time.
+Out: `look_over` returns the result that needs no key, or the keys to try. `try_keys` tries them and
+may run in another thread. The first provider that accepts a token decides. Of several failures, the
+most informative one is kept; "token for another audience" has the highest priority.
+Must never: trust a key that its issuer no longer publishes.
 """
 
 from __future__ import annotations

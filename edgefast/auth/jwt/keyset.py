@@ -1,9 +1,10 @@
-"""Keys that signatures of tokens are verified with: a JSON Web Key Set (RFC 7517, 7518, 8037) in one spelling of our own.
+"""KeySet: a JSON Web Key Set (RFC 7517, 7518, 8037) of verification keys in one canonical encoding.
 
-In: the text of a set, from a ConfigMap or an issuer; bytes that `write` made. Out: a KeySet of public keys, each with the algorithms
-that it may be used with, and what was passed over, in words. The same keys are the same bytes, whatever stood around them.
-Must never: take a secret for a key that verifies (whoever could verify could sign, too), nor say anything of a key but its place, kid,
-type and size.
+In: the text of a set, from a ConfigMap or an issuer; bytes from `write`.
+Out: a KeySet of public keys, each with its allowed algorithms, and texts about ignored keys. Equal
+keys have equal bytes, whatever else the set contained.
+Must never: accept a secret as a verification key (the verifier could sign, too), or output anything
+of a key but its position, kid, type and size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What comes of a token: its claims, or a status and one word for logs, which is all that anybody is told of it."""
+"""Outcome of a token check: its claims, or a status and one word for logs; no other details are shown."""
 
 from __future__ import annotations
 

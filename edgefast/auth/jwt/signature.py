@@ -1,7 +1,8 @@
-"""Signatures: which algorithms there are (RFC 7518 3.1, RFC 8037, RFC 9864), and whether a key made one.
+"""Signatures: the supported algorithms (RFC 7518 3.1, RFC 8037, RFC 9864) and their verification.
 
-In: the name of an algorithm that a key is for (edgefast/auth/jwt/keyset.py), bytes. Out: yes or no.
-Must never: be asked with the name that a token has, before it is known to be one of the key's.
+In: the name of an algorithm that a key allows (edgefast/auth/jwt/keyset.py), bytes.
+Out: whether the signature is valid.
+Must never: be called with the algorithm of a token before it is known to be one of the key's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""JSON as RFC 8259 has it and I-JSON (RFC 7493) narrows it: what signers and verifiers cannot read in two ways.
+"""Strict JSON: RFC 8259 with the restrictions of I-JSON (RFC 7493), so that signers and verifiers read the same value.
 
-In: bytes. Out: dicts, lists, text, numbers, bools and None. Refused are names that are there twice, text that is no Unicode, numbers
-that are not finite or have thousands of digits, and more lists and objects, or deeper ones, than the caller allows, before anything recurses into
-them: the time that a text takes is that of its length.
+In: bytes.
+Out: dicts, lists, text, numbers, bools and None. The parser refuses duplicate names, invalid
+Unicode, and numbers that are not finite or have thousands of digits. It refuses more or deeper
+lists and objects than the caller allows, before any recursion. Parsing time is proportional to the
+length of the text.
 Must never: repeat a part of its input in a message.
 """
 

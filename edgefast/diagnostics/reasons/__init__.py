@@ -1,5 +1,6 @@
-"""Reasons: every word that says why something is not as it was asked for, and what there is to know of it.
+"""Reasons: every reason of a problem or condition, with its documentation.
 
-`word.py` has the words as a type, so that no Problem can have another; the other files have a `Page` for each: what it
-means and how it is put right, with an example that brings it about. docs/problems and `edgefast problem` are made from them.
+`word.py` defines the reasons as a type, so that a Problem can have no other. The other files
+contain a `Page` for each: its meaning, the fix, and an example that causes it. docs/problems and
+`edgefast problem` are made from them.
 """

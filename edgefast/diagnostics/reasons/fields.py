@@ -1,6 +1,7 @@
-"""Reasons of single fields: the words of Kubernetes field errors, and what a data plane adds to them.
+"""Reasons of single fields: the reasons of Kubernetes field errors, and those that a data plane adds.
 
-In: nothing. Out: `FIELDS`.
+In: nothing.
+Out: `FIELDS`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Reasons of clusters alone: what happens on the way from objects to the proxies of a fleet.
+"""Reasons of clusters only: errors between the objects and the proxies of a fleet.
 
-In: nothing. Out: `FLEETS`. Their messages are examples: no file brings them about.
+In: nothing.
+Out: `FLEETS`. Their messages are examples: no file can cause them.
 """
 
 from __future__ import annotations

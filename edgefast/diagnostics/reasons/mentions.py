@@ -1,7 +1,8 @@
-"""Which reasons a text names: a message that is read may be somebody's only clue to the page about it.
+"""Mentions: the reasons in a text, because a message may be a reader's only reference to their pages.
 
-In: the text of a problem, a condition or an answer, as `Problem.text` writes it. Out: the words that have a page, in order.
-Must never: take a word of somebody's object, or of what a proxy says, for a reason; only what stands where a reason does
+In: the text of a problem, a condition or an answer, in the format of `Problem.text`.
+Out: the reasons that have a page, in order.
+Must never: report a word of a user's object or of a proxy's message; only the position of a reason
 counts.
 """
 

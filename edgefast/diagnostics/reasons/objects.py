@@ -1,6 +1,7 @@
-"""The objects that the examples of all reasons stand beside: a small shop that is served without a problem.
+"""Base objects for the examples of all reasons: a small shop that is served without a problem.
 
-In: nothing. Out: `BASE`, and the functions that write the objects of examples in the same words.
+In: nothing.
+Out: `BASE`, and functions that create the objects of examples in the same way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Texts of the catalogue without Markdown's links: for a terminal, and for the console.
+"""Plain text: texts of the catalogue without Markdown links, for a terminal and the console.
 
-In: a text of a `Page`, whose links are written as docs/problems has them. Out: the same in plain words; a link to another reason is
-its word, one to a page is the command that prints the page. Must never: change anything but links.
+In: a text of a `Page`, with links in the format of docs/problems.
+Out: the same as plain text. A link to another reason becomes its name. A link to a page becomes the
+command that prints the page.
+Must never: change anything but links.
 """
 
 from __future__ import annotations

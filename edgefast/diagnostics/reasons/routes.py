@@ -1,6 +1,7 @@
-"""Reasons of routes: where they attach, which requests they get, and what their references lead to.
+"""Reasons of routes: attachment, matching requests, and references.
 
-In: nothing. Out: `ROUTES`.
+In: nothing.
+Out: `ROUTES`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The words: what a Problem, or a condition that says that something is wrong, can have as its reason.
+"""Reason words: the allowed reasons of a Problem, or of a condition that reports a problem.
 
-In: nothing. Out: the type `Word`, and `Page`, what is to be said about one. Kubernetes field errors and Gateway API reasons keep
-their names; ours are marked. Must never: lose a word that statuses of a release may hold; a test asks for a page of each.
+In: nothing.
+Out: the type `Word`, and `Page`, the documentation of one word. Kubernetes field errors and Gateway
+API reasons keep their names; those of edgefast are marked.
+Must never: lose a word that statuses of a release may contain; a test requires a page of each.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The access log: whole lines to standard output or a file, never in a request's way."""
+"""The access log: complete lines to standard output or a file; it never delays a request."""

@@ -1,8 +1,11 @@
-"""Log file: where access log lines go, standard output or a file that is followed by its name.
+"""Log file: the destination of access log lines: standard output, or a file that is opened by its path.
 
-In: a path, or none. Out: a descriptor for the next lines. A file that was renamed or removed (logrotate) is opened anew under its
-name with the next lines, so nobody has to be told, and no line is lost. Every process appends by itself; the kernel keeps
-their writes apart. Must never: follow a name to what is no regular file, or stop writing where it can go on.
+In: a path, or None.
+Out: a descriptor for the next lines. After a rename or removal (logrotate), the next lines go to a
+new file at the same path. No signal is necessary and no line is lost. Every process appends by
+itself; the kernel separates their writes.
+Must never: open a path that is not a regular file, or stop writing while a destination is
+available.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Access log writer: whole lines to standard output or a file (logfile.py), from a thread, never in a request's way.
+"""AccessLogWriter: writes complete lines to standard output or a file (logfile.py), from a thread; it never delays a request.
 
-In: batches of complete lines from the engine. Out: writes that other workers' lines cannot tear
-apart: a pipe takes up to PIPE_BUF (4096) bytes as one, a file or terminal up to 64 KiB here.
-The queue is bounded in bytes; what does not fit is dropped, counted by the caller's `dropped`.
-Must never block its caller or raise into it.
+In: batches of complete lines from the engine.
+Out: writes that lines of other workers cannot split: a pipe accepts up to PIPE_BUF (4096) bytes
+atomically, a file or terminal up to 64 KiB here. The queue is bounded in bytes. Lines that do not
+fit are dropped, and the caller's `dropped` counts them.
+Must never: block its caller or raise into it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The operator's servers: admin, metrics and readiness, and what they look up to answer."""
+"""The operator's servers (admin, metrics and readiness) and the data of their answers."""

@@ -1,7 +1,9 @@
-"""In force: what an agent's workers serve at this moment, for whoever explains it: /explain and the console.
+"""Active configuration: what an agent's workers serve now, for /explain and the console.
 
-In: the agent, its list of counters. Out: the applied resources, and what workers and the store say now. Must never: hand out
-secrets that workers refused the successors of; what was read is only for explaining.
+In: the agent and its list of counters.
+Out: the applied resources, and the present reports of workers and store.
+Must never: return secrets that workers keep because they refused newer ones; the data is only for
+explanations.
 """
 
 from __future__ import annotations

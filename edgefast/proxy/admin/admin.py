@@ -1,14 +1,15 @@
-"""The operator's servers: what admin, metrics and readiness answer.
+"""The operator's servers: routes of admin, metrics and readiness.
 
-In: the agent. Out: routes for HttpServer.
+In: the agent.
+Out: routes for HttpServer.
   admin     GET /dump /explain /limits /metrics /version /ready /connections /log-level
-            GET /console/ and what is below it, unless it is off (edgefast.console)
+            GET /console/ and paths below it, unless it is off (edgefast.console)
   metrics   GET /metrics
   ready     GET /ready (may this process get traffic), /live (does its loop run: for liveness)
-Admin is for this machine (127.0.0.1:19000) and only reads: a unix socket takes orders (control_commands.py), and the engine never
-connects to an own port as a backend. Must never show
-key material: of a secret only its name, version, size and the certificate's public facts are told; of what a route sets or
-compares for credentials the length (redact.py).
+Admin listens on loopback only (127.0.0.1:19000) and is read-only. A unix socket accepts commands
+(control_commands.py), and the engine never connects to a port of its own proxy as a backend.
+Must never: show key material. Answers contain only the name, version, size and public certificate
+facts of a secret, and only the length of a credential that a route sets or compares (redact.py).
 """
 
 from __future__ import annotations

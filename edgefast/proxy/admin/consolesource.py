@@ -1,7 +1,8 @@
-"""ConsoleSource: what the console of a proxy shows: its agent, its workers, the applied table, the counters.
+"""ConsoleSource: the data of a proxy's console: its agent, its workers, the applied table, the counters.
 
-In: the agent, its list of counters of limits. Out: a `Source` (edgefast.console). All but `count` is read in the loop. Must
-never: give bytes of secrets; the console is given the table as it is and reads no secret of it.
+In: the agent, its list of limit counters.
+Out: a `Source` (edgefast.console). All methods but `count` run in the loop.
+Must never: return bytes of secrets; the console gets the table unchanged and reads no secret of it.
 """
 
 from __future__ import annotations

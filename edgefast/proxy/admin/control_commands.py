@@ -1,6 +1,8 @@
-"""The orders that a proxy takes: drain, the preStop hook's drain, the log level.
+"""ControlCommands: the commands of a proxy's control socket: drain, the preStop hook's drain, the log level.
 
-In: the agent. Out: routes for `daemon.orders.OrderServer`. Must never: be routes of a TCP server; backends of tenants may point there.
+In: the agent.
+Out: routes for the `ControlSocket` (edgefast/httpd/control_socket.py).
+Must never: be routes of a TCP server, because backends of tenants may refer to its address.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ class ControlCommands:
 
     @property
     def routes(self) -> dict[tuple[str, str], Handler]:
-        """Routes of the order socket."""
+        """Routes of the control socket."""
         handlers = (self._on_drain, self._on_healthcheck_fail, self._on_set_log_level)
         return {("POST", path): one for path, one in zip(ORDERS, handlers, strict=True)}
 

@@ -1,7 +1,8 @@
-"""Explained: GET /explain of the admin server, why a request would get the answer it gets from this proxy now.
+"""Explained: GET /explain of the admin server: why a request would get its answer from this proxy now.
 
-In: method, url, headers (lines), source, sni and most as query fields. Out: the documented JSON of docs/guides/explain.md. The proxy
-does it itself because matches may compare credentials, which nothing that it tells shows. One at a time, in a thread.
+In: method, url, headers (lines), source, sni and most as query fields.
+Out: the documented JSON of docs/guides/explain.md. The proxy computes it itself because matches may
+compare credentials, which its answers never contain. One explanation runs at a time, in a thread.
 Must never: send a request.
 """
 

@@ -1,10 +1,10 @@
-"""Who is limited now: what GET /limits of the admin server answers.
+"""Limit list: the live rate-limit counters that GET /limits of the admin server returns.
 
-In: the agent's table and memory of counters, or the store that the table names. Out: rows
-(limits/rows.py), in a bounded time and number; one listing at a time. With Redis the agent connects for
-a listing and closes again. Distinct values are what clients sent: whoever reaches the admin server
-reads them, but for those of credentials (redact.py). Must never show the store's or a client's credentials, or write
-to a store.
+In: the agent's table and counter memory, or the store that the table names.
+Out: rows (limits/rows.py), in a bounded time and number; one listing at a time. With Redis, the
+agent connects for a listing and then closes the connection. Distinct values come from clients.
+Users with access to the admin server can read them, except values of credentials (redact.py).
+Must never: show the credentials of the store or of a client, or write to a store.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Binding of the operator's servers, before anything else starts.
+"""Binding of the operator's servers, before any other component starts.
 
-In: settings. Out: HttpServers on bound sockets, or ServerTaken naming the option, the address and
-the fix. Must never start half: when one address cannot be had, none is kept.
+In: settings.
+Out: HttpServers on bound sockets, or ServerTaken with the option, the address and the fix.
+Must never: keep some of the sockets when one address is not available.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def make_servers(agent: Agent, bound: dict[str, socket.socket]) -> dict[str, Htt
 
 
 def make_orders(agent: Agent, servers: Mapping[str, HttpServer]) -> ControlSocket | None:
-    """Return the server of the order socket, named after the admin address; None without an admin address."""
+    """Return the control socket, named after the admin address; None without an admin address."""
     admin = servers.get("admin")
     if admin is None:
         return None

@@ -1,5 +1,6 @@
-"""The agent: the parent process and its workers' lives.
+"""The agent: the parent process, and the lifecycle of its workers.
 
-Never touches a request. Knows tables, sockets and processes; not where tables come from (pipelines), nor what operators
-ask (admin), and never imports the worker, which it starts by name.
+The agent never handles a request. It manages tables, sockets and processes. It does not depend on
+the source of tables (pipelines) or on the operator's servers (admin). It starts the worker by name
+and never imports it.
 """

@@ -1,8 +1,10 @@
-"""Acknowledgement: who of the workers has the newest table, for whoever published it and waits for that.
+"""Acknowledgement: reports to the publisher of a table which workers applied it.
 
-In: the ledger, the workers' lives. Out: whether each live worker had the table while it was waited for. One that
-takes longer gets it all the same, and nobody waits for it again until it has caught up: a hung worker must not
-hold up the others. Must never wait without a deadline.
+In: the worker tables and the worker slots.
+Out: whether each live worker applied the table before the deadline. A slower worker still gets the
+table. Later publications do not wait for it until it has caught up, so a hung worker does not delay
+the others.
+Must never: wait without a deadline.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Agent: the parent process. It owns the arena, the sockets, the counters and the workers' lives.
+"""Agent: the parent process. It owns the arena, the sockets, the counters and the workers.
 
-In: tables (`publish`), from files today and a config stream later. Out: workers that serve them,
-acknowledged; problems as values; an ordered end. It never touches a request and never knows where
-tables come from. Must never block its loop: decoding, compiling and disk are done in threads.
+In: tables (`publish`) from files or a config stream.
+Out: workers that serve the tables and acknowledge them; problems as values; an ordered end. The
+agent never handles a request and does not depend on the source of tables.
+Must never: block its loop; decoding, compiling and disk access run in threads.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""Drain: the ordered end. Readiness fails, accepting goes on, queues are emptied, then it is over.
+"""Drain: the ordered end. Readiness fails, workers still accept connections, accept queues are emptied, the process exits.
 
-In: signals or an order of the admin server. Out: the phase all slots follow, and the exit status.
+In: signals or a command of the control socket.
+Out: the phase that all slots follow, and the exit status.
 
-  0 s            readiness fails; answers say `connection: close`; new connections are still accepted
-  min drain      load balancers have noticed: accept queues are emptied, sockets closed
-  ... nobody is left, or the drain timeout: what is left is aborted, workers exit
-Where sockets live on elsewhere no queue is touched. When a service manager keeps them (sockets/fdstore.py), accepting
-goes on until the connections from before are gone, at most for the drain timeout, so that nobody waits longer
-than the next process takes to start. When a successor serves them already, accepting stops at once.
-A second signal ends everything at once; SIGHUP asks the source of tables to look again, for whoever
-is used to that. Must never close a socket while its queue holds connections.
+  0 s            readiness fails; answers contain `connection: close`; new connections are still accepted
+  min drain      load balancers have reacted: workers empty the accept queues and close the sockets
+  ... no connection is left, or the drain timeout ends: the rest is aborted and workers exit
+If the sockets stay open elsewhere, accept queues stay as they are. If a service manager keeps the
+sockets (sockets/fdstore.py), workers accept until the older connections have ended, at most for the
+drain timeout. Clients therefore wait no longer than the next process needs to start. If a successor
+serves the sockets already, accepting stops at once. A second signal ends the process immediately.
+SIGHUP makes the source of tables read its files again.
+Must never: close a socket while its queue holds connections.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What is not counted though a limit asks for it: stores that do not serve or may forget, limits without room for further values.
+"""Limit warnings: rate limits that are not counted: stores that fail or may evict counters, and limits without space for new values.
 
-In: what workers tell of their stores. Out: problems of all workers together, as long as they last: whoever is told of problems logs
-each once, when it comes. One line when such a problem is over.
+In: the workers' reports about their stores.
+Out: the problems of all workers together, as long as they last. The receiver of problems logs each
+one once, when it appears. One line when such a problem ends.
 Must never: name a value that a client sent.
 """
 

@@ -1,6 +1,8 @@
-"""A worker's refusal of a resource, as a problem of the object behind it.
+"""Refusal: a worker's refusal of a resource as a problem of the object behind it.
 
-In: refusals of the ledger. Out: problems. Must never: decide what is served instead; the ledger does.
+In: refusals of the worker tables.
+Out: problems.
+Must never: decide which version is served instead; the worker tables do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""SharedState: what all places of workers share, and the phase that they follow.
+"""SharedState: the data that all worker slots share, and the phase that they follow.
 
-In: made once by the agent. Out: read by every slot (workerslot.py) and the drain. Must never decide
-anything: it only says where things are and whom to tell.
+In: created once by the agent.
+Out: every slot (workerslot.py) and the drain read it.
+Must never: decide anything; it only holds references to the shared parts.
 """
 
 from __future__ import annotations

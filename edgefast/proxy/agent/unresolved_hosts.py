@@ -1,8 +1,9 @@
-"""Names of backends that do not resolve, as problems of the objects that have them.
+"""Unresolved: hostnames of backends that do not resolve, as problems of the objects that contain them.
 
-In: what workers say of their resolvers, the clusters of the table. Out: a warning for each object and name, until a worker has
-an address: without one, what the object is asked for is answered with 503, and nothing else would say why.
-Must never: look a name up.
+In: the workers' resolver reports, and the clusters of the table.
+Out: a warning for each object and name, until a worker has an address. Without an address, requests
+get a 503, and no other message names the cause.
+Must never: resolve a name.
 """
 
 from __future__ import annotations

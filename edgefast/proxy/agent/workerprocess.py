@@ -1,8 +1,10 @@
 """WorkerProcess: one exec'd child, watched by pidfd, reaped exactly once.
 
-In: a command and the child's end of the control channel. Out: its exit status.
-exec'd, never forked on: no lock or thread of the agent lives in a worker. Signals are sent through
-the pidfd, so never to a stranger with a recycled number. Must never leave a zombie or a descriptor.
+In: a command and the child's end of the control channel.
+Out: its exit status.
+The child is exec'd, not only forked: no lock or thread of the agent remains in a worker. The agent
+sends signals through the pidfd, so they never reach another process with a recycled number.
+Must never: leave a zombie or a descriptor.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""WorkerSlot: the place of one worker, through all its successors.
+"""WorkerSlot: one worker position, with the successive processes that fill it.
 
-In: the ledger (what to send), the listeners (which sockets), the agent's phase. Out: a process that
-has them, replaced within a second when it dies, with backoff when it dies young. The slot keeps the
-counters' segment and the sockets, so a successor goes on where its predecessor stopped.
-Level-triggered: `wake()` makes the slot compare what its worker has with what it should have (workerupdate.py).
-Must never wait for a worker without a deadline: one that is silent is killed and replaced.
+In: the worker tables (what to send), the listeners (which sockets), the agent's phase.
+Out: a process that has both. A dead worker is replaced within a second; one that died soon after
+its start is replaced with backoff. The slot keeps the counters' segment and the sockets, so a
+replacement continues from the state of the previous worker. Level-triggered: `wake()` makes the
+slot compare the worker's actual and desired state (workerupdate.py).
+Must never: wait for a worker without a deadline; a silent worker is killed and replaced.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class WorkerSlot:
         except* (_WorkerLost, ChannelClosed, ChannelError, TimeoutError, OSError) as group:
             leaves = list(_leaves(group))
             why = "; ".join(dict.fromkeys(str(one) or type(one).__name__ for one in leaves))
-            # Its end of the channel is gone first: how it ends says whether its table is to blame.
+            # Its end of the channel closes first; the exit status shows whether its table is the cause.
             if not any(
                 isinstance(one, _WorkerHung | ChannelError | TimeoutError) for one in leaves
             ):

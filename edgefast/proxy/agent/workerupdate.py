@@ -1,8 +1,9 @@
-"""WorkerUpdate: what one worker has been told in this life, and the difference to what it should have.
+"""WorkerUpdate: the messages that one worker process received, and the difference to its desired state.
 
-In: the ledger, the listeners and the orders of the phase (sharedstate.py). Out: messages, in the order in which
-a worker never hears of a name before what it stands for. Level-triggered: what nobody asked for yet is told at
-the next `send`. Must never repeat what was told, but for what the worker said that it lost.
+In: the worker tables, the listeners and the commands of the phase (sharedstate.py).
+Out: messages, ordered so that a worker receives an object before any reference to it.
+Level-triggered: the next `send` contains everything that is still missing.
+Must never: repeat a message, except for data that the worker reported as lost.
 """
 
 from __future__ import annotations

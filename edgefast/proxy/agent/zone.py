@@ -1,8 +1,9 @@
-"""OwnZone: the zone that this proxy is in, as people are told.
+"""ProxyZone: the zone of this proxy, for output to operators.
 
-In: what it was told at its start, its name, the record of the fleet's proxies in the table. Out: the zone, and a warning where a table has
-backends whose zones count and nobody knows this proxy's. Workers find the same (worker/zone.py).
-Must never: keep anything from being served: without a zone endpoints of all zones are alike.
+In: the zone given at start, the proxy's name, the record of the fleet's proxies in the table.
+Out: the zone; a warning if the table has zone-aware backends and this proxy's zone is unknown.
+Workers find the same zone (worker/zone.py).
+Must never: prevent traffic; without a zone, endpoints of all zones are equal.
 """
 
 from __future__ import annotations

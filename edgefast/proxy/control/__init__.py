@@ -1,1 +1,1 @@
-"""The control protocol: what agent and worker say to each other, and how."""
+"""The control protocol: messages between agent and worker, and their transport."""

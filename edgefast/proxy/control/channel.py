@@ -1,11 +1,13 @@
 """Channel: length-prefixed MessagePack frames and descriptors over a SOCK_SEQPACKET socket pair.
 
-In: messages to send with descriptors. Out: decoded messages with theirs, all CLOEXEC.
-One frame is one datagram: `length (4 bytes, little endian) payload`; a length that disagrees, an
-oversized or cut frame is a ChannelError and the end of that peer. A process without room for
-descriptors takes them from its reserve; what is lost even then is missing at the end of the list,
-and the receiver asks again. Must never block the loop or queue: `send` waits until the kernel took
-the frame, so a slow peer slows its own sender only.
+In: messages to send with descriptors.
+Out: decoded messages with their descriptors, all CLOEXEC.
+One frame is one datagram: `length (4 bytes, little endian) payload`. A wrong length, or an
+oversized or truncated frame, is a ChannelError and ends the connection to that peer. A process
+without free descriptors uses its reserve. Descriptors that are lost even then are missing at the
+end of the list, and the receiver requests them again.
+Must never: block the loop, or queue; `send` waits until the kernel took the frame, so a slow peer
+slows its own sender only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Dumps: what a worker was asked to say about itself, and has not said yet.
+"""Dumps: the dump requests to a worker that are not answered yet.
 
-In: questions by number, answers in parts. Out: the decoded answer, or why there is none. Must never gather
-more than its limit, nor leave whoever asked without an end.
+In: requests by number, answers in parts.
+Out: the decoded answer, or the reason why it is missing.
+Must never: collect more than its limit, or leave a caller without a result.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Messages between the agent and a worker: every word the two can say, and nothing else.
+"""Messages between the agent and a worker: the complete list.
 
-In: built by agent and worker. Out: MessagePack frames (channel.py), each at most FRAME_LIMIT
-bytes; what does not fit is said in several messages closed by one of another kind (Changes* Commit,
-Refused* Ack, DumpPart* and Keys* with `last`). Must never carry a secret or a request's bytes: those are
-in the arena or nowhere; of traced requests spans go this way, and of keys public ones.
+In: built by agent and worker.
+Out: MessagePack frames (channel.py), each at most FRAME_LIMIT bytes. Larger contents are split into
+several messages that one of another kind closes (Changes* Commit, Refused* Ack, DumpPart* and Keys*
+with `last`).
+Must never: carry a secret or the bytes of a request; those exist only in the arena. Exceptions:
+spans of traced requests, and public keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Handover: a process that starts takes the listening sockets of those that serve, and relieves them.
+"""Handover: a starting process takes the listening sockets of the serving processes and replaces them.
 
-One conversation (protocol.py) with two sides: takeover.py asks, predecessor.py answers. Nobody is refused on the way.
+One protocol (protocol.py) has two sides: takeover.py requests, predecessor.py answers. No client
+connection is refused during a handover.
 """

@@ -1,8 +1,9 @@
-"""AgentPredecessor: what a serving agent gives to its successor, and how it leaves.
+"""AgentPredecessor: the sockets that a serving agent transfers to its successor, and the agent's exit.
 
-In: the question of a process that starts (predecessor.py). Out: copies of the listeners' and the operator's
-servers' sockets; then an end like any other, except that accepting stops at once and no queue is touched:
-the successor serves it. Must never give to a second gateway that was not told to take over.
+In: the request of a starting process (predecessor.py).
+Out: copies of the listeners' and the operator's servers' sockets; then a normal drain, except that
+accepting stops at once and accept queues stay, because the successor serves them.
+Must never: transfer to a second gateway without an explicit take-over option.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Frozen workers of a dead agent: who can end them, when neither they nor anybody else does.
+"""Frozen workers of a dead agent: finds and ends workers that do not respond and have no agent to end them.
 
-In: the name of the handover socket (handoversocket.py), and who has answered there. Out: SIGKILL for workers that hold
-this socket, have no agent and did not answer: their listening sockets would swallow connections for good.
-Must never end a process of another gateway, one whose agent lives, or a stranger with a recycled number.
+In: the name of the handover socket (handoversocket.py), and the processes that answered there.
+Out: SIGKILL for workers that hold this socket, have no agent and did not answer. Their listening
+sockets would keep new connections unanswered forever.
+Must never: end a process of another gateway, one with a live agent, or another process with a
+recycled number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""HandoverSocket: where a successor finds the process that serves now.
+"""HandoverSocket: the socket on which a successor finds the serving process.
 
-In: the addresses of the operator's servers, which no two gateways of a machine share. Out: a listening unix
-socket (mode 0600, in a folder of this user alone), also held by workers, so that they can be found when
-their agent is gone; connections to it. The name is published only when its owner serves. Must never speak
-with a process of another user, nor trust a folder that others can write to.
+In: the addresses of the operator's servers, which are unique for each gateway of a machine.
+Out: a listening unix socket (mode 0600, in a folder of this user alone), and connections to it.
+Workers also hold the socket, so that a successor finds them without their agent. The name is
+published only when its owner serves.
+Must never: communicate with a process of another user, or trust a folder that others can write to.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Predecessor: how a process that serves gives its listening sockets to one that will.
+"""Predecessor: transfers the listening sockets of a serving process to its successor.
 
-In: a connection from a successor (handoversocket.py). Out: copies of the very sockets, so that no queue is ever
-closed; later, when the successor serves on them, the word that this process may let go (protocol.py). Must never
-accept less before `Keep` than without it, and never wait for a successor without a deadline.
+In: a connection from a successor (handoversocket.py).
+Out: copies of the same sockets, so that no accept queue is ever closed; later, when the successor
+serves them, the notice that this process may release them (protocol.py).
+Must never: accept less before `Keep` than without it, or wait for a successor without a deadline.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ async def serve_successors(listener: socket.socket, predecessor: Predecessor) ->
 
 
 async def give(sock: socket.socket, predecessor: Predecessor) -> bool:
-    """Hold one conversation; True when the successor has taken over.
+    """Run the handover protocol once; True when the successor has taken over.
 
     Raises ChannelClosed, ChannelError, TimeoutError; nothing has changed then.
     """

@@ -1,15 +1,17 @@
-"""The handover protocol: every word that a process which starts and one that serves say to each other.
+"""The handover protocol: all messages between a starting process and a serving one.
 
-In: built by takeover.py (the successor) and predecessor.py. Out: MessagePack frames (control/channel.py).
+In: built by takeover.py (the successor) and predecessor.py.
+Out: MessagePack frames (control/channel.py).
 
-  successor              predecessor (an agent, or a worker whose agent is gone)
+  successor              predecessor (an agent, or a worker without an agent)
   Ask           ->
                 <-       Refuse, or Give ... Give (the last one has more=False): both can accept from here on
   Keep          ->       the successor serves; a connection that ends before that changes nothing
                 <-       Kept: it accepts no more, and ends when its connections have
 
-Messages are maps, unlike those between agent and worker: the two sides may be of different releases. What one
-does not know is passed over; what cannot be understood has another PROTOCOL and is refused in words.
+Messages are maps, unlike those between agent and worker, because the two sides may have different
+releases. A side ignores unknown fields. Incompatible messages have another PROTOCOL, and the
+predecessor refuses them with a text.
 """
 
 from __future__ import annotations

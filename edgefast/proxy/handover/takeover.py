@@ -1,9 +1,10 @@
-"""TakeOver: a process that starts finds those that serve, gets their sockets, and relieves them.
+"""TakeOver: a starting process finds the serving processes, receives their sockets and replaces them.
 
-In: the place where they are found (handoversocket.py): a living agent, which gives only to who is told to take
-over, or workers whose agent is gone, which give to any. Out: sockets in `Inherited`; once this process
-serves, their end. Until then nothing changes for them: when this start fails, they go on. Must never take
-from another user's process, and never leave a start waiting for a dead one.
+In: the handover socket (handoversocket.py) of a live agent, which transfers only to a process with
+the take-over option, or of workers without an agent, which transfer to any.
+Out: sockets in `Inherited`; when this process serves, the end of the old processes. Until then
+nothing changes for them: they continue if this start fails.
+Must never: take from another user's process, or let a start wait for a dead one.
 """
 
 from __future__ import annotations

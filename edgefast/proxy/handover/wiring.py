@@ -1,8 +1,10 @@
-"""Wiring: how a serving process is wired to those before and after it.
+"""Wiring: connects a starting agent to its predecessor and its successor.
 
-In: an agent, the operator's servers, a take-over that has begun. Out: parts for `Agent.run`. The order is all
-there is to it: this process serves, its predecessor lets go, then it answers on the operator's addresses, is
-found by successors, and its workers may outlive it. Must never answer a probe before it is alone.
+In: an agent, the operator's servers, a take-over in progress.
+Out: parts for `Agent.run`, in a fixed order. This process serves; its predecessor releases the
+sockets. Then this process answers on the operator's addresses, successors can find it, and its
+workers may outlive it.
+Must never: answer a probe before its predecessor has stopped.
 """
 
 from __future__ import annotations

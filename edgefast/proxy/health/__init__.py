@@ -1,1 +1,1 @@
-"""How backends fare: the memory in which all workers count together."""
+"""Health of backends: the shared memory in which all workers count."""

@@ -1,8 +1,9 @@
-"""Memory for how clusters and endpoints fare: made by the agent, mapped by every worker (csrc/health.h).
+"""Health memory of clusters and endpoints: created by the agent, mapped by every worker (csrc/health.h).
 
-In: how many workers there are, and which of them is gone. Out: a descriptor. A proxy begins with new memory: what its predecessor knew
-of backends is found out again, and while both serve each counts what it has itself. Must never write to what workers count, but for
-what a dead one has left.
+In: the number of workers, and the worker that died.
+Out: a descriptor. A new proxy starts with new memory and measures backends again. While it and its
+predecessor both serve, each counts its own traffic.
+Must never: write to counters of workers, except to clear those of a dead worker.
 """
 
 from __future__ import annotations

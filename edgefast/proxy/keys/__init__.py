@@ -1,1 +1,1 @@
-"""Keys of issuers: fetched by the agent, kept on disk for a while, and told to the workers whenever they differ."""
+"""Keys of token issuers: the agent fetches them, caches them on disk, and sends changes to the workers."""

@@ -1,7 +1,9 @@
-"""One fetch of a set of keys: a GET over HTTP/1.1, with a deadline, and an end to all that may come.
+"""Key fetch: one GET of a key set over HTTP/1.1, with a deadline and size limits.
 
-In: a Target. Out: the text of its answer, or FetchError, which says why in words that may be logged. What is not 200 is an error:
-a redirect would let who answers say who is believed. Must never: follow, retry, or believe a certificate that was not asked for.
+In: a Target.
+Out: the text of the answer, or FetchError with a reason that may be logged. A status other than 200
+is an error: with a redirect, the server that answers would decide which issuer is trusted.
+Must never: follow a redirect, retry, or accept a certificate that does not match the target.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""KeyFetch: which sets of keys the table asks for, and what the workers are told of them.
+"""KeyFetch: the key sets that the table refers to, and their delivery to the workers.
 
-In: what each table moved, as the ledger has it; the word of workers that a token names a key that they do not have. Out: for each source (uri,
-cluster) keys as edgefast/auth/jwt/keyset.py writes them, or b"": there are none. Beside tables, which go on whatever an issuer does: new
-keys are no new version of anything. `told` is level-triggered: a worker is sent what differs from what it was sent, and every
-answer to its word, changed or not. Each source is kept fresh by a KeySource; a table without any loads none of it.
-Must never: hold up a table.
+In: the changes of each table, from the worker tables; the workers' reports of tokens with an
+unknown key.
+Out: for each source (uri, cluster) keys in the format of edgefast/auth/jwt/keyset.py, or b"" for no
+keys. Keys are separate from tables: an issuer never delays a table, and new keys are not a new
+version. Level-triggered: a worker gets every difference to its last delivery, and an answer to
+every report, with or without changes. A KeySource keeps each source fresh; a table without sources
+loads none of this code.
+Must never: delay a table.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Keys on disk: what was fetched last, for a start at which an issuer cannot be asked.
+"""Key files: the last fetched keys on disk, for a start while an issuer is not reachable.
 
-In: keys of a source as edgefast/auth/jwt/keyset.py writes them, and when they were fetched. Out: one file for each source, mode 0600, replaced
-atomically, and the same back while it is younger than `LAST`. They are public; who could write them could sign, so that the folder is the
-proxy's own. Must never: raise for what a disk does, or believe a file that is not whole, of another source, or of the future.
+In: keys of a source in the format of edgefast/auth/jwt/keyset.py, and the time of their fetch.
+Out: one file for each source, mode 0600, replaced atomically; its content while it is younger than
+`LAST`. The keys are public, but write access to them would allow forged tokens, so the folder
+belongs to the proxy alone.
+Must never: raise for a disk error, or trust a file that is incomplete, of another source, or dated
+in the future.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""KeySource: one set of keys, kept fresh.
+"""KeySource: keeps one key set fresh.
 
-In: where it is (ircredential.RemoteKeys), clusters and secrets as the table has them, the word that a token names a key that is not in it. Out:
-a word with the keys whenever they differ, and after each question, at once or after another fetch; b"": there are none. What is
-on disk is said first. Keys are believed for 24 hours after they were fetched.
-Must never: ask more than once in `AT_MOST_EVERY` seconds because of tokens, or keep the loop busy with what a thread can do.
+In: its location (ircredential.RemoteKeys), clusters and secrets of the table, reports of tokens
+with a key that the set does not contain.
+Out: a callback with the keys whenever they change, and after each report, at once or after another
+fetch; b"" for no keys. Keys on disk are delivered first. Keys are trusted for 24 hours after their
+fetch.
+Must never: fetch more than once in `AT_MOST_EVERY` seconds because of tokens, or do work in the
+loop that a thread can do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Target: where a set of keys is fetched from, and who may answer for it.
+"""Target: the address from which a key set is fetched, and the names that the server's certificate must have.
 
-In: ir.RemoteKeys; of one that names a cluster, that cluster and the secrets of its TLS, as the table has them. Out: the request's line and host,
-the places to connect to, and what a certificate has to show; or TargetError. Must never: make http of https, or let
-anybody answer for a name that a certificate was not checked for.
+In: ir.RemoteKeys; if it names a cluster, also that cluster and the secrets of its TLS, from the
+table.
+Out: the request line and host, the addresses to connect to, and the requirements for the
+certificate; or TargetError.
+Must never: replace https with http, or accept a server for a name that its certificate was not
+checked for.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Rate limits' counters: the memory that workers count in, the store in use, and counters as rows."""
+"""Counters of rate limits: the shared memory of the workers, the store in use, and counters as rows."""

@@ -1,7 +1,9 @@
-"""How many limits of the table have distinct values: what the room in shared memory is divided by.
+"""Limit count: the number of limits of the table with distinct values, by which the shared memory is divided.
 
-In: what each table moved, as the ledger has it. Out: the number, told to the store's memory whenever it changes. Only what moved is
-decoded, in a thread; where counters are in Redis nothing is. Must never: hold up a table.
+In: the changes of each table, from the worker tables.
+Out: the number, written to the store's memory when it changes. Only changed resources are decoded,
+in a thread. With counters in Redis, none are decoded.
+Must never: delay a table.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Memory for the counters of rate limits: made by the agent, or by the one before it, mapped by every worker.
+"""Limit memory: shared memory of rate-limit counters, created by the agent or its predecessor, mapped by every worker.
 
-In: how many limits have distinct values, which its room is shared by; the store of the process before, if it gave one and
-its layout is this release's. Out: a descriptor of a store (csrc/limit_store.h), and what is counted in it now. It outlives
-workers, so that counts go on when one is replaced, and agents that hand it over. Must never be written to by the agent
-afterwards, but for the number of limits, and that by one process: the one before, until it has let go.
+In: the number of limits with distinct values, which divide the space; the predecessor's store, if
+it transferred one with this release's layout.
+Out: a descriptor of a store (csrc/limit_store.h), and its present counters. The memory outlives
+workers and agents that transfer it, so counters continue after a replacement.
+Must never: be written by the agent after creation, except for the number of limits. Only one
+process writes that: the predecessor, until it has released the sockets.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ class LimitMemory:
     ) -> None:
         """`inherited`: a descriptor of a store, owned from here on. Raises ValueError for what is no store of this layout and size."""
         self._shares = True
-        self._limits: int | None = None  # that share the room, as far as this process knows
+        self._limits: int | None = None  # that share the space, as far as this process knows
         if inherited is not None:
             try:
                 _check(inherited, values, names)
@@ -90,7 +92,7 @@ class LimitMemory:
             self.share_among(self._limits)
 
     def share_among(self, limits: int) -> None:
-        """Say how many limits with distinct values there are: each gets its part of the room."""
+        """Set the number of limits with distinct values; each gets its part of the space."""
         self._limits = limits
         if not self._shares:
             return

@@ -1,10 +1,10 @@
-"""Live counters as rows: what a store knows, joined with the limits of the table in force.
+"""Limit rows: live counters of a store, joined with the limits of the active table.
 
-In: rules that have limits; counters by their keys (docs/guides/rate-limits.md, "Counters"). Out: rows with
-route, rule, limit, distinct values and what is left, those at their end first. A key names its limit
-by its first three parts; a counter that no limit of the table has (of other proxies at the same
-store, of limits that are gone) is counted, not shown.
-Must never: take a value of a client's for a part of a counter's name.
+In: rules that have limits; counters by their keys (docs/guides/rate-limits.md, "Counters").
+Out: rows with route, rule, limit, distinct values and remaining quota; exhausted counters first.
+The first three parts of a key name its limit. Counters without a limit in the table (of other
+proxies at the same store, or of removed limits) are counted, not shown.
+Must never: interpret a client's value as a part of a counter's name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The worker's counter store: what the table says of it, in use.
+"""StoreInUse: the worker's counter store, as the table configures it.
 
-In: `ir.RateLimitStore` of each table (None: no rule has limits). Out: the engine's Limiter asks the
-memory that all workers share, or Redis. A store is made anew only when its settings change: limits
-that are asked at that moment are answered by policy. What is not counted is told to the agent, in
-bounded messages, and counted in a cell. Must never log an address's secrets.
+In: `ir.RateLimitStore` of each table (None: no rule has limits).
+Out: the engine's Limiter uses the shared memory of all workers, or Redis. A store is created again
+only when its settings change; limit checks in progress at that moment follow the failure policy.
+The worker reports uncounted limits to the agent in bounded messages, and counts them in a cell.
+Must never: log the credentials of an address.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Prometheus text from the workers' counter segments and the agent's own facts.
+"""Prometheus text from the workers' counter segments and the agent's own values.
 
-In: segments (stats.py), facts of the agent. Out: text exposition format 0.0.4 of the families of
-edgefast/monitoring/proxy_metrics.py; OpenMetrics where there are exemplars to show.
-Labels are names of routes, rules, rate limits and policies from the configuration, never anything a client
-sends; rows are bounded by the segments, and what finds no row is in the row `overflow`, which is
-always there. Scraping costs workers nothing. Must never block: the agent calls it in a thread.
+In: segments (stats.py), facts of the agent.
+Out: text exposition format 0.0.4 of the families of edgefast/monitoring/proxy_metrics.py;
+OpenMetrics if exemplars are available.
+Labels are names of routes, rules, rate limits and policies from the configuration, never values
+from clients. The segments bound the number of rows. Counts without a row are in the row `overflow`,
+which always exists. Scraping has no cost for workers.
+Must never: block; the agent calls it in a thread.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""OpenMetrics 1.0: where it differs from the text format, and who gets it.
+"""OpenMetrics 1.0: its differences from the text format, and content negotiation.
 
-In: a scraper's Accept header, families, exemplars. Out: pieces of the exposition; exposition.py has its order and its numbers.
-Source: OpenMetrics 1.0.0 (counters are named without `_total` in their heading, `le` is canonical, `# EOF` is the last line).
-Must never: be what a scraper gets that did not name it.
+In: a scraper's Accept header, families, exemplars.
+Out: pieces of the exposition; exposition.py defines order and numbers.
+Source: OpenMetrics 1.0.0 (counter headings have no `_total`, `le` is canonical, `# EOF` is the last
+line).
+Must never: be sent to a scraper that did not accept it by name.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""OldRows: which counters may be forgotten when rows for new ones run short.
+"""RowReclaim: selects counter rows to release when space for new ones runs short.
 
-In: the workers' segments, looked at now and then. Out: labels that no worker holds (their rules are
-gone, or were not asked for since the last table) and whose numbers did not change between two looks,
-those first that have not changed for longest, as many as make half of the rows free. Every worker
-forgets the same labels, so that a series ends, or begins again from zero, but never goes back. Must
-never name a label while there is room: what is gone is still worth reading for a while.
+In: the workers' segments, read from time to time.
+Out: labels that no worker holds (the rule was removed, or received no request since the last table)
+and that did not change between two reads. Rows that are unchanged for longest come first, until
+half of the rows are free. Every worker releases the same labels, so a series ends or restarts from
+zero, but never decreases.
+Must never: release a label while there is space; old values are still useful for a while.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Counter segments in shared memory: one per worker, made by the agent, read without asking anyone.
+"""Counter segments in shared memory: one per worker, created by the agent, read without a request to the worker.
 
-In: descriptors of segments that workers write (csrc/stat.h, csrc/stat.c). Out: global cells by name,
-rows of routes and rows of rate limits by label, summed over workers. A segment outlives its worker,
-so counters never go back.
-This is the Python twin of the C layout; tests/proxy/metrics/test_stats.py compiles stat.c and compares.
-Must never write into a segment that a worker has.
+In: descriptors of segments that workers write (csrc/stat.h, csrc/stat.c).
+Out: global cells by name, rows of routes and rows of rate limits by label, summed over workers. A
+segment outlives its worker, so counters never decrease. This is the Python counterpart of the C
+layout; tests/proxy/metrics/test_stats.py compiles stat.c and compares.
+Must never: write into a segment of a worker.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Pipelines: where tables come from (files, or a controller), and what is said about them at the start."""
+"""Pipelines: the sources of tables (files or a controller), and the messages at start."""

@@ -1,7 +1,9 @@
-"""What `edgefast run` says: what is served, where, with which problems, and how to try it.
+"""Banner: the start message of `edgefast run`: what is served, where, with which problems, and commands to try.
 
-In: an `Outcome`. Out: text on standard error, because standard output is the access log and somebody
-may be reading it as JSON lines. Must never print a resource's content, only names and addresses.
+In: an `Outcome`.
+Out: text on standard error, because standard output is the access log, which programs may read as
+JSON lines.
+Must never: print the content of a resource, only names and addresses.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Try-out: commands that reach a fleet that has just been served, for whoever has started it; and the hosts of a listener.
+"""Example commands: curl commands for a fleet that was just started, and the hosts of a listener.
 
-In: a fleet, its compiled table, the places that are listened on. Out: hostnames that a listener really has requests of; curl
-commands, the first of each listener and route. Every one is tried on the table (edgefast.explain) before it is told: it must go where
-its route says. Must never: show a credential, or tell a command that meets another rule, or none.
+In: a fleet, its compiled table, the listening addresses.
+Out: hostnames that have routes on a listener; curl commands, the first of each listener and route.
+edgefast.explain verifies each command on the table first: it must reach the backend of its route.
+Must never: show a credential, or print a command that reaches another rule or none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Managed: tables from a controller in, served traffic out. The pipeline of `edgefast proxy`.
+"""Managed: the pipeline of `edgefast proxy`, from the controller's tables to served traffic.
 
-In: an agent, the stream's address and credentials. Out: every table that the controller sends, published; its word that
-it is served, or what of it is not and why. A start at which no table comes soon serves the last good one from disk and
-goes on trying. Must never end the service, or take readiness away, for anything that a controller does or does not do.
+In: an agent, the stream's address and credentials.
+Out: every table of the controller, published; the acknowledgement that it is served, or the refused
+parts with reasons. If no table arrives soon after a start, the proxy serves the last valid one from
+disk and retries.
+Must never: stop the service or remove readiness because of a controller's action or silence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
-"""What the objects of a standalone proxy are told: the statuses that a controller would write, as /dump has them for `status`.
+"""Object status: the statuses that a controller would write for the objects of a standalone proxy, as /dump shows them for `status`.
 
-In: a translation. Out: plain values: classes with their controller, Gateways with their class, routes at their Gateways, listeners
-that are not programmed, which may be in the table all the same, to keep their place; conditions are "True", "False" or "Unknown". Made when somebody asks. Must never: say of an object what its status does not.
+In: a translation.
+Out: plain values: classes with their controller, Gateways with their class, routes with their
+Gateways, and listeners that are not programmed. Such listeners may be in the table all the same, to
+reserve their port and hostname. Conditions are "True", "False" or "Unknown". Computed on request.
+Must never: report anything about an object that its status does not contain.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""Standalone: files in, served traffic out. The pipeline of `edgefast run`.
+"""Standalone: the pipeline of `edgefast run`, from files to served traffic.
 
-In: a FileSource, translation settings, an agent. Out: an `Outcome` for every table, given to the
-caller's report. Each stage gets what it made the last time, so that a small change costs little:
-read (changed files) -> translate (changed routes) -> compile (changed hosts) -> publish (difference).
-A start at which not every file can be read whole serves the last good table, until they are; without one,
-a file that cannot be parsed ends it. Must never end the service for what is in a file or what a file system says: the table before stays.
+In: a FileSource, translation settings, an agent.
+Out: an `Outcome` for every table, passed to the caller's report. Each stage gets its previous
+result, so a small change costs little: read (changed files) -> translate (changed routes) ->
+compile (changed hosts) -> publish (difference). If a file cannot be read completely at start, the
+last valid table is served until it can. Without such a table, a file that cannot be parsed ends the
+start.
+Must never: stop the service because of a file's content or a file system error; the previous table
+stays.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a process of either kind has of the system: descriptors, CPUs, a sign of life, a service manager."""
+"""Operating system resources of agent and worker: descriptors, CPUs, heartbeat, service manager."""

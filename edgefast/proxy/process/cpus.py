@@ -1,7 +1,9 @@
-"""How many workers by default: the CPUs that the affinity mask and the cgroup's quota allow.
+"""Default number of workers: the CPUs that the affinity mask and the cgroup's quota allow.
 
-In: the kernel's files. Out: a number >= 1. Must never count CPUs this process may not run on: in a
-container with a quota of two CPUs on a 64-core node, 64 workers would throttle each other.
+In: the kernel's files.
+Out: a number >= 1.
+Must never: count CPUs that this process may not use: with a quota of two CPUs on a 64-core node, 64
+workers would throttle each other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The file descriptor limit: raised to what the connection caps of the table need.
+"""File limit: raises the file descriptor limit to the value that the connection limits of the table need.
 
-In: the listeners of a table. Out: the limit of this process, inherited by workers through exec, and
-a warning in the log when the caps cannot be reached. Must never lower a limit.
+In: the listeners of a table.
+Out: the limit of this process, inherited by workers through exec, and a warning in the log when the
+connection limits exceed it.
+Must never: lower a limit.
 """
 
 from __future__ import annotations

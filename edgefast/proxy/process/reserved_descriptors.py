@@ -1,9 +1,11 @@
-"""Reserve: descriptors kept back for control work, so that a full process can still be told things.
+"""ReservedDescriptors: descriptors kept free for control work, so that a process at its limit can still be controlled.
 
-In: how many. Out: room for them while `spare` runs its work again, or inside `lent`. Connections
-fill a process up to its limit (setrlimit(2), RLIMIT_NOFILE); a new certificate, listener or worker
-must not be what ends it then. One per process, because the limit is the process's. Must never be
-lent for a connection's sake, and never across an await where connections could take what is lent.
+In: the number of descriptors.
+Out: free descriptors while `spare` repeats its work, or inside `lent`. Connections use the
+descriptors of a process up to its limit (setrlimit(2), RLIMIT_NOFILE). A new certificate, listener
+or worker must not fail for that reason. One reserve per process, because the limit is per process.
+Must never: be lent for a connection, or across an await during which connections could use the lent
+descriptors.
 """
 
 from __future__ import annotations

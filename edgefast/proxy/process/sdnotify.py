@@ -1,7 +1,8 @@
-"""Notify: what a service manager is told about this process (sd_notify(3)).
+"""Notify: state messages of this process to a service manager (sd_notify(3)).
 
-In: a state such as `READY=1`. Out: one datagram to the socket that NOTIFY_SOCKET names; without one,
-nothing. Must never fail the service or block it.
+In: a state such as `READY=1`.
+Out: one datagram to the socket in NOTIFY_SOCKET; without one, nothing.
+Must never: fail the service or block it.
 """
 
 from __future__ import annotations

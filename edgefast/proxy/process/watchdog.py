@@ -1,10 +1,12 @@
-"""Watchdog: whether a worker that does not answer is frozen, or only waits for a busy machine.
+"""Watchdog: distinguishes a frozen worker from one that waits for a busy machine.
 
-In: looks at a process, about a second apart, while it owes an answer; what the kernel tells of its main thread (proc(5)). Out: why it
-is frozen, or "" as long as that is not sure. A thread that waits for a processor is runnable and uses no time; one whose loop
-turns falls asleep and wakes (start_heartbeat); one that is stopped, sleeps on for good or computes for seconds does neither. Time is
-counted in looks and in the process's own processor time: an agent that is late itself blames nobody.
-Must never: take slowness for it, whatever its reason.
+In: reads of a process about once a second, while an answer is due; the kernel's data about its main
+thread (proc(5)).
+Out: why it is frozen, or "" while that is uncertain. A thread that waits for a processor is
+runnable and uses no time. A thread with a running loop sleeps and wakes (start_heartbeat). A
+stopped thread, one that never wakes, or one that computes for seconds does neither. Time is counted
+in reads and in the process's own processor time, so a delayed agent causes no false result.
+Must never: report a slow worker as frozen.
 """
 
 from __future__ import annotations
@@ -89,5 +91,5 @@ class Watchdog:
 
 
 def start_heartbeat(loop: asyncio.AbstractEventLoop) -> None:
-    """Let the kernel see that this process's loop turns, for as long as it runs."""
+    """Run a heartbeat that the kernel's statistics show while the loop runs."""
     loop.call_later(_BEAT, start_heartbeat, loop)

@@ -1,1 +1,1 @@
-"""Listening sockets: bound by the agent, or inherited from before it; kept for workers and for the next process."""
+"""Listening sockets: bound by the agent or inherited; kept for workers and for the next process."""

@@ -1,7 +1,8 @@
-"""Places: where a process listens, as the rooms that keep, send and hand over sockets name it.
+"""Bind addresses: listening addresses, as used by the modules that keep, send and hand over sockets.
 
-In: bind addresses, ports, and of which transport they are. Out: `Place` and `Seat`, plain tuples that go into messages; two
-transports have a port of one number beside each other. Must never: open anything.
+In: bind addresses, ports and their transport.
+Out: `Place` and `Seat`, plain tuples for messages. Two transports may use the same port number.
+Must never: open a socket.
 """
 
 from __future__ import annotations

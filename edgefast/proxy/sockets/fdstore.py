@@ -1,9 +1,11 @@
-"""FdStore: listening sockets kept by the service manager while this process restarts (sd_pid_notify_with_fds(3)).
+"""FdStore: listening sockets that the service manager keeps while this process restarts (sd_pid_notify_with_fds(3)).
 
-In: the sockets that are listened on, by name. Out: datagrams with `FDSTORE=1` and descriptors to the
-manager, which passes them to the next start (inherited.py); `FDSTOREREMOVE=1` for what is let go. Active
-only where the manager has said that it has room ($FDSTORE). Must never block, and never claim that a socket
-is kept which was not sent: the drain (agent/drain.py) leaves queues alone only because they are.
+In: the listening sockets, by name.
+Out: datagrams with `FDSTORE=1` and descriptors to the manager, which passes them to the next start
+(inherited.py); `FDSTOREREMOVE=1` for released sockets. Active only if the manager announced free
+space ($FDSTORE).
+Must never: block, or report a socket as kept that was not sent; the drain (agent/drain.py) leaves
+accept queues open because of it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Inherited: listening sockets that were there before this process.
+"""Inherited: listening sockets that existed before this process.
 
-In: what a service manager passes at start (sd_listen_fds(3): sockets of its own or from its descriptor
-store), and what a predecessor hands over (handover/takeover.py). Out: groups of sockets by (bind address, bind
-port) for listeners.py, and those of the operator's servers. What a socket is, it says itself; names only
-tell servers from listeners. Must never leave a descriptor open to children, nor keep one that nobody wants.
+In: sockets that a service manager passes at start (sd_listen_fds(3): its own sockets or those of
+its descriptor store), and those of a predecessor (handover/takeover.py).
+Out: groups of sockets by (bind address, bind port) for listeners.py, and those of the operator's
+servers. The address is read from the socket; the name only separates servers from listeners.
+Must never: pass a descriptor to children, or keep one that is not used.
 """
 
 from __future__ import annotations

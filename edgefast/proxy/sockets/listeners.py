@@ -1,12 +1,13 @@
 """Listeners: the agent's listening sockets, one per worker and (bind address, bind port).
 
-In: the listeners of the newest table. Out: sockets for workers, and a Problem for every address that
-cannot be had. The agent keeps its copies for as long as the port is served, so that the queue of a
-worker that died waits for its successor. Ports come and go at run time; what could not be bound is
-tried again (`reconcile` again). What was inherited (inherited.py) is taken as it is, its queues with it:
-there may be more sockets than workers then, and a worker has several, or fewer, and workers share one.
-Must never accept, and never close a socket while it is the last copy of a queue that a worker could
-still empty.
+In: the listeners of the newest table.
+Out: sockets for workers, and a Problem for every unavailable address. The agent keeps its copies
+while the port is served, so the queue of a dead worker waits for its replacement. Ports are added
+and removed at run time; another `reconcile` retries failed binds. Inherited sockets (inherited.py)
+are used unchanged, with their queues. Their number may differ from the number of workers: a worker
+may have several, or workers share one.
+Must never: accept, or close a socket while it is the last copy of a queue that a worker could still
+empty.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Ports: the sockets that the newest table asks for, bound, kept and tried again.
+"""Ports: binds, keeps and retries the sockets that the newest table requires.
 
-In: the listeners of each new table. Out: sockets in `Listeners`, the same ones in the service manager's store
-(fdstore.py), and word when something could be bound that could not before. Must never give up a port that the
-table still asks for.
+In: the listeners of each new table.
+Out: sockets in `Listeners`, the same ones in the service manager's store (fdstore.py), and a notice
+when an earlier failed bind succeeds.
+Must never: stop retrying a port that the table still requires.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""A listening socket that takes no new connection, but every one that has begun.
+"""SYN filter: a listening socket accepts no new connection, but completes those that have begun.
 
-In: a listening TCP socket. Out: nothing; from now on the kernel drops SYN segments meant for it, while
-handshakes under way end and its accept queue can be emptied for good. Without this, a connection that
-arrives between the last `accept` and `close` is reset. A client whose SYN was dropped sends it again
-after a second and finds the port closed, or another instance behind it. Must never fail loudly: where
-the filter is not permitted, closing is what it was without.
+In: a listening TCP socket.
+Out: nothing. The kernel drops SYN segments for the socket, completes handshakes in progress, and
+workers can empty the accept queue. Without the filter, a connection that arrives between the last
+`accept` and `close` is reset. A client repeats a dropped SYN after a second and finds a closed port
+or another instance.
+Must never: fail the drain; where the filter is not permitted, the socket closes without it.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Tables: in the memory that all workers share, which worker holds which, and the last good one on disk."""
+"""Tables: the shared memory of all workers, the table of each worker, and the last valid table on disk."""

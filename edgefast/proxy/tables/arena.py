@@ -1,9 +1,10 @@
 """Arena: the one shared mapping that holds every blob of the table, whatever the number of workers.
 
-In: bytes to place, and the epochs at which blocks were replaced. Out: blocks (offset, length) that
-never move, a read-only descriptor for workers. A replaced block is *retired* with the epoch of the
-table that no longer names it, and its space is reused only when every worker has left the tables
-before that epoch (architecture: epoch reclaim). Must never: write into a block that can be read.
+In: bytes to store, and the epochs at which blocks were replaced.
+Out: blocks (offset, length) that never move, a read-only descriptor for workers. A replaced block
+is *retired* with the epoch of the table that no longer names it. Its space is reused only when
+every worker has left the tables before that epoch (architecture: epoch reclaim).
+Must never: write into a block that can be read.
 """
 
 from __future__ import annotations

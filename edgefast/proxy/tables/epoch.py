@@ -1,7 +1,8 @@
-"""Epochs: one state of everything that workers hold, and the steps from one to another.
+"""Epochs: one state of all resources that workers hold, and the steps between states.
 
-In: what a worker has, what the newest table says. Out: changes in the order in which a request never
-meets a name that is not there (table/shards.py). Plain values: the ledger decides about them.
+In: a worker's table and the newest table.
+Out: changes, ordered so that a request never meets a reference to a missing resource
+(table/shards.py). Plain values; WorkerTables decides about them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Extents: which bytes of a fixed range are free. Pure bookkeeping, no memory of its own.
+"""Extents: the free bytes of a fixed range. Pure bookkeeping, no memory of its own.
 
-In: sizes to take and ranges to give back. Out: offsets, always multiples of ALIGN.
-Best fit over the free ranges, else the untouched end; neighbours merge when freed. Must never hand
-out a byte twice: tests/proxy/tables/test_extents.py holds it to that against a naive model.
+In: sizes to allocate and ranges to release.
+Out: offsets, always multiples of ALIGN. Best fit over the free ranges, else the unused end;
+neighbours merge when freed.
+Must never: allocate a byte twice; tests/proxy/tables/test_extents.py compares it with a simple
+model.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Last known good: the table's bytes on disk, for a start at which its source cannot be read.
+"""LastGood: the table's bytes on disk, for a start while its source cannot be read.
 
-In: shards that all workers took. Out: one file, mode 0600, replaced atomically and synced, and beside
-it the one before; on load the same shards, or LastGoodError when there is no whole one of this
-release's format. Keys are in it: keep the folder on a memory-backed or encrypted volume. Must never
-stop the service (a full disk is a warning and a counter), nor leave a copy of keys behind.
+In: shards that all workers applied.
+Out: one file, mode 0600, replaced atomically and synced, and beside it the previous one; on load
+the same shards, or LastGoodError without a complete file of this release's format. The file
+contains keys: keep the folder on a memory-backed or encrypted volume.
+Must never: stop the service (a full disk is a warning and a counter), or leave a copy of keys
+behind.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""LastGoodKeeper: when the last good table is written.
+"""LastGoodKeeper: decides when the last valid table is written to disk.
 
-In: the newest table that all workers hold, and the word of the tables' source that it stands by a
-version (it was made from sources that were had whole). Out: `LastGood.save` in a thread, at most one
-a second (fewer where they are large), again and again until the disk takes it, and once more on the way out. Must never keep a table that nobody vouched for, nor one
-without a listener: it may only be there because its source was not.
+In: the newest table that all workers hold, and the source's confirmation of a version (it was made
+from completely read sources).
+Out: `LastGood.save` in a thread, at most once a second (less often for large tables), repeated
+until the write succeeds, and once more at exit.
+Must never: keep an unconfirmed table, or one without a listener, because its source may have been
+missing.
 """
 
 from __future__ import annotations

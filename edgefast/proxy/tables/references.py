@@ -1,8 +1,10 @@
-"""What a resource of the table names, and which resources are one.
+"""References: the resources that a resource of the table names, and the resources that form one unit.
 
-In: a resource's key and bytes. Out: the keys that it cannot do without, none for bytes that cannot
-be read: whoever refused those has said so. A virtual host and its fragments are one unit: they are
-taken or refused together, because an engine never mixes two cuts of a host. Must never raise.
+In: a resource's key and bytes.
+Out: the keys that the resource requires; no keys for bytes that cannot be read, which the worker
+has already refused. A virtual host and its fragments are one unit: workers apply or refuse them
+together, because an engine never mixes two versions of a host.
+Must never: raise.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Ledger: which table every worker holds, what to send it next, and which memory nobody reads.
+"""WorkerTables: the table of each worker, its next update, and the memory that no worker reads.
 
-In: published shards, acknowledgements and deaths of workers. Out: commits (lists of changes with
-places in the arena), refusals, freed space. Level-triggered: a worker always gets the difference
-between the table it holds and the newest one, so a slow worker skips tables instead of queueing
-them. One commit is under way per worker. Must never do I/O: the agent sends, this file decides.
+In: published shards, acknowledgements and deaths of workers.
+Out: commits (lists of changes with blocks in the arena), refusals, freed space. Level-triggered: a
+worker always gets the difference between its table and the newest one, so a slow worker skips
+tables instead of queueing them. Each worker has one commit in progress.
+Must never: do I/O; the agent sends, this file decides.
 
-  refusal   a worker refused a resource: the newest version that any worker has comes back, for every
-            worker, so that a successor gets the same table, and with it what that version names. The
-            refused version is tried again when something changes that it names, or on `retry`
-  poison    two workers died of taking in a table: the last table that all had comes back
+  refusal   a worker refused a resource: the newest version that any worker has is restored, for every
+            worker, so that a replacement gets the same table and the resources that this version names. The
+            refused version is retried when something changes that it names, or on `retry`
+  poison    two workers died while they applied a table: the last table that all had is restored
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from edgefast.table.shards import Key
 
 __all__ = ["Commit", "Key", "WorkerTables", "Placed", "Refusal", "Table"]
 
-#: Deaths while taking in a table, until the table is what is to blame: two of them, or many for
-#: which there is another reason (killed from outside, out of descriptors or memory).
+#: Deaths of workers while they apply a table, until the table counts as the cause: two, or many with
+#: another reason (killed from outside, out of descriptors or memory).
 _POISON = 6
 _DEATH = 3
 _EXCUSED_DEATH = 1

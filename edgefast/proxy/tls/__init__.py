@@ -1,1 +1,1 @@
-"""TLS: certificates and keys as they are loaded, contexts towards clients and towards backends."""
+"""TLS: loaded certificates and keys, contexts towards clients and towards backends."""

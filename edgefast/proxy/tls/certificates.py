@@ -1,7 +1,8 @@
-"""What certificates say: names, kind of key, expiry.
+"""Certificate facts: names, key type, expiry.
 
-In: PEM of `ir.Secret`. Out: facts that are public; PemError for what cannot be read. Whether the TLS library takes a certificate
-is its own word (`edgefast.core.TlsContext`).
+In: PEM of `ir.Secret`.
+Out: public facts; PemError for unreadable PEM. Only the TLS library decides whether it accepts a
+certificate (`edgefast.core.TlsContext`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Keycheck: whether the TLS library will take the key material of a translation, before any worker does.
+"""Key check: tests whether the TLS library accepts the key material of a translation, before any worker loads it.
 
-In: the fleets of an IR. Out: a problem for each secret that a worker would refuse. The translation
-has judged them already and by the same rules; this asks the very code that will load them, because
-the rules of a TLS library are set by its build and its configuration. Must never print key material.
+In: the fleets of an IR.
+Out: a problem for each secret that a worker would refuse. The translation has already applied the
+same rules. This check runs the code that will load the secrets, because build and configuration of
+a TLS library set its rules.
+Must never: print key material.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""GoodPairs: a TLS Secret that stops fitting together does not take its listeners down.
+"""LastGoodPairs: keeps listeners up when certificate and key of a TLS Secret no longer match.
 
-In: each new snapshot of the files. Out: the same snapshot with the last version of every such Secret
-whose certificate and key did fit, and a problem that names it. By the Gateway API a listener without
-usable certificate is not served; a file that is edited in two steps (certificate, then key) must not
-do that to a running gateway. Must never hold back a Secret that is new, removed or no TLS Secret.
+In: each new snapshot of the files.
+Out: the same snapshot with the last matching version of every such Secret, and a problem that names
+it. By the Gateway API, a listener without a usable certificate is not served. A file that is edited
+in two steps (certificate, then key) must not cause that in a running gateway.
+Must never: hold back a Secret that is new, removed or not a TLS Secret.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""TLS towards clients: which certificate answers which server name on which port, in one worker.
+"""Server TLS: selects the certificate for a server name on a port, in one worker.
 
-In: applied listeners and secrets. Out: for each port what the engine calls with the name of a client's hello (`ServerPort.choose`): the
-certificates of the listener that the name belongs to (most specific hostname first). New certificates serve new handshakes;
-nothing open is touched. A certificate is loaded once, when its secret comes (`load_secret`); a port
-with rules of its own loads it again with the first handshake that needs it. Protocol versions and client verification belong to the port;
-sessions are resumed by the listener, on the port and under the rules that they were begun with, and never where clients show
-certificates. Must never let a name without listener in.
+In: applied listeners and secrets.
+Out: for each port the function that the engine calls with the server name of a ClientHello
+(`ServerPort.choose`). It returns the certificates of the listener with the most specific matching
+hostname. New certificates apply to new handshakes; open connections are not changed. A certificate
+is loaded once, when its secret arrives (`load_secret`). A port with its own rules loads it again
+for the first handshake that needs it. Protocol versions and client verification belong to the port.
+Listeners resume sessions only on the port and under the rules with which they began, and never with
+client certificates.
+Must never: accept a name without a listener.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Memory for the secrets of session tickets: made and written by the agent, mapped read-only by every worker.
+"""Ticket memory: shared memory for session ticket secrets, written by the agent, mapped read-only by every worker.
 
-In: secrets (ticketschedule.py); the ring of the process before, if it gave one of this layout. Out: a descriptor of a ring
-(csrc/ticket.h), and the secrets in it. A successor copies the secrets into a ring of its own, so that a ring has one writer,
-whoever serves beside whom. The pages are kept out of core dumps; a descriptor that is given away cannot be mapped to write.
-Must never be written to a disk, nor its content to anything that people read.
+In: secrets (ticketschedule.py); the predecessor's ring, if it transferred one of this layout.
+Out: a descriptor of a ring (csrc/ticket.h), and the secrets in it. A successor copies the secrets
+into its own ring, so each ring has one writer, even while both processes serve. The pages are
+excluded from core dumps; a transferred descriptor cannot be mapped for writing.
+Must never: be written to a disk, or to any output for people.
 """
 
 from __future__ import annotations

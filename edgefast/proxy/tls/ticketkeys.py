@@ -1,8 +1,10 @@
-"""TicketKeys: which secrets session tickets are made and read with: the agent's own, or those of a controller.
+"""TicketKeys: the secrets of session tickets: the agent's own, or those of a controller.
 
-In: time, chance, what a controller says (`use`). Out: the ring, written when something is due. Workers choose by time from what
-is in it, so nothing has to happen at a moment. Without a controller's secrets, or when none of them can encrypt any more,
-the agent makes its own. Must never let the ring be without a secret that encrypts while it runs.
+In: time, a source of randomness, a controller's secrets (`use`).
+Out: the ring, written when a change is due. Workers select by time from its contents, so no step
+needs exact timing. The agent creates its own secrets if the controller sent none, or if none of
+them can encrypt any more.
+Must never: leave the ring without a secret that encrypts while the agent runs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""The rule of a TLS port as a digest: what a session ticket is bound to (csrc/ticket.h).
+"""Ticket rule: the digest of a TLS port's rules, to which a session ticket is bound (csrc/ticket.h).
 
-In: what a handshake on the port is held to. Out: 32 bytes, equal for equal rules in every worker, release and replica.
-A session resumes only under the rule it began under: a ticket names no client certificate, so one of a port that asks for
-none, or trusts other CAs, must not be read where one is asked for (CVE-2025-23419). Must never leave out anything that a full
-handshake would be refused for.
+In: the rules for handshakes on the port.
+Out: 32 bytes, equal for equal rules in every worker, release and replica. A session resumes only
+under the rule under which it began. A ticket names no client certificate. A ticket of a port
+without client certificates, or with other CAs, is therefore invalid on a port that requires one
+(CVE-2025-23419).
+Must never: omit a rule for which a full handshake would be refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""When secrets of session tickets begin, end and are forgotten: previous, current and next, on a clock that nobody sets.
+"""Ticket schedule: when session ticket secrets begin and end: previous, current and next, on a monotonic clock.
 
-In: the secrets there are, the time in milliseconds of CLOCK_BOOTTIME, a source of chance, or a controller's three. Out: the
-secrets as they should be. A secret is there a period before it encrypts, so that whoever reads the ring late, or is another
-replica, knows it by then; it decrypts for a period after. A machine's wall clock may go anywhere. Must never show a secret.
+In: the present secrets, the time in milliseconds of CLOCK_BOOTTIME, a source of randomness, or a
+controller's three secrets.
+Out: the desired secrets. A secret exists one period before it encrypts, so late readers of the ring
+and other replicas have it by then. It decrypts for one period afterwards. Changes of the wall clock
+have no effect.
+Must never: show a secret.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""TLS towards backends: one context per CA bundle, client certificate and set of names.
+"""Upstream TLS: TLS contexts towards backends, one per CA bundle, client certificate and set of names.
 
-In: `ir.UpstreamTls` of a cluster and the secrets it names. Out: the context its connections are made with; they ask for `tls.sni`, and
-verification is always on. When the policy gives subjectAltNames (BackendTLSPolicy spec.validation.subjectAltNames), they are
-compared instead of that name, after the handshake and before a request byte. Must never fall back to an unverified connection.
+In: `ir.UpstreamTls` of a cluster and the secrets it names.
+Out: the context of its connections. They send `tls.sni`, and verification is always on. If the
+policy sets subjectAltNames (BackendTLSPolicy spec.validation.subjectAltNames), they are compared
+instead of that name, after the handshake and before the first request byte.
+Must never: fall back to an unverified connection.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Traces: spans from the worker that recorded them to collectors, and the exemplars that they leave."""
+"""Traces: spans from workers to collectors, and their exemplars."""

@@ -1,9 +1,12 @@
 """Connections to collectors, limited to the addresses that may be backends (translate/backend/reserved.py).
 
-In: the endpoint of an EdgeProxy's tracing, the ranges that the administrator allows, and the proxy's own ports. Out: for HTTP a session that
-connects to allowed addresses only; for gRPC the allowed addresses, to which the channel is pinned. Both ignore a proxy of the environment,
-because a proxy would connect in place of this process. Where every range is allowed (`edgefast run` without a limit) the libraries connect by
-themselves. A redirect is a failure in both cases. Needs the extra `edgefast[tracing]`.
+In: the endpoint of an EdgeProxy's tracing, the ranges that the administrator allows, and the
+proxy's own ports.
+Out: for HTTP a session that connects to allowed addresses only; for gRPC the allowed addresses, to
+which the channel is pinned. Both ignore proxies of the environment, because such a proxy would
+connect in place of this process. If every range is allowed (`edgefast run` without a limit), the
+libraries connect by themselves. A redirect is a failure in both cases. Needs the extra
+`edgefast[tracing]`.
 Must never: connect to an address before it is checked.
 """
 

@@ -1,8 +1,10 @@
-"""Exemplars: of every bucket of the duration histogram the newest request that a collector has the trace of.
+"""Exemplars: the newest request with an exported trace for every bucket of the duration histogram.
 
-In: records of traced requests. Out: exemplars by label of the row that counted the request, and by number of its bucket.
-Bounded by rows: of more than fit, the ones that were not told of for longest are forgotten. Requests without a rule have none.
-Must never: know a clock, or how a page is written (metrics/openmetrics.py).
+In: records of traced requests.
+Out: exemplars by label of the row that counted the request, and by bucket number. The number of
+rows is bounded: exemplars without an update for longest are dropped first. Requests without a rule
+have none.
+Must never: read a clock, or format a page (metrics/openmetrics.py).
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""OTLP: spans by the OpenTelemetry SDK's exporters. Needs the extra `edgefast[tracing]`; imported only where it is used.
+"""OTLP: exports spans with the OpenTelemetry SDK. Needs the extra `edgefast[tracing]`; imported only on use.
 
-In: records of requests and connections. Out: a server span for each, and a client span for each try at a backend of a request, to one collector.
-Source: OpenTelemetry semantic conventions for HTTP spans; docs/guides/tracing.md says what is ours. The environment's
-OTEL_EXPORTER_OTLP_* variables (headers, certificates) hold as for any exporter.
-Must never: let a client's text be more than a value; query parameters that are credentials are redacted.
+In: records of requests and connections.
+Out: a server span for each, and a client span for each attempt of a request at a backend, to one
+collector.
+Source: OpenTelemetry semantic conventions for HTTP spans; docs/guides/tracing.md describes
+edgefast's own attributes. The environment's OTEL_EXPORTER_OTLP_* variables (headers, certificates)
+apply as for any exporter.
+Must never: use a client's text as anything but a value; query parameters with credentials are
+redacted.
 """
 
 from __future__ import annotations

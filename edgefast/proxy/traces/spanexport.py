@@ -1,8 +1,10 @@
-"""SpanExport: the agent's way from the workers' spans to collectors, in a thread of its own.
+"""SpanExport: sends the workers' spans from the agent to collectors, in its own thread.
 
-In: batches of spans, and which listener traces where. Out: exports by an `Exporter` per collector (otlp.py, with the
-extra `edgefast[tracing]`), and exemplars of what collectors took, where a listener asks for them. The queue is bounded; what does
-not fit, has no collector any more, or is not taken by it, is counted as lost. Must never block its caller, keep the process alive, or end with a collector.
+In: batches of spans, and the collector of each listener.
+Out: exports by an `Exporter` per collector (otlp.py, with the extra `edgefast[tracing]`), and
+exemplars of exported traces for listeners that enable them. The queue is bounded. Spans that do not
+fit, lost their collector, or were refused by it are counted as lost.
+Must never: block its caller, keep the process alive, or end with a collector.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""SpanRecord, ConnectionRecord: what a worker tells of one traced request or connection, as edgefast/core/telemetry packs it (span.pyx, stream_span.pyx).
+"""SpanRecord, ConnectionRecord: a worker's record of one traced request or connection, in the format of edgefast/core/telemetry (span.pyx,
+stream_span.pyx).
 
-In: batches of MessagePack. Out: records; text that clients chose is bytes, cut by the engine.
-Must never: be more than a description; what becomes of it is otlp.py's.
+In: batches of MessagePack.
+Out: records; text from clients is bytes, truncated by the engine.
+Must never: process a record; otlp.py exports it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""SpanSender: hands the spans of a worker to the agent, beside the worker's other words.
+"""SpanSender: sends a worker's spans to the agent, beside its other messages.
 
-In: batches from the engine, on the event loop. Out: `Spans` messages, one at a time. The queue is bounded; what does not
-fit is the engine's to count, what the agent did not take in time is counted here. Must never block its caller.
+In: batches from the engine, on the event loop.
+Out: `Spans` messages, one at a time. The queue is bounded. The engine counts spans that do not fit;
+this class counts spans that the agent did not receive in time.
+Must never: block its caller.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The worker's command: `python -P -m edgefast.proxy.worker --fd N`. The agent runs it, nobody else."""
+"""The worker's command: `python -P -m edgefast.proxy.worker --fd N`. Only the agent runs it."""
 
 from __future__ import annotations
 

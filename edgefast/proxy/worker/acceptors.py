@@ -1,10 +1,12 @@
-"""Acceptors: who accepts on the sockets that the agent made.
+"""Acceptors: accept connections on the sockets that the agent made.
 
-In: sockets by (bind address, bind port, number), the ports that the applied table serves, who chooses their TLS
-contexts. Out: sockets on which the engine accepts. A socket outlives whoever accepts on it, so that a port can turn from one to the
-other without losing its queue, and needs no other descriptor for it. Closing empties the queue
-first, because closing a member of a SO_REUSEPORT group resets what waits in it. Must never begin to
-accept on a port without applied listener.
+In: sockets by (bind address, bind port, number), the ports of the applied table, the selectors of
+their TLS contexts.
+Out: sockets on which the engine accepts. A socket outlives its acceptor. A port can therefore
+change its acceptor without losing its queue, and without another descriptor. Before a socket
+closes, its queue is emptied, because closing a member of a SO_REUSEPORT group resets the
+connections that wait in it.
+Must never: accept on a port without an applied listener.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Wishes: what a worker wants of others, on its way to the agent: keys of issuers, connections that other workers have.
+"""AgentRequests: a worker's requests to the agent: keys of issuers, connections that other workers have.
 
-In: things that can be told apart, as often as the engine likes. Out: one word at a time, for each of them once, until it is wished again.
-Must never block its caller, or keep more than one word for each thing.
+In: distinct items, as often as the engine requests them.
+Out: one message at a time, one for each item until it is requested again.
+Must never: block its caller, or keep more than one message for each item.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Libraries that few policies need: loaded beside the loop before a table is applied that asks for them.
+"""Libraries that few policies need: loaded beside the event loop before a table is applied that needs them.
 
-In: the resources of a commit, as bytes. Out: the modules are there when it returns, so that the swap imports nothing: 25 ms in which nobody is served. A worker
-without such a policy has neither their memory nor their time. Must never: fail a commit. A module that cannot be loaded is tried again, and told, by whoever needs it.
+In: the resources of a commit, as bytes.
+Out: loaded modules, so that the swap imports nothing; an import would stop all requests for 25 ms.
+A worker without such a policy saves their memory and load time.
+Must never: fail a commit. The component that needs a module retries a failed load and reports it.
 """
 
 from __future__ import annotations

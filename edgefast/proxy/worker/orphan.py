@@ -1,8 +1,10 @@
-"""OrphanedWorker: what a worker does whose agent was killed: it serves on until the next one takes over.
+"""OrphanedWorker: a worker without an agent serves until the next agent takes over.
 
-In: the worker's acceptors, and the handover socket that the agent left to it. Out: its sockets to a successor, and
-its end: when it was relieved, when nobody came in time, or on SIGTERM. Its table does not change any more and
-nobody replaces it, so its time is short. Must never outlive its bounds, and never end without words.
+In: the worker's acceptors, and the handover socket that the agent left to it.
+Out: its sockets to a successor, and its end: after the take-over, when no successor came in time,
+or on SIGTERM. Its table no longer changes and no process replaces it, so its remaining time is
+short.
+Must never: outlive its bounds, or end without a log line.
 """
 
 from __future__ import annotations

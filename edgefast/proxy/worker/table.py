@@ -1,10 +1,11 @@
 """WorkerTable: one swap of one worker, from a list of changes to engine, TLS and ports.
 
-In: changes with places in the arena. Out: refusals, and how each port is now to be served.
-Secrets stay here (the engine never sees one); everything else goes to `Engine.apply` in one call.
-A refused resource leaves its old version in use. Certificates are loaded one by one, with a rest
-for whoever is served between two; the swap itself is one step of the loop. Must never raise for a
-bad resource, and never keep a place in the arena of anything but what is applied.
+In: changes with blocks in the arena.
+Out: refusals, and the new use of each port. Secrets stay here (the engine never sees one);
+everything else goes to `Engine.apply` in one call. A refused resource leaves its old version in
+use. Certificates are loaded one by one, with a pause for requests between two; the swap itself is
+one step of the loop.
+Must never: raise for an invalid resource, or keep a block in the arena that is not applied.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""TokenKeys: between the agent, which fetches keys of issuers, and the token verifier that verifies tokens with them.
+"""TokenKeys: passes issuer keys from the agent to the token verifier.
 
-In: pieces of keys from the agent; the token verifier's word that a key is not there. Out: the token verifier, made when the first policy asks for tokens (a worker
-without any has neither it nor its libraries), with all that is known; `KeysWanted` to the agent, one word for a source at a time.
-Must never block its caller.
+In: pieces of keys from the agent; the verifier's report of a missing key.
+Out: the token verifier with all known keys, created for the first policy with tokens (a worker
+without one loads neither it nor its libraries); `KeysWanted` to the agent, one message for a source
+at a time.
+Must never: block its caller.
 """
 
 from __future__ import annotations

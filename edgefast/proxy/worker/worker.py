@@ -1,9 +1,11 @@
-"""Worker: one exec'd process with one event loop, one engine and nothing of its own to decide.
+"""Worker: one exec'd process with one event loop and one engine; the agent makes all decisions.
 
-In: the agent's messages on the descriptor named by `--fd`. Out: acknowledgements; served requests.
-Run as `python -P -m edgefast.proxy.worker --fd N` by the agent only. It ignores the terminal's and the
-service manager's signals, because the agent orders its end; it dies with the agent (PDEATHSIG, and
-the end of the channel), unless it was told to outlive it (orphan.py). Must never read the user's files, fork, or wait without a deadline.
+In: the agent's messages on the descriptor named by `--fd`.
+Out: acknowledgements; served requests.
+Only the agent runs it, as `python -P -m edgefast.proxy.worker --fd N`. It ignores signals of the
+terminal and the service manager, because the agent commands its end. It dies with the agent
+(PDEATHSIG, and the end of the channel), unless the agent allowed it to outlive it (orphan.py).
+Must never: read the user's files, fork, or wait without a deadline.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ class Worker:
         self._number = hello.worker
         self._outlive: tuple[socket.socket, messages.Outlive] | None = None
         self._alone = False
-        self._order = asyncio.Event()  # to end, by a signal that came after the agent's last word
+        self._order = asyncio.Event()  # to end, by a signal that came after the agent's last message
         self._table = WorkerTable(arena)
         target = LogFile(Path(hello.access_log)) if hello.access_log else Standard()
         self._log = AccessLogWriter(

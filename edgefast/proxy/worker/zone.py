@@ -1,8 +1,10 @@
-"""OwnZone: the zone that a worker's proxy is in, and where the fleet's other proxies are, for its engine.
+"""WorkerZone: the zone of a worker's proxy, and of the fleet's other proxies, for its engine.
 
-In: what the proxy was told at its start (`--zone`), its name, the record of the fleet's proxies in its table. Out: the engine
-puts endpoints in order by it. A zone that was once known stays: a machine does not move, and a proxy that drains is in no record.
-Must never: ask anybody.
+In: the zone given at start (`--zone`), the proxy's name, the record of the fleet's proxies in its
+table.
+Out: the engine orders endpoints by zone. A known zone stays: a machine does not move, and a
+draining proxy is not in the record.
+Must never: send a request for the zone.
 """
 
 from __future__ import annotations
