@@ -95,7 +95,9 @@ class Dispatch:
         self.on_trouble: Callable[[str, str], None] = lambda fleet, text: None
         self._last_problem: dict[str, frozenset[str]] = {}
         self._kept = Kept()
-        self._published: Outcome | None = None  # the last one, with the migrating Gateways of `_overlap`
+        self._published: Outcome | None = (
+            None  # the last one, with the migrating Gateways of `_overlap`
+        )
         self._timer: asyncio.TimerHandle | None = None
         fleets.on_ack = self.on_ack
 

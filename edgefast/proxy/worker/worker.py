@@ -91,7 +91,9 @@ class Worker:
         self._number = hello.worker
         self._outlive: tuple[socket.socket, messages.Outlive] | None = None
         self._alone = False
-        self._order = asyncio.Event()  # to end, by a signal that came after the agent's last message
+        self._order = (
+            asyncio.Event()
+        )  # to end, by a signal that came after the agent's last message
         self._table = WorkerTable(arena)
         target = LogFile(Path(hello.access_log)) if hello.access_log else Standard()
         self._log = AccessLogWriter(
