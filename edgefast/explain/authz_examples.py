@@ -1,8 +1,10 @@
-"""Entrants: example requests that lie on both sides of what authorizations say.
+"""Authorization examples: example requests on both sides of the authorization rules.
 
-In: a match, the authorizations that hold for its rule before and after. Out: `ExampleRequest`es for it: for each rule of them one that meets all of
-its conditions, and others that miss one: an address just outside, another method, a header that is not there. What one side has alone comes
-first, since there the difference is. Must never: claim to be complete; what no witness shows is not seen.
+In: a match, the authorizations that apply to its rule before and after.
+Out: `ExampleRequest`s: for each rule one that meets all of its conditions, and others that miss
+one. Such are an address just outside, another method, an absent header. Rules that only one side
+has come first, since the difference is there.
+Must never: claim to be complete; a difference that no example shows is not seen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Pair: one fleet before and after, and requests to ask both.
+"""Fleet pair: one fleet before and after, and the requests to compare.
 
-In: what is served on both sides. Out: which hostnames differ; hosts and requests for them. Must never: take two tables for
-equal that answer one request otherwise.
+In: the served tables of both sides. Out: which hostnames differ; hosts and requests for them.
+Must never: take two tables for equal that answer one request differently.
 """
 
 from __future__ import annotations
