@@ -1,5 +1,4 @@
-# # What Cython sees of the backend part of csrc/: choice of endpoints and their health. The headers are the manual; the names here are
-# theirs.
+# What Cython sees of the backend part of csrc/: endpoint choice and health. The headers are the manual; the names here are theirs.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

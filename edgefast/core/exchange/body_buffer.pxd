@@ -1,4 +1,4 @@
-# # Body buffer: memory of a worker for bodies that are buffered whole.
+# Body buffer: memory of a worker for bodies that are buffered whole.
 
 cdef class BodyBuffer:
     cdef:

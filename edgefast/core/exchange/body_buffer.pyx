@@ -1,9 +1,11 @@
-# # Body buffer: memory of a worker for bodies that are buffered whole, beyond their bodyStart (docs/reference/http1.md, "Slow bodies"). # #
-# In: bodies that need more of it, or release theirs. Out: whether they may have it. # All bodies together hold at most BODY_GATHER_LIMIT
-# bytes. Those of one cluster hold no more than it leaves for all others. # A cluster therefore always finds memory that no other cluster
-# can take. # Without enough memory, stalled bodies are evicted before any request is denied. # For a body that makes progress, those that
-# do not are evicted (as in bodyshare.pyx); for others, those behind `bodyRate`. # Bodies of clusters that hold more than their own part
-# come first, then those of the same cluster. # Must never end a body that makes progress, or one that waits for its backend.
+# Body buffer: memory of a worker for bodies that are buffered whole, beyond their bodyStart (docs/reference/http1.md, "Slow bodies").
+#
+# In: bodies that need more of it, or release theirs. Out: whether they may have it. All bodies together hold at most BODY_GATHER_LIMIT
+# bytes. Those of one cluster hold no more than it leaves for all others. A cluster therefore always finds memory that no other cluster can
+# take. Without enough memory, stalled bodies are evicted before any request is denied. For a body that makes progress, those that do not
+# are evicted (as in bodyshare.pyx); for others, those behind `bodyRate`. Bodies of clusters that hold more than their own part come first,
+# then those of the same cluster.
+# Must never end a body that makes progress, or one that waits for its backend.
 
 cdef class BodyBuffer:
     def __cinit__(self, Engine engine):

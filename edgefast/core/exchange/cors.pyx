@@ -1,6 +1,8 @@
-# # CORS: answers preflights and records the CORS lines of other answers (HTTPCORSFilter). # # In: a routed request with a CORS filter at
-# its backend. Out: an answer, or lines for the answer to come. Source: Fetch standard, CORS protocol. # Must never send an answer of the
-# proxy itself without its lines: a browser would hide it from the page.
+# CORS: answers preflights and records the CORS lines of other answers (HTTPCORSFilter).
+#
+# In: a routed request with a CORS filter at its backend. Out: an answer, or lines for the answer to come. Source: Fetch standard, CORS
+# protocol.
+# Must never send an answer of the proxy itself without its lines: a browser would hide it from the page.
 
 cdef bint apply_cors(Exchange ex, const uint8_t *base, ef_head *head) except -1:
     """HTTPCORSFilter: answers preflights (True), remembers the lines for actual requests."""

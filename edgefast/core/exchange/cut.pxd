@@ -1,4 +1,4 @@
-# # Cut: why a stream ends early, without protocol terms; a codec translates it, or closes.
+# Cut: why a stream ends early, without protocol terms; a codec translates it, or closes.
 cdef enum Cut:
     CUT_CANCEL = 1      # nobody waits for it any more
     CUT_REFUSED = 2     # nothing was done for it: it may be asked anew

@@ -1,5 +1,6 @@
-# # Failures: the cut for both sides and the text for the client of a failed request. # # In: flags and status of an exchange. Out: a Cut, a
-# line of text. Neither contains anything of the request.
+# Failures: the cut for both sides and the text for the client of a failed request.
+#
+# In: flags and status of an exchange. Out: a Cut, a line of text. Neither contains anything of the request.
 
 cdef inline Cut cut_of(uint32_t flag) noexcept:
     """What both sides of a request are told that failed for this reason."""

@@ -1,4 +1,4 @@
-# # Freelist: ended exchanges, reused for new requests.
+# Freelist: ended exchanges, reused for new requests.
 
 cdef class Freelist(Watched):
     cdef:

@@ -1,7 +1,8 @@
-# # Freelist: ended exchanges, reused for new requests: allocation and release of one cost more than most of its work. # # In: ended
-# exchanges. Out: exchanges as new. One is reused only when no other object refers to it. # That check runs at the end of the turn, when no
-# code uses the exchange. From then on it holds nothing of its request, rule and client. # Must never give out an exchange that is still
-# reachable, or keep more than SPARES.
+# Freelist: ended exchanges, reused for new requests: allocation and release of one cost more than most of its work.
+#
+# In: ended exchanges. Out: exchanges as new. One is reused only when no other object refers to it. That check runs at the end of the turn,
+# when no code uses the exchange. From then on it holds nothing of its request, rule and client.
+# Must never give out an exchange that is still reachable, or keep more than SPARES.
 
 cdef class Freelist(Watched):
     def __cinit__(self):

@@ -1,7 +1,9 @@
-# # gRPC retry: retries gRPC calls by their status (EdgeProxy spec.grpc.retry, docs/guides/grpc.md). # # In: an attempt that ended before
-# the client received anything: a head without messages ("Trailers-Only"), a head that is not gRPC, or no head. # Out: whether the call goes
-# to a backend again, and after which delay. The rules are those of gRPC clients (grpc/proposal A6). # A head with messages behind it
-# belongs to the client. The retry budget is the cluster's.
+# gRPC retry: retries gRPC calls by their status (EdgeProxy spec.grpc.retry, docs/guides/grpc.md).
+#
+# In: an attempt that ended before the client received anything: a head without messages ("Trailers-Only"), a head that is not gRPC, or no
+# head.
+# Out: whether the call goes to a backend again, and after which delay. The rules are those of gRPC clients (grpc/proposal A6). A head with
+# messages behind it belongs to the client. The retry budget is the cluster's.
 
 cdef uint32_t HASH_GRPC_PUSHBACK = ef_name_hash(<const uint8_t *>b"grpc-retry-pushback-ms", 22)
 

@@ -1,4 +1,4 @@
-# # Inbound: the interface between an exchange and the stream of its request.
+# Inbound: the interface between an exchange and the stream of its request.
 
 cdef class Inbound(Session):
     cdef:

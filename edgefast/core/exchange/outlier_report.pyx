@@ -1,6 +1,7 @@
-# # Outlier report: reports success or failure of an attempt to its endpoint (upstream/outlier.pyx), once per attempt. # # In: the head of
-# an answer, its end, or its absence. Out: one result. # The head shows a failure. Only a complete answer is a success: an endpoint that
-# begins every answer and ends none is unhealthy. # For a gRPC call its own status counts.
+# Outlier report: reports success or failure of an attempt to its endpoint (upstream/outlier.pyx), once per attempt.
+#
+# In: the head of an answer, its end, or its absence. Out: one result. The head shows a failure. Only a complete answer is a success: an
+# endpoint that begins every answer and ends none is unhealthy. For a gRPC call its own status counts.
 
 cdef int report_head(Attempts tries, const uint8_t *base, ef_head *head) except -1:
     cdef int status = -1

@@ -1,9 +1,10 @@
-# # Request body: a body on its way to a backend: held back, kept for a retry, forwarded, copied for mirrors. # # In: body bytes without
-# framing, valid during the call; the moment when the exchange may open a backend stream. # Out: bytes for the connection, once one exists.
-# # If incomplete bodies hold many of a cluster's connections, the exchange waits for `bodyStart` bytes, the whole body, or
-# `bodyStartTimeout`. # If they hold all of them, a body of at most `bodyBuffer` bytes is buffered whole if possible
-# (docs/reference/http1.md, "Slow bodies"). # It must never hold more than REPLAY_LIMIT bytes and a read, except for what it borrows of
-# BODY_GATHER_LIMIT.
+# Request body: a body on its way to a backend: held back, kept for a retry, forwarded, copied for mirrors.
+#
+# In: body bytes without framing, valid during the call; the moment when the exchange may open a backend stream.
+# Out: bytes for the connection, once one exists. If incomplete bodies hold many of a cluster's connections, the exchange waits for
+# `bodyStart` bytes, the whole body, or `bodyStartTimeout`. If they hold all of them, a body of at most `bodyBuffer` bytes is buffered whole
+# if possible (docs/reference/http1.md, "Slow bodies"). It must never hold more than REPLAY_LIMIT bytes and a read, except for what it
+# borrows of BODY_GATHER_LIMIT.
 
 cdef class RequestBody(Attempts):
     cdef bytes limit_lines(self):

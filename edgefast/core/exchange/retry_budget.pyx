@@ -1,5 +1,6 @@
-# # Retry budget: whether a request may be retried: its replay buffer, its attempts, and the budget of its cluster. # # In: a request with
-# an ended attempt. Out: yes, then it counts as one of the cluster's retries until it ends; or no.
+# Retry budget: whether a request may be retried: its replay buffer, its attempts, and the budget of its cluster.
+#
+# In: a request with an ended attempt. Out: yes, then it counts as one of the cluster's retries until it ends; or no.
 
 cdef bint in_budget(Attempts tries) except -1:
     """Repeats are a part of what is asked of this cluster: one whose requests all fail leaves others theirs. Where a policy says how many

@@ -1,4 +1,4 @@
-# # Client: an HTTP/1.1 connection to a backend.
+# Client: an HTTP/1.1 connection to a backend.
 
 cdef enum ClientState:
     U_IDLE = 0      # in the pool, or handed out and nothing sent yet

@@ -1,4 +1,4 @@
-# # Connection limit: the maximum of a port, and the connections of each client.
+# Connection limit: the maximum of a port, and the connections of each client.
 
 cdef class ConnectionShare(ClientShare):    # members: Connection
     cdef:

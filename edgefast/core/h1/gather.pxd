@@ -1,4 +1,4 @@
-# # Gather: one gathered write.
+# Gather: one gathered write.
 
 cdef class Gather:
     cdef:

@@ -1,7 +1,8 @@
-# # Parser check: httptools (llhttp) parses the same message as the scan and must agree where it ends. # # Request smuggling needs two
-# parsers that disagree, so a disagreement ends the connection. # The parser gets exactly one message and has no header or body callback: a
-# body costs it only a subtraction. # It cannot frame answers to HEAD, bodies that end with the connection, and upgrades by itself. # Of
-# these it gets only the head, and is then discarded.
+# Parser check: httptools (llhttp) parses the same message as the scan and must agree where it ends.
+#
+# Request smuggling needs two parsers that disagree, so a disagreement ends the connection. The parser gets exactly one message and has no
+# header or body callback: a body costs it only a subtraction. It cannot frame answers to HEAD, bodies that end with the connection, and
+# upgrades by itself. Of these it gets only the head, and is then discarded.
 
 cdef object new_window():
     """A view of whatever memory ParserCheck.show names next, valid during one call: spares a memoryview for every read."""

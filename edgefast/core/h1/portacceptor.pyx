@@ -1,4 +1,4 @@
-# # Port acceptor: plain connections of a port, from its accept queue to the codec for clients.
+# Port acceptor: plain connections of a port, from its accept queue to the codec for clients.
 
 cdef class PortAcceptor(Acceptor):
     cdef Session admit(self, const NetAddress *peer):

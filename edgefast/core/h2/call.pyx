@@ -1,5 +1,7 @@
-# # Call: the answer on a stream of a backend's connection. # # In: blocks of fields, body bytes, the end or a reset, from the session. #
-# Out: events of the user; the last is one of on_response_end and on_up_lost. # The backend's window opens only for bytes that the user has
+# Call: the answer on a stream of a backend's connection.
+#
+# In: blocks of fields, body bytes, the end or a reset, from the session.
+# Out: events of the user; the last is one of on_response_end and on_up_lost. The backend's window opens only for bytes that the user has
 # taken: that bounds memory.
 
 cdef class H2Call(H2Requester):

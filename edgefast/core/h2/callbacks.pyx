@@ -1,5 +1,6 @@
-# # Callbacks: nghttp2 callbacks for both sides, from C to the session. servercallbacks.pyx and clientcallbacks.pyx have the rest. # # A
-# callback must not raise: its exception is stored, and costs the connection when nghttp2 has returned. # It may submit frames, never read
+# Callbacks: nghttp2 callbacks for both sides, from C to the session. servercallbacks.pyx and clientcallbacks.pyx have the rest.
+#
+# A callback must not raise: its exception is stored, and costs the connection when nghttp2 has returned. It may submit frames, never read
 # or send them.
 
 cdef nghttp2_session_callbacks *H2_SERVER_CALLBACKS = NULL

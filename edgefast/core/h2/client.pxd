@@ -1,4 +1,4 @@
-# # Client: an HTTP/2 connection to a backend, and the requests on it.
+# Client: an HTTP/2 connection to a backend, and the requests on it.
 
 cdef class H2Requester(Outbound):
     cdef:

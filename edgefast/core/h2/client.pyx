@@ -1,7 +1,8 @@
-# # Client: an HTTP/2 connection to a backend: bytes in, answers out to their users, frames back once per turn. # # In: an open connection,
-# bytes of a backend, deadlines. Out: streams for requests (open_call), their events, and the one end. # A connection error (RFC 9113) or a
-# spent budget (csrc/h2_guard.h) ends it with GOAWAY and costs its requests. # It is ready when the backend's SETTINGS arrive: a backend
-# without HTTP/2 is detected before a request is sent. It holds no request.
+# Client: an HTTP/2 connection to a backend: bytes in, answers out to their users, frames back once per turn.
+#
+# In: an open connection, bytes of a backend, deadlines. Out: streams for requests (open_call), their events, and the one end. A connection
+# error (RFC 9113) or a spent budget (csrc/h2_guard.h) ends it with GOAWAY and costs its requests. It is ready when the backend's SETTINGS
+# arrive: a backend without HTTP/2 is detected before a request is sent. It holds no request.
 
 cdef class H2Client(H2Frames):
     def __cinit__(self, Engine engine, Endpoint endpoint, HttpSettings settings):

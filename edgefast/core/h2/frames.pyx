@@ -1,6 +1,8 @@
-# # Frames: an HTTP/2 connection of either side: bytes to nghttp2, and its output, gathered. # # In: bytes that passed csrc/h2_guard.h. Out:
-# blocks of fields as text, kept between reads; frames in engine.h2_out; the first of its deadlines. # An exception of a callback is raised
-# where nghttp2 has returned. # The two sides (session.pyx, client.pyx) interpret blocks, streams and ends.
+# Frames: an HTTP/2 connection of either side: bytes to nghttp2, and its output, gathered.
+#
+# In: bytes that passed csrc/h2_guard.h. Out: blocks of fields as text, kept between reads; frames in engine.h2_out; the first of its
+# deadlines. An exception of a callback is raised where nghttp2 has returned. The two sides (session.pyx, client.pyx) interpret blocks,
+# streams and ends.
 
 cdef class H2Frames(Session):
     def __cinit__(self):

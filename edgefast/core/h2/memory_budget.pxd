@@ -1,4 +1,4 @@
-# # Memory budget: the shared memory and streams of a worker's HTTP/2 clients, for requests and unread answers.
+# Memory budget: the shared memory and streams of a worker's HTTP/2 clients, for requests and unread answers.
 
 cdef class H2ClientUsage:
     cdef:

@@ -1,8 +1,10 @@
-# # Memory budget: the shared memory and streams of a worker's HTTP/2 clients, divided fairly among their addresses. # # In: connections
-# that come and go, the memory of each (h2_hold), streams that open and close. # Out: which connection may have more, and which stream is
-# evicted. # An address may have as much as is free: one alone gets half, n of them the same part each. A new address therefore always finds
-# memory. # Memory beyond that (a read of each answer) has a ceiling. At the ceiling, streams behind `answerRate` or `bodyRate` are evicted.
-# # Addresses that hold most of them come first; then new streams. # A connection is closed only when the largest holder has neither.
+# Memory budget: the shared memory and streams of a worker's HTTP/2 clients, divided fairly among their addresses.
+#
+# In: connections that come and go, the memory of each (h2_hold), streams that open and close.
+# Out: which connection may have more, and which stream is evicted. An address may have as much as is free: one alone gets half, n of them
+# the same part each. A new address therefore always finds memory. Memory beyond that (a read of each answer) has a ceiling. At the ceiling,
+# streams behind `answerRate` or `bodyRate` are evicted. Addresses that hold most of them come first; then new streams. A connection is
+# closed only when the largest holder has neither.
 
 cdef void h2_hold(H2Server session, size_t held) noexcept:
     """So much memory waits for this client: what others lack."""

@@ -1,6 +1,7 @@
-# # Outflow: the unsent data of an HTTP/2 stream: nghttp2 takes it as the peer's windows allow. # # In: bytes and trailers that wait in an
-# H2Outflow, and whether more is to come. # Out: DATA frames in engine.h2_out, behind earlier frames, and the trailers. It reports the bytes
-# taken (H2Frames.took) and ends nothing.
+# Outflow: the unsent data of an HTTP/2 stream: nghttp2 takes it as the peer's windows allow.
+#
+# In: bytes and trailers that wait in an H2Outflow, and whether more is to come.
+# Out: DATA frames in engine.h2_out, behind earlier frames, and the trailers. It reports the bytes taken (H2Frames.took) and ends nothing.
 
 cdef nghttp2_data_provider H2_BODY
 

@@ -1,4 +1,4 @@
-# # Protocol switch: selects HTTP/2 for a connection: by ALPN with TLS, by the client's first bytes on a plain one.
+# Protocol switch: selects HTTP/2 for a connection: by ALPN with TLS, by the client's first bytes on a plain one.
 
 cdef const uint8_t *H2_PREFACE = <const uint8_t *>b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 

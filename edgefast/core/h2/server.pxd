@@ -1,4 +1,4 @@
-# # Server: an HTTP/2 connection of a client, and its streams.
+# Server: an HTTP/2 connection of a client, and its streams.
 
 cdef class H2Responder(Inbound):
     cdef:

@@ -1,5 +1,6 @@
-# # Stall detection: clients that do not read. A stalled answer ends its stream; a client that reads none of them loses its connection. # #
-# In: the progress since the last check. Out: resets, counted once each; whether a connection may go on. # The memory of a stream is free as
+# Stall detection: clients that do not read. A stalled answer ends its stream; a client that reads none of them loses its connection.
+#
+# In: the progress since the last check. Out: resets, counted once each; whether a connection may go on. The memory of a stream is free as
 # soon as it is abandoned: its reset may wait for as long as the client reads nothing.
 
 cdef inline void h2_credit(H2Responder stream, size_t n) noexcept:

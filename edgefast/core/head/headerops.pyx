@@ -1,7 +1,8 @@
-# # Header operations: write upstream and client heads from the spans of the received one, with one copy. # # In: the raw head, its spans,
-# compiled operations of the rule. Out: bytes in an Out buffer. # Unchanged lines are copied in runs, as received (RFC 9110 5.3: order and
-# spelling are the sender's). # Hop-by-hop lines (RFC 9110 7.6.1) and lines that the operations drop are left out. # It never compares a
-# header's name twice: the scan has classified it.
+# Header operations: write upstream and client heads from the spans of the received one, with one copy.
+#
+# In: the raw head, its spans, compiled operations of the rule. Out: bytes in an Out buffer. Unchanged lines are copied in runs, as received
+# (RFC 9110 5.3: order and spelling are the sender's). Hop-by-hop lines (RFC 9110 7.6.1) and lines that the operations drop are left out. It
+# never compares a header's name twice: the scan has classified it.
 
 # Lines that the proxy writes; a filter that sets or removes one of them wins.
 _OWN = frozenset((

@@ -1,7 +1,8 @@
-# # Out: a growing buffer of bytes, and how text and numbers are written into it. # # In: pieces. Out: bytes in its own memory (or in the
-# memory that the caller sets as `data` and `cap`). # Writers do not check the free space: their caller has reserved it. # First blocks of
-# released buffers are kept for the next ones: a head needs one per request, and an allocation of 2 KiB is slow. # They belong to the
-# process; its engines run on one thread.
+# Out: a growing buffer of bytes, and how text and numbers are written into it.
+#
+# In: pieces. Out: bytes in its own memory (or in the memory that the caller sets as `data` and `cap`). Writers do not check the free space:
+# their caller has reserved it. First blocks of released buffers are kept for the next ones: a head needs one per request, and an allocation
+# of 2 KiB is slow. They belong to the process; its engines run on one thread.
 
 cdef enum:
     HEAD_BLOCK = 2048

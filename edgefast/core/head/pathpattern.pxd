@@ -1,4 +1,4 @@
-# # Path pattern: a regular expression that rewrites paths.
+# Path pattern: a regular expression that rewrites paths.
 
 cdef class PathPattern:
     cdef:

@@ -1,7 +1,8 @@
-# # Path pattern: rewrites a path by a regular expression (HTTPRouteFilter urlRewrite ReplaceRegexMatch). # # In: RE2 over bytes, the
-# replacement, the normalized path without its query. Out: the path for the backend, or None. # None: the result is no path, or servers read
-# it as another ("/files/../secret"), which would bypass the rule's access checks. # An empty match counts only where no match has just
-# ended, as in RE2's GlobalReplace.
+# Path pattern: rewrites a path by a regular expression (HTTPRouteFilter urlRewrite ReplaceRegexMatch).
+#
+# In: RE2 over bytes, the replacement, the normalized path without its query. Out: the path for the backend, or None. None: the result is no
+# path, or servers read it as another ("/files/../secret"), which would bypass the rule's access checks. An empty match counts only where no
+# match has just ended, as in RE2's GlobalReplace.
 
 cdef class PathPattern:
     def __init__(self, Engine engine, str pattern, str substitution):

@@ -1,6 +1,8 @@
-# # Check: one batch of checks for the store, and its arguments in a call to Redis. # # In: the limiter's keys and numbers. Out: the
-# arguments of many checks in one piece (ratelimit/script.py has the format). # A check is one counter; requests of one turn on the same
-# counter are in it in the order of their arrival. # Must never: send a call or read a reply.
+# Check: one batch of checks for the store, and its arguments in a call to Redis.
+#
+# In: the limiter's keys and numbers. Out: the arguments of many checks in one piece (ratelimit/script.py has the format). A check is one
+# counter; requests of one turn on the same counter are in it in the order of their arrival.
+# Must never: send a call or read a reply.
 
 cdef class Check:
     def pack(self, list checks):

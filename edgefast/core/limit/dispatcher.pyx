@@ -1,8 +1,9 @@
-# # Dispatcher: sends checks to a store over the network: together, once per turn of the loop, with one deadline each. # # In: checks of
-# waiting requests. Out: batches for the store, and checks without an answer in time. # All checks of one turn of the loop become one batch:
-# equal keys are one check. # While few requests wait for the store, the next turn's batch follows at once. # While many wait, it waits
-# until they have their answers, or for a small part of the store's time, and grows. # A waiting request costs no task, future or timer of
-# its own. A late answer affects only the requests that waited for it.
+# Dispatcher: sends checks to a store over the network: together, once per turn of the loop, with one deadline each.
+#
+# In: checks of waiting requests. Out: batches for the store, and checks without an answer in time. All checks of one turn of the loop
+# become one batch: equal keys are one check. While few requests wait for the store, the next turn's batch follows at once. While many wait,
+# it waits until they have their answers, or for a small part of the store's time, and grows. A waiting request costs no task, future or
+# timer of its own. A late answer affects only the requests that waited for it.
 
 cdef class Dispatcher:
     cdef int refuse_all(self, list checks) except -1:

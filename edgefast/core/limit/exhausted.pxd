@@ -1,4 +1,4 @@
-# # Exhausted: counters without remaining requests.
+# Exhausted: counters without remaining requests.
 
 # One counter, until a moment: no need to ask.
 cdef class ExhaustedLimit:

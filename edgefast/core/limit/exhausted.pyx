@@ -1,8 +1,9 @@
-# # Exhausted: the worker's cache of counters without remaining requests, so that a refusal needs no call to the store. # # In: answers of
-# the store that leave nothing of a counter. Out: the counter's state until its window ends, or none: then the store decides. # The cache is
-# bounded. When it is full, an ended entry is evicted, else the oldest entry of the limit with most entries. # A flood of values on one
-# limit therefore evicts only entries of that limit. # An eviction looks at few entries, however many limits exist. # Must never: report a
-# counter as exhausted after its window, or for another number of requests than it was exhausted at.
+# Exhausted: the worker's cache of counters without remaining requests, so that a refusal needs no call to the store.
+#
+# In: answers of the store that leave nothing of a counter. Out: the counter's state until its window ends, or none: then the store decides.
+# The cache is bounded. When it is full, an ended entry is evicted, else the oldest entry of the limit with most entries. A flood of values
+# on one limit therefore evicts only entries of that limit. An eviction looks at few entries, however many limits exist.
+# Must never: report a counter as exhausted after its window, or for another number of requests than it was exhausted at.
 
 cdef class ExhaustedLimit:
     pass

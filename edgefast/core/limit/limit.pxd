@@ -1,4 +1,4 @@
-# # Limit: the rate limits of a rule, and their result for a request.
+# Limit: the rate limits of a rule, and their result for a request.
 
 # ir.RateLimit, ready to use.
 cdef class Limit:

@@ -1,4 +1,4 @@
-# # Limiter: the store of counters, and what its answers mean.
+# Limiter: the store of counters, and what its answers mean.
 
 cdef class Limiter(Dispatcher):
     cdef:

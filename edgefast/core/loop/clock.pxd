@@ -1,4 +1,4 @@
-# # Clock: the time as text.
+# Clock: the time as text.
 
 cdef class Clock:
     cdef:

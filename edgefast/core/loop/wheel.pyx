@@ -1,6 +1,8 @@
-# # Wheel: the timer wheel: one coarse tick for all timeouts of a worker. # # In: objects with a deadline. Out: on_deadline() once it has
-# passed. # A later deadline is only stored; its old slot links it again when the wheel reaches it. # The wheel holds borrowed pointers: the
-# owner of a timer disarms it before it releases the object. # It never blocks and stops ticking while nothing is armed.
+# Wheel: the timer wheel: one coarse tick for all timeouts of a worker.
+#
+# In: objects with a deadline. Out: on_deadline() once it has passed. A later deadline is only stored; its old slot links it again when the
+# wheel reaches it. The wheel holds borrowed pointers: the owner of a timer disarms it before it releases the object. It never blocks and
+# stops ticking while nothing is armed.
 
 cdef class Timer:
     def __cinit__(self):
