@@ -1,4 +1,4 @@
-"""A fleet: listeners, virtual hosts, rules, clusters and secrets, with the parts of a rule. The other parts have modules beside it."""
+"""Fleet: listeners, virtual hosts, rules, clusters and secrets, with the parts of a rule. The other parts have modules beside it."""
 
 from __future__ import annotations
 
