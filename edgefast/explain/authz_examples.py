@@ -23,7 +23,7 @@ from edgefast.netaddr import Network, parse_network
 
 T = TypeVar("T")
 
-_MOST = 60  # witnesses for one match
+_MOST = 60  # example requests for one match
 _EACH = 6  # values of one condition
 _OTHER = "other"
 _METHODS = ("GET", "POST", "DELETE")
@@ -32,7 +32,7 @@ _METHODS = ("GET", "POST", "DELETE")
 def make_authz_examples(
     match: ir.Match, sides: tuple[ir.Authorization | None, ...]
 ) -> Iterator[ExampleRequest]:
-    """Give witnesses for a match, those first that only one side has a rule for."""
+    """Yield example requests for a match; those first that only one side has a rule for."""
     plain, _ = make_example_requests([match])
     if plain:
         yield from islice(dict.fromkeys(_all(match, plain[0], sides)), _MOST)

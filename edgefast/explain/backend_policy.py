@@ -1,6 +1,6 @@
 """Backend policy: the policies of one backend of a rule, where the backend has its own.
 
-In: the served table, a share of a rule (ir.Treatment).
+In: the served table, a share of a rule (ir.BackendPolicy).
 Out: the effective settings there, as text with their policies; the response where a policy of the
 backend is broken. The twin of core/policy/traffic.pyx (`apply_backend_policy`); tests/explain
 compare both.

@@ -41,7 +41,7 @@ class ExampleRequest(msgspec.Struct, frozen=True):
 def make_example_requests(
     matches: Iterable[ir.Match],
 ) -> tuple[list[ExampleRequest], list[ir.Match]]:
-    """Return witnesses for matches, each once, and the matches that no request could be made for."""
+    """Return example requests for matches, each once, and the matches without a possible request."""
     found: dict[ExampleRequest, None] = {}
     unmade: list[ir.Match] = []
     groups: dict[tuple[str, str], list[ir.Match]] = {}

@@ -1,4 +1,4 @@
-# Credential extractor: finds a credential in header lines, cookies and query parameters of a request (ir.CredentialPlaces).
+# Credential extractor: finds a credential in header lines, cookies and query parameters of a request (ir.CredentialExtractors).
 #
 # In: a request before admission. Out: the credential, in clear, for the check; the same request without it, for its backend. It also
 # redacts the credential in what logs and spans keep of the request, for every outcome. Two places with different credentials count as none:

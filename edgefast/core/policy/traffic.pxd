@@ -1,5 +1,5 @@
-# Traffic: the effective traffic policies of one rule, or of one of its backends (ir.Treatment). Of the latter only `apply_backend_policy`
-# and `choose` are used.
+# Traffic: the effective traffic policies of one rule, or of one of its backends (ir.BackendPolicy). Of the latter only
+# `apply_backend_policy` and `choose` are used.
 
 cdef class Traffic:
     cdef:

@@ -68,7 +68,7 @@ def update_caches(
     units: Mapping[str, UnitOutcome],
     filters: frozenset[str],
 ) -> FleetCache:
-    """Return the shelf with these places, and these clusters and units if they are used, as they are now.
+    """Return the fleet cache with these hosts and streams, and these clusters and units if they are used, as they are now.
 
     `filters`: all units that listeners of the fleet name.
     """
