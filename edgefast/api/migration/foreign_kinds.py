@@ -3,8 +3,8 @@
 In: apiVersion and kind, and of an Ingress its annotations. Out: reason, message and severity. Files
 often hold Deployments and other objects beside those of the gateway: that is no mistake. A mistake
 is a kind of the Gateway API or of edgefast's group that is not read, and a name close to one that
-is. So is a kind by which another project serves requests (Ingress, VirtualService, ...): its author
-expects edgefast to serve requests.
+is. The same applies to a kind by which another project serves requests (Ingress, VirtualService,
+...): its author expects edgefast to serve requests.
 Must never: guess what a foreign object means.
 """
 

@@ -1,7 +1,7 @@
 # Acceptor: accepts connections from a listening socket's queue into sessions.
 #
 # In: a listening descriptor; its owner keeps it. Out: a Session per connection, from `admit`. It accepts one burst per turn, so that no
-# listener and no connection waits for another listener's queue. While a client waits for a place it accepts one in every turn: the kernel's
+# listener and no connection waits for another listener's queue. It accepts one in every turn while a client waits for a place: the kernel's
 # queue does not separate addresses, so a client waits there behind all others. When descriptors run out, it closes waiting connections with
 # the reactor's spare one: an early close is better for a client than a wait. When even that is impossible, the queue rests for a moment.
 # Must never spin, and never lose the queue: another process may take over the socket of a stopped acceptor.

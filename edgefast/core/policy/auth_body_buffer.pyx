@@ -1,8 +1,9 @@
 # Auth body buffer: memory of a worker for bodies that authorization services receive, beyond the limit of each request (REPLAY_LIMIT).
 #
 # In: bodies that need more of it, or release theirs. Out: whether they may have it. It is separate from the memory of admitted bodies
-# (exchange/body_buffer.pyx), so that unauthorized clients cannot exhaust that. Each client address has its part. Without enough memory, the
-# last body of the largest holder is evicted. That holder must still hold more than the requesting one would.
+# (exchange/body_buffer.pyx), so that unauthorized clients cannot exhaust that. Each client address has its part for requests without a
+# decision. Without enough memory, the last body of the largest holder is evicted. That holder must still hold more than the requesting one
+# would.
 # Must never lend more than AUTH_BODY_PIECES.
 
 cdef class AuthBodyOwner(HeapEntry):

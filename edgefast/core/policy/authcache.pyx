@@ -1,8 +1,8 @@
 # Auth cache: cached answers of authorization services (ir.AuthCache).
 #
 # In: digests of check requests, and their decisions. Out: the same, until their time is over or the cache is full. The key of the digests
-# is the service's own and ends with it. A client therefore cannot aim at an entry. A change of the unit removes its answers. The least
-# recently used entries are evicted first; a hit does not extend their time. Denials have their own part: unauthorized clients can cause any
+# is the service's own and ends with it. A client therefore cannot aim at an entry. A change of the unit removes its answers. Entries
+# without a recent hit are evicted first; a hit does not extend their time. Denials have their own part: unauthorized clients can cause any
 # number of them, and must not evict the entries of known clients.
 # Must never keep an error, a body, or a line for one client (Set-Cookie).
 

@@ -1,9 +1,9 @@
 # Token cache: verified tokens, so that each is verified once.
 #
 # In: tokens of requests, each under the cache id of its verifier; their outcomes.
-# Out: the same, until they expire or their key is no longer trusted. The cache evicts an entry without use since its last eviction first.
-# It holds only tokens with a valid signature: other clients evict nothing.
-# Must never hold a refusal for a bad signature, or show a token.
+# Out: the same, until they expire or their key is no longer trusted. It first evicts an entry without a use since the last eviction. It
+# holds only tokens with a valid signature: other clients evict nothing.
+# Must never hold a refusal for a missing or invalid signature, or show a token.
 
 TOKENS = 4096                           # of a worker
 TOKEN_BYTES = 8 * 1024 * 1024           # that they and their claims have

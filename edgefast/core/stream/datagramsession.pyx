@@ -1,9 +1,9 @@
 # Datagram session: one client's, with its own connected socket to its backend.
 #
 # In: a client's datagrams, its backend's answers. Out: each to the other one, and never a byte to another address. A session begins with a
-# datagram, and its socket accepts only its backend's. What a socket does not take is dropped, as in a network. The source of a first
-# datagram may be spoofed. Until the client has sent again after an answer, its own traffic bounds the answers. The bound is in number and
-# bytes; such answers do not renew the session.
+# datagram, and its socket accepts only its backend's. It drops what a socket does not take, as in a network. The source of a first datagram
+# may be spoofed. Until the client has sent again after an answer, its own traffic bounds the answers. The bound is in number and bytes;
+# such answers do not renew the session.
 # Must never continue with a backend that the tables no longer have.
 
 cdef class DatagramSession(Watched):

@@ -4,7 +4,7 @@
 # In: exchanges with a client that reads no more for now; users that wait for a connection.
 # Out: connections for these, taken from slow readers: those behind `answerRate`, and above the share, those that read least. While no user
 # waits for a connection, nothing is checked and nothing is cut off. The bytes that a client reads are those that its kernel acknowledges: a
-# queue that empties by steps says little about a slow network. A cluster has one while there are such answers (as in bodyshare.pyx).
+# queue that empties by steps shows little of a slow network. A cluster has one while there are such answers (as in bodyshare.pyx).
 
 cdef class AnswerShare(Timer):
     def __cinit__(self, Engine engine, Cluster cluster):

@@ -3,7 +3,7 @@
 # In: answers of rules with such a policy; each worker counts them in its share of the endpoint's record.
 # Out: at the end of an interval, endpoints at or above the percentage over all workers are ejected, the worst first. An endpoint needs at
 # least FAILURE_ANSWERS of them, and FAILURE_ENDPOINTS endpoints must have as many. Intervals end at the same times in all workers
-# (CLOCK_MONOTONIC): each checks for itself, and the second finds that it is done. There is one while answers come, and rules without such a
+# (CLOCK_MONOTONIC): each checks for itself, and the second finds that it is done. It exists while answers come, and rules without such a
 # policy count nothing. Source: Envoy's outlier detection.
 
 cdef int note_answer(Outlier how, Endpoint endpoint, uint32_t what, bint bad) except -1:
