@@ -1,8 +1,8 @@
-"""KINDS: every kind of object that is read, with its Struct, versions and scope.
+"""Kinds: every kind of object that edgefast reads, with its Struct, versions and scope.
 
-In: nothing. Out: `KINDS[(group, kind)]`. Adding a kind means adding one line here.
-EdgeGateway is not among them: it is a configuration file, no API object (`decode_config`).
-Must never: list a version whose fields differ from the Struct's.
+In: nothing. Out: `KINDS[(group, kind)]`. A new kind needs one line here. EdgeGateway is not among
+them: it is a configuration file, no API object (`decode_config`).
+Must never: list a version with other fields than the Struct's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Every limit on what may come in as text, in one place.
+"""Limits: every limit on text input, in one place.
 
-In: nothing. Out: named numbers with their unit and reason.
-Limits on single fields stand with the fields; those are the API's, these are ours.
+In: nothing. Out: named numbers with their unit and reason. Limits on single fields are with the
+fields; those are the API's, these are edgefast's.
 Must never: be raised without a test that shows what the new number costs.
 """
 

@@ -1,7 +1,7 @@
-"""Loaded: an object together with the place in a file that it came from.
+"""Loaded: an object together with its place in a file.
 
-In: what the decoder made. Out: `source_at(path)`, the line of any field, found only when asked.
-Objects themselves know no file: the same object read from an API server equals it.
+In: the objects of the decoder. Out: `source_at(path)`, the line of any field, found only on
+request. Objects themselves know no file: the same object read from an API server equals it.
 Must never: be read again from disk; the text is kept.
 """
 

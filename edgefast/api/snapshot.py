@@ -1,8 +1,8 @@
-"""Snapshot: every object that counts, at one moment, by kind and by (namespace, name).
+"""Snapshot: all objects at one moment, by kind and by (namespace, name).
 
 In: loaded objects. Out: an immutable index; `replace` gives the next one and shares what did not
-change, so that "same object" means "nothing changed" to whoever memoises on identity.
-Namespaces that nobody defines are there all the same, labelled as the API server would.
+change. "Same object" therefore means "nothing changed" to callers that cache by identity. Undefined
+namespaces are present all the same, labelled as the API server would.
 Must never: be mutated, resolve a reference, or keep two objects of one name (the first wins).
 """
 

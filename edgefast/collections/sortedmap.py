@@ -1,10 +1,10 @@
-"""SortedMap: a mapping that never changes, ordered by its keys, whose next version shares all but a few entries with it.
+"""SortedMap: an immutable mapping in key order; its next version shares all but a few entries with it.
 
-In: keys that can be compared with each other, values. Out: `SortedMap`; `edit` gives a `Draft` that becomes the next one;
-`find_unlike` gives what two of them do not share; `values_of` gives the values in order as a sequence.
-Entries are kept in chunks (dicts of at most CHUNK) that versions share by identity, so a change among 10,000 entries costs
-a chunk and a list of chunks, and comparing two versions costs the chunks and not the entries: architecture decision 2. A version
-knows the few keys that were touched since the one before: comparing these two costs just those.
+In: keys that can be compared with each other, values. Out: `SortedMap`; `edit` gives a `Draft` that becomes the next one. `find_unlike`
+gives what two of them do not share; `values_of` gives the values in order as a sequence. Entries are in chunks (dicts of at most CHUNK)
+that versions share by identity. A change among 10,000 entries therefore costs a chunk and a list of chunks, and a comparison costs the
+chunks: architecture decision 2. A version knows the few keys that changed since the previous one: the comparison of these two costs just
+those.
 Must never: change a chunk that a SortedMap holds, or compare values by anything but identity.
 """
 

@@ -1,4 +1,4 @@
-# What Cython sees of the part of csrc/ that is about backends: who gets a request, and how they fare. The headers are the manual; the names here are theirs.
+# What Cython sees of the backend part of csrc/: endpoint choice and health. The headers are the manual; the names here are theirs.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 

@@ -1,8 +1,8 @@
-# The engine of one worker: what its connections share, and the tables they are served from.
+# Engine: the request path of one worker: the shared state of its connections, and the tables that it serves.
 #
-# In: applied resources (offsets into the arena), listening sockets. Out: answers, counters in shared memory, batches of
-# access log. It never reads a file, never blocks, and touches no Python object per header. The rest of the request path is included
-# below, room by room, in the order the data flows (ARCHITECTURE.md, "The way of a request").
+# In: applied resources (offsets into the arena), listening sockets. Out: answers, counters in shared memory, batches of access log lines.
+# It never reads a file, never blocks, and touches no Python object per header. The rest of the request path is included below, folder by
+# folder, in the order of the data flow (ARCHITECTURE.md, "The way of a request").
 
 include "imports.pxi"
 include "cold.pxi"

@@ -1,8 +1,10 @@
-"""Why: explanations of answers, and differences between two tables, for people and for CI.
+"""Explain: explanations of responses, and differences between two tables, for people and for CI.
 
-In: what the compiler made (translate, table), or what a running proxy tells. Out: plain values with a documented
-encoding, and their texts. Pure: no I/O, no clock. The names below are imported at their first use, because most processes
-need few of them (`explain` is the function of `edgefast.explain.explain`). Must never: be imported by modules that serve requests.
+In: the output of the compiler (translate, table), or the dump of a running proxy.
+Out: plain values with a documented encoding, and their texts. Pure: no I/O, no clock. The names
+below are imported at their first use, because most processes need few of them (`explain` is the
+function of `edgefast.explain.explain`).
+Must never: be imported by modules that serve requests.
 """
 
 from importlib import import_module

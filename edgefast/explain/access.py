@@ -1,9 +1,10 @@
-"""Access: what an authorization says of a request, and which of its rules decided.
+"""Access: the authorization decision for a request, and the rule that decides.
 
-In: ir.Authorization, the request as the matcher sees it, its client's address. Out: `Decision`. The twin of core/policy/access.pyx, which
-reads the same of bytes; a test asks an engine. What cannot be told is read so that nobody gets in by it: a header that came more than once
-holds for no rule that allows, and for every rule that denies a value it may be taken for; so does an address that is none, a name that a
-backend may take for the header's, a path that a backend may read as the rule's (path_variants.py).
+In: ir.Authorization, the request as the matcher sees it, its client's address. Out: `Decision`. The
+twin of core/policy/access.pyx, which works on bytes; a test compares it with an engine. Ambiguous
+values never match an Allow rule and match every Deny rule that they may satisfy. Ambiguous are a
+header that came more than once, an invalid address, and a name that a backend may take for the
+header's. A path that a backend may read as the rule's (path_variants.py) is ambiguous as well.
 Must never: show a value that a rule compares with where it is a credential.
 """
 

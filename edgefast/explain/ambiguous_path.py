@@ -1,7 +1,8 @@
-"""Ambiguous: a path that matches different rules with and without its parameters (";").
+"""Ambiguous path: a path that matches different rules with and without its parameters (";").
 
-In: the served table, a request, its rule. Out: the refusal that the proxy answers, None if both forms of the path match the same
-rule. Same logic as `is_read_alike` in core/exchange/target.pyx. Must never: accept a request that a backend may read as one for another rule.
+In: the served table, a request, its rule. Out: the refusal that the proxy answers, None if both
+forms of the path match the same rule. Same logic as `is_read_alike` in core/exchange/target.pyx.
+Must never: accept a request that a backend may read as one for another rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Answer: which check decides what a request gets, in the order of core/exchange/exchange.pyx (`begin`).
+"""Answer: which check decides the response, in the order of core/exchange/exchange.pyx (`begin`).
 
-In: the request as it was scanned, the listeners of its port, the rule that the matcher found. Out: `Answer`s, one for each
-share of the rule's traffic that is answered otherwise. Each has the check's name, what it found and what would change it.
+In: the scanned request, the listeners of its port, the rule that the matcher found.
+Out: `Answer`s, one for each share of the rule's traffic with a different response. Each has the check's name, its result and what would
+change it.
 Must never: know more than the proxy knows at that moment; the matcher chose the rule.
 """
 

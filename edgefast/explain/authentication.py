@@ -1,7 +1,9 @@
-"""Proofs: what units say of a request that is to prove whose it is: keys of clients, names and passwords.
+"""Authentication: the result of API keys and basic auth of policy units for a request.
 
-In: a unit, the request's head as it came. Out: `AuthenticationResult`: who it is, or why it is answered 401 (tokens.py about tokens); None where that cannot be known, because
-whoever told of the unit did not show what it compares with. The twin of core/policy/authenticator.pyx and places.pyx.
+In: a unit, the request's head as it came. Out: `AuthenticationResult`: the client, or why the
+answer is 401 (tokens.py has tokens). None where the result is unknown, because the dump hides the
+values that the unit compares with. The twin of core/policy/authenticator.pyx and
+credential_extractor.pyx.
 Must never: show a credential, of the request or of the unit.
 """
 

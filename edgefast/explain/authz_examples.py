@@ -1,8 +1,10 @@
-"""Entrants: example requests that lie on both sides of what authorizations say.
+"""Authorization examples: example requests on both sides of the authorization rules.
 
-In: a match, the authorizations that hold for its rule before and after. Out: `ExampleRequest`es for it: for each rule of them one that meets all of
-its conditions, and others that miss one: an address just outside, another method, a header that is not there. What one side has alone comes
-first, since there the difference is. Must never: claim to be complete; what no witness shows is not seen.
+In: a match, the authorizations that apply to its rule before and after.
+Out: `ExampleRequest`s: for each rule one that meets all of its conditions, and others that miss
+one. Such are an address just outside, another method, an absent header. Rules that only one side
+has come first, since the difference is there.
+Must never: claim to be complete; a difference that no example shows is not seen.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from edgefast.netaddr import Network, parse_network
 
 T = TypeVar("T")
 
-_MOST = 60  # witnesses for one match
+_MOST = 60  # example requests for one match
 _EACH = 6  # values of one condition
 _OTHER = "other"
 _METHODS = ("GET", "POST", "DELETE")
@@ -30,7 +32,7 @@ _METHODS = ("GET", "POST", "DELETE")
 def make_authz_examples(
     match: ir.Match, sides: tuple[ir.Authorization | None, ...]
 ) -> Iterator[ExampleRequest]:
-    """Give witnesses for a match, those first that only one side has a rule for."""
+    """Yield example requests for a match; those first that only one side has a rule for."""
     plain, _ = make_example_requests([match])
     if plain:
         yield from islice(dict.fromkeys(_all(match, plain[0], sides)), _MOST)

@@ -1,7 +1,9 @@
-"""How backends are treated for a rule, in words: what is left out because it fails, which repeats there may be, which endpoint is chosen.
+"""Backend: how a rule's policies treat backends, as text: outlier detection, retries, choice of endpoints.
 
-In: a rule's traffic units in their order: overrides, the highest first, then the most specific one. Out: what is in force, whose it is.
-All who tell of backends go through the one table of leaves. Must never: show what a check says to an endpoint, or what has to come of it.
+In: a rule's traffic units in their order: overrides, the highest first, then the most specific one.
+Out: the effective settings and their policies. Every report about backends uses the one table of
+leaves.
+Must never: show what a check sends to an endpoint, or what it expects.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Treated shares: how requests are treated at one backend of a rule where its own policies say something, too.
+"""Backend policy: the policies of one backend of a rule, where the backend has its own.
 
-In: what is served, a share of a rule (ir.Treatment). Out: what is in force there in words, each with whose it is; the answer where a
-policy of the backend is broken. The twin of core/policy/traffic.pyx (`treat`); tests/explain hold both together.
-Must never: tell of what is settled before a request has a backend: that is the rule's.
+In: the served table, a share of a rule (ir.BackendPolicy).
+Out: the effective settings there, as text with their policies; the response where a policy of the
+backend is broken. The twin of core/policy/traffic.pyx (`apply_backend_policy`); tests/explain
+compare both.
+Must never: report what is decided before a request has a backend: that is the rule's.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """Candidates: rules that were near to a request, and the one reason why each lost.
 
-In: what is served, the listener that owns the request, the request, the matcher's hits. Out: `Candidate`s, the nearest
-first: rules that match too and come later, rules of the same hosts that fail by little, rules on other listeners and hosts
-that would have matched, routes that are not accepted or have mistakes. Nothing is left out that matches, and what fails says what failed.
-Must never: decide who wins.
+In: the served table, the listener that owns the request, the request, the matcher's hits.
+Out: `Candidate`s, the nearest first: matching rules that come later, and rules of the same hosts
+that nearly match. Then rules on other listeners and hosts that would match, and routes that are not
+accepted or have mistakes. Every matching rule is listed, and every failing one has the failed
+condition.
+Must never: decide which rule wins.
 """
 
 from __future__ import annotations

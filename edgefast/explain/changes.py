@@ -1,7 +1,8 @@
 """Changes: what a new table changes for requests, as plain values.
 
-In: nothing. Out: the structs that `diff` fills; their encoding is the documented JSON (docs/guides/diff.md). Fields are only
-ever added; empty ones are left out. Must never: hold an object of a table.
+In: nothing. Out: the structs that `diff` fills; their encoding is the documented JSON
+(docs/guides/diff.md). Fields are only ever added; empty ones are left out. Must never: hold an
+object of a table.
 """
 
 from __future__ import annotations

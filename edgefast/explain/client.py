@@ -1,7 +1,7 @@
-"""Client: whose request it is, and what the forwarding headers say of it (EdgeProxy spec.clientAddress).
+"""Client: the client address of a request, from the forwarding headers (EdgeProxy spec.clientAddress).
 
-In: the connection's address, the head, a listener's settings. Out: `Client`.
-The twin of core/exchange/clientaddress.pyx, which works on bytes in a connection; tests hold both against each other.
+In: the connection's address, the head, a listener's settings. Out: `Client`. The twin of
+core/exchange/clientaddress.pyx, which works on bytes in a connection; tests compare both.
 Must never: believe a header that the settings do not trust.
 """
 

@@ -1,8 +1,8 @@
-"""Compare: example requests through two tables, and what they get otherwise.
+"""Compare: sends example requests through two tables and reports different responses.
 
-In: what is served before and after. Out: `Change`s, one for each way in which requests are answered otherwise, with an
-example and how many were found. Examples are made from the matches of every hostname that differs (example_request.py); equal
-hostnames are not asked. Must never: tell apart what a client cannot, such as where a rule was written or its number.
+In: the served tables before and after. Out: `Change`s, one for each kind of difference, with an example and the number of examples.
+Examples come from the matches of every hostname that differs (example_request.py); equal hostnames are skipped.
+Must never: distinguish what a client cannot, such as where a rule was written or its number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Described: rules, filters and circumstances in words.
+"""Describe: rules, filters and circumstances as text.
 
-In: the IR. Out: parts of an explanation that need no request. Must never: print key material or credentials.
+In: the IR. Out: parts of an explanation that need no request. Must never: print key material or
+credentials.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""diff(): what changes for requests from one set of objects to another.
+"""Diff: diff(), what changes for requests from one set of objects to another.
 
-In: two translations. Out: a `Difference`: what example requests get otherwise (compare.py) and what the objects are told
-otherwise (listener_diff.py, status_diff.py), what opens and what breaks first. Must never: do I/O.
+In: two translations. Out: a `Difference`: different responses to example requests (compare.py). It
+also has different statuses of objects (listener_diff.py, status_diff.py). Granted access and broken
+traffic come first.
+Must never: do I/O.
 """
 
 from __future__ import annotations

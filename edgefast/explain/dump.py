@@ -1,8 +1,10 @@
-"""Dump: what the admin server of a running proxy tells of this moment.
+"""Dump: the state of a running proxy, from its admin server.
 
-In: the values of GET /dump and GET /limits (docs/guides/operations.md). Out: `ProxyDump`: the version of its table, the endpoints' health
-and the counters of now. Its rules are not read back: a dump does not show credentials that they compare, so a proxy explains
-its requests itself (GET /explain). Must never: trust that it is whole; a worker may not have answered.
+In: the values of GET /dump and GET /limits (docs/guides/operations.md).
+Out: `ProxyDump`: the version of its table, the endpoints' health and the current counters. Its
+rules are not read back, because a dump hides the credentials that they compare; a proxy explains
+its requests itself (GET /explain).
+Must never: trust that it is complete; a worker may not have answered.
 """
 
 from __future__ import annotations

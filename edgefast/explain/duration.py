@@ -1,4 +1,4 @@
-"""Durations as people write them. In: milliseconds. Out: words. Must never: round."""
+"""Duration: durations as text. In: milliseconds. Out: text. Must never: round."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Encodings for answers that are in force for a rule, in words. Whether an answer is encoded its backend decides by its head.
+"""Encoding: the effective response encodings of a rule, as text. The head of a response decides whether it is encoded.
 
-In: a rule's traffic units in their order: overrides, the highest first, then the most specific one. Out: what is in force, whose it is.
+In: a rule's traffic units in their order: overrides, the highest first, then the most specific one.
+Out: the effective settings and their policy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Witness: example requests that a match is made for, and those that lie between matches.
+"""Example request: requests that a match accepts, and requests between matches.
 
-In: the entries of one hostname, old and new. Out: `Ask`s without regard to who wins: of each match the request that
-satisfies it and no more, of a prefix one below it, of two matches on one path one that satisfies both; and, of a
-match that has changed, others until one is not taken by a match before it.
-Must never: claim to be complete; what no witness shows is not seen.
+In: the entries of one hostname, old and new. Out: `ExampleRequest`s without regard to which match
+wins. For each match, the request that satisfies it and no more; for a prefix, one below it; for two
+matches on one path, one that satisfies both. For a changed match, others until no earlier match
+takes one.
+Must never: claim to be complete; a difference that no example shows is not seen.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class ExampleRequest(msgspec.Struct, frozen=True):
 def make_example_requests(
     matches: Iterable[ir.Match],
 ) -> tuple[list[ExampleRequest], list[ir.Match]]:
-    """Return witnesses for matches, each once, and the matches that no request could be made for."""
+    """Return example requests for matches, each once, and the matches without a possible request."""
     found: dict[ExampleRequest, None] = {}
     unmade: list[ir.Match] = []
     groups: dict[tuple[str, str], list[ir.Match]] = {}

@@ -1,9 +1,9 @@
-"""explain(): why a request gets the answer it gets.
+"""Explain: explain(), why a request gets its response.
 
-In: what is served, a request. Out: an `Explanation`: the checks in the order of the proxy, up to the one that decides.
-The head is scanned, the path normalised and the rule found by the code that serves (csrc through `table.Matcher`); what
-is only told - heads after filters, limits, reasons of losers - is held against an engine by tests.
-Must never: do I/O, or be asked while requests are served by the same thread.
+In: the served table, a request. Out: an `Explanation`: the checks in the order of the proxy, up to the one that decides. The code that
+serves (csrc through `table.Matcher`) scans the head, normalises the path and finds the rule. Tests compare the rest with an engine: heads
+after filters, limits, reasons of losers.
+Must never: do I/O, or run while the same thread serves requests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Explanation: the answer to "why did this request get that answer", as plain values.
+"""Explanation: the answer to "why did this request get that response", as plain values.
 
-In: nothing. Out: the structs that `explain` fills; their encoding is the documented JSON (docs/guides/explain.md). Fields are
-only ever added. Empty ones are left out, except in what every explanation has.
+In: nothing. Out: the structs that `explain` fills; their encoding is the documented JSON
+(docs/guides/explain.md). Fields are only ever added. Empty ones are left out, except those that
+every explanation has.
 Must never: hold an object of the table; a reader of the JSON has no Python.
 """
 

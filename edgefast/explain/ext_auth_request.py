@@ -1,7 +1,8 @@
-"""Asked: the question that an authorisation service would be put, in words.
+"""Ext auth request: the check that an authorization service would receive, as text.
 
-In: ir.ExtAuth, the head of the request. Out: lines: the request that it gets, what becomes of its answer; names of headers as servers
-may read them. The twin of core/policy/authservice.pyx and authcall.pyx. Must never: send it.
+In: ir.ExtAuth, the head of the request. Out: lines: the check request and the effect of its
+response. Names of headers are as servers may read them. The twin of core/policy/authservice.pyx and
+authcall.pyx. Must never: send it.
 """
 
 from __future__ import annotations

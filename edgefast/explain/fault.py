@@ -1,7 +1,8 @@
-"""Faults on purpose: which one is in force for a rule, whose it is, what it does to a request.
+"""Fault: the effective fault injection of a rule, its policy and its effect on a request.
 
-In: a rule's traffic units in their order: overrides, the highest first, then the most specific one. Out: `FaultInForce`, the answer of those
-that it refuses. The twin of core/policy/fault.pyx and of Traffic.first. Must never: say which request it strikes.
+In: a rule's traffic units in their order: overrides, the highest first, then the most specific one.
+Out: `FaultInForce`, the response of an abort. The twin of core/policy/fault.pyx and of
+Traffic.first. Must never: report which request it affects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Pair: one fleet before and after, and requests to ask both.
+"""Fleet pair: one fleet before and after, and the requests to compare.
 
-In: what is served on both sides. Out: which hostnames differ; hosts and requests for them. Must never: take two tables for
-equal that answer one request otherwise.
+In: the served tables of both sides. Out: which hostnames differ; hosts and requests for them.
+Must never: take two tables for equal that answer one request differently.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def make_host(name: str, taken: Container[str]) -> str:
 def make_request_spec(
     pair: Pair, port: int, host: str, example: ExampleRequest, address: str = ""
 ) -> RequestSpec:
-    """Return a witness as a request to a port."""
+    """Return an example request as a request to a port."""
     listeners = pair.old.listeners(port, address) or pair.new.listeners(port, address)
     scheme = "https" if listeners and listeners[0].protocol == "HTTPS" else "http"
     default = port == (443 if scheme == "https" else 80)
@@ -128,7 +128,7 @@ def make_request_spec(
 def _come_from(
     listeners: Sequence[ir.Listener], example: ExampleRequest
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the connection's other end and the headers that make a witness's client the one that is believed."""
+    """Return the peer address and the headers that give an example request its client address."""
     if not example.source:
         return _HERE, example.headers
     address = listeners[0].http.client_address if listeners else ir.ClientAddress()

@@ -1,10 +1,12 @@
 """Forwarded: the request head as a backend would see it, after filters.
 
-In: the head that came, the rule and the share that it goes to, the client. Out: the lines of the head, the request id as a
-placeholder where the proxy draws one. The twin of core/head/requesthead.pyx (`write_request_head`) and core/head/headerops.pyx, which write
-bytes; a test sends requests through an engine and compares every byte. For a backend of HTTP/2 `to_http2` is that of csrc/h2_lines.c and
-core/h2/requester.pyx.
-Must never: leave out a line that is sent, or show one that is not; `hide_head` says which values are told by their length.
+In: the received head, the rule and its share, the client.
+Out: the lines of the head, the request id as a placeholder where the proxy draws one. The twin of
+core/head/requesthead.pyx (`write_request_head`) and core/head/headerops.pyx, which write bytes. A
+test sends requests through an engine and compares every byte. For a backend of HTTP/2 `to_http2` is
+the twin of csrc/h2_lines.c and core/h2/requester.pyx.
+Must never: leave out a line that is sent, or show one that is not; `hide_head` shows only the
+length of some values.
 """
 
 from __future__ import annotations

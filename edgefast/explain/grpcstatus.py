@@ -1,8 +1,10 @@
-"""What is different for a call of gRPC: the status that it gets in place of one of HTTP, and what its port's settings add.
+"""gRPC status: the status that replaces an HTTP one for gRPC calls, and the settings of the port for gRPC.
 
-In: the answers of a request, whether it is gRPC for the proxy, settings. Out: the same with `grpc_status`, where the proxy itself answers; notes.
-The twin of core/exchange/grpc.pyx (`grpc_status_of`); a test asks an engine. Source: docs/guides/grpc.md.
-Must never: name a status of a backend's answer; nobody knows it before.
+In: the answers of a request, whether it is gRPC for the proxy, settings.
+Out: the same with `grpc_status`, where the proxy itself answers; notes. The twin of
+core/exchange/grpc.pyx (`grpc_status_of`); a test compares it with an engine. Source:
+docs/guides/grpc.md.
+Must never: name the status of a backend's response; it is unknown before the call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Head: a request head as the proxy reads it: scanned and normalised by the same C code (csrc/head*.c, csrc/path.c).
 
-In: bytes of a request head, the port's HttpSettings, the peer's address. Out: `Head`, or `Refusal` with the status that the proxy
-answers.
-Must never: read a head in its own way; what the scan says is what is served.
+In: bytes of a request head, the port's HttpSettings, the peer's address. Out: `Head`, or `Refusal`
+with the status that the proxy answers.
+Must never: read a head in its own way; the proxy serves the result of the scan.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Surface: listeners, hostnames and endpoints that come, go or change.
+"""Listener diff: listeners, hostnames and endpoints that come, go or change.
 
-In: a pair of tables. Out: `Change`s, each with a request to try. Must never: ask the tables; compare.py does.
+In: a pair of tables. Out: `Change`s, each with a request to try. Must never: match requests;
+compare.py does.
 """
 
 from __future__ import annotations

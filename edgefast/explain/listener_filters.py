@@ -1,8 +1,10 @@
-"""Prerouted: what filters of a listener say of a request before it is routed.
+"""Listener filters: the result of a listener's filters for a request before routing.
 
-In: what is served, the listener, the request's head. Out: `ListenerFilterResult`: each filter with what it says, in their order; the answer of the one
-that refuses; the services that are asked; the head as rules see it. The twin of core/policy/listenerfilters.pyx.
-Must never: ask a service, or say what one will say of the request.
+In: the served table, the listener, the request's head.
+Out: `ListenerFilterResult`: each filter with its result, in their order, and the answer of the
+first that refuses. It also lists the authorization services that are called, and has the head as
+rules see it. The twin of core/policy/listenerfilters.pyx.
+Must never: call a service, or predict its decision.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Which endpoint a request gets, as the policies of its rule say it: by what it is chosen, and where its key leads to.
+"""Load balancer: how a rule's policies choose the endpoint of a request, and the result of its hash key.
 
-In: a rule's traffic units in their order: overrides, the highest first, then the most specific one; a request's head as it is on its way
-to a backend. Out: words; an address, chosen by the C code that serves. The twin of core/policy/hashpolicy.pyx; a test compares both.
-Must never: name an endpoint that a worker could choose otherwise while all are well.
+In: a rule's traffic units in their order: overrides, the highest first, then the most specific one;
+a request's head as sent to the backend.
+Out: text; an address, chosen by the C code that serves. The twin of core/policy/hashpolicy.pyx; a
+test compares both.
+Must never: name an endpoint if a worker could choose another while all are healthy.
 """
 
 from __future__ import annotations

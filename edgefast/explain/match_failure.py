@@ -1,9 +1,10 @@
-"""Trial: the one reason why a match does not hold for a request.
+"""Match failure: the one reason why a request does not satisfy a match.
 
-In: an ir.Match, a `Call`. Out: None when all of it holds, else the first predicate that does not, in the order path,
-method, headers, query, and how many fail beside it. Values are read by the matcher's own functions and compared with
-the same RE2. Must never: choose a winner; the matcher does, and a test holds both against each other. Nor show a credential that is
-asked for; what was sent is whose who asks.
+In: an ir.Match, a `Call`. Out: None when the request satisfies it. Else the first failing
+predicate, in the order path, method, headers, query, and the number of other failing ones. The
+matcher's own functions read the values and the same RE2 compares them.
+Must never: choose a winner (the matcher does, and a test compares both), or show a credential that
+a rule compares with. A value that the request sent may be shown.
 """
 
 from __future__ import annotations

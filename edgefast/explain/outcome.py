@@ -1,7 +1,8 @@
-"""Outcome: what one example request gets, in a form that two tables can be compared by.
+"""Outcome: the result of one example request, in a form that can be compared between two tables.
 
-In: what is served, a request. Out: `Outcome`: the rule and its answers, from the same checks as explain(), less what only a
-reader needs. Must never: depend on where a rule was written, on its number, or on an endpoint's address.
+In: the served table, a request. Out: `Outcome`: the rule and its answers, from the same checks as
+explain(), without what only a reader needs.
+Must never: depend on where a rule was written, on its number, or on an endpoint's address.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Answers in place of others: which are in force for a rule, and what becomes of an answer.
+"""Override: the effective response overrides of a rule, and the result for a response.
 
-In: a rule's traffic units in their order: overrides, the highest first, then the most specific one; answers. Out: the same answers, as clients
-get them. The twin of core/policy/override.pyx. Must never: tell what a backend will answer.
+In: a rule's traffic units in their order: overrides, the highest first, then the most specific one;
+answers.
+Out: the same answers, as clients get them. The twin of core/policy/override.pyx. Must never:
+predict the response of a backend.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Readings of a path: what else servers may take it for, which rules that deny ask about.
+"""Path variants: other paths that servers may read a path as; Deny rules also match these.
 
-In: a path in normal form. Out: the same with all of its escapes read, and that without what comes after ";" in its segments. The twin of core/policy/path_variants.pyx. Must never: be asked about a rule that allows.
+In: a path in normal form. Out: the same with all of its escapes decoded, and that without what
+comes after ";" in its segments. The twin of core/policy/path_variants.pyx. Must never: be used for
+an Allow rule.
 """
 
 from __future__ import annotations

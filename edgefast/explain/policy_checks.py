@@ -1,8 +1,8 @@
-"""Guarded: what policies say of a request between its match and its limits.
+"""Policy checks: the result of policies for a request between its match and its limits.
 
-In: the rule, the request as the matcher sees it, whose it is. Out: `PolicyChecks`: each unit with what it says, in the order in which they are
-asked; the answer of the one that refuses; the services that are asked. The twin of core/policy/policy_chain.pyx (`judge`).
-Must never: ask a service, or say that one will let a request pass.
+In: the rule, the request as the matcher sees it, its client. Out: `PolicyChecks`: each unit with its result, in the order of the checks. It
+also has the answer of the unit that refuses, and the authorization services that are called. The twin of core/policy/policy_chain.pyx.
+Must never: call a service, or report that one will let a request pass.
 """
 
 from __future__ import annotations

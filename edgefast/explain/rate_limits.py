@@ -1,7 +1,7 @@
-"""Counted: which of a rule's limits a request counts in, and where their counters stand.
+"""Rate limits: which of a rule's limits count a request, and the values of their counters.
 
-In: the rule's limits, the request, the client, what a proxy says of its counters (or nothing). Out:
-`LimitPart`s. Conditions are those of core/limit/limit.pyx, values are read by the matcher's functions.
+In: the rule's limits, the request, the client, the counters of a proxy (or nothing). Out:
+`LimitPart`s. Conditions are those of core/limit/limit.pyx; the matcher's functions read values.
 Must never: count.
 """
 

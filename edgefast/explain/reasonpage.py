@@ -1,7 +1,9 @@
-"""The page of a reason: what it means, where it occurs, an example with what is really said of it, how to put it right.
+"""Reason page: the page of a reason: its meaning, where it occurs, an example with the real messages, the fix.
 
-In: a `Page` of the catalogue (edgefast/diagnostics/reasons). Out: Markdown, for docs/problems and `edgefast problem`. What an example shows
-is what decoding and translating it says, so a page cannot promise what does not happen. Must never: word a message itself.
+In: a `Page` of the catalogue (edgefast/diagnostics/reasons). Out: Markdown, for docs/problems and
+`edgefast problem`. Decoding and translating the example gives its messages, so a page cannot
+promise what does not happen.
+Must never: write a message of its own.
 """
 
 from __future__ import annotations

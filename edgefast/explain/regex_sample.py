@@ -1,8 +1,9 @@
-"""Sample: a text that a regular expression matches, for example requests.
+"""Regex sample: a text that a regular expression matches, for example requests.
 
-In: an RE2 pattern. Out: a short value that fully matches it, or None. The pattern is read by a small parser of the usual
-syntax; what comes out is held against RE2 itself, so a construct that the parser does not know costs an example and
-nothing else. Must never: return a text that does not match.
+In: an RE2 pattern. Out: a short value that fully matches it, or None. A small parser of the usual
+syntax reads the pattern. RE2 itself checks the result. A construct that the parser does not know
+therefore costs an example and nothing else.
+Must never: return a text that does not match.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Unserved: listeners that would have taken a request, had their status not kept them from it.
+"""Rejected listeners: listeners that would have taken a request, but are not served.
 
-In: the origin's translation (none for a running proxy's table), a port, a hostname. Out: the nearest `RejectedListener`, with the text
-of its condition and the place of its mistake. Must never: name a listener that is served.
+In: the origin's translation (none for a running proxy's table), a port, a hostname.
+Out: the nearest `RejectedListener`, with the text of its condition and the place of its mistake.
+Must never: name a listener that is served.
 """
 
 from __future__ import annotations

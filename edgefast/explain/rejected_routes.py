@@ -1,8 +1,9 @@
-"""Unaccepted: routes that would have been near a request, but that no listener has taken, or that have mistakes.
+"""Rejected routes: routes near a request that no listener accepts, or that have mistakes.
 
-In: the origin's translation (none for a running proxy's table), the host and path of a request. Out: a `Candidate` for
-each route with the reason of its status. Their matches are not compiled, so the path is compared with what was written.
-Must never: be asked while requests are served.
+In: the origin's translation (none for a running proxy's table), the host and path of a request.
+Out: a `Candidate` for each route with the reason of its status. Their matches are not compiled, so
+the path is compared with the written one.
+Must never: run while requests are served.
 """
 
 from __future__ import annotations

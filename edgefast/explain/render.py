@@ -1,6 +1,7 @@
 """Render: an explanation as text for a terminal.
 
-In: an `Explanation`. Out: lines without colour and without control characters. What is shown is what the JSON has.
+In: an `Explanation`. Out: lines without colour and without control characters, with the content of
+the JSON.
 Must never: add a fact of its own.
 """
 

@@ -1,6 +1,8 @@
-"""Render: a difference as text for a terminal.
+"""Render diff: a difference as text for a terminal.
 
-In: a `Difference`. Out: lines without control characters, what opens and what breaks first. Must never: add a fact of its own.
+In: a `Difference`. Out: lines without control characters; granted access and broken traffic come
+first.
+Must never: add a fact of its own.
 """
 
 from __future__ import annotations

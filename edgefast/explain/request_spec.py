@@ -1,8 +1,10 @@
-"""Ask: a request, or what is passed on unread, as somebody writes it down - method, URL, header lines, client address, SNI.
+"""Request spec: a request, or a connection that is passed through, as a user writes it.
 
-In: the words of a command line or of a form. Out: `RequestSpec`, with the bytes that a plain client (curl) would send for it.
-The Host line follows from the URL unless one is given; the port of the URL is the listener's, the SNI is the URL's
-name for https. Must never: normalise what was written; the proxy does that, and may refuse it.
+In: the arguments of a command line or of a form: method, URL, header lines, client address, SNI.
+Out: `RequestSpec`, with the bytes that a plain client (curl) would send for it. The Host line
+follows from the URL unless one is given. The port of the URL is the listener's, the SNI is the
+URL's name for https.
+Must never: normalise what was written; the proxy does that, and may refuse it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Mistake: where in somebody's objects the mistake stands that an answer is about, and what to do about it.
+"""Root cause: the place of the mistake in the user's objects behind an answer, and its fix.
 
-In: the text of a problem as `Problem.text` writes it ("HTTPRoute default/a spec.rules[0]: NotFound ..."), the origin. Out: the
-place, and one line of advice with the name that was perhaps meant. What is wrong may be another object: one that mistakes of its
-own keep out, or one that the text quotes.
+In: the text of a problem as `Problem.text` writes it ("HTTPRoute default/a spec.rules[0]: NotFound
+..."), the origin.
+Out: the place, and one line of advice with the name that was perhaps meant. The mistake may be in
+another object: one that is refused, or one that the text quotes.
 Must never: name a place that no text names.
 """
 

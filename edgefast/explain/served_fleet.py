@@ -1,7 +1,8 @@
-"""Served: one fleet with everything that an explanation looks at.
+"""Served fleet: one fleet with everything that an explanation reads.
 
-In: a fleet of the IR and its compiled table; where its objects were written, if that is known; what a running proxy says of
-endpoints and counters, if one was asked. Out: look-ups. Must never: be changed; one serves any number of explanations.
+In: a fleet of the IR and its compiled table; the places of its objects, if known; endpoints and
+counters of a running proxy, if queried.
+Out: look-ups. Must never: change; one serves any number of explanations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Sessions: what keeps clients with their endpoints, whose it is, and the endpoint that a request's session names.
+"""Session: the effective session persistence of a rule, its policy, and the endpoint that a request's session names.
 
-In: a rule, its traffic units in their order; a request's head. Out: words; an address. The twin of core/policy/sessionpolicy.pyx; a test
-compares both. Must never: name an endpoint that a worker could choose otherwise while all are well.
+In: a rule, its traffic units in their order; a request's head. Out: text; an address. The twin of
+core/policy/sessionpolicy.pyx; a test compares both.
+Must never: name an endpoint if a worker could choose another while all are healthy.
 """
 
 from __future__ import annotations

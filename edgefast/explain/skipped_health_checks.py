@@ -1,7 +1,8 @@
-"""Checks of health that a rule has and nobody makes: a cluster has more different ones than are made of it.
+"""Skipped health checks: checks of a rule that no worker makes, because its cluster exceeds the limit of different checks.
 
-In: what is served, a rule. Out: lines. The checks of a cluster are found as the proxy finds them (core/upstream/prober.pyx).
-Must never: speak of a check that is made.
+In: the served table, a rule. Out: lines. The checks of a cluster are found as the proxy finds them
+(core/upstream/prober.pyx).
+Must never: report a check that is made.
 """
 
 from __future__ import annotations

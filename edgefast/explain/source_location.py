@@ -1,8 +1,9 @@
-"""Origin: where in somebody's files a listener, rule, match or backend was written.
+"""Source location: where a listener, rule, match or backend is written in the user's files.
 
-In: a translation with its snapshot (files, or a cluster's objects), or nothing (the table of a running proxy).
-Out: `Place`s. Of a table only the rule is known: its number, and the file or generation that it carries.
-Must never: guess; a place that is not known is left empty.
+In: a translation with its snapshot (files, or a cluster's objects), or nothing (the table of a
+running proxy). Out: `Place`s. Of a table only the rule is known: its number, and the file or
+generation that it carries.
+Must never: guess; an unknown place is left empty.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Told: what two translations say of their objects - shadows, conflicts, conditions - and where they differ.
+"""Status diff: shadowed rules, conflicts and conditions that differ between two translations.
 
-In: two translations. Out: `Change`s with an example request where one can be made of the object. Must never: repeat what
-example requests show already.
+In: two translations. Out: `Change`s with an example request where one can be made of the object.
+Must never: repeat what example requests show already.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Stream: why a connection or a datagram that is passed on unread goes where it goes.
+"""Stream: why a layer 4 connection or datagram gets its backend.
 
-In: what is served, an ask with the scheme tcp, tls or udp. Out: an `Explanation`: the listener of the port, for TLS the one that
-has the server name, the route that has the place, and its shares.
+In: the served table, a `RequestSpec` with the scheme tcp, tls or udp.
+Out: an `Explanation`: the listener of the port, for TLS the one with the server name, the route
+that wins, and its shares.
 Source: stream.py; hostnames as for virtual hosts (table/match.py).
-Must never: do I/O, or tell of a request what is read only after it was terminated.
+Must never: do I/O, or report what is only readable after TLS termination.
 """
 
 from __future__ import annotations

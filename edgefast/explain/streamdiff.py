@@ -1,7 +1,8 @@
-"""Streamdiff: connections and datagrams that go elsewhere, from one table to another.
+"""Stream diff: layer 4 connections and datagrams with another backend, from one table to another.
 
-In: a pair of tables. Out: a `Change` for each place of layer 4 that is answered otherwise, with an example that `edgefast explain` takes.
-Must never: tell apart what a client cannot, such as where a route was written.
+In: a pair of tables. Out: a `Change` for each listener and hostname that differs, with an example
+that `edgefast explain` takes.
+Must never: distinguish what a client cannot, such as where a route was written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Tokens: what a unit says of the signed token that a request shows, with the keys that are written down.
+"""Tokens: the result of a JWT unit for a request's token, with inline keys.
 
-In: ir.Jwt, what was found in the request, the time. Out: a `AuthenticationResult`; None where only a running proxy can say, because keys are fetched.
-Of a rule that asks for a token, why it does not hold. The twin of core/policy/tokens.pyx. Must never: show a token.
+In: ir.Jwt, the credentials of the request, the time. Out: an `AuthenticationResult`. None where
+only a running proxy knows, because keys are fetched. For a rule that requires a token, why it does
+not match. The twin of core/policy/tokens.pyx. Must never: show a token.
 """
 
 from __future__ import annotations

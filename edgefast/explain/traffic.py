@@ -1,8 +1,9 @@
-"""Traffic: the settings of policies that are in force for a rule, and whose they are.
+"""Traffic: the effective traffic settings of a rule, and their policies.
 
-In: a rule's traffic units in their order, of which the first `ceilings` may not be passed. Out: `Setting`s. The twin of
-core/policy/traffic.pyx; a test compares both. The listener's own bound of a body is one more ceiling (`bound_body`).
-Must never: take "without end" (0) for the smaller of two.
+In: a rule's traffic units in their order; the first `ceilings` of them are upper bounds. Out:
+`Setting`s. The twin of core/policy/traffic.pyx; a test compares both. The listener's own bound of a
+body is one more ceiling (`bound_body`).
+Must never: take "unlimited" (0) for the smaller of two.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What differs between two tables in the zones of backends: what Services want, and where endpoints are.
+"""Zone diff: zone preferences of Services and zones of endpoints that differ between two tables.
 
-In: a pair of tables. Out: changes. What policies say of zones is told with their rules (outcome.py).
+In: a pair of tables. Out: changes. outcome.py reports the zone settings of policies with their
+rules.
 Must never: name endpoints that come or go; listener_diff.py does.
 """
 

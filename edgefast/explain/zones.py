@@ -1,7 +1,8 @@
-"""Zones in words: whose endpoints come first for a rule's requests, and who says it.
+"""Zones: which zones' endpoints a rule prefers, and which policy or Service sets it, as text.
 
-In: ir.ZoneAware of policies and of clusters. Out: words. Which zone a proxy is in only it knows, so no endpoint is named.
-Must never: promise a zone; a request goes to another one before it goes nowhere.
+In: ir.ZoneAware of policies and of clusters. Out: text. Only a proxy knows its own zone, so no
+endpoint is named.
+Must never: promise a zone; a request goes to another zone rather than fail.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The contract between translate and table: what a proxy fleet serves, and nothing about where it came from.
+"""IR: the contract between translate and table: what a proxy fleet serves, and nothing about where it came from.
 
-In: written by `translate` only. Out: read by `table` (compiles it to shards), by `core` (a rule's payload and the
-clusters are these very structs in MessagePack) and by `dump`/`explain`. Everything is immutable, ordered and made of
-plain values, so the same objects always give the same bytes. Durations are milliseconds, sizes are bytes, weights are
-relative. It must never hold a Kubernetes object, a clock reading or an open resource.
+In: written by `translate` only. Out: read by `table` (compiles it to shards), by `core` and by
+`dump`/`explain`. For `core`, a rule's payload and the clusters are these very structs in
+MessagePack. Everything is immutable, ordered and made of plain values, so the same objects always
+give the same bytes. Durations are milliseconds, sizes are bytes, weights are relative. It must
+never hold a Kubernetes object, a clock reading or an open resource.
 """
 
 from edgefast.ir.backend import HashCookie as HashCookie

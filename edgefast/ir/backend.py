@@ -1,7 +1,8 @@
-"""Which endpoint of a backend gets a request, as policies say it.
+"""Backend: the endpoint choice of a backend, as policies set it.
 
-In: written by `translate` only. Out: leaves of an ir.Traffic. Names of headers are lower case. Durations are seconds here: they go into cookies.
-Must never: be what decides which backend a request goes to; rules do.
+In: written by `translate` only. Out: leaves of an ir.Traffic. Names of headers are lower case.
+Durations are seconds here: they go into cookies.
+Must never: decide which backend a request goes to; rules do.
 """
 
 from __future__ import annotations

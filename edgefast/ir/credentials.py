@@ -1,7 +1,8 @@
-"""Credentials in the IR: how clients prove who they are, and what is believed.
+"""Credentials: the authentication of clients, and the trusted keys and passwords, in the IR.
 
-In: written by `translate` only. Out: parts of a `PolicyUnit` (policy.py). Names of headers are lower case. Durations are milliseconds.
-Must never: hold a credential in clear, or show what one could be guessed from: what is printed of users and keys is their number.
+In: written by `translate` only. Out: parts of a `PolicyUnit` (policy.py). Names of headers are
+lower case. Durations are milliseconds.
+Must never: hold a credential in clear, or print more of users and keys than their number.
 """
 
 from __future__ import annotations

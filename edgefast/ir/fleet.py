@@ -1,4 +1,4 @@
-"""A fleet: listeners, virtual hosts, rules, clusters and secrets, with the parts of a rule. The other parts have modules beside it."""
+"""Fleet: listeners, virtual hosts, rules, clusters and secrets, with the parts of a rule. The other parts have modules beside it."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ class Cluster(Struct, frozen=True, gc=False):
     zones: ZoneAware | None = None  # as its Service says it; what policies say comes first
     # Ranges that hostnames of endpoints may resolve into although their addresses are never backends (inetaddr.RESERVED).
     allowed: tuple[str, ...] = ()
-    # In which ways rules, or their shares, treat it: how many of their traffic units are Overrides, and these, as in Treatment; each once,
+    # How rules, or their shares, treat it: how many of their traffic units are Overrides, and these, as in BackendPolicy; each once,
     # in the order in which their checks are made: sorted, but for a cluster with more than CHECKS_MOST different ones, of which the first are
     # made. For what is to be known of policies before a request comes, whether any says it or not (health checks). Of a cluster with more than
     # 64 ways only the first unit with a check of each that has one which is made, as the one unit of a way.

@@ -1,4 +1,4 @@
-"""The part of the IR that is about HTTP with clients: limits, timeouts, whom to believe. edgefast.ir has it under the same names.
+"""HTTP: the IR of HTTP with clients: limits, timeouts, trusted client addresses. edgefast.ir has it under the same names.
 
 In: nothing. Out: structs. Must never: import anything of the product but the IR's base.
 """

@@ -1,6 +1,7 @@
-"""What a fleet needs around it: pods, Services, scaling.
+"""Infra: the Kubernetes objects that a fleet needs: pods, Services, scaling.
 
-In: written by `translate` only. Out: `Infra`, which a controller makes true. Must never: hold what requests meet.
+In: written by `translate` only. Out: `Infra`, which a controller applies. Must never: hold what
+requests meet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""What policies are in the IR: who may enter, and how requests and backends are treated.
+"""Policy: access and traffic policies in the IR.
 
-In: written by `translate` only. Out: a `PolicyUnit` is a resource of its own beside clusters, and rules name the units that hold for
-them: what a policy says changes without a rule of ten thousand being made anew. Durations are milliseconds, sizes are bytes.
-Must never: hold who targets it, or a credential in clear.
+In: written by `translate` only.
+Out: a `PolicyUnit` is a resource of its own beside clusters, and rules name the units that apply to
+them. A policy change therefore rebuilds none of its rules, even with ten thousand. Durations are
+milliseconds, sizes are bytes.
+Must never: hold the targets of a policy, or a credential in clear.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The part of the IR that is about connections and datagrams that are passed on unread (layer 4). edgefast.ir has it under the same names.
+"""Stream: the IR of layer 4 connections and datagrams. edgefast.ir has it under the same names.
 
 In: nothing. Out: structs. Must never: import anything of the product but the IR's base.
 """

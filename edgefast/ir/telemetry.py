@@ -1,6 +1,7 @@
-"""The IR of what a listener tells about its requests: access log lines and spans. A part of fleet.py, which has all its names.
+"""Telemetry: the IR of a listener's access log and spans. A part of fleet.py, which has all its names.
 
-In: built by translate. Out: read by the engine (core/telemetry/logprogram.pyx, core/telemetry/span.pyx) and by the agent (proxy/spans.py).
+In: built by translate. Out: read by the engine (core/telemetry/logprogram.pyx,
+core/telemetry/span.pyx) and by the agent (proxy/spans.py).
 Must never: hold anything a request needs to be served.
 """
 

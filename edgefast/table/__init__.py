@@ -1,7 +1,8 @@
-"""The table: ir.Fleet -> resources that travel to proxies, and back for dump and explain.
+"""Table: ir.Fleet -> resources for proxies, and back for dump and explain.
 
-In: the IR. Out: `Shards` (named, versioned bytes) and `Delta` (what changed). The blobs of virtual hosts are built and
-read by csrc/table*.c and matched by csrc/route.c, the code that the proxy runs. Pure: same input, same bytes.
+In: the IR. Out: `Shards` (named, versioned bytes) and `Delta` (what changed). csrc/table*.c builds
+and reads the blobs of virtual hosts, and csrc/route.c matches them: the code that the proxy runs.
+Pure: same input, same bytes.
 """
 
 from edgefast.table.blob import (

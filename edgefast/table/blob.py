@@ -1,7 +1,8 @@
-"""The reader: blobs -> rules and entries again, for dump, explain and tests.
+"""Blob: reads blobs back into rules and entries, for dump, explain and tests.
 
-In: bytes of a "virtual_host" or "fragment" resource. Out: `Blob`, ir.VirtualHost, or plain values. Every blob goes
-through ef_table_check first: what comes from a wire or a disk is never trusted before.
+In: bytes of a "virtual_host" or "fragment" resource. Out: `Blob`, ir.VirtualHost, or plain values.
+Every blob goes through ef_table_check first: bytes from a network or a disk are never trusted
+before.
 Must never: be used to serve requests; it makes an object of everything.
 """
 

@@ -1,7 +1,8 @@
-"""BlobBuilder: entries and rule payloads -> the bytes of one blob, through csrc/table_build.c.
+"""Build: BlobBuilder, entries and rule payloads -> the bytes of one blob, through csrc/table_build.c.
 
-In: plain values that are already encoded. Out: bytes that ef_table_check accepts, and what was left out and why.
-Memory for the C side is kept from blob to blob and grown when it says so. One builder serves one thread.
+In: plain values that are already encoded. Out: bytes that ef_table_check accepts, and what was left
+out and why. Memory for the C side is reused from blob to blob and grows on its request. One builder
+serves one thread.
 Must never: know the IR, or decide which entries go where.
 """
 

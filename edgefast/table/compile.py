@@ -1,8 +1,9 @@
-"""compile_fleet: ir.Fleet -> Shards, doing again only what changed.
+"""Compile: compile_fleet, ir.Fleet -> Shards; it compiles only what changed.
 
-In: a fleet and, if there is one, the shards of its last compilation. Out: new shards. What the fleet shares with the
-last one by identity is not looked at twice: translate keeps the objects of what did not change. The same fleet gives the
-same bytes; only the number of fragments of a very large host may remember its past (fragment.py).
+In: a fleet and, if there is one, the shards of its last compilation. Out: new shards. Objects that
+the fleet shares with the last one by identity are skipped: translate keeps unchanged objects. The
+same fleet gives the same bytes; only the number of fragments of a very large host may depend on its
+past (fragment.py).
 Must never: mutate the fleet or the previous shards.
 """
 

@@ -1,7 +1,8 @@
-"""Format: one word for how records and rules are encoded, so that no release reads another one's bytes.
+"""Format: one word for the encoding of records and rules, so that no release reads another one's bytes.
 
-In: the structs of the IR, the version of blobs (csrc/table.h). Out: hex digits that change whenever a field, its type or its
-default does (defaults are left out of the encoding, so a new default is another meaning of the same bytes), or that version.
+In: the structs of the IR, the version of blobs (csrc/table.h). Out: hex digits. They change
+whenever a field, its type or its default does, or that version. The encoding omits defaults, so a
+new default is another meaning of the same bytes.
 Must never: depend on texts that are for people, or on the order of anything.
 """
 

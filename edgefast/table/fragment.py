@@ -1,8 +1,9 @@
-"""One virtual host -> its resources: the root blob and, when it has very many rules, fragments of it.
+"""Fragment: one virtual host -> its resources: the root blob and, when it has very many rules, fragments of it.
 
-In: ir.VirtualHost and what its last compilation left. Out: `Compiled`. Entries go to fragments by the hash of their
-path, so that one route more changes few of them; a fragment with the same matches and rules as before is not built
-again. The number of fragments is a power of two that keeps them around 48 KiB, and stays while they are not far from it.
+In: ir.VirtualHost and the result of its last compilation. Out: `Compiled`. Entries go to fragments
+by the hash of their path, so that a new route changes few of them. A fragment with the same matches
+and rules as before is not rebuilt. The number of fragments is a power of two that keeps them around
+48 KiB, and stays while they are not far from it.
 Must never: number anything across fragments, or the change of one would show in all.
 """
 

@@ -1,8 +1,9 @@
-"""Matcher: asks the proxy's own C matcher which rule takes a request; for explain, tests and benches.
+"""Match: finds the rule of a request with the proxy's own C matcher; for explain, tests and benches.
 
-In: resources (or Shards), a listener, a host, a `Request`. Out: `Hit`s in order of precedence, the first is the answer.
-The same csrc/route.c, the same RE2 and the same order of virtual hosts as in a worker, so that what explain says is
-what a proxy does. Must never: normalise a path or parse a head; that comes before.
+In: resources (or Shards), a listener, a host, a `Request`. Out: `Hit`s in order of precedence, the
+first is the answer. It uses the csrc/route.c, the RE2 and the order of virtual hosts of a worker,
+so that explain reports what a proxy does.
+Must never: normalise a path or parse a head; that comes before.
 """
 
 from __future__ import annotations

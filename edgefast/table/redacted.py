@@ -1,7 +1,8 @@
-"""Hidden: the IR as it may be shown: what a route sets or compares for credentials is told by its length (redact.py).
+"""Redacted: the IR in a form that can be shown: values compared or set as credentials are replaced by their length (redact.py).
 
-In: structs of the IR. Out: the same with texts in the place of such values; what has none is the very object. Names, paths and
-numbers stay. Must never: be compiled or served; nobody's request matches what stands for a value.
+In: structs of the IR. Out: the same with texts in place of such values; an object without them is
+returned as is. Names, paths and numbers stay. Must never: be compiled or served; no request matches
+a replaced value.
 """
 
 from __future__ import annotations

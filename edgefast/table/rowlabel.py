@@ -1,7 +1,8 @@
-"""RowLabel: what the counters of a rule, or of one of its limits, are called in a segment (csrc/stat.h).
+"""Row label: the name of the counters of a rule, or of one of its limits, in a segment (csrc/stat.h).
 
-In: names of the IR. Out: labels as readers of rows see them: long ones are cut, and told apart by a digest. Must never: know
-what is counted.
+In: names of the IR. Out: labels as readers of rows see them: long ones are cut, and a digest
+separates them.
+Must never: know what is counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Shards: everything that one fleet serves, as named and versioned bytes, and the difference between two of them.
 
-In: encoded resources. Out: `Resource`, `Shards`, `Delta`. A delta lists what to put in the order in which it may take
-effect without a request ever meeting a name that is not there, then what to remove in the reverse order
-(architecture D6). Must never: decode a resource, or compare bytes where versions say enough.
+In: encoded resources. Out: `Resource`, `Shards`, `Delta`. A delta lists resources to put, in an
+order without references to missing names at any time, then those to remove in the reverse order
+(architecture D6). Must never: decode a resource, or compare bytes where versions suffice.
 """
 
 from __future__ import annotations

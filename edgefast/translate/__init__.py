@@ -1,7 +1,7 @@
-"""Translation of Gateway API objects into what the data plane serves and what statuses say.
+"""Translation: Gateway API objects -> the IR of the data plane and the statuses of the objects.
 
-In: a Snapshot and Settings. Out: `Translation` (IR, infrastructure, statuses, problems).
-Begin with `pipeline.py`; then the floors `gateway`, `route`, `backend` and `virtualhost`. `deps` explains what makes it
+In: a Snapshot and Settings. Out: `Translation` (IR, infrastructure, statuses, problems). Start with
+`pipeline.py`; then `gateway`, `route`, `backend` and `virtualhost`. `deps` makes translation
 incremental.
 Must never: do I/O, read a clock, or change its input.
 """

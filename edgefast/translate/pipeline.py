@@ -1,9 +1,9 @@
-"""translate(): the table of contents of this room.
+"""Pipeline: translate(), the order of all stages of a translation.
 
-In: a snapshot of all objects, settings, and the previous translation, if any. Out: a Translation: the
-IR, the infrastructure around it, every status and every problem.
-Classes and Gateways run when anything that they depend on differs (frontend.py), their statuses each time; policies,
-clusters, routes and virtual hosts run for what changed (facts.py, change.py). The result never depends on `previous`.
+In: a snapshot of all objects, settings, and the previous translation, if any.
+Out: a Translation: the IR, the infrastructure around it, every status and every problem. Classes and Gateways run when anything that they
+depend on differs (frontend.py), their statuses each time. Policies, clusters, routes and virtual hosts run for what changed (world.py,
+change.py). The result never depends on `previous`.
 Must never: do I/O, read a clock, draw a random number or change an argument.
 """
 

@@ -1,9 +1,9 @@
-"""Settings: all that translation depends on besides the objects.
+"""Settings: everything that translation depends on besides the objects.
 
-In: the EdgeGateway configuration and what the caller knows of its surroundings. Out: one frozen
-Struct. Three fields are observations rather than configuration, `now`, `fleets` and `retained`: translation has no
-clock and sees no cluster, so the caller says what it sees; they change statuses and warnings only.
-`check_config` says what of a configuration `edgefast run` has no use for.
+In: the EdgeGateway configuration and the caller's observations. Out: one frozen Struct. Three
+fields are observations rather than configuration: `now`, `fleets` and `retained`. Translation has
+no clock and sees no cluster, so the caller provides them; they change statuses and warnings only.
+`check_config` reports fields of a configuration that `edgefast run` does not use.
 Must never: be read from the environment here.
 """
 

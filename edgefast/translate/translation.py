@@ -1,8 +1,7 @@
-"""Translation: all that one run gives, and what the next run may take over.
+"""Translation: the result of one run, and what the next run may reuse.
 
-In: nothing. Out: the result types of `translate`.
-`memo` belongs to the next `translate` alone; it is never changed after it was made, so one
-translation may be the predecessor of several.
+In: nothing. Out: the result types of `translate`. `memo` belongs to the next `translate` alone. It
+never changes, so one translation may be the predecessor of several.
 Must never: be compared by value; it holds the whole configuration.
 """
 

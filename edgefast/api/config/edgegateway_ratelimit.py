@@ -1,4 +1,4 @@
-"""The `rateLimit` part of EdgeGateway: where global counters live.
+"""EdgeGateway rateLimit: the store of global counters.
 
 In: `rateLimit` of the configuration. Out: `GatewayRateLimit`.
 Source: spec sections 2 (rateLimit.backend) and 8.6.

@@ -1,6 +1,6 @@
-"""Addresses of a Redis server: `host:port`, `redis://host[:port][/database]`, `rediss://...` with TLS.
+"""Store URL: addresses of a Redis server: `host:port`, `redis://host[:port][/database]`, `rediss://...` with TLS.
 
-In: text of the configuration or of a Secret. Out: a `StoreURL`, or what is wrong in words.
+In: text of the configuration or of a Secret. Out: a `StoreURL`, or an error text.
 Must never: show the text when it may hold a password; user and password come from `passwordRef`.
 """
 

@@ -1,5 +1,5 @@
-"""The kinds of Kubernetes itself that the others refer to, one file each.
+"""Core: the Kubernetes kinds that other kinds refer to, one file each.
 
-In: documents. Out: Structs with what is read of them; what is not read is no mistake.
-Must never: show what is in a Secret.
+In: documents. Out: Structs with the fields that edgefast reads; other fields are no mistake.
+Must never: show the content of a Secret.
 """

@@ -1,7 +1,8 @@
 """ClusterTrustBundle: CA certificates that are the same for all of a cluster.
 
 In: `certificates.k8s.io/v1` or `v1beta1` documents. Out: `ClusterTrustBundle`.
-Source: Kubernetes ClusterTrustBundle (beta in 1.33, stable in 1.37); every ServiceAccount may read it, so no grant is asked for.
+Source: Kubernetes ClusterTrustBundle (beta in 1.33, stable in 1.37); every ServiceAccount may read
+it, so it needs no grant.
 Must never: be chosen by its signer; the Gateway API refers to it by name (GEP-5075).
 """
 

@@ -1,8 +1,9 @@
 """EndpointSlice: addresses and ports behind a Service.
 
 In: `discovery.k8s.io/v1` documents. Out: `EndpointSlice`, tied to its Service by the label
-`kubernetes.io/service-name`. Source: Kubernetes API reference, EndpointSlice v1.
-Must never: judge readiness; translate reads `conditions`.
+`kubernetes.io/service-name`.
+Source: Kubernetes API reference, EndpointSlice v1.
+Must never: decide readiness; translate reads `conditions`.
 """
 
 from __future__ import annotations

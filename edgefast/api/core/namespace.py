@@ -1,8 +1,8 @@
-"""Namespace: the labels that selectors look at.
+"""Namespace: the labels that selectors read.
 
 In: core `v1` documents, or nothing (files need not define their namespaces).
 Out: `Namespace` with the label `kubernetes.io/metadata.name`, as the API server sets it.
-Must never: be required; `implicit_namespace` stands in for an undefined one.
+Must never: be required; `implicit_namespace` replaces an undefined one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""SelectedPods: what is known of the Pods that a selector has: where each is, whether it takes requests, and whether all this is so now.
+"""Selected pod: the Pods of a selector: addresses, readiness, and whether the list is current.
 
-In: Pods of an API server, as the controller follows them. Out: values of `Snapshot.pods`. There are no Pods in files.
-Source: what Kubernetes' own EndpointSlices say of the same Pod: its first address; ready, or serving while it terminates.
-Must never: hold what changes although neither does.
+In: Pods of an API server, as the controller follows them. Out: values of `Snapshot.pods`. Files
+have no Pods.
+Source: as in Kubernetes' own EndpointSlices: the first address of the Pod; ready, or serving while
+it terminates.
+Must never: hold a field that changes while these stay the same.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Service: the name and ports that routes refer to, and the addresses of a fleet's own Service.
 
-In: core `v1` documents. Out: `Service`; fields that nobody here reads are kept as they came so
-that a file with them is not called wrong. Source: Kubernetes API reference, Service v1.
+In: core `v1` documents. Out: `Service`; fields that edgefast does not read are kept unchanged, so
+that a file with them is valid.
+Source: Kubernetes API reference, Service v1.
 Must never: be the source of endpoints; those are EndpointSlices.
 """
 

@@ -1,6 +1,7 @@
-"""Chart templates: text of a Helm chart that was not rendered, and is therefore not YAML.
+"""Chart template: text of a Helm chart that was not rendered, and is therefore not YAML.
 
-In: text that cannot be parsed. Out: the mistake to report in place of the parser's. Must never: be called for text that can be parsed.
+In: text that cannot be parsed. Out: the problem to report instead of the parser's. Must never: be
+called for text that can be parsed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Decoding: the text of files into typed objects, with every mistake of every object at once.
+"""Decode: the text of files into typed objects, with every mistake of every object at once.
 
-In: bytes of YAML (many documents, Lists) or JSON. Out: `Decoded`: sound objects, and problems
-with file and line. An object with a problem is left out; the others are not touched by it.
-Objects of an API server go through `decode_api_object`, which takes unknown fields and notes them.
+In: bytes of YAML (many documents, Lists) or JSON. Out: `Decoded`: valid objects, and problems with file and line. An object with a problem
+is left out; the others are not affected. Objects of an API server go through `decode_api_object`, which accepts unknown fields and records
+them.
 Must never: open a file, or raise for what a user wrote in one.
 """
 

@@ -1,8 +1,7 @@
-"""One document's plain value into objects: the kind looked up, the fast way, then the strict one.
+"""Document: one document's plain value into objects: finds the kind, decodes fast, then strictly.
 
-In: what YAML or JSON gave. Out: `Found`s: an object, or violations with the object's name.
-The fast way is msgspec's, in C; only when it or a rule says no, the walk finds out everything
-that is wrong. Lists (`kind: List`, `HTTPRouteList`) give one `Found` per item.
+In: the plain value of YAML or JSON. Out: `Found`s: an object, or violations with the object's name. The fast decoder is msgspec's, in C.
+Only when it or a rule fails, the walk finds every mistake. Lists (`kind: List`, `HTTPRouteList`) give one `Found` per item.
 Must never: know files or lines.
 """
 

@@ -1,7 +1,8 @@
-"""Duplicates: of two objects of one name in files the first is served; the place of the other one stays closed.
+"""Duplicate: of two objects of one name in files the first is served; what only the other one covers is closed.
 
-In: a sound object whose name another one has, and that one. Out: what keeps its place closed, under a name of its own
-("name?2"); None where it has no place, or none that the first one has not as well.
+In: a valid object with a duplicate name, and the first one.
+Out: a placeholder that closes its hostnames and targets, under a name of its own ("name?2"). None
+where it has none, or none that the first one does not have as well.
 Must never: take anything from the object that is served.
 """
 

@@ -1,8 +1,8 @@
-"""JSON text to plain values, fast, without letting a repeated key slip by.
+"""JSON text: JSON to plain values, fast, with detection of repeated keys.
 
-In: the bytes of one JSON value. Out: a `ParsedDocument`.
-The fast decoder keeps the last of two equal keys; so the value is written again and the colons
-are counted: with an equal count no key was lost, else a slow scan finds them.
+In: the bytes of one JSON value. Out: a `ParsedDocument`. The fast decoder keeps the last of two
+equal keys. The value is therefore written again and its colons are counted. With an equal count no
+key was lost, else a slow scan finds them.
 Must never: accept what JSON does not (RFC 8259).
 """
 

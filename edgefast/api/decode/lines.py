@@ -1,8 +1,8 @@
-"""Where the fields of a document are: a tree of line numbers beside the tree of values.
+"""Lines: the line of each field of a document: a tree of line numbers beside the tree of values.
 
-In: the bytes of a document, again. Out: `LineTree`s; made only when a problem needs a line, so
-that documents without problems never pay for it.
-A field is where its key is, an item of a list where it begins. Lines count from 0 here.
+In: the bytes of a document, again. Out: `LineTree`s; made only when a problem needs a line, so that
+valid documents cost nothing. A field is where its key is, an item of a list where it begins. Lines
+count from 0 here.
 Must never: be needed to decode; a tree that cannot be made gives the first line.
 """
 

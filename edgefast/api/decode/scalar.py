@@ -1,8 +1,8 @@
-"""Plain YAML scalars: which are numbers, booleans or null, and which are text.
+"""Scalar: plain YAML scalars: which are numbers, booleans or null, and which are text.
 
-In: the text of an unquoted scalar. Out: its value.
-As the YAML 1.1 readers of Kubernetes tools do it (yes/no/on/off are booleans, 0x1f and 0o17 are
-numbers), except that dates, sexagesimal numbers and y/n stay text: no field wants them.
+In: the text of an unquoted scalar. Out: its value. The rules are those of the YAML 1.1 readers of
+Kubernetes tools. yes/no/on/off are booleans, 0x1f and 0o17 are numbers; but dates, sexagesimal
+numbers and y/n stay text: no field needs them.
 Must never: turn a mapping's key into anything but text.
 """
 

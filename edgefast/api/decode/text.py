@@ -1,7 +1,7 @@
-"""The text of a file cut into documents, and the text of one document kept for its line numbers.
+"""Text: splits the text of a file into documents, and keeps the text of each one for its line numbers.
 
-In: bytes. Out: `Piece`s, each decoded on its own, so that a syntax error loses one document and a
-document whose bytes did not change is not decoded again.
+In: bytes. Out: `Piece`s, each decoded on its own. A syntax error therefore loses one document, and
+a document with unchanged bytes is not decoded again.
 Must never: decode a field; see `decode.py`.
 """
 

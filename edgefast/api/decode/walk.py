@@ -1,9 +1,10 @@
-"""The strict walk: a raw document against its shape, every mistake found at once.
+"""Walk: the strict decoder: a raw document against its shape, every mistake found at once.
 
-In: plain values and a Struct class. Out: the built Struct, or violations with their paths.
-Lenient (objects of an API server, which has validated them by CRDs perhaps newer than ours):
-limits are not asked, and only what cannot be built is a violation. Fields that are not served (unserved.py) are noted in the
-object: where it is lenient all that are unknown, else those that a release of the API has.
+In: plain values and a Struct class. Out: the built Struct, or violations with their paths. Lenient
+is for objects of an API server, which has validated them by CRDs that may be newer. It skips
+limits, and only an object that cannot be built is a violation. The object records fields that are
+not served (unsupported_fields.py): in lenient mode all unknown ones, else those that an API release
+has.
 Must never: stop at the first mistake, or show a value of a Secret or one that is a credential.
 """
 

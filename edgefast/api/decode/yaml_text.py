@@ -1,9 +1,9 @@
-"""YAML text to plain values, straight from libyaml's events.
+"""YAML text: YAML to plain values, straight from libyaml's events.
 
-In: the bytes of one or more documents. Out: a `ParsedDocument` each: dicts, lists and scalars.
-No node tree is built and nothing recurses in C, so that nesting is bounded here and not by the
-stack; aliases are counted as often as they are used; a key given twice is reported, not dropped.
-Must never: construct anything but plain values, whatever a tag says.
+In: the bytes of one or more documents. Out: a `ParsedDocument` each: dicts, lists and scalars. It
+builds no node tree and nothing recurses in C: a limit here bounds nesting, not the stack. Aliases
+count as often as they are used; a repeated key is reported, not dropped.
+Must never: construct anything but plain values, for any tag.
 """
 
 from __future__ import annotations

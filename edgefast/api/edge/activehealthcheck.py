@@ -1,7 +1,8 @@
-"""Endpoints that are asked whether they are well, as a BackendTrafficPolicy says it.
+"""Active health check: healthCheck.active of a BackendTrafficPolicy.
 
-In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway gives them.
-Must never: say how an endpoint is; only what is asked of it, how often, and what counts.
+In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy
+Gateway gives them.
+Must never: hold the health of an endpoint; only the check, its interval, and what counts.
 """
 
 from __future__ import annotations

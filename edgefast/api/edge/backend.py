@@ -1,7 +1,7 @@
-"""Backend: endpoints that no Service stands for: addresses, names and unix sockets.
+"""Backend: endpoints without a Service: addresses, names and unix sockets.
 
-In: `gateway.edge.io/v1alpha1` documents. Out: `Backend`.
-Always allowed in standalone; in a cluster only when `extensionApis.enableBackend` is set.
+In: `gateway.edge.io/v1alpha1` documents. Out: `Backend`. Always allowed in standalone; in a cluster
+only when `extensionApis.enableBackend` is set.
 Must never: resolve a name or open a socket.
 """
 

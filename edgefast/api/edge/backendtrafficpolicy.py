@@ -1,8 +1,10 @@
-"""BackendTrafficPolicy: how requests and backends are treated: the size of bodies, timeouts, faults, endpoints.
+"""BackendTrafficPolicy: traffic settings of requests and backends: body size, timeouts, faults, endpoints.
 
-In: `gateway.edge.io/v1alpha1` documents. Out: `BackendTrafficPolicy`. Its fields have the names that Envoy Gateway gives them.
-Source: GEP-713 (attachment). What Envoy Gateway has and this release lacks stands in `model/unsupported_fields.py`.
-Must never: fill in what is not said; each leaf is merged on its own.
+In: `gateway.edge.io/v1alpha1` documents. Out: `BackendTrafficPolicy`. Its fields have the names
+that Envoy Gateway gives them.
+Source: GEP-713 (attachment). `model/unsupported_fields.py` lists what Envoy Gateway has and this
+release lacks.
+Must never: fill in a field that is not set; each leaf is merged on its own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""How much of a backend requests may have at once, as a BackendTrafficPolicy says it.
+"""Circuit breaker: circuitBreaker of a BackendTrafficPolicy: the limits of concurrent use of a backend.
 
-In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway gives them.
-Must never: fill in what is not said; each number is merged on its own.
+In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy
+Gateway gives them.
+Must never: fill in a field that is not set; each number is merged on its own.
 """
 
 from __future__ import annotations

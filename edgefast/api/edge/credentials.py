@@ -1,6 +1,7 @@
-"""Credentials of clients: keys, names and passwords, as a SecurityPolicy asks for them.
+"""Credentials: API keys and basic auth of a SecurityPolicy.
 
-In: parts of SecurityPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway gives them.
+In: parts of SecurityPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway
+gives them.
 Source: RFC 7617 (Basic), RFC 6265 (cookies).
 Must never: hold a credential: those are in Secrets, which are named here.
 """

@@ -1,9 +1,8 @@
-"""EdgeProxy: how a proxy fleet is deployed and how its proxies behave.
+"""EdgeProxy: the deployment and the settings of a proxy fleet.
 
-In: `gateway.edge.io/v1alpha1` documents, named by a GatewayClass or by a Gateway.
-Out: `EdgeProxy`. Every field may be absent, because a Gateway's EdgeProxy wins over the class's
-field by field and `edgeproxy_defaults.DEFAULT_SPEC` fills in the rest last: so the CRD carries no
-structural defaults. Source: spec section 2 (EdgeProxy).
+In: `gateway.edge.io/v1alpha1` documents, named by a GatewayClass or by a Gateway. Out: `EdgeProxy`. Every field may be absent: a Gateway's
+EdgeProxy wins over the class's field by field, then `edgeproxy_defaults.DEFAULT_SPEC` applies. The CRD therefore has no structural
+defaults. Source: spec section 2 (EdgeProxy).
 Must never: read the number of CPUs; an absent `workers` means "as many as allowed".
 """
 

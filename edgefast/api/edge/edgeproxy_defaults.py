@@ -1,9 +1,9 @@
-"""The defaults of EdgeProxy, and how a Gateway's EdgeProxy is laid over its class's.
+"""EdgeProxy defaults: the default values, and the merge of a Gateway's EdgeProxy with its class's.
 
-In: the specs from least to most specific. Out: one `EdgeProxySpec`.
-Values: spec section 2 and the HTTP/1.1 limits table of the reference docs.
-Must never: be written into the CRD as structural defaults; then every field would look set and
-no field of the class could shine through.
+In: the specs from least to most specific. Out: one `EdgeProxySpec`. Values: spec section 2 and the
+HTTP/1.1 limits table of the reference docs.
+Must never: be written into the CRD as structural defaults; then every field would look set and no
+field of the class could apply.
 """
 
 from __future__ import annotations

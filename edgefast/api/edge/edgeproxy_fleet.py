@@ -1,8 +1,9 @@
-"""The parts of an EdgeProxy that shape the generated Deployment, Service, HPA and PDB.
+"""EdgeProxy fleet: the fields for the generated Deployment, Service, HPA and PDB.
 
 In: `spec.deployment`, `service`, `hpa`, `pdb` and `shutdown` of an EdgeProxy.
-Out: Structs; what is handed to Kubernetes as it is (affinity, metrics, ...) stays a free object.
-Source: spec section 2 (generated data plane resources). Standalone uses none of it and says so.
+Out: Structs; fields that go to Kubernetes unchanged (affinity, metrics, ...) stay free objects.
+Source: spec section 2 (generated data plane resources). Standalone uses none of it and reports
+that.
 Must never: default a field here; see `edgeproxy_defaults.py`.
 """
 

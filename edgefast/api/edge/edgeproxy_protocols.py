@@ -1,4 +1,4 @@
-"""EdgeProxy `spec.http2`: HTTP/2 with clients and with backends.
+"""EdgeProxy protocols: `spec.http2`: HTTP/2 with clients and with backends.
 
 In: documents of EdgeProxy. Out: `ProxyHTTP2`. Source: docs/reference/http2.md.
 Must never: carry a default; `edgeproxy_defaults.py` has them.

@@ -1,7 +1,8 @@
-"""Which endpoints are left out because they fail, as a BackendTrafficPolicy says it.
+"""Health check: healthCheck of a BackendTrafficPolicy: the ejection of failing endpoints.
 
-In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway gives them.
-Must never: say what an endpoint's health is; it only says what counts.
+In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy
+Gateway gives them.
+Must never: hold the health of an endpoint; only what counts.
 """
 
 from __future__ import annotations

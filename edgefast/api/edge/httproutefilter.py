@@ -1,7 +1,8 @@
 """HTTPRouteFilter: what the standard's filters of a rule cannot do, attached by an ExtensionRef filter.
 
-In: `gateway.edge.io/v1alpha1` documents. Out: `HTTPRouteFilter`, the object; filters as a route lists them are
-`gateway/httproutefilter.py`, with a Struct of the same name. Its fields have the names that Envoy Gateway gives them.
+In: `gateway.edge.io/v1alpha1` documents. Out: `HTTPRouteFilter`, the object. Its fields have the
+names that Envoy Gateway gives them. `gateway/httproutefilter.py` has the filters of a route's list,
+with a Struct of the same name.
 Must never: read a ConfigMap; translate does.
 """
 

@@ -1,6 +1,7 @@
-"""Signed tokens, as a SecurityPolicy asks for them: issuers, their keys, claims.
+"""JWT: jwt of a SecurityPolicy: issuers, their keys, claims.
 
-In: parts of SecurityPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway gives them.
+In: parts of SecurityPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway
+gives them.
 Source: RFC 7519 (tokens), RFC 7517 (key sets), RFC 6750 (where they are).
 Must never: fetch a key.
 """

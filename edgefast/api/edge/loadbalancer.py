@@ -1,6 +1,7 @@
-"""Which endpoint of a backend gets a request, as a BackendTrafficPolicy says it.
+"""Load balancer: loadBalancer of a BackendTrafficPolicy: the endpoint choice of a backend.
 
-In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway gives them.
+In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy
+Gateway gives them.
 Source: RFC 6265 (names and attributes of cookies).
 Must never: name an endpoint.
 """

@@ -1,8 +1,9 @@
-"""Targets of our own policies, and how a policy merges with those above and below it.
+"""Policy target: the targets of edgefast's policies, and their merge with policies above and below.
 
-In: `targetRefs` and `mergeType` of SecurityPolicy and BackendTrafficPolicy. Out: Structs; nothing is looked up here.
+In: `targetRefs` and `mergeType` of SecurityPolicy and BackendTrafficPolicy. Out: Structs; nothing
+is looked up here.
 Source: Gateway API GEP-713 (policy attachment); the fields are those of Envoy Gateway.
-Must never: hold a target of another namespace; who owns the target owns its policies.
+Must never: hold a target of another namespace; the owner of the target owns its policies.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Answers in place of others, as a BackendTrafficPolicy asks for them.
+"""Response override: responseOverride of a BackendTrafficPolicy.
 
-In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy Gateway gives them.
+In: parts of BackendTrafficPolicy documents. Out: Structs. Their fields have the names that Envoy
+Gateway gives them.
 Must never: look a ConfigMap up.
 """
 

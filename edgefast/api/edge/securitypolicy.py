@@ -1,8 +1,10 @@
-"""SecurityPolicy: who may enter: rules of our own, proofs of who a client is, and the word of an authorisation service.
+"""SecurityPolicy: access control: authorization rules, authentication of clients, and external authorization.
 
-In: `gateway.edge.io/v1alpha1` documents. Out: `SecurityPolicy`. Its fields have the names that Envoy Gateway gives them.
-Source: GEP-713 (attachment), GEP-1494 (external authorisation). What Envoy Gateway has and this release lacks stands in
-`model/unsupported_fields.py`, and closes the policy: nobody gets in because a field is not known.
+In: `gateway.edge.io/v1alpha1` documents. Out: `SecurityPolicy`. Its fields have the names that
+Envoy Gateway gives them.
+Source: GEP-713 (attachment), GEP-1494 (external authorization). `model/unsupported_fields.py` lists
+what Envoy Gateway has and this release lacks. Such a field closes the policy: an unknown field
+grants no access.
 Must never: resolve a reference.
 """
 

@@ -1,7 +1,8 @@
-"""zoneAware of a BackendTrafficPolicy: how endpoints in the proxy's own zone, or in zones that are named, come first.
+"""Zone aware: loadBalancer.zoneAware of a BackendTrafficPolicy: preference for the proxy's own zone, or for named zones.
 
-In: `spec.loadBalancer.zoneAware` of `gateway.edge.io/v1alpha1` documents. Out: `ZoneAware`. Source: Envoy Gateway's fields.
-Must never: be what decides for consistentHash; a key has its endpoint whichever zone it is asked from.
+In: `spec.loadBalancer.zoneAware` of `gateway.edge.io/v1alpha1` documents. Out: `ZoneAware`. Source:
+Envoy Gateway's fields.
+Must never: affect consistentHash; a key has its endpoint for requests from every zone.
 """
 
 from __future__ import annotations

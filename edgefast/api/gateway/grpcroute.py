@@ -1,8 +1,9 @@
 """GRPCRoute: parents, hostnames and rules (methods, headers, filters, backends).
 
-In: `gateway.networking.k8s.io/v1` documents. Out: `GRPCRoute`; the CRD has no defaults for rules and matches: no match
-takes every call, and without rules there is nothing. Source: Gateway API v1.6 `grpcroute_types.go`.
-Must never: have a field of its own where HTTPRoute has the same one; what both have has one name.
+In: `gateway.networking.k8s.io/v1` documents. Out: `GRPCRoute`. The CRD has no defaults for rules
+and matches. A rule without matches takes every call, and a route without rules serves nothing.
+Source: Gateway API v1.6 `grpcroute_types.go`.
+Must never: have a field of its own where HTTPRoute has the same one; a shared field has one name.
 """
 
 from __future__ import annotations

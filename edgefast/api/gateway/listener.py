@@ -1,7 +1,8 @@
-"""Listener: a port, a protocol, a hostname and who may attach routes to it.
+"""Listener: a port, a protocol, a hostname and the namespaces and kinds of routes that may attach.
 
 In: `spec.listeners` of Gateways and ListenerSets. Out: `Listener` (a ListenerSet's entry has the
-same fields, so it is the same Struct). Source: Gateway API v1.6 `gateway_types.go`, of filters v1.7 (GEP-5224).
+same fields, so it is the same Struct).
+Source: Gateway API v1.6 `gateway_types.go`, of filters v1.7 (GEP-5224).
 Must never: decide whether a protocol or a route kind is supported; that goes to the status.
 """
 

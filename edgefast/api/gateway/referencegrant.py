@@ -1,8 +1,8 @@
 """ReferenceGrant: a namespace's permission for references from others.
 
 In: `gateway.networking.k8s.io/v1` or `v1beta1` documents. Out: `ReferenceGrant`.
-Source: Gateway API v1.6 `referencegrant_types.go`. It lives in the namespace of the target.
-Must never: decide a reference; translate asks with a pair of ends.
+Source: Gateway API v1.6 `referencegrant_types.go`. It is in the namespace of the target.
+Must never: decide a reference; translate does, with both ends.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""TLSRoute, TCPRoute, UDPRoute: parents and backends of what is passed on unread; server names for TLS.
+"""Stream route: TLSRoute, TCPRoute, UDPRoute: parents and backends of layer 4 traffic; server names for TLS.
 
-In: `gateway.networking.k8s.io` documents. Out: the three kinds. What the versions of a kind allow differs (v1 has one rule, and of
-a TLSRoute at least one hostname; v1alpha2 has up to 16 rules, and needs none), and an API server tells of an object in whichever
-version it is asked for: the Structs take all that any of them allows, `validation/version.py` judges documents. Source: Gateway API v1.7 `tlsroute_types.go`,
-`tcproute_types.go`, `udproute_types.go`.
+In: `gateway.networking.k8s.io` documents. Out: the three kinds. The versions of a kind differ. v1
+has one rule, and of a TLSRoute at least one hostname; v1alpha2 has up to 16 rules, and needs none.
+An API server converts an object to the requested version: the Structs accept all that any version
+allows. `validation/version.py` checks documents.
+Source: Gateway API v1.7 `tlsroute_types.go`, `tcproute_types.go`, `udproute_types.go`.
 Must never: have a field of its own where HTTPRoute has the same one.
 """
 

@@ -1,9 +1,11 @@
-"""XBackend: where and how a Gateway connects to a backend: a name outside of the cluster, or Pods by their labels.
+"""XBackend: a backend of a Gateway: an external hostname, or Pods by labels, with its connection settings.
 
-In: `gateway.networking.x-k8s.io/v1alpha1` documents. Out: `XBackend`. `port.number` is the field of Gateway API v1.7, `port.port` and
-`port.name` are those of v1.6; types, protocols and sessions that v1.6 does not have are v1.7's.
+In: `gateway.networking.x-k8s.io/v1alpha1` documents. Out: `XBackend`. `port.number` is the field of
+Gateway API v1.7, `port.port` and `port.name` are those of v1.6. Types, protocols and sessions that
+v1.6 does not have are v1.7's.
 Source: Gateway API v1.6 and v1.7 `apisx` (experimental channel), GEP-4894, GEP-1619.
-Must never: resolve a name or list a Pod; in a cluster it counts only when `extensionApis.enableXBackend` is set.
+Must never: resolve a name or list a Pod; in a cluster it counts only when
+`extensionApis.enableXBackend` is set.
 """
 
 from __future__ import annotations

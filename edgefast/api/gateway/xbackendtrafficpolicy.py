@@ -1,8 +1,9 @@
-"""XBackendTrafficPolicy: how many of the requests to a Service may be repeats.
+"""XBackendTrafficPolicy: the retry budget of a Service.
 
 In: `gateway.networking.x-k8s.io/v1alpha1` documents. Out: `XBackendTrafficPolicy`.
-Source: Gateway API v1.7 `apisx` (experimental channel), GEP-3388. What of it is not served stands in `model/unsupported_fields.py`.
-Must never: fill in what is not said but for the defaults that the CRD has.
+Source: Gateway API v1.7 `apisx` (experimental channel), GEP-3388. `model/unsupported_fields.py`
+lists the fields that are not served.
+Must never: fill in a field that is not set, except with the defaults of the CRD.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Objects that nobody here reads: what to say of them, and the policies of other projects that are only remembered.
+"""Migration: objects that edgefast does not read: their problems, and the recorded policies of other projects.
 
-In: apiVersion and kind. Out: words, and `ForeignPolicy`. Must never: guess what a foreign object means.
+In: apiVersion and kind. Out: messages, and `ForeignPolicy`. Must never: guess what a foreign object
+means.
 """

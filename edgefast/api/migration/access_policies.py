@@ -1,8 +1,9 @@
-"""Guards: policies and annotations of other projects that decide access: which clients may send requests, and from where.
+"""Access policies: policies and annotations of other projects that decide access: which clients may send requests, and from where.
 
-In: the group, kind and document of a foreign object; the annotations of an object that is served. Out: the names of the fields or
-annotations that decide access. Their targets are closed (translate/policy/foreign_access_policy.py), because edgefast does not apply them.
-One row of PRODUCTS is one product. For a kind without a row, its name decides.
+In: the group, kind and document of a foreign object; the annotations of an object that is served.
+Out: the names of the fields or annotations that decide access. Their targets are closed
+(translate/policy/foreign_access_policy.py), because edgefast does not apply them. One row of
+PRODUCTS is one product. For a kind without a row, its name decides.
 Source: the API references of the products, read for names alone.
 Must never: read a value; it may be a secret.
 """

@@ -1,7 +1,8 @@
-"""Annotated objects: what they ask for by annotations of another project, of which nobody here applies any.
+"""Annotations: annotations of other projects on an object; edgefast applies none of them.
 
-In: the annotations of an object, wherever it is from. Out: those of the domains in the tables, first the ones that decide who gets in, each
-with what of it is here. Most objects have none: to find that out is all that it costs.
+In: the annotations of an object from any source.
+Out: those of the domains in the tables, each with its equivalent in edgefast; those that decide
+access come first. Most objects have none; for them the cost is one look-up.
 Must never: look at a value: a snippet, or a secret, may be in it.
 """
 

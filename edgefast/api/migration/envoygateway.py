@@ -1,4 +1,5 @@
-"""Envoy Gateway's policies and what does the same here. Pure data; source: its api/v1alpha1 (types), read for names alone."""
+"""Envoy Gateway: its policies and their equivalents in edgefast. Pure data; source: its api/v1alpha1 (types), read for names alone.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Counterpart: a field of another project's policy, or an annotation of its, and what does the same here.
+"""Field mapping: a policy field or an annotation of another project, and its equivalent in edgefast.
 
-In: nothing. Out: the Structs that the tables beside this file are made of (envoygateway.py, nginxgateway.py, kgateway.py, traefik.py,
-ingressnginx.py).
-Must never: name a field of ours that there is not; a test looks each of them up.
+In: nothing. Out: the Structs of the tables beside this file (envoygateway.py, nginxgateway.py,
+kgateway.py, traefik.py, ingressnginx.py).
+Must never: name a field that edgefast does not have; a test looks each of them up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Counterparts: what this proxy has of the policies of other projects, looked up by kind and field.
+"""Field mappings: the equivalents of other projects' policies in edgefast, by kind and field.
 
-In: group, kind and the fields that an object sets, inner ones by their path ("jwt.providers[].recomputeRoute"). Out: a hint for
-people; the projects, from which docs/guides/migrating/README.md is made.
-Must never: say of a field that is not in the tables that it is here.
+In: group, kind and the fields that an object sets, inner ones by their path
+("jwt.providers[].recomputeRoute").
+Out: a hint for people; the projects, the source of docs/guides/migrating/README.md.
+Must never: report an equivalent for a field that is not in the tables.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Objects that are not ours: what to say of a kind that nobody here reads.
+"""Foreign kinds: the problem of an object of a kind that edgefast does not read.
 
-In: apiVersion and kind, and of an Ingress its annotations. Out: reason, words and severity. Files often hold Deployments and other
-objects beside those of the gateway: that is no mistake. A kind of the Gateway API or of our own
-group that is not read, a name just beside one that is, and a kind by which another project serves
-requests (Ingress, VirtualService, ...) are: whoever wrote it expects requests to be served.
+In: apiVersion and kind, and of an Ingress its annotations. Out: reason, message and severity. Files
+often hold Deployments and other objects beside those of the gateway: that is no mistake. A mistake
+is a kind of the Gateway API or of edgefast's group that is not read, and a name close to one that
+is. The same applies to a kind by which another project serves requests (Ingress, VirtualService,
+...): its author expects edgefast to serve requests.
 Must never: guess what a foreign object means.
 """
 

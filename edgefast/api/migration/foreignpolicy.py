@@ -1,9 +1,11 @@
-"""ForeignPolicy: what an object of another project says that it is attached to.
+"""ForeignPolicy: the targets that an object of another project names.
 
-In: a document of a kind that nobody here reads, or of a policy of ours that a mistake keeps out. Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713)
-or the label selector of a Gateway's pods name, or that are meant without being named (untargeted_policy.py). Whoever wrote it may rely on it for who gets in, so it must be said aloud that
-such an object is served without it, and what of it there is here (field_mappings.py): for that the names of its fields are kept, and of
-those below them the paths that the tables know.
+In: a document of a kind that edgefast does not read, or of a policy of edgefast with a mistake.
+Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713) or the label
+selector of a Gateway's pods name. Also targets without a reference (untargeted_policy.py). Its
+author may rely on it for access control, so a problem must report each such object that is served
+without it. The problem names the equivalents in edgefast (field_mappings.py). For that the names of
+the policy's fields are kept, and of those below them the paths that the tables know.
 Must never: read anything else of it, or raise for its content.
 """
 

@@ -1,5 +1,7 @@
-"""ingress-nginx's annotations that decide who gets in, and what does the same here. Pure data; source: its internal/ingress/annotations and its
-documentation, read for names alone. A snippet may say anything, so each of them is one of these.
+"""Ingress access: ingress-nginx annotations that decide access, and their equivalents in edgefast.
+
+Pure data; source: its internal/ingress/annotations and its documentation, read for names alone. A
+snippet may contain any directive, so each of them is one of these.
 """
 
 from __future__ import annotations

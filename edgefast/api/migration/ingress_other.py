@@ -1,4 +1,7 @@
-"""ingress-nginx's annotations that do not decide who gets in, and what does the same here. Pure data; source: as ingress_access.py."""
+"""Ingress other: ingress-nginx annotations that do not decide access, and their equivalents in edgefast.
+
+Pure data; source: as ingress_access.py.
+"""
 
 from __future__ import annotations
 

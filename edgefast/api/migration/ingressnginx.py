@@ -1,5 +1,6 @@
-"""ingress-nginx: Ingress and its annotations, and what does the same here. Pure data; source: networking.k8s.io/v1, and of ingress-nginx as
-ingress_access.py.
+"""ingress-nginx: Ingress and its annotations, and their equivalents in edgefast.
+
+Pure data; source: networking.k8s.io/v1, and of ingress-nginx as ingress_access.py.
 """
 
 from __future__ import annotations

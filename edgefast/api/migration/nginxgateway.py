@@ -1,4 +1,5 @@
-"""NGINX Gateway Fabric's policies and what does the same here. Pure data; source: its apis (types), read for names alone."""
+"""NGINX Gateway Fabric: its policies and their equivalents in edgefast. Pure data; source: its apis (types), read for names alone.
+"""
 
 from __future__ import annotations
 

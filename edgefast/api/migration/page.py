@@ -1,6 +1,7 @@
-"""Pages: docs/guides/migrating, made from the tables of what other projects' policies have here.
+"""Page: docs/guides/migrating, made from the tables of equivalents of other projects' policies.
 
-In: the projects. Out: Markdown by file. Must never: be edited by hand; a test holds the pages to the tables.
+In: the projects. Out: Markdown by file. Must never: be edited by hand; a test compares the pages
+with the tables.
 """
 
 from __future__ import annotations

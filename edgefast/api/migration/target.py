@@ -1,6 +1,7 @@
-"""Targets: what a policy of another project is attached to.
+"""Target: the target of a policy of another project.
 
-In: what a document says of it. Out: a Struct; the labels of a Gateway's pods. Must never: say what the policy does to it.
+In: the targets in a document. Out: a Struct; the labels of a Gateway's pods.
+Must never: hold what the policy does to it.
 """
 
 from __future__ import annotations

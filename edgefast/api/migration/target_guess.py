@@ -1,8 +1,10 @@
 """Target guess: which kinds of object a reference of a policy may name.
 
-In: group and kind as they were written. Out: the exact kind; every kind of target where group or kind has a slip, because the name alone
-is exact then; no kind for an object of another project, or of a kind that policies do not support; None where the kind cannot be read.
-Must never: take a well-formed reference to another project's object for one of ours.
+In: group and kind as they were written.
+Out: the exact kind, or every kind of target where group or kind is misspelt, because only the name
+is exact then. No kind for an object of another project, or of a kind that policies do not support;
+None where the kind cannot be read.
+Must never: take a well-formed reference to another project's object for one of edgefast's.
 """
 
 from __future__ import annotations

@@ -1,9 +1,13 @@
-"""Unaimed policies: those of other projects that are for whatever is there, without a reference to it.
+"""Untargeted policy: policies of other projects that apply without a reference to a target.
 
-In: the group and kind of a document, its `spec`. Out: targets, by the rules of the project that reads the kind.
-Source: Istio AuthorizationPolicy, RequestAuthentication, WasmPlugin and EnvoyFilter (pods of the namespace that a selector chooses, all
-without one, those of all namespaces from the root namespace; pods of a Gateway have the Gateway's labels), Traefik TLSOption (the one
-called default is for all that name none), Kong KongClusterPlugin (one with the label global is for everything). Must never: read what a policy does.
+In: the group and kind of a document, its `spec`. Out: targets, by the rules of the project that
+reads the kind.
+Source: Istio AuthorizationPolicy, RequestAuthentication, WasmPlugin and EnvoyFilter; Traefik
+TLSOption; Kong KongClusterPlugin. Istio kinds apply to the pods of the namespace that a selector
+chooses, and to all without one. Those of the root namespace apply to all namespaces. Pods of a
+Gateway have the Gateway's labels. The TLSOption with the name default applies to all that name
+none. A KongClusterPlugin with the label global applies to everything.
+Must never: read what a policy does.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What the Structs of all kinds are made of: scalars with their limits, metadata, references, and the shape of a Struct.
+"""Model: the parts of all Structs: scalars with their limits, metadata, references, and the shape of a Struct.
 
-In: nothing. Out: annotated types, the roots of all Structs, readers of single values (sizes, durations, timestamps, regular
-expressions), what is known of the API and not served. Must never: know a kind by name, but for what is not served of it.
+In: nothing. Out: annotated types, the roots of all Structs, readers of single values, and API
+fields that are not served. Single values are sizes, durations, timestamps and regular expressions.
+Must never: know a kind by name, except for its fields that are not served.
 """

@@ -1,7 +1,8 @@
-"""Closed: what is noted in an object that only stands for one with a mistake.
+"""Fail closed: the record in a placeholder of an object with a mistake.
 
-In: what could be read of the object. Out: why nothing of it is served, and which of its matches take more than was written,
-because a part of them cannot be read.
+In: the readable part of the object.
+Out: why nothing of it is served, and which of its matches are wider than written, because a part of
+them cannot be read.
 Must never: be set by a document.
 """
 

@@ -1,8 +1,8 @@
-"""Annotated scalar types shared by the resource models: names, hostnames, ports, durations.
+"""Fields: annotated scalar types that the resource models share: names, hostnames, ports, durations.
 
-In: nothing. Out: `Annotated` aliases whose `Meta` says pattern, length and range, and the two
-Struct roots. Patterns end in `\\Z` because Python's `$` would let a trailing newline through; the
-schema generator writes `$`. Limits are those of the Gateway API v1.6 CRDs (`shared_types.go`).
+In: nothing. Out: `Annotated` aliases with pattern, length and range in their `Meta`, and the two
+Struct roots. Patterns end in `\\Z` because Python's `$` would accept a trailing newline; the schema
+generator writes `$`. Limits are those of the Gateway API v1.6 CRDs (`shared_types.go`).
 Must never: hold a rule that needs more than one field (see `validation`).
 """
 

@@ -1,7 +1,8 @@
-"""ObjectMeta and label selectors: the parts of `k8s.io/apimachinery` that objects carry.
+"""Meta: ObjectMeta and label selectors: the parts of `k8s.io/apimachinery` that objects carry.
 
 In: the `metadata` of a document. Out: the names, labels and versions that translation reads.
-Must never: keep managedFields, owners or finalizers; nobody reads them and they are large.
+Must never: keep managedFields, owners or finalizers; edgefast does not read them and they are
+large.
 """
 
 from __future__ import annotations

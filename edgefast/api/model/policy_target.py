@@ -1,6 +1,7 @@
-"""Aims: what policies are meant for that no `targetRefs` of theirs says, and newer versions that have a mistake.
+"""Policy target: targets of policies that `targetRefs` does not name, and newer versions with a mistake.
 
-In: what decoding found out of a policy. Out: Structs that policies of ours, and of the standard, carry. Nothing is looked up here.
+In: what decoding found in a policy. Out: Structs that edgefast's and the standard's policies carry.
+Nothing is looked up here.
 Must never: name anything of another namespace.
 """
 

@@ -1,4 +1,4 @@
-"""References from one object to another, as the Gateway API names them.
+"""Reference: references from one object to another, as the Gateway API names them.
 
 In: `parentRefs`, `backendRef`, `certificateRefs`, `extensionRef`, ... of a document.
 Out: Structs with the CRD's defaults for group and kind. Nothing is looked up here.

@@ -1,7 +1,8 @@
-"""Regular expressions: are they RE2, and what they match, as in the data plane.
+"""Regex: regular expressions: whether they are RE2, and what they match, as in the data plane.
 
-In: a pattern. Out: what is wrong with it, or "" (`check_regex`); compiled, with the options of core/route/tables.pyx. RE2 runs in
-linear time, has no look-around and no back-references (https://github.com/google/re2/wiki/Syntax); patterns match whole values.
+In: a pattern. Out: what is wrong with it, or "" (`check_regex`); compiled, with the options of
+core/route/tables.pyx. RE2 runs in linear time, has no look-around and no back-references
+(https://github.com/google/re2/wiki/Syntax). Patterns match whole values.
 Must never: use Python's `re`, which accepts more and can take exponential time.
 """
 

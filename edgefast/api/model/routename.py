@@ -1,9 +1,9 @@
-"""Names of routes: what a route is called where routes of all kinds stand together: tables, metrics, logs, maps.
+"""Route name: the name of a route among routes of all kinds: tables, metrics, logs, maps.
 
-In: a kind, namespace and name. Out: "namespace/name" of an HTTPRoute, as ever; of another kind with the kind before it
-("grpcroute/namespace/name"); the same in two parts as a key, which sorts routes of one kind together; and back. No namespace has a
-slash, so none is taken for another.
-Must never: change for a route that there is; counters and dashboards know it by its name.
+In: a kind, namespace and name. Out: "namespace/name" of an HTTPRoute. Another kind has the kind
+before it ("grpcroute/namespace/name"). Also the same in two parts as a key, which sorts routes of
+one kind together; and back. No namespace has a slash, so no name is ambiguous.
+Must never: change for an existing route; counters and dashboards know it by its name.
 """
 
 from __future__ import annotations

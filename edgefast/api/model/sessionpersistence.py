@@ -1,9 +1,10 @@
-"""Session persistence: clients that stay with the endpoint that served them first.
+"""Session persistence: a client stays with the endpoint that served it first.
 
-In: rules of HTTPRoutes and GRPCRoutes, BackendTrafficPolicies, XBackends. Out: Structs. `cookie` and `header` are the fields of Gateway API
-v1.7, `sessionName` and `cookieConfig` those of v1.6, whose XBackend has no sessions.
+In: rules of HTTPRoutes and GRPCRoutes, BackendTrafficPolicies, XBackends. Out: Structs. `cookie`
+and `header` are the fields of Gateway API v1.7, `sessionName` and `cookieConfig` those of v1.6; its
+XBackend has no sessions.
 Source: Gateway API v1.6 and v1.7 `shared_types.go`, GEP-1619.
-Must never: be how a client is known; whoever has a cookie may give it to others.
+Must never: authenticate a client; a client may give its cookie to others.
 """
 
 from __future__ import annotations

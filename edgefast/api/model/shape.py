@@ -1,7 +1,7 @@
-"""Shape: a model Struct turned into a tree that can be walked, for decoding and for schemas.
+"""Shape: a model Struct as a tree, for decoding and for schemas.
 
-In: a Struct class. Out: a `Shape` with every field's name, type, limits, default and description,
-read from the annotations, so that decoder, CRD schema and reference docs cannot differ.
+In: a Struct class. Out: a `Shape` with every field's name, type, limits, default and description.
+All come from the annotations, so that decoder, CRD schema and reference docs cannot differ.
 Must never: know a kind by name.
 """
 

@@ -1,8 +1,8 @@
-"""Durations of the Gateway API (GEP-2257): "500ms", "1h2m3s".
+"""Units: durations of the Gateway API (GEP-2257): "500ms", "1h2m3s".
 
-In: the text of a duration. Out: whole milliseconds.
-A subset of Go's durations: up to four pairs of a number (at most five digits) and h, m, s or ms;
-no fractions, no signs. Must never: accept what the CRD pattern refuses.
+In: the text of a duration. Out: whole milliseconds. A subset of Go's durations: up to four pairs of
+a number (at most five digits) and h, m, s or ms; no fractions, no signs.
+Must never: accept what the CRD pattern refuses.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""Unserved fields: what an object asks for that this release does not do, and what stands closed because of it.
+"""Unsupported fields: fields that this release does not serve, and what they close.
 
-In: a kind and the path of a field that its Struct does not have. Out: what the field closes: its listener, its rule, or the
-whole object, when it may decide who gets in or where a request goes; else nothing, and it is a warning.
-`UNSERVED` names the fields of the Gateway API's releases that are not implemented; a test holds it against the list that is made
-from the API's own CRDs, so that each of their fields is either one of a Struct or stands here. A field that no release known here
-has (the CRDs are newer) is judged by the place where it stands. Kinds without places (Service, Secret, ...) are not judged.
-Must never: let a field pass because it is not known. A new field of our own kinds gets no default from its CRD: controllers of the
-release before would close whatever has it.
+In: a kind and the path of a field that its Struct does not have. Out: what the field closes: its
+listener, its rule, or the whole object. It closes them when it may decide access or where a request
+goes; else nothing, and it is a warning. `UNSERVED` names the fields of the Gateway API's releases
+that are not implemented. A test compares it with the list from the API's own CRDs: each of their
+fields is one of a Struct or is here. For a field of a newer, unknown release its place in the
+object decides. Kinds without such places (Service, Secret, ...) are exempt.
+Must never: ignore a field because it is unknown. A new field of edgefast's kinds gets no default
+from its CRD: controllers of the previous release would close every object with it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The reference docs of our own kinds, as Markdown made from the same models as the schemas.
+"""Refdoc: the reference docs of edgefast's kinds, as Markdown made from the same models as the schemas.
 
-In: the models. Out: pages by file name: one per kind, and an index of every kind that is read. `python -m
-edgefast.api.schema.refdoc --write FOLDER` writes them; it is a tool for developers and the one place in this package that
-writes a file.
-Must never: say what the decoder does not do.
+In: the models. Out: pages by file name: one per kind, and an index of every kind that is read.
+`python -m edgefast.api.schema.refdoc --write FOLDER` writes them. It is a tool for developers and
+the one place in this package that writes a file.
+Must never: document what the decoder does not do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""OpenAPI v3 structural schemas of our own kinds, made from the models.
+"""Schema: OpenAPI v3 structural schemas of edgefast's kinds, made from the models.
 
 In: a kind. Out: the `openAPIV3Schema` of its CRD: types, limits, defaults, descriptions and CEL
 rules, exactly as the decoder applies them.
-Must never: be edited beside the models; there is nothing to edit here but the mapping.
+Must never: be edited beside the models; this module has only the mapping.
 """
 
 from __future__ import annotations

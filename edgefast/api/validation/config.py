@@ -1,7 +1,7 @@
-"""Rules about the EdgeGateway configuration.
+"""Config: rules about the EdgeGateway configuration.
 
 In: parts of the configuration file. Out: violations.
-Must never: connect to what an address names.
+Must never: connect to an address.
 """
 
 from __future__ import annotations

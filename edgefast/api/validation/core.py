@@ -1,8 +1,8 @@
-"""Rules about core kinds and BackendTLSPolicy: what an API server would refuse in a file.
+"""Core: rules about core kinds and BackendTLSPolicy: what an API server would refuse in a file.
 
 In: Services, EndpointSlices, Secrets, backend TLS validation. Out: violations.
 Source: Kubernetes API validation (core v1, discovery v1); CEL of the BackendTLSPolicy CRD.
-Must never: show what is in a Secret.
+Must never: show the content of a Secret.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rules about EdgeProxy, Backend and RateLimitFilter, each with its CEL twin for the CRD.
+"""Edge: rules about EdgeProxy, Backend and RateLimitFilter, each with its CEL twin for the CRD.
 
-In: parts of our own kinds. Out: violations; `cel` says the same to an API server.
+In: parts of edgefast's kinds. Out: violations; `cel` is the same rule for an API server.
 Must never: differ from its CEL.
 """
 

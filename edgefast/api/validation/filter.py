@@ -1,8 +1,8 @@
-"""Rules about filters of routes and listeners: payloads that fit their type, and filters that fit each other.
+"""Filter: rules about filters of routes and listeners: payloads that fit their type, and filters that fit each other.
 
-In: filters, their payloads, and the lists they stand in. Out: violations.
+In: filters, their payloads, and their lists. Out: violations.
 Source: CEL of the Gateway API v1.6 HTTPRoute CRD, and v1.7 Gateway CRD.
-Must never: say which filters this product supports.
+Must never: decide which filters this product supports.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Rules about Gateway and ListenerSet: listeners, TLS, addresses, labels.
+"""Gateway: rules about Gateway and ListenerSet: listeners, TLS, addresses, labels.
 
 In: specs and their parts. Out: violations.
 Source: CEL of the Gateway API v1.6 Gateway and ListenerSet CRDs, of listeners' filters v1.7.
-Must never: say which protocols this product supports; that goes to the listener's status.
+Must never: decide which protocols this product supports; that goes to the listener's status.
 """
 
 from __future__ import annotations

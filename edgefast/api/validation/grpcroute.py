@@ -1,6 +1,7 @@
-"""Rules about GRPCRoute that HTTPRoute does not have: what a service and a method may be called.
+"""GRPCRoute: rules about GRPCRoute that HTTPRoute does not have: names of services and methods.
 
-In: parts of a GRPCRoute. Out: violations. What both kinds share is in httproute.py, filter.py, reference.py and hostname.py.
+In: parts of a GRPCRoute. Out: violations. httproute.py, filter.py, reference.py and hostname.py
+have the rules of both kinds.
 Source: CEL of the Gateway API v1.6 GRPCRoute CRD.
 Must never: refuse what the API accepts and only this product lacks; that goes to the status.
 """

@@ -1,6 +1,7 @@
-"""Rules about what endpoints are asked, each with its CEL twin for the CRD.
+"""Health check: rules about active health checks, each with its CEL twin for the CRD.
 
-In: parts of BackendTrafficPolicy healthCheck.active. Out: violations; `cel` says the same to an API server.
+In: parts of BackendTrafficPolicy healthCheck.active. Out: violations; `cel` is the same rule for an
+API server.
 Must never: differ from its CEL.
 """
 

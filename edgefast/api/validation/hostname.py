@@ -1,8 +1,8 @@
-"""Rules about hostnames of the Gateway API: IP addresses are none.
+"""Hostname: rules about hostnames of the Gateway API: an IP address is invalid.
 
 In: parts that hold a hostname. Out: violations.
 Source: Gateway API Hostname and PreciseHostname ("IPs are not allowed"), which their pattern cannot
-say; those of our own kinds are in `edge.py`, with their CEL.
+express. `edge.py` has those of edgefast's kinds, with their CEL.
 Must never: look a name up.
 """
 

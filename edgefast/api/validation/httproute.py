@@ -1,4 +1,4 @@
-"""Rules about HTTPRoute: paths, rules as wholes, timeouts and retries.
+"""HTTPRoute: rules about paths, whole rules, timeouts and retries.
 
 In: parts of an HTTPRoute. Out: violations.
 Source: CEL of the Gateway API v1.6 HTTPRoute CRD.

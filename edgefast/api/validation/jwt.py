@@ -1,6 +1,6 @@
-"""Rules about signed tokens in SecurityPolicies, each with its CEL twin for the CRD.
+"""JWT: rules about jwt of a SecurityPolicy, each with its CEL twin for the CRD.
 
-In: parts of `jwt`. Out: violations; `cel` says the same to an API server.
+In: parts of `jwt`. Out: violations; `cel` is the same rule for an API server.
 Must never: differ from its CEL, or look into a key set.
 """
 

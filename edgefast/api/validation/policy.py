@@ -1,7 +1,7 @@
-"""Rules about SecurityPolicy and BackendTrafficPolicy, each with its CEL twin for the CRD.
+"""Policy: rules about SecurityPolicy and BackendTrafficPolicy, each with its CEL twin for the CRD.
 
-In: parts of these kinds. Out: violations; `cel` says the same to an API server.
-A condition that is empty would hold for everybody, so none may be; a path that no normalised path can be would never hold.
+In: parts of these kinds. Out: violations; `cel` is the same rule for an API server. An empty condition would match every client, so it is
+invalid; a path that is not normalised would never match.
 Must never: differ from its CEL.
 """
 

@@ -1,7 +1,8 @@
-"""Rules about what policies are attached to beside routes and what is above them, each with its CEL twin for the CRD.
+"""Policy target: rules about targets beside routes and what is above them, each with its CEL twin for the CRD.
 
-In: specs of our own policies. Out: violations; `cel` says the same to an API server. What is known of a request before it has a backend
-is not for the backend to say, nor is who may enter.
+In: specs of edgefast's policies. Out: violations; `cel` is the same rule for an API server. A
+policy at a backend cannot set what is decided before a request has a backend, and cannot decide
+access.
 Must never: differ from its CEL.
 """
 

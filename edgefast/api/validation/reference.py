@@ -1,4 +1,4 @@
-"""Rules about references and the lists they stand in.
+"""Reference: rules about references and their lists.
 
 In: backend references, parentRefs, targetRefs. Out: violations.
 Source: CEL of the Gateway API v1.6 CRDs (`shared_types.go`, `object_reference_types.go`).

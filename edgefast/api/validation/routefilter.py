@@ -1,7 +1,7 @@
-r"""Rules about HTTPRouteFilter, each with its CEL twin for the CRD.
+r"""Route filter: rules about HTTPRouteFilter, each with its CEL twin for the CRD.
 
-In: parts of an HTTPRouteFilter. Out: violations; `cel` says the same to an API server. That `\2` has a second group to stand for
-says translation, because CEL cannot count them.
+In: parts of an HTTPRouteFilter. Out: violations; `cel` is the same rule for an API server.
+Translation checks that `\2` has a second group, because CEL cannot count groups.
 Must never: differ from its CEL.
 """
 

@@ -1,11 +1,11 @@
 """Rule: a condition on one Struct that needs more than one field, as CRDs state in CEL.
 
-In: a built Struct. Out: `Violation`s with a path relative to that Struct.
-`reads` names the attributes that a rule looks at: it is not asked when one of them is itself in
-trouble, so that one mistake gives one problem. `cel` is the same rule for the CRD of our own
-kinds, `message` what an API server then says. A `late` rule refuses nothing: translation judges that
-in its own way (a route loses one rule, not its life); it is asked only about an object that is
-refused already, so that all its mistakes are told together.
+In: a built Struct. Out: `Violation`s with a path relative to that Struct. `reads` names the
+attributes that a rule reads. A rule is skipped when one of them has its own violation, so that one
+mistake gives one problem. `cel` is the same rule for the CRD of edgefast's kinds, `message` the
+text of an API server for it. A `late` rule refuses nothing: translation handles that in its own way
+(a route loses one rule, not all of it). It applies only to an object that is refused already, so
+that one run reports all its mistakes.
 Must never: look at another object.
 """
 

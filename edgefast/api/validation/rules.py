@@ -1,8 +1,8 @@
-"""All rules by the Struct they are about, and a quick "is any broken" for whole objects.
+"""Rules: all rules by their Struct, and a quick "is any broken" for whole objects.
 
-In: built objects. Out: `rules_of(struct)` for the walker and the schemas, `obeys(obj)` for the
-fast path, which also minds lists that are maps or sets.
-Must never: report; the walker does, with paths and lines, when `obeys` says no.
+In: built objects. Out: `rules_of(struct)` for the walker and the schemas. `obeys(obj)` is for the
+fast path and also checks lists that are maps or sets.
+Must never: report; the walker does, with paths and lines, when `obeys` returns no.
 """
 
 from __future__ import annotations

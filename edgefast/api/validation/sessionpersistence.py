@@ -1,7 +1,8 @@
-"""Rules about session persistence, each with its CEL twin for the CRD.
+"""Session persistence: rules about sessionPersistence, each with its CEL twin for the CRD.
 
 In: parts of routes, BackendTrafficPolicies and XBackends. Out: violations.
-Source: CEL of Gateway API v1.6 and v1.7 SessionPersistence; what no release has is one release's fields beside the other's.
+Source: CEL of Gateway API v1.6 and v1.7 SessionPersistence. Fields of both releases together are
+invalid: no release has both.
 Must never: refuse what the API accepts and only this product lacks; that goes to the status.
 """
 

@@ -1,6 +1,7 @@
-"""Rules about BackendTrafficPolicies, each with its CEL twin for the CRD.
+"""Traffic: rules about BackendTrafficPolicies, each with its CEL twin for the CRD.
 
-In: parts of the kind. Out: violations; `cel` says the same to an API server. What both kinds of policies have is in policy.py.
+In: parts of the kind. Out: violations; `cel` is the same rule for an API server. policy.py has the
+rules of both kinds of policies.
 Must never: differ from its CEL.
 """
 

@@ -1,7 +1,8 @@
-"""Rules of one version of a kind that others of its versions do not have.
+"""Version: rules of one version of a kind that its other versions do not have.
 
-In: a built object, the version that its document names. Out: violations, as an API server tells them: it judges a document by its version,
-and tells of an object in another one, so objects of an API server are not asked about here.
+In: a built object, the version that its document names. Out: violations, as an API server reports
+them. An API server checks a document by its version, and converts an object to another one. Objects
+of an API server are therefore not checked here.
 Source: Gateway API v1.7 CRDs of TLSRoute, TCPRoute, UDPRoute, in both channels.
 Must never: refuse what a version allows because a newer one does not.
 """

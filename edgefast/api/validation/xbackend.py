@@ -1,4 +1,4 @@
-"""Rules about XBackends: what an API server refuses in one, by the words of its CRD.
+"""XBackend: rules about XBackends: what an API server refuses in one, in the terms of its CRD.
 
 In: parts of XBackends. Out: violations.
 Source: CEL of Gateway API v1.7 XBackend, and of v1.6 where only that has the field.

@@ -1,6 +1,6 @@
-"""Rules about `loadBalancer.zoneAware` of a BackendTrafficPolicy, each with its CEL twin for the CRD.
+"""Zone aware: rules about `loadBalancer.zoneAware` of a BackendTrafficPolicy, each with its CEL twin for the CRD.
 
-In: parts of the kind. Out: violations; `cel` says the same to an API server.
+In: parts of the kind. Out: violations; `cel` is the same rule for an API server.
 Must never: differ from its CEL.
 """
 

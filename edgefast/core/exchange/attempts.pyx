@@ -1,8 +1,9 @@
-# The tries of one request at a backend: connections, response events, retries, deadlines.
+# Attempts: the attempts of one request at a backend: connections, response events, retries, deadlines.
 #
-# In: a connection or why there is none, response events from an upstream codec, deadlines. Out: calls on the client's stream (inbound.pyx), or one of
-# the three ends that Exchange gives (answer, fail, abort). Retry rules: RFC 9110 9.2.2 and docs/reference/http1.md. Timeouts: HTTPRouteTimeouts;
-# without one, the default bounds the time to the response head once the request is complete.
+# In: a connection or why it failed, response events from an upstream codec, deadlines.
+# Out: calls on the client's stream (inbound.pyx), or one of the three ends of Exchange (answer, fail, abort). Retry rules: RFC 9110 9.2.2
+# and docs/reference/http1.md. Timeouts: HTTPRouteTimeouts. Without one, the default bounds the time from the complete request to the
+# response head.
 
 cdef class Attempts(UpstreamUser):
     # --- the ends, which Exchange knows -----------------------------------------------------------------------------

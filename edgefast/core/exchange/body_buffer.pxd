@@ -1,4 +1,4 @@
-# Memory of a worker that is lent to bodies while they are gathered whole.
+# Body buffer: memory of a worker for bodies that are buffered whole.
 
 cdef class BodyBuffer:
     cdef:

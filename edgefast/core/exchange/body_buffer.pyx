@@ -1,10 +1,11 @@
-# Memory of a worker that is lent to bodies while they are gathered whole, past their bodyStart (docs/reference/http1.md, "Slow bodies").
+# Body buffer: memory of a worker for bodies that are buffered whole, beyond their bodyStart (docs/reference/http1.md, "Slow bodies").
 #
-# In: bodies that would hold more of it, or hold none any more. Out: whether they may. All bodies together hold at most
-# BODY_GATHER_LIMIT bytes, and those of one cluster no more than is left for all others: whoever sends, and however much, a cluster
-# finds room that nobody of another one can take. Where there is too little, bodies that stopped coming give way before anybody is
-# denied: to a body that comes those that do not (as in bodyshare.pyx), to others those behind `bodyRate`; first of clusters that
-# hold more than its own, then of its own. Must never end a body that comes, or one whose backend is what it waits for.
+# In: bodies that need more of it, or release theirs. Out: whether they may have it. All bodies together hold at most BODY_GATHER_LIMIT
+# bytes. Those of one cluster hold no more than it leaves for all others. A cluster therefore always finds memory that no other cluster can
+# take. Without enough memory, stalled bodies are evicted before any request is denied. For a body that makes progress, those that do not
+# are evicted (as in bodyshare.pyx); for others, those behind `bodyRate`. Bodies of clusters that hold more than their own part come first,
+# then those of the same cluster.
+# Must never end a body that makes progress, or one that waits for its backend.
 
 cdef class BodyBuffer:
     def __cinit__(self, Engine engine):

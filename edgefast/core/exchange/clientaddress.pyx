@@ -1,7 +1,7 @@
-# Whose request it is: x-forwarded-for as received, the peer, and which of them to believe.
+# Client address: the client of a request, from x-forwarded-for as received, the peer, and the trusted networks.
 #
-# In: a request head's forwarding lines, the peer, the networks and hops that are trusted. Out: the address that headers, limits and logs
-# believe. Source: EdgeProxy spec.clientAddress. Nothing here trusts what it was not told to.
+# In: a request head's forwarding lines, the peer, the trusted networks and hops. Out: the address for headers, limits and logs.
+# Source: EdgeProxy spec.clientAddress. Must never: trust an address outside of these settings.
 
 cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1:
     """Whose request it is, where other proxies may have spoken for the client; else it stays the peer's."""

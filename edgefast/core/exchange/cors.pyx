@@ -1,7 +1,8 @@
-# CORS of a request (HTTPCORSFilter): preflights are answered here, and what actual answers say of their origin is noted.
+# CORS: answers preflights and records the CORS lines of other answers (HTTPCORSFilter).
 #
-# In: a routed request whose backend has a filter CORS. Out: an answer, or lines for the answer to come. Source: Fetch standard, CORS protocol.
-# Must never let an answer of the proxy's own out without its lines: a browser would hide it from the page.
+# In: a routed request with a CORS filter at its backend. Out: an answer, or lines for the answer to come. Source: Fetch standard, CORS
+# protocol.
+# Must never send an answer of the proxy itself without its lines: a browser would hide it from the page.
 
 cdef bint apply_cors(Exchange ex, const uint8_t *base, ef_head *head) except -1:
     """HTTPCORSFilter: answers preflights (True), remembers the lines for actual requests."""

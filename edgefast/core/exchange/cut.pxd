@@ -1,4 +1,4 @@
-# Why a stream ends before its end, in words of no protocol: a codec says it in its own, or closes.
+# Cut: why a stream ends early, without protocol terms; a codec translates it, or closes.
 cdef enum Cut:
     CUT_CANCEL = 1      # nobody waits for it any more
     CUT_REFUSED = 2     # nothing was done for it: it may be asked anew

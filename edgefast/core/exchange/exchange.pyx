@@ -1,4 +1,4 @@
-# One request in flight: match, filters, backend; how it ends.
+# Exchange: one request in flight: match, filters, backend and end.
 #
 # In: a scanned request head and body bytes from the client's codec. Out: a request at a backend (attempts.pyx), or an answer. It ends
 # exactly once (finish), with one answer or one aborted connection, and owns no timer but its own.

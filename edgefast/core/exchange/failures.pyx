@@ -1,6 +1,6 @@
-# What is said of a request that failed: to both of its sides, and in words to its client.
+# Failures: the cut for both sides and the text for the client of a failed request.
 #
-# In: flags and status of an exchange. Out: a Cut, a line of text. Nothing of the request is in either.
+# In: flags and status of an exchange. Out: a Cut, a line of text. Neither contains anything of the request.
 
 cdef inline Cut cut_of(uint32_t flag) noexcept:
     """What both sides of a request are told that failed for this reason."""

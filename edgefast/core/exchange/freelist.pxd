@@ -1,4 +1,4 @@
-# Exchanges that are over, for requests to come.
+# Freelist: ended exchanges, reused for new requests.
 
 cdef class Freelist(Watched):
     cdef:

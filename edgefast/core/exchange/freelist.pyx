@@ -1,8 +1,8 @@
-# Exchanges that are over, for requests to come: to make one and to let go of it costs more than most of what it does.
+# Freelist: ended exchanges, reused for new requests: allocation and release of one cost more than most of its work.
 #
-# In: exchanges that have ended. Out: exchanges as new. One is only used again when nobody else knows it any more, which is looked at once
-# the turn is over and nobody has it in hand; from then on it holds nothing of its request, of its rule and of its client. Must never
-# give what anybody can still reach, or keep more than SPARES.
+# In: ended exchanges. Out: exchanges as new. One is reused only when no other object refers to it. That check runs at the end of the turn,
+# when no code uses the exchange. From then on it holds nothing of its request, rule and client.
+# Must never give out an exchange that is still reachable, or keep more than SPARES.
 
 cdef class Freelist(Watched):
     def __cinit__(self):

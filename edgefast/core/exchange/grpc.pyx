@@ -1,9 +1,9 @@
-# gRPC: what the proxy itself says to such a request, how long its client waits, how it ended.
+# gRPC: the proxy's own answers to gRPC requests, their deadline, and their final status.
 #
-# In: an exchange whose head says that it is gRPC (csrc/grpc.h), the heads and trailers of its backend. Out: answers as gRPC wants them, HTTP
-# status 200 and the status in the head ("Trailers-Only"), or behind what is already out; `grpc-timeout` for the backend; the cell of the
-# status. Sources: github.com/grpc/grpc doc/PROTOCOL-HTTP2.md, doc/http-grpc-status-mapping.md, doc/statuscodes.md. Costs a look at one bit where it
-# is no gRPC.
+# In: an exchange with a gRPC head (csrc/grpc.h), the heads and trailers of its backend.
+# Out: gRPC answers: HTTP status 200 with the gRPC status in the head ("Trailers-Only"), or in trailers after data that is already sent.
+# Also `grpc-timeout` for the backend, and the cell of the status. Sources: github.com/grpc/grpc doc/PROTOCOL-HTTP2.md,
+# doc/http-grpc-status-mapping.md, doc/statuscodes.md. Other requests cost a test of one bit.
 
 cdef uint32_t HASH_GRPC_STATUS = ef_name_hash(<const uint8_t *>b"grpc-status", 11)
 cdef uint32_t HASH_GRPC_TIMEOUT = ef_name_hash(<const uint8_t *>b"grpc-timeout", 12)

@@ -1,8 +1,9 @@
-# Calls of gRPC that are tried again for their status (EdgeProxy spec.grpc.retry, docs/guides/grpc.md).
+# gRPC retry: retries gRPC calls by their status (EdgeProxy spec.grpc.retry, docs/guides/grpc.md).
 #
-# In: a try that has ended before anything of an answer was the client's: a head that is all there is of it ("Trailers-Only"), another one
-# than gRPC's, or none. Out: whether the call goes to a backend again, and after which pause. As gRPC's own clients have it
-# (grpc/proposal A6): a head with messages behind it is the client's. The retry budget is the cluster's.
+# In: an attempt that ended before the client received anything: a head without messages ("Trailers-Only"), a head that is not gRPC, or no
+# head.
+# Out: whether the call goes to a backend again, and after which delay. The rules are those of gRPC clients (grpc/proposal A6). A head with
+# messages behind it belongs to the client. The retry budget is the cluster's.
 
 cdef uint32_t HASH_GRPC_PUSHBACK = ef_name_hash(<const uint8_t *>b"grpc-retry-pushback-ms", 22)
 

@@ -1,4 +1,4 @@
-# A call of gRPC-Web: what is different of its request and its answer.
+# gRPC-Web: the state of a gRPC-Web call for its request and its answer.
 
 cdef class GrpcWeb:
     cdef:

@@ -1,8 +1,9 @@
 # gRPC-Web: calls of browsers become gRPC, and their answers gRPC-Web (EdgeProxy spec.grpc.web, docs/guides/grpc.md).
 #
-# In: heads, bodies and trailers as they pass between a client's stream and a backend's. Out: the same with another content type; text in
-# Base64 (csrc/base64.h); the trailers as a frame at the end of the body, which a browser can read. Messages have one framing in both,
-# so nothing is gathered: it holds what one read brings. Source: github.com/grpc/grpc doc/PROTOCOL-WEB.md.
+# In: heads, bodies and trailers between a client's stream and a backend's.
+# Out: the same with another content type; text in Base64 (csrc/base64.h); the trailers as a frame at the end of the body, which a browser
+# can read. Messages have the same framing in both, so nothing is buffered beyond one read.
+# Source: github.com/grpc/grpc doc/PROTOCOL-WEB.md.
 
 cdef uint32_t HASH_CONTENT_TYPE = ef_name_hash(<const uint8_t *>b"content-type", 12)
 cdef uint32_t HASH_GRPC_MESSAGE = ef_name_hash(<const uint8_t *>b"grpc-message", 12)

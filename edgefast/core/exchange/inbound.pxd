@@ -1,4 +1,4 @@
-# The contract between an exchange and the stream that its request came on.
+# Inbound: the interface between an exchange and the stream of its request.
 
 cdef class Inbound(Session):
     cdef:

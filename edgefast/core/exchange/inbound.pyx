@@ -1,11 +1,10 @@
-# Inbound: what an exchange knows of its client. A codec implements it; how messages are framed, and what connection they come on, is its
-# affair alone.
+# Inbound: the interface of an exchange to its client. A codec implements it, and alone knows framing and connection.
 #
-# The codec calls Exchange: begin, request_body, request_trailers, request_end, flush (no more for now), allow_body (the client waits for leave
-# to send its body), on_down_writable, client_gone; of a tunnel tunnel_closed (the client has ended it), tunnel_half_closed (it still listens).
-# The exchange answers with `answer` or with response_head ... response_end, once; or with `abort`; and ends with `done`. Where a session
-# carries many streams, it sends what all of them said once, at the end of the turn; HTTP/1's is its only stream, and none of a Session's
-# events come to those of the others.
+# The codec calls Exchange: begin, request_body, request_trailers, request_end, flush (no more for now), on_down_writable, client_gone. It
+# calls allow_body when the client waits for permission to send its body. Of a tunnel it calls tunnel_closed (the client has ended it) and
+# tunnel_half_closed (it still reads). The exchange answers with `answer` or with response_head ... response_end, once; or with `abort`; and
+# ends with `done`. A session with many streams sends the output of all of them once, at the end of the turn. HTTP/1 is its own only stream;
+# none of a Session's events reach the exchanges of other streams.
 
 cdef inline bytes type_line(bytes lines):
     """What the body of an own answer is, where these lines do not say it."""

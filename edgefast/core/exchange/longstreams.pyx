@@ -1,13 +1,14 @@
-# Long-lived streams: upgraded connections (WebSocket tunnels) from their request on, and answers that last longer than STREAM_AFTER_MS
+# Long streams: upgraded connections (WebSocket tunnels) from their request on, and answers that last longer than STREAM_AFTER_MS
 # (server-sent events, downloads). Each holds a connection of its client and one of its backend.
 #
-# In: exchanges with a tunnel or a long answer. Out: places among the streams of the port (EdgeProxy spec.http.maxStreams, and
-# addressStreams of one client) and of the backend (streamShare); 503 for a tunnel without a place. When all places are in use, a stream of the
-# client with most streams ends for a client with fewer. The length of an answer is known only later. So an answer ends when the port exceeds a
-# limit, or when requests of a client with at most half as many streams have waited for its connection for STREAM_PATIENCE_MS while streams hold
-# more than their share. Then a tunnel ends, an answer that its client does not read, or one that has paused for STREAM_PAUSE_MS. An answer in
-# progress ends only while its client alone holds more than this share. Must never: end an answer of an unidentified client; refuse a tunnel
-# while places are free.
+# In: exchanges with a tunnel or a long answer.
+# Out: places among the streams of the port (EdgeProxy spec.http.maxStreams, addressStreams of one client) and of the backend (streamShare).
+# A tunnel without a place gets 503. When all places are in use, a stream of the client with most streams ends for a client with fewer. The
+# length of an answer is known only later, so an answer ends when the port exceeds a limit. An answer also ends while streams hold more than
+# their share and requests of a client have waited for a connection for STREAM_PATIENCE_MS. That client must have at most half as many
+# streams. Then a tunnel ends, an answer that its client does not read, or one that has paused for STREAM_PAUSE_MS. An answer in progress
+# ends only while its client alone holds more than this share.
+# Must never: end an answer of an unidentified client; refuse a tunnel while places are free.
 
 cdef class LongStreams(ClientShare):
     cdef int64_t inactive_since(self, object member) except -2:

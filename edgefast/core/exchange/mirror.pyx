@@ -1,8 +1,8 @@
-# A mirrored request: the same head and body to another cluster, the answer read and dropped.
+# Mirror: sends the same head and body to another cluster; the answer is read and dropped.
 #
 # In: what the exchange sends. Out: a copy, invisible to the client. It has its own connection and its own deadline. While the mirror
-# connects or does not read, the copy holds at most `mirrorBuffer` bytes, and all copies of a worker MIRROR_MEMORY beyond MIRROR_FREE each.
-# Every failure ends the copy, is counted and logged by reason, and never ends the request (HTTPRequestMirrorFilter).
+# connects or does not read, the copy holds at most `mirrorBuffer` bytes. All copies of a worker hold at most MIRROR_MEMORY beyond
+# MIRROR_FREE each. Every failure ends the copy, is counted and logged by reason, and never ends the request (HTTPRequestMirrorFilter).
 
 cdef class Mirror(UpstreamUser):
     def __dealloc__(self):

@@ -1,4 +1,4 @@
-# The contract between a request on its way and the stream to its backend.
+# Outbound: the interface between a request and the stream to its backend.
 
 # Why a user lost its stream (UpstreamUser.on_up_lost).
 cdef enum UpLost:

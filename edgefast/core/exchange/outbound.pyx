@@ -1,9 +1,8 @@
-# Outbound: what an UpstreamUser (an exchange's try, a mirror) knows of its way to a backend, and what a pool knows of it.
+# Outbound: the stream to a backend, as an UpstreamUser (an exchange's attempt, a mirror) and a pool know it.
 #
-# The user calls begin, then write; the codec tells it on_response_*, on_up_writable, and one of on_response_end and on_up_lost, after
-# which the stream is no longer its own. A session with many streams tells each user on_response_flush before it turns to the next one:
-# what clients are sent is gathered in one place. How messages are framed, what connection carries them and whether it is used again is the
-# codec's affair alone.
+# The user calls begin, then write. The codec calls on_response_*, on_up_writable, and one of on_response_end and on_up_lost. After the
+# latter the stream no longer belongs to the user. A session with many streams calls on_response_flush of each user before the next user's
+# events: client output is gathered in one place. The codec alone knows framing, the connection, and its reuse.
 
 cdef class Outbound(Session):
     cdef int begin(self, UpstreamUser user, unsigned method, bint unsized, uint64_t announced, bytes asked, bint takes_trailers) except -1:

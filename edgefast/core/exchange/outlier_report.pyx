@@ -1,7 +1,7 @@
-# What a backend's answer says of its endpoint (upstream/outlier.pyx): once for each try.
+# Outlier report: reports success or failure of an attempt to its endpoint (upstream/outlier.pyx), once per attempt.
 #
-# In: the head of an answer, its end, or that it never came. Out: one judgement. What is bad is known from the head; what is good only
-# when all of it is here: an endpoint that begins every answer well and ends none is no good one. Of a call of gRPC its own status counts.
+# In: the head of an answer, its end, or its absence. Out: one result. The head shows a failure. Only a complete answer is a success: an
+# endpoint that begins every answer and ends none is unhealthy. For a gRPC call its own status counts.
 
 cdef int report_head(Attempts tries, const uint8_t *base, ef_head *head) except -1:
     cdef int status = -1

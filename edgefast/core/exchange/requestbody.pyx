@@ -1,10 +1,10 @@
-# The body of a request on its way to a backend: held back, kept for a retry, passed on, copied for mirrors.
+# Request body: a body on its way to a backend: held back, kept for a retry, forwarded, copied for mirrors.
 #
-# In: body bytes without framing, valid during the call; the moment when a backend may be asked. Out: bytes for the connection, once there
-# is one. Where many of a cluster's connections are held for bodies that are still coming, a backend is not asked before `bodyStart`
-# bytes or the whole body are here, or `bodyStartTimeout` is over; where all of them are, a body of at most `bodyBuffer` bytes is gathered
-# whole if it can be (docs/reference/http1.md, "Slow bodies"). It must never hold more than REPLAY_LIMIT bytes and a read, but for what it borrows of
-# BODY_GATHER_LIMIT.
+# In: body bytes without framing, valid during the call; the moment when the exchange may open a backend stream.
+# Out: bytes for the connection, once one exists. If incomplete bodies hold many of a cluster's connections, the exchange waits for
+# `bodyStart` bytes, the whole body, or `bodyStartTimeout`. If they hold all of them, a body of at most `bodyBuffer` bytes is buffered whole
+# if possible (docs/reference/http1.md, "Slow bodies"). It must never hold more than REPLAY_LIMIT bytes and a read, except for what it
+# borrows of BODY_GATHER_LIMIT.
 
 cdef class RequestBody(Attempts):
     cdef bytes limit_lines(self):

@@ -1,6 +1,6 @@
-# Whether a request may go to a backend once more: what is kept of it, how often it went, what its cluster's other requests leave.
+# Retry budget: whether a request may be retried: its replay buffer, its attempts, and the budget of its cluster.
 #
-# In: a request whose try has ended. Out: yes, then it is one of the cluster's repeats until it is over; or no.
+# In: a request with an ended attempt. Out: yes, then it counts as one of the cluster's retries until it ends; or no.
 
 cdef bint in_budget(Attempts tries) except -1:
     """Repeats are a part of what is asked of this cluster: one whose requests all fail leaves others theirs. Where a policy says how many

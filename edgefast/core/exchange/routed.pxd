@@ -1,4 +1,4 @@
-# A request on its way to a rule and from there, as far as what comes next needs it.
+# Routed: the parts of a request that the steps to a rule and from there need.
 
 cdef struct Routed:
     const uint8_t *base         # what the offsets of `head` count from

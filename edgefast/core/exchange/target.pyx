@@ -1,7 +1,8 @@
-# The path of a request: one normal form for matching, authorization and forwarding.
+# Target: the path of a request in one normal form for matching, authorization and forwarding.
 #
-# In: a scanned head, the port's settings (EdgeProxy spec.http). Out: a path in normal form in an ef_request, or an answer. Source:
-# csrc/path.h, docs/reference/http1.md "Requests". Must never: let a rule take a path that another rule matches without path parameters.
+# In: a scanned head, the port's settings (EdgeProxy spec.http). Out: a path in normal form in an ef_request, or an answer.
+# Source: csrc/path.h, docs/reference/http1.md "Requests".
+# Must never: let a rule take a path that another rule matches without path parameters.
 
 cdef enum:
     PARAMETERS_KEEP = 0

@@ -1,4 +1,4 @@
-# A connection to a backend that speaks HTTP/1.1.
+# Client: an HTTP/1.1 connection to a backend.
 
 cdef enum ClientState:
     U_IDLE = 0      # in the pool, or handed out and nothing sent yet

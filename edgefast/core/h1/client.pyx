@@ -1,8 +1,8 @@
-# The backend side of HTTP/1.1: response bytes in, head / body / end events out to the UpstreamUser, connections back to the pool.
+# Client: HTTP/1.1 with backends: response bytes in, head / body / end events to the UpstreamUser, connections back to the pool.
 #
-# A connection serves one user at a time and returns to the pool only after a response that was framed, complete, keep-alive and
-# followed by nothing, to a request that was written to its end. Everything else is thrown away: a byte too many would be the next
-# client's answer. Framing rules: RFC 9112 6.3 and docs/reference/http1.md; every fault is LOST_PROTOCOL (502).
+# A connection serves one user at a time. It returns to the pool only after a request that was written to its end. Its response must be
+# framed, complete, keep-alive and followed by nothing. Every other connection is closed. A byte too many would be the next client's answer.
+# Framing rules: RFC 9112 6.3 and docs/reference/http1.md; every fault is LOST_PROTOCOL (502).
 
 cdef class H1Client(H1Requester):
     def __cinit__(self, Engine engine, Endpoint endpoint):

@@ -1,4 +1,4 @@
-# Places of connections: the limit of a port, and how many each client has.
+# Connection limit: the maximum of a port, and the connections of each client.
 
 cdef class ConnectionShare(ClientShare):    # members: Connection
     cdef:

@@ -1,10 +1,10 @@
-# Places of a port's connections (EdgeProxy spec.http.maxConnections), which client addresses share.
+# Connection limit: the maximum of connections of a port (EdgeProxy spec.http.maxConnections), shared by client addresses.
 #
-# In: connections that open and end. Out: whether one more has a place. Each port has its own places. When all are in use, an idle connection of the
-# client with most connections is closed for a client with fewer: first connections without a request; then, if the client has many, connections
-# with a request that waits for that client, or with an unread end of an answer. A closing connection counts as idle when its client has
-# read nothing for PLACE_GRACE_MS. The share of each client is recorded from the first time that places run out until most are free again:
-# before that a connection costs two additions. Must never: close a connection that waits for its backend.
+# In: connections that open and end. Out: whether one more may open. Each port has its own maximum. At the maximum, an idle connection of
+# the client with most connections is closed for a client with fewer. First come connections without a request. If the client has many, next
+# come those with a request that waits for that client, or with an unread end of an answer. A closing connection counts as idle when its
+# client has read nothing for PLACE_GRACE_MS. The share of each client is recorded from the first time at the maximum until most places are
+# free again. Before that a connection costs two additions. Must never: close a connection that waits for its backend.
 
 cdef bytes client_key_of(HttpSettings settings, bytes address):
     """The client of an address (IPv6: the /64). None: a trusted proxy, which may send requests of many clients, or no address."""

@@ -1,4 +1,4 @@
-# One gathered write.
+# Gather: one gathered write.
 
 cdef class Gather:
     cdef:

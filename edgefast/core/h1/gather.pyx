@@ -1,7 +1,7 @@
-# One gathered write to one client: a head, body pieces and chunk framing, sent together at the end of a read of the backend.
+# Gather: one gathered write to one client: a head, body pieces and chunk framing, sent together at the end of a read of the backend.
 #
-# In: pieces that stay readable until flush. Out: one send. Valid during one callback; one per worker. All body pieces of a flush become
-# one chunk, whose size line is filled in last. Whoever raises between a piece and its flush leaves pieces behind: they are nobody else's.
+# In: pieces that stay readable until flush. Out: one send. Valid during one callback; one per worker. All body pieces of a flush become one
+# chunk; its size line is filled in last. An exception between a piece and its flush leaves pieces behind; they never reach another client.
 
 cdef class Gather:
     def __cinit__(self, Engine engine):

@@ -1,4 +1,4 @@
-# httptools as the second opinion on framing: one message at a time, no header callbacks.
+# Parser check: httptools as a second parser of framing: one message at a time, no header callbacks.
 
 cdef class ParserCheck:
     cdef:

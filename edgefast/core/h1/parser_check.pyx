@@ -1,8 +1,8 @@
-# The parser check: httptools (llhttp) reads the same message as our scan and has to agree where it ends.
+# Parser check: httptools (llhttp) parses the same message as the scan and must agree where it ends.
 #
-# Two parsers that disagree are how requests get smuggled, so a disagreement ends the connection. The parser is fed exactly one
-# message and has no header or body callback: a body costs it nothing but a subtraction. What it cannot frame by itself (answers
-# to HEAD, bodies that end with the connection, upgrades) is fed as a head only and the parser is thrown away.
+# Request smuggling needs two parsers that disagree, so a disagreement ends the connection. The parser gets exactly one message and has no
+# header or body callback: a body costs it only a subtraction. It cannot frame answers to HEAD, bodies that end with the connection, and
+# upgrades by itself. Of these it gets only the head, and is then discarded.
 
 cdef object new_window():
     """A view of whatever memory ParserCheck.show names next, valid during one call: spares a memoryview for every read."""

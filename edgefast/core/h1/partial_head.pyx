@@ -1,7 +1,7 @@
-# A head that comes in pieces: its scan goes on where it was, from memory of its own until it is complete.
+# Partial head: a head that arrives in pieces; its scan resumes where it stopped, from its own memory until it is complete.
 #
-# In: the engine's head, in which a whole one is scanned; the place where a connection keeps a begun one (NULL: none). Out: the same. A
-# connection that waits for nothing keeps nothing. Must never be left behind: who keeps one lets go of it (piecemeal_free).
+# In: the engine's head, for the scan of complete ones; the slot where a connection keeps a partial one (NULL: none). Out: the same. A
+# connection without a partial head keeps no memory. Must never leak: the owner of a partial head frees it.
 
 cdef inline int partial_head_keep(ef_head **kept, const ef_head *head) except -1:
     """More bytes are needed: keep the scan, if it is not the kept one that went on."""

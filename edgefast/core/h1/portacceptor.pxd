@@ -1,4 +1,4 @@
-# Plain clients of a listener's port.
+# Port acceptor: plain clients of a listener's port.
 
 cdef class PortAcceptor(Acceptor):
     cdef:

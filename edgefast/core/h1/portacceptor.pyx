@@ -1,4 +1,4 @@
-# Plain connections of a port: from its queue to the codec that speaks with clients.
+# Port acceptor: plain connections of a port, from its accept queue to the codec for clients.
 
 cdef class PortAcceptor(Acceptor):
     cdef Session admit(self, const NetAddress *peer):

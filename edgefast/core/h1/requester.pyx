@@ -1,6 +1,6 @@
-# Requests on a backend's connection: heads and framed bodies.
+# Requester: writes requests to a backend's connection: heads and framed bodies.
 #
-# In: what a user writes, piece by piece. Out: HTTP/1.1, each piece in one write. It reads nothing; H1Client is its other half.
+# In: the writes of a user, piece by piece. Out: HTTP/1.1, each piece in one write. It reads nothing; H1Client is its other half.
 
 cdef class H1Requester(Outbound):
     cdef int end_head(self, Out *head) except -1:

@@ -1,7 +1,7 @@
-# Answers on a client's connection: the proxy's own, and the backend's as it comes.
+# Responder: writes answers to a client's connection: the proxy's own, and the backend's as it comes.
 #
-# In: what an exchange wants to say. Out: HTTP/1.1 heads and framed bodies, gathered into one write per read of the backend. It reads
-# nothing; H1Server is its other half.
+# In: the answer of an exchange. Out: HTTP/1.1 heads and framed bodies, gathered into one write per read of the backend. It reads nothing;
+# H1Server is its other half.
 
 cdef dict STATUS_LINES = {}
 # What RFC 9110 calls them now, whatever Python this is.

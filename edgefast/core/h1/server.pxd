@@ -1,4 +1,4 @@
-# A client's connection that speaks HTTP/1.1.
+# Server: an HTTP/1.1 connection of a client.
 
 cdef enum ServerState:
     D_PROXY = 0     # waiting for the PROXY protocol preamble

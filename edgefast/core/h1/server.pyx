@@ -1,7 +1,8 @@
-# The client side of HTTP/1.1: request bytes in, one Exchange at a time out, its answer back in order.
+# Server: HTTP/1.1 with clients: request bytes in, one Exchange at a time out, its answer back in order.
 #
 # Reads go through the worker's one buffer; only an incomplete head or early requests are copied. A fault in framing is answered once, with
-# `connection: close`, and nothing after it is read (docs/reference/http1.md). Bodies are streamed; reading stops when the other side does not read.
+# `connection: close`, and nothing after it is read (docs/reference/http1.md). Bodies are streamed; reading stops when the other side does
+# not read.
 
 cdef const char *DISAGREE = "the two parsers disagree about this message"
 

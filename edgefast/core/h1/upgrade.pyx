@@ -1,6 +1,6 @@
-# 101: which switches of protocol begin a tunnel (RFC 9110 7.8).
+# Upgrade: which 101 responses begin a tunnel (RFC 9110 7.8).
 #
-# In: what was asked for, the head of a 101. Out: whether the backend switches to that.
+# In: the requested protocol, the head of a 101. Out: whether the backend switches to that protocol.
 
 cdef list protocols_of(bytes value):
     """Names in an Upgrade line, which are compared without case (RFC 9110 7.8)."""

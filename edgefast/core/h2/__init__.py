@@ -1,5 +1,6 @@
-"""HTTP/2 on both sides: a connection's session, its streams, which stand to exchanges as an HTTP/1.1 connection does.
+"""HTTP/2 on both sides: a connection's session, and its streams, each with the role of an HTTP/1.1 connection to its exchange.
 
-In: bytes. Out: events of an Exchange or of an UpstreamUser, and what these say as frames. Frames are nghttp2's; what a message may be and what
-a peer may cost is csrc's (h2_text.h, h2_lines.h, h2_guard.h). Malformed streams end here.
+In: bytes. Out: events of an Exchange or of an UpstreamUser, and their output as frames. nghttp2
+handles frames. csrc checks messages and bounds the cost of a peer (h2_text.h, h2_lines.h,
+h2_guard.h). Malformed streams end here.
 """

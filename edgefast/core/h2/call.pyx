@@ -1,7 +1,8 @@
-# Answers on streams of a backend's connection.
+# Call: the answer on a stream of a backend's connection.
 #
-# In: blocks of fields, body bytes, the end or a reset, as the session hears of them. Out: events of the user, one of on_response_end and
-# on_up_lost the last of them. What its user has not taken the backend's window is not told of: that is what bounds memory.
+# In: blocks of fields, body bytes, the end or a reset, from the session.
+# Out: events of the user; the last is one of on_response_end and on_up_lost. The backend's window opens only for bytes that the user has
+# taken: that bounds memory.
 
 cdef class H2Call(H2Requester):
     def __cinit__(self, H2Client session):

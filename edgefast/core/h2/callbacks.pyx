@@ -1,6 +1,6 @@
-# What nghttp2 calls of every connection: from C to the session, whichever side it is. servercallbacks.pyx and clientcallbacks.pyx have the rest.
+# Callbacks: nghttp2 callbacks for both sides, from C to the session. servercallbacks.pyx and clientcallbacks.pyx have the rest.
 #
-# A callback must not raise: what it raises is kept, and costs the connection when nghttp2 has returned. It may submit frames, never read
+# A callback must not raise: its exception is stored, and costs the connection when nghttp2 has returned. It may submit frames, never read
 # or send them.
 
 cdef nghttp2_session_callbacks *H2_SERVER_CALLBACKS = NULL

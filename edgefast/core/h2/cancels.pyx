@@ -1,8 +1,9 @@
-# Requests that are cancelled on a backend's connection: so many look like an attack to it, and would cost all who share it.
+# Cancels: cancelled requests on a backend's connection. Too many resets look like an attack and would cost all users of the connection.
 #
-# In: requests that nobody waits for any more. Out: their RST_STREAM, at once while the connection's budget lasts (EF_H2_CANCELS); then another
-# connection takes the requests to come, or, where too many are on their way out, the resets wait for the budget and keep their streams.
-# Must never take more than a share from others: of a cluster's connections (H2_RETIRING), of a connection's streams (H2_PACED).
+# In: requests that no client waits for any more.
+# Out: their RST_STREAM, at once while the connection's budget lasts (EF_H2_CANCELS). Then another connection takes new requests. With too
+# many such connections, the resets wait for the budget and keep their streams.
+# Must never take more than a share: of a cluster's connections (H2_RETIRING), of a connection's streams (H2_PACED).
 
 cdef bint h2_retire(H2Client session) except -1:
     """Another connection takes the requests to come. False: there may be no other, or as many as may be are on their way out already: each

@@ -1,4 +1,4 @@
-# A backend's connection that speaks HTTP/2, and the requests on it.
+# Client: an HTTP/2 connection to a backend, and the requests on it.
 
 cdef class H2Requester(Outbound):
     cdef:

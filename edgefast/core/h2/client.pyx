@@ -1,8 +1,8 @@
-# A backend's connection that speaks HTTP/2: bytes in, answers out to their users, frames back once per turn.
+# Client: an HTTP/2 connection to a backend: bytes in, answers out to their users, frames back once per turn.
 #
-# In: a connection that was made, bytes of a backend, deadlines. Out: room for requests (open_call), their events, and the one end: what
-# RFC 9113 calls a connection error, or a budget that is spent (csrc/h2_guard.h), ends it with GOAWAY and costs its requests. It is ready
-# when the backend's SETTINGS are there: who does not speak HTTP/2 is found out before a request is sent. It holds no request.
+# In: an open connection, bytes of a backend, deadlines. Out: streams for requests (open_call), their events, and the one end. A connection
+# error (RFC 9113) or a spent budget (csrc/h2_guard.h) ends it with GOAWAY and costs its requests. It is ready when the backend's SETTINGS
+# arrive: a backend without HTTP/2 is detected before a request is sent. It holds no request.
 
 cdef class H2Client(H2Frames):
     def __cinit__(self, Engine engine, Endpoint endpoint, HttpSettings settings):

@@ -1,4 +1,4 @@
-# What nghttp2 calls of a backend's connection: from C to the session and its calls. As callbacks.pyx has it of both sides.
+# Client callbacks: nghttp2 callbacks of a backend's connection, from C to session and calls. callbacks.pyx has those of both sides.
 
 cdef inline H2Call h2_call(nghttp2_session *frames, int32_t id):
     cdef H2Outflow *out = h2_outflow(frames, id)

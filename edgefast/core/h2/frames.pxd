@@ -1,4 +1,4 @@
-# A connection that speaks HTTP/2, whichever side it is on: frames in, frames out.
+# Frames: an HTTP/2 connection of either side: frames in, frames out.
 
 cdef class H2Frames(Session):
     cdef:

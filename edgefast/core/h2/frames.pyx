@@ -1,7 +1,8 @@
-# A connection that speaks HTTP/2, whichever side it is on: bytes to nghttp2, and what that has to say, gathered.
+# Frames: an HTTP/2 connection of either side: bytes to nghttp2, and its output, gathered.
 #
-# In: bytes that its guard has passed. Out: blocks of fields as text, kept between reads; frames in engine.h2_out; the first of its deadlines. What
-# a callback raises is raised where nghttp2 has returned. What a block, a stream or an end means is the two sides' (session.pyx, client.pyx).
+# In: bytes that passed csrc/h2_guard.h. Out: blocks of fields as text, kept between reads; frames in engine.h2_out; the first of its
+# deadlines. An exception of a callback is raised where nghttp2 has returned. The two sides (session.pyx, client.pyx) interpret blocks,
+# streams and ends.
 
 cdef class H2Frames(Session):
     def __cinit__(self):

@@ -1,4 +1,4 @@
-# What clients that speak HTTP/2 have of a worker together: memory for requests and for answers that they have not taken, and streams.
+# Memory budget: the shared memory and streams of a worker's HTTP/2 clients, for requests and unread answers.
 
 cdef class H2ClientUsage:
     cdef:

@@ -1,10 +1,10 @@
-# What clients that speak HTTP/2 have of a worker together, shared fairly among their addresses.
+# Memory budget: the shared memory and streams of a worker's HTTP/2 clients, divided fairly among their addresses.
 #
-# In: connections that come and go, what each holds (h2_hold), streams that open and close. Out: who may have more, and who gives
-# way. The rule is one: an address may have as much as is free. So one alone gets half, n of them the same part each, and whoever comes
-# next finds room, without anybody's being told before. What is held all the same (a read of each answer) has a ceiling: there, streams
-# that are behind `answerRate` or `bodyRate` give way, of those who hold most of them first; then fresh ones; a connection only when whoever
-# holds most has neither.
+# In: connections that come and go, the memory of each (h2_hold), streams that open and close.
+# Out: which connection may have more, and which stream is evicted. An address may have as much as is free: one alone gets half, n of them
+# the same part each. A new address therefore always finds memory. Memory beyond that (a read of each answer) has a ceiling. At the ceiling,
+# streams behind `answerRate` or `bodyRate` are evicted. Addresses that hold most of them come first; then new streams. A connection is
+# closed only when the largest holder has neither.
 
 cdef void h2_hold(H2Server session, size_t held) noexcept:
     """So much memory waits for this client: what others lack."""

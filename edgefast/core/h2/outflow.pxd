@@ -1,4 +1,4 @@
-# What a stream of HTTP/2 has still to send, whichever side it is on.
+# Outflow: the unsent data of an HTTP/2 stream, on either side.
 
 cdef struct H2Outflow:
     void *stream            # whose it is: H2Stream or H2Call; nghttp2 knows streams by this struct, which lies in them

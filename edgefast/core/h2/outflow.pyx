@@ -1,7 +1,7 @@
-# What a stream of HTTP/2 has still to send: nghttp2 takes of it as the peer's windows allow.
+# Outflow: the unsent data of an HTTP/2 stream: nghttp2 takes it as the peer's windows allow.
 #
-# In: bytes and trailers that wait in an H2Outflow, and whether more is to come. Out: DATA frames in engine.h2_out, behind the frames that are
-# there, and the trailers. It says what was taken (H2Frames.took) and ends nothing.
+# In: bytes and trailers that wait in an H2Outflow, and whether more is to come.
+# Out: DATA frames in engine.h2_out, behind earlier frames, and the trailers. It reports the bytes taken (H2Frames.took) and ends nothing.
 
 cdef nghttp2_data_provider H2_BODY
 

@@ -1,4 +1,4 @@
-# Where a connection becomes one of HTTP/2: by what its TLS has agreed on, a plain one by what its client says first.
+# Protocol switch: selects HTTP/2 for a connection: by ALPN with TLS, by the client's first bytes on a plain one.
 
 cdef const uint8_t *H2_PREFACE = <const uint8_t *>b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 

@@ -1,7 +1,7 @@
-# Requests on streams of a backend's connection: heads, and a queue of body bytes that nghttp2 takes from as the backend's windows allow.
+# Requester: writes requests to streams of a backend's connection: heads, and a queue of body bytes for the backend's windows.
 #
-# In: what a user writes. Out: fields, DATA, trailers; what is said in a turn goes out at its end. It reads nothing; H2Call is its other
-# half. After the stream is closed it says nothing.
+# In: the writes of a user. Out: fields, DATA, trailers; the output of a turn is sent at its end. It reads nothing; H2Call is its other
+# half. After the stream is closed it writes nothing.
 
 cdef int h2_look_at_hung_up(H2Client session, int64_t now) except -1:
     """Nobody waits for them: a backend whose window stays shut would keep them, and their end, for ever."""

@@ -1,7 +1,7 @@
-# Answers on a stream: the proxy's own, and the backend's as it comes.
+# Responder: writes answers to a stream: the proxy's own, and the backend's as it comes.
 #
-# In: what an exchange wants to say. Out: fields for nghttp2, and a queue of body bytes that it takes from as the client's windows allow.
-# What is said in a turn goes out at its end. It reads nothing; H2Stream is its other half. After the stream is closed it says nothing.
+# In: the answer of an exchange. Out: fields for nghttp2, and a queue of body bytes for the client's windows. The output of a turn is sent
+# at its end. It reads nothing; H2Stream is its other half. After the stream is closed it writes nothing.
 
 cdef bytes HTTP_2 = b"HTTP/2"
 cdef bytes WEBSOCKET_GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 1.3

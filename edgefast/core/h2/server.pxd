@@ -1,4 +1,4 @@
-# A client's connection that speaks HTTP/2, and its streams.
+# Server: an HTTP/2 connection of a client, and its streams.
 
 cdef class H2Responder(Inbound):
     cdef:

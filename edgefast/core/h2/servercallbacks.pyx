@@ -1,4 +1,4 @@
-# What nghttp2 calls of a client's connection: from C to the session and its streams. As callbacks.pyx has it of both sides.
+# Server callbacks: nghttp2 callbacks of a client's connection, from C to session and streams. callbacks.pyx has those of both sides.
 
 cdef inline H2Stream h2_stream(nghttp2_session *frames, int32_t id):
     cdef H2Outflow *out = h2_outflow(frames, id)

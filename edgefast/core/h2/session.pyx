@@ -1,8 +1,8 @@
-# A client's connection that speaks HTTP/2: bytes in, streams out, frames back once per turn.
+# Session: an HTTP/2 connection of a client: bytes in, streams out, frames back once per turn.
 #
-# In: bytes of a client whose preface has been seen, deadlines, the wish that it ends. Out: streams, frames, and the one end: what
-# RFC 9113 calls a connection error, or a budget that is spent (csrc/h2_guard.h), is GOAWAY with its reason, then a close that loses
-# nothing of it. It holds no request and no answer: those are its streams'.
+# In: bytes of a client after its preface, deadlines, the request to close. Out: streams, frames, and the one end. A connection error (RFC
+# 9113) or a spent budget (csrc/h2_guard.h) is GOAWAY with its reason, then a close that loses nothing of it. It holds no request and no
+# answer: its streams do.
 
 cdef class H2Server(H2Frames):
     def __cinit__(self, Engine engine, PortTable port, Peer peer):

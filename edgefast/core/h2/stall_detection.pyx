@@ -1,7 +1,7 @@
-# Clients that take nothing: of one answer, whose stream ends, or of all of them, whose connection does.
+# Stall detection: clients that do not read. A stalled answer ends its stream; a client that reads none of them loses its connection.
 #
-# In: what has moved since it was looked at last. Out: resets, counted once each; whether a connection may go on. What a stream holds is
-# free as soon as it is given up: its reset may wait for as long as the client reads nothing.
+# In: the progress since the last check. Out: resets, counted once each; whether a connection may go on. The memory of a stream is free as
+# soon as it is abandoned: its reset may wait for as long as the client reads nothing.
 
 cdef inline void h2_credit(H2Responder stream, size_t n) noexcept:
     """What a client takes pays for time, at most for BODY_GRACE_MS: `answerRate` is its connection's, the streams share it."""

@@ -1,7 +1,7 @@
-# The request side of a stream: one Exchange, from its head to its end.
+# Stream: the request side of a stream: one Exchange, from its head to its end.
 #
-# In: a scanned head, body bytes, the client's end or reset, as the session hears of them. Out: calls on the exchange. A body that is not as
-# long as its head says resets the stream: its exchange never hears of an end.
+# In: a scanned head, body bytes, the client's end or reset, from the session. Out: calls on the exchange. A body with another length than
+# its head declares resets the stream: its exchange never receives an end.
 
 cdef class H2Stream(H2Responder):
     def __cinit__(self, H2Server session, int32_t id):

@@ -1,8 +1,8 @@
-# The header rewriter: upstream and client heads are written from the spans of the received one, with one copy.
+# Header operations: write upstream and client heads from the spans of the received one, with one copy.
 #
-# In: the raw head, its spans, compiled operations of the rule. Out: bytes in an Out buffer. Lines that are kept are copied in runs,
-# as they came (RFC 9110 5.3: order and spelling are the sender's); hop-by-hop lines (RFC 9110 7.6.1) and whatever the operations
-# drop are left out. It never looks at a header by name twice: the scan has classified it.
+# In: the raw head, its spans, compiled operations of the rule. Out: bytes in an Out buffer. Unchanged lines are copied in runs, as received
+# (RFC 9110 5.3: order and spelling are the sender's). Hop-by-hop lines (RFC 9110 7.6.1) and lines that the operations drop are left out. It
+# never compares a header's name twice: the scan has classified it.
 
 # Lines that the proxy writes; a filter that sets or removes one of them wins.
 _OWN = frozenset((

@@ -1,8 +1,8 @@
 # Out: a growing buffer of bytes, and how text and numbers are written into it.
 #
-# In: pieces. Out: bytes in memory of its own (or of whoever sets `data` and `cap`). Writers do not look at the room there is: who calls
-# them has reserved it. First blocks of buffers that were let go of are kept for the next ones: a head needs one per request, and the
-# allocator's way to 2 KiB is long. They belong to the process, whose engines live on one thread.
+# In: pieces. Out: bytes in its own memory (or in the memory that the caller sets as `data` and `cap`). Writers do not check the free space:
+# their caller has reserved it. First blocks of released buffers are kept for the next ones: a head needs one per request, and an allocation
+# of 2 KiB is slow. They belong to the process; its engines run on one thread.
 
 cdef enum:
     HEAD_BLOCK = 2048

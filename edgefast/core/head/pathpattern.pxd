@@ -1,4 +1,4 @@
-# A rewrite of paths by a regular expression.
+# Path pattern: a regular expression that rewrites paths.
 
 cdef class PathPattern:
     cdef:

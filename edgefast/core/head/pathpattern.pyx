@@ -1,8 +1,8 @@
-# A path rewritten by a regular expression (HTTPRouteFilter urlRewrite ReplaceRegexMatch).
+# Path pattern: rewrites a path by a regular expression (HTTPRouteFilter urlRewrite ReplaceRegexMatch).
 #
-# In: RE2 over bytes, what stands in place of its matches, the normalized path without its query. Out: the path that the backend gets, or
-# None: it would be no path, or one that servers read as another ("/files/../secret"): what was let through to it would be let through to
-# more. Of matches that touch an empty one counts only where none has just ended, as RE2's GlobalReplace has it.
+# In: RE2 over bytes, the replacement, the normalized path without its query. Out: the path for the backend, or None. None: the result is no
+# path, or servers read it as another ("/files/../secret"), which would bypass the rule's access checks. An empty match counts only where no
+# match has just ended, as in RE2's GlobalReplace.
 
 cdef class PathPattern:
     def __init__(self, Engine engine, str pattern, str substitution):

@@ -1,6 +1,6 @@
-# The backend's request head, written from the spans of the client's (header rules: docs/reference/http1.md, spec 4).
+# Request head: writes the backend's request head from the spans of the client's (header rules: docs/reference/http1.md, spec 4).
 #
-# In: a routed request, its head and what the rule says. Out: HTTP/1.1 text in ex.head, one copy of what stays.
+# In: a routed request, its head and the operations of the rule. Out: HTTP/1.1 text in ex.head, one copy of what stays.
 
 cdef int write_request_head(
     Exchange ex, const uint8_t *base, ef_head *head, const uint8_t *path, size_t path_len, const uint8_t *query, size_t query_len,

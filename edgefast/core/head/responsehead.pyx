@@ -1,4 +1,4 @@
-# The client's response head, written from the spans of the backend's (header rules: docs/reference/http1.md, spec 4).
+# Response head: writes the client's response head from the spans of the backend's (header rules: docs/reference/http1.md, spec 4).
 #
 # In: an exchange and its backend's head. Out: HTTP/1.1 text in engine.out, one copy of what stays.
 

@@ -1,7 +1,7 @@
-# The fields behind a body: which of them go on (RFC 9110 6.5.1, docs/reference/http1.md "Trailers").
+# Trailers: which fields behind a body are forwarded (RFC 9110 6.5.1, docs/reference/http1.md "Trailers").
 #
-# In: checked lines of a codec, what the rule does to heads. Out: the lines that stay, as they came. Rules neither set nor add trailers; a
-# name that they set or remove in the head is not brought in behind it.
+# In: checked lines of a codec, the header operations of the rule. Out: the lines that stay, as received. Rules never set or add trailers. A
+# trailer is dropped if the rule sets or removes its name in the head.
 
 cdef int keep_trailers(Out *out, const uint8_t *lines, size_t n, HeaderOps ops, bint underscores) except -1:
     """Into `out`, which is emptied first."""

@@ -1,4 +1,4 @@
-"""Rate limits of rules: which counters a request asks for, the stores that count, their verdict.
+"""Rate limits of rules: the counters of a request, the stores that count, and the result.
 
 Must never: let a request wait without a deadline.
 """

@@ -1,4 +1,4 @@
-# One batch of questions to the store of counters.
+# Check: one batch of checks for the store of counters.
 
 # Checks that went out together.
 cdef class Batch:

@@ -1,7 +1,8 @@
-# Checks: what one batch asks the store for, and their words in a call to Redis.
+# Check: one batch of checks for the store, and its arguments in a call to Redis.
 #
-# In: the limiter's keys and numbers. Out: the words of many checks in one piece (ratelimit/script.py says how they read). A check is
-# one counter; the requests of one turn that meet it stand in it in the order of their arrival. Nothing here asks or answers.
+# In: the limiter's keys and numbers. Out: the arguments of many checks in one piece (ratelimit/script.py has the format). A check is one
+# counter; requests of one turn on the same counter are in it in the order of their arrival.
+# Must never: send a call or read a reply.
 
 cdef class Check:
     def pack(self, list checks):

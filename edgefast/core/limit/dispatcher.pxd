@@ -1,4 +1,4 @@
-# Checks on their way to a store.
+# Dispatcher: checks on their way to a store.
 
 cdef class Dispatcher:
     cdef:

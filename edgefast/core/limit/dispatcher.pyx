@@ -1,9 +1,9 @@
-# Checks on their way to a store that is asked over the network: together, once per turn of the loop, with one deadline each.
+# Dispatcher: sends checks to a store over the network: together, once per turn of the loop, with one deadline each.
 #
-# In: checks of requests that wait. Out: batches for the store, and those for whom no answer came in time. All checks of one turn of the
-# loop become one batch: equal keys are one check. While few requests wait for the store the next turn's batch follows at once; while many
-# do, it waits until they have their answers, or for a small part of the store's time, and grows. A waiting request costs no task, future
-# or timer of its own. A late answer costs those who waited for it, and nobody else.
+# In: checks of waiting requests. Out: batches for the store, and checks without an answer in time. All checks of one turn of the loop
+# become one batch: equal keys are one check. While few requests wait for the store, the next turn's batch follows at once. While many wait,
+# it waits until they have their answers, or for a small part of the store's time, and grows. A waiting request costs no task, future or
+# timer of its own. A late answer affects only the requests that waited for it.
 
 cdef class Dispatcher:
     cdef int refuse_all(self, list checks) except -1:

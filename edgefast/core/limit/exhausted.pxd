@@ -1,4 +1,4 @@
-# Counters that are known to be at their end.
+# Exhausted: counters without remaining requests.
 
 # One counter, until a moment: no need to ask.
 cdef class ExhaustedLimit:

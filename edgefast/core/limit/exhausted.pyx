@@ -1,9 +1,9 @@
-# The worker's memory of counters that are at their end, so that refusing costs no question to the store.
+# Exhausted: the worker's cache of counters without remaining requests, so that a refusal needs no call to the store.
 #
-# In: answers of the store that leave nothing of a counter. Out: the counter's state until its window ends, or none: then the store is
-# asked. It is bounded. When it is full, one that has ended goes, else the oldest of the limit that has most: a flood of values on one
-# limit costs that limit its own oldest, and leaves the others what they have. Few are looked at for that, however many limits there are.
-# Must never: say that a counter is spent after its window, or for another number of requests than it was spent at.
+# In: answers of the store that leave nothing of a counter. Out: the counter's state until its window ends, or none: then the store decides.
+# The cache is bounded. When it is full, an ended entry is evicted, else the oldest entry of the limit with most entries. A flood of values
+# on one limit therefore evicts only entries of that limit. An eviction looks at few entries, however many limits exist.
+# Must never: report a counter as exhausted after its window, or for another number of requests than it was exhausted at.
 
 cdef class ExhaustedLimit:
     pass

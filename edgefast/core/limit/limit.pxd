@@ -1,4 +1,4 @@
-# Rate limits: what a rule asks for, what a request learns.
+# Limit: the rate limits of a rule, and their result for a request.
 
 # ir.RateLimit, ready to use.
 cdef class Limit:

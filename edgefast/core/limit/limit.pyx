@@ -1,7 +1,7 @@
-# Rate limits as rules have them: conditions, counter keys, verdicts (spec 8; docs/guides/rate-limits.md).
+# Limit: rate limits of rules: conditions, counter keys, results (spec 8; docs/guides/rate-limits.md).
 #
-# In: ir.RateLimit, requests that matched its rule. Out: the key of the counter that a request is counted in, or None; and what all
-# limits together say. Nothing here waits or asks a store.
+# In: ir.RateLimit, requests that matched its rule.
+# Out: the key of the request's counter, or None; and the combined result of all limits. Nothing here waits or calls a store.
 
 cdef int add_part(Out *key, const uint8_t *value, size_t length) except -1:
     """One length-prefixed part of a key: no value can be taken for another part, and long ones have a bound."""

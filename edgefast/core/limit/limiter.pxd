@@ -1,4 +1,4 @@
-# Counters asked for: by which store, and what its answers mean.
+# Limiter: the store of counters, and what its answers mean.
 
 cdef class Limiter(Dispatcher):
     cdef:

@@ -1,8 +1,8 @@
-# The limiter: who is counted, by which store, and what its answers mean.
+# Limiter: selects the counters of a request and their store, and applies the answers.
 #
 # In: requests that matched a rule with limits. Out: pass, 429, or a wait for the store. With the memory store a check is a call into
-# csrc/limit.c; with Redis checks go together (dispatcher.pyx). Past its deadline, or while the store is known to be down, the policy
-# answers.
+# csrc/limit.c; with Redis checks go together (dispatcher.pyx). Past the deadline, or while the store is known to be down, the failure
+# policy decides.
 
 cdef class Limiter(Dispatcher):
     def __cinit__(self, Engine engine, segment):

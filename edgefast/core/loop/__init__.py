@@ -1,4 +1,4 @@
-"""What every turn of a worker's loop gives to all connections: deadlines on one wheel, the time as text.
+"""Loop: what each turn of a worker's loop provides for all connections: deadlines on one wheel, the time as text.
 
-Must never: know who waits for a deadline, or why.
+Must never: know the owner of a deadline, or its reason.
 """

@@ -1,4 +1,4 @@
-# Clocks as text.
+# Clock: the time as text.
 
 cdef class Clock:
     cdef:

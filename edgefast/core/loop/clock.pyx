@@ -1,4 +1,4 @@
-# Clocks as text: the Date header (RFC 9110 5.6.7) and the time of a log line (RFC 3339), rendered once a second.
+# Clock: the time as text: the Date header (RFC 9110 5.6.7) and the time of a log line (RFC 3339), rendered once a second.
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

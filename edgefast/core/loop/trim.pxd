@@ -1,4 +1,4 @@
-# Memory that the C library keeps after a peak.
+# Trim: memory that the C library keeps after a peak.
 
 cdef class Trim(Timer):
     cdef:

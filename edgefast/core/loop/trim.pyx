@@ -1,7 +1,8 @@
-# Memory goes back to the system after a peak of connections, handshakes or streams.
+# Trim: returns memory to the system after a peak of connections, handshakes or streams.
 #
-# In: the count, after each start (trim_rose) and each end (fell). Out: malloc_trim. The C library keeps freed memory between
-# blocks in use: after 5,000 HTTP/2 connections that was 140 MB of a worker. Must never: run more often than once in TRIM_APART_MS.
+# In: the count, after each start (trim_rose) and each end (fell). Out: malloc_trim. The C library keeps freed memory between blocks in use:
+# after 5,000 HTTP/2 connections that was 140 MB of a worker.
+# Must never: run more often than once in TRIM_APART_MS.
 
 cdef inline void trim_rose(size_t *peak, size_t n) noexcept:
     if n > peak[0]:

@@ -1,4 +1,4 @@
-# Deadlines. Any object that has one inherits Timer; `arm` is a few stores when the deadline only moves later.
+# Wheel: deadlines. Any object with one inherits Timer; `arm` is a few stores when the deadline only moves later.
 
 cdef class Timer:
     cdef:

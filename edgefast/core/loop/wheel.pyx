@@ -1,8 +1,8 @@
-# The timer wheel: one coarse tick for all timeouts of a worker.
+# Wheel: the timer wheel: one coarse tick for all timeouts of a worker.
 #
-# In: objects with a deadline. Out: on_deadline() once it has passed. A deadline that moves later is only stored; the slot
-# it was linked in finds out when its turn comes and links it again. The wheel holds borrowed pointers: whoever arms a timer
-# disarms it before letting go of the object. It never blocks and stops ticking while nothing is armed.
+# In: objects with a deadline. Out: on_deadline() once it has passed. A later deadline is only stored; its old slot links it again when the
+# wheel reaches it. The wheel holds borrowed pointers: the owner of a timer disarms it before it releases the object. It never blocks and
+# stops ticking while nothing is armed.
 
 cdef class Timer:
     def __cinit__(self):

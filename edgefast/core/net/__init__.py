@@ -1,5 +1,4 @@
-"""Descriptors and what happens on them; bytes of one connection, in and out, whatever protocol they speak; who accepts and connects;
-addresses; the PROXY protocol.
+"""Net: descriptors and their events; the bytes of one connection of any protocol; accept and connect; addresses; the PROXY protocol.
 
 Must never: know a request.
 """

@@ -1,4 +1,4 @@
-# A listening socket.
+# Acceptor: a listening socket.
 
 cdef enum Taken:
     TAKEN_ONE = 1       # one of those who waited is gone, however

@@ -1,10 +1,10 @@
-# The acceptor: connections from a listening socket's queue into sessions.
+# Acceptor: accepts connections from a listening socket's queue into sessions.
 #
-# In: a listening descriptor, which stays its owner's. Out: a Session per connection, from `admit`. A burst per turn, so that no listener
-# and no connection waits for another listener's queue; and one in every turn while somebody waits, for the kernel's queue knows no
-# addresses: whoever comes alone waits there behind a whole crowd. When descriptors run out, those who wait are turned away with the
-# reactor's spare one: a client that knows at once is better off than one that waits; when not even that is possible, the queue rests for a
-# moment. Must never spin, and never lose the queue: whoever stops an acceptor may pass its socket on.
+# In: a listening descriptor; its owner keeps it. Out: a Session per connection, from `admit`. It accepts one burst per turn, so that no
+# listener and no connection waits for another listener's queue. It accepts one in every turn while a client waits for a place: the kernel's
+# queue does not separate addresses, so a client waits there behind all others. When descriptors run out, it closes waiting connections with
+# the reactor's spare one: an early close is better for a client than a wait. When even that is impossible, the queue rests for a moment.
+# Must never spin, and never lose the queue: another process may take over the socket of a stopped acceptor.
 
 cdef class Acceptor(ConnectCallback):
     cdef Session admit(self, const NetAddress *peer):

@@ -1,4 +1,4 @@
-# Where a socket ends: its address without a Python object.
+# Address: the address of a socket without a Python object.
 
 cdef enum AddressKind:
     ADDRESS_NONE = 0    # not known: the peer is gone

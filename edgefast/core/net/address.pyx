@@ -1,7 +1,7 @@
-# Addresses between the kernel's form, ours, and text.
+# Address: converts addresses between the kernel's form, the engine's, and text.
 #
-# In: a sockaddr, or text and a port as the configuration has them. Out: a NetAddress (16 bytes whatever the family), or a SocketName to
-# connect to. Must never resolve a name: that is the resolver's.
+# In: a sockaddr, or text and a port of the configuration. Out: a NetAddress (16 bytes for each family), or a SocketName to connect to.
+# Must never resolve a name: the resolver does.
 
 cdef void address_read(const sockaddr_storage *name, NetAddress *out) noexcept:
     """A kernel's address; ADDRESS_NONE for families that we do not speak."""

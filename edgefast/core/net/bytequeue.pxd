@@ -1,4 +1,4 @@
-# Bytes that wait: what is not sent yet, what is not consumed yet.
+# Byte queue: bytes that are not sent or not consumed yet.
 
 cdef struct ByteQueue:
     uint8_t *data

@@ -1,7 +1,7 @@
-# A queue of bytes in one piece of memory, which goes back as soon as nothing waits.
+# Byte queue: a queue in one piece of memory, which is released as soon as the queue is empty.
 #
-# In: pieces, appended; a number of bytes, taken from the front. Out: (data + at, len), in one piece. The bound is the caller's. All zero is
-# an empty queue.
+# In: pieces, appended; a number of bytes to remove at the start. Out: (data + at, len), in one piece. The caller sets the bound. All zero
+# is an empty queue.
 
 cdef int queue_append(ByteQueue *queue, const iovec *iov, int n, size_t skip, size_t bytes, size_t block) except -1:
     """Copy the pieces' bytes behind the first `skip` of them, `bytes` in all. block: of memory, the least."""

@@ -1,4 +1,4 @@
-# Who makes connections.
+# Connect callback: the interface of an object that opens connections.
 
 cdef class ConnectCallback(Watched):
     cdef int on_opened(self, Connection connection) except -1

@@ -1,4 +1,4 @@
-# Whoever makes connections hears once of each whether it opened: a wire may have a handshake to do.
+# Connect callback: called once per connection with the result of the connect: a wire may have a handshake to do.
 
 cdef class ConnectCallback(Watched):
     cdef int on_opened(self, Connection connection) except -1:

@@ -1,4 +1,4 @@
-# One connection, whatever is spoken on it.
+# Connection: one connection of any protocol.
 
 cdef class Connection(Outgoing):
     cdef:

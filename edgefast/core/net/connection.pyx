@@ -1,9 +1,9 @@
-# One connection: bytes between a descriptor and a session, with a bound on either side, until its one end.
+# Connection: bytes between a descriptor and a session, with a bound on either side, until its one end.
 #
-# In: events of the reactor. Out: calls on the session, of which on_lost is the last, after everything else of the turn. What the socket
-# does not take at once is copied into the out-queue and sent as it takes it; above `buffer_bytes` the session is asked to wait. Input that
-# the session does not consume comes again, in front of what follows. Errors are codes. A failed write is only noted: the read side brings
-# the reason, so that an early answer before a reset is not lost. Reading that is paused costs a system call only if something comes.
+# In: events of the reactor. Out: calls on the session; on_lost is the last, after everything else of the turn. Bytes that the socket does
+# not take at once are copied into the out-queue. Above `buffer_bytes` the session must wait. Input that the session does not consume comes
+# again, before what follows. Errors are codes. A failed write is only recorded: the read side reports the reason, so that an early answer
+# before a reset is not lost. A paused read costs a system call only if input comes.
 
 cdef class Connection(Outgoing):
     def __dealloc__(self):

@@ -1,4 +1,4 @@
-# One connect under way.
+# Dial: one connect in progress.
 
 cdef class Dial(ConnectCallback):
     cdef:

@@ -1,7 +1,7 @@
-# A dial: one connect, and its wire's handshake, by one deadline.
+# Dial: one connect, and its wire's handshake, by one deadline.
 #
-# In: an address, the session of the connection to be. Out: on_opened or on_failed, once, never from within `begin`. Must never resolve a
-# name, and never decide whether to connect again: that is whoever asks.
+# In: an address, the session of the new connection. Out: on_opened or on_failed, once, never from within `begin`.
+# Must never resolve a name, and never decide whether to connect again: the caller does.
 
 cdef class Dial(ConnectCallback):
     cdef Wire wire(self):

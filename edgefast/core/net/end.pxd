@@ -1,4 +1,4 @@
-# How a connection ended, or why there is none.
+# End: how a connection ended, or why it did not open.
 
 cdef enum End:
     END_NONE = 0

@@ -1,4 +1,4 @@
-# Ends of connections: the word for an errno of a socket.
+# End: the reason of a connection's end for an errno of a socket.
 
 cdef End end_of(int error) noexcept:
     if error == ECONNRESET or error == EPIPE or error == ECONNABORTED:

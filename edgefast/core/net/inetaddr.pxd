@@ -1,4 +1,4 @@
-# Addresses as 16 bytes: an IPv4 address is its mapped IPv6 address (RFC 4291 2.5.5.2), so that each host has one form.
+# Inet address: 16 bytes; an IPv4 address is its mapped IPv6 address (RFC 4291 2.5.5.2), so that each host has one form.
 
 cdef enum:
     INET_SIZE = 16  # bytes of an address

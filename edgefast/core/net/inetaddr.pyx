@@ -1,8 +1,9 @@
-# One form for each address, however it was written: a socket's, a PROXY protocol block's, a list's in x-forwarded-for.
+# Inet address: one form for each address of a socket, a PROXY protocol block, or an x-forwarded-for list.
 #
-# In: text or bytes from anybody. Out: 16 bytes to compare, and the one text that headers, logs and counters get: an IPv4-mapped address is
-# its IPv4 address, whatever it came as. Everything in the engine that compares, writes or counts an address uses this and nothing else;
-# its twin for Python is edgefast/netaddr.py. Must never: take a scope id, a port or a name for part of an address.
+# In: untrusted text or bytes. Out: 16 bytes to compare, and the one text for headers, logs and counters. An IPv4-mapped address is its IPv4
+# address in every source form. All code of the engine that compares, writes or counts an address uses this module only; its twin for Python
+# is edgefast/netaddr.py.
+# Must never: take a scope id, a port or a name for part of an address.
 
 cdef bint inet_read(const uint8_t *text, size_t n, uint8_t *out) noexcept:
     """Text to 16 bytes; False when it is no address. RFC 4291 2.2 and four decimal numbers without leading zeros, nothing else."""

@@ -1,4 +1,4 @@
-# What a connection sends.
+# Outgoing: the output of a connection.
 
 cdef enum ConnectionState:
     WIRE_NEW = 0

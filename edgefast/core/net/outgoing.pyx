@@ -1,7 +1,8 @@
-# What a connection sends: at once what the socket takes, the rest from a queue, as it takes it.
+# Outgoing: the output of a connection: at once what the socket takes, the rest from a queue, as it takes it.
 #
-# In: gathered pieces. Out: bytes on the wire or the descriptor; above `buffer_bytes` unsent ones the session is asked to wait, and who goes
-# on all the same is cut. A failed write is only noted. Must never read, nor end what the session hears of: that is Connection.
+# In: gathered pieces. Out: bytes on the wire or the descriptor. Above `buffer_bytes` unsent ones the session must wait; a session that
+# sends more all the same is closed. A failed write is only recorded.
+# Must never read, or end the session: Connection does.
 
 cdef class Outgoing(Watched):
     def __cinit__(self):

@@ -1,4 +1,4 @@
-# Who is at the other end of a client's connection.
+# Peer: the other end of a client's connection.
 
 cdef enum:
     OWN_LINES = 256  # bytes, more than the lines with two addresses of INET_TEXT have

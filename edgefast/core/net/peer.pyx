@@ -1,7 +1,7 @@
-# The peer of a client's connection: what all requests on it have in common.
+# Peer: the facts about a client's connection that all requests on it share.
 #
-# In: the port it came to, TLS facts, the socket's address or what the PROXY protocol says. Out: facts that exchanges read. It is no
-# connection: nothing can be sent to it.
+# In: the port, TLS facts, the address of the socket or of the PROXY protocol. Out: facts that exchanges read. It is no connection: nothing
+# can be sent to it.
 
 cdef Peer make_peer(PortTable port, bint tls):
     cdef Peer peer = Peer.__new__(Peer)

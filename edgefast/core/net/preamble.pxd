@@ -1,4 +1,4 @@
-# Peers that are trusted to set the client address.
+# Preamble: peers that are trusted to set the client address.
 
 cdef class PreambleSenders:
     cdef:

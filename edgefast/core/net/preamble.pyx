@@ -1,7 +1,7 @@
-# PROXY protocol: who a connection's client is when a load balancer in front says so.
+# Preamble: PROXY protocol: the client of a connection, as a load balancer reports it.
 #
-# In: the first bytes of a connection. Out: how many of them are the preamble, and the address and port it gives. Source: PROXY protocol
-# specification 2.1 and 2.2. Nothing is read beyond the preamble, and nothing of a preamble that is not complete is believed.
+# In: the first bytes of a connection. Out: the length of the preamble, and the address and port it gives.
+# Source: PROXY protocol specification 2.1 and 2.2. It reads nothing beyond the preamble, and uses nothing of an incomplete one.
 
 cdef enum:
     PREAMBLE_MORE = 0

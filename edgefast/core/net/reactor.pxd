@@ -1,4 +1,4 @@
-# The descriptors of a worker and what happens on them.
+# Reactor: the descriptors of a worker and their events.
 
 cdef class Watched(Timer):
     """A descriptor that the reactor watches for somebody."""

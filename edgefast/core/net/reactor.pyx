@@ -1,12 +1,12 @@
-# The reactor: one epoll descriptor of the engine's own, nested in the worker's loop, which tells it when there is something to do.
+# Reactor: one epoll descriptor of the engine, nested in the worker's loop, which reports when it is ready.
 #
-# In: descriptors to watch. Out: on_events() of whom they belong to, and once per turn on_turn_end() of everybody who asked for it with
-# `mark`. Level-triggered: what is not read now is reported again, so a turn may end after a bounded number of events, or a bounded time
-# (then the next one handles first what was reported to this one). Who asked for it with `again` has its share of every turn, not of every
-# round of all that are ready, which may be many turns. Who has more to do than its share asks for `later`: between two pieces of such work the
-# kernel is asked for everybody's events. A descriptor's number may come back within one batch of events; the generation in
-# epoll_data tells the openings apart. Each event has a guard of its own: a fault costs the descriptor it happened on.
-# Must never block, and never call anybody from within `watch`, `mark` or `unwatch`.
+# In: descriptors to watch. Out: on_events() of their owners, and once per turn on_turn_end() of every object that called `mark`.
+# Level-triggered: unread input is reported again. A turn may therefore end after a bounded number of events, or a bounded time. The next
+# turn then first handles the rest of the last report. An object that called `again` gets its share of every turn, not of every round of all
+# ready objects, which may be many turns. An object with more work than its share calls `later`: between two pieces of such work the reactor
+# polls the kernel for all events. A descriptor's number may come back within one batch of events; the generation in epoll_data separates
+# the openings. Each event handles its own exceptions: a fault costs the descriptor it happened on.
+# Must never block, and never call back from within `watch`, `mark` or `unwatch`.
 
 cdef inline int64_t monotonic_ns() noexcept:
     cdef timespec ts

@@ -1,4 +1,4 @@
-# The one buffer that every read goes to.
+# Read buffer: the one buffer for all reads.
 
 cdef class ReadBuffer:
     cdef:

@@ -1,4 +1,4 @@
-# The worker's one buffer for reads: its bytes are valid during one callback.
+# Read buffer: the worker's one buffer for reads: its bytes are valid during one callback.
 
 cdef class ReadBuffer:
     """The one buffer that every read goes to."""

@@ -1,4 +1,4 @@
-# Who speaks a protocol on a connection.
+# Session: the protocol on a connection.
 
 cdef class Session:
     cdef:

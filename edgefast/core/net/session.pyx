@@ -1,8 +1,8 @@
-# What a connection tells whoever speaks a protocol on it. Bytes in, bytes out: a session writes with the connection's `send` and `sendv`.
+# Session: the interface between a connection and its protocol. A session writes with the connection's `send` and `sendv`.
 #
-# A session that carries one stream at a time (HTTP/1) is its own stream, so the contracts of streams (exchange/inbound.pyx,
-# exchange/outbound.pyx) stand on this one. Each of these methods may close the connection. After on_open, on_lost is the
-# last call and always comes, after everything else of the turn; connection.why says how it ended. One that raises loses its connection, and nobody else's.
+# A session with one stream at a time (HTTP/1) is its own stream. The interfaces of streams (exchange/inbound.pyx, exchange/outbound.pyx)
+# are therefore based on this one. Each of these methods may close the connection. After on_open, on_lost always comes and is the last call,
+# after everything else of the turn; connection.why has the reason. A session that raises loses its own connection only.
 
 cdef class Session:
     cdef int on_open(self) except -1:

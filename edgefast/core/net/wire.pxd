@@ -1,4 +1,4 @@
-# What lies between a socket and the bytes of its session. None: nothing does.
+# Wire: the layer between a socket and the bytes of its session; None: no layer.
 
 # What a wire could not do, instead of a number of bytes.
 cdef enum WireFailure:

@@ -1,8 +1,8 @@
-# The wire: reads and gathered writes on a descriptor. TLS is one; a plain socket has none, and its bytes take the inline way.
+# Wire: reads and gathered writes on a descriptor. TLS is one; a plain socket has none and uses inline calls.
 #
-# In: a non-blocking descriptor. Out: numbers of bytes, 0 for the end of what the peer sends, or a WireFailure. Nothing here raises, calls
-# back, or knows who reads. A wire may have bytes, or the end, that no epoll event announces: `more` says so after each read, and the
-# socket reads again in the next round.
+# In: a non-blocking descriptor. Out: numbers of bytes, 0 for the end of the peer's data, or a WireFailure. Nothing here raises, calls back,
+# or knows the reader. A wire may have bytes, or the end, without an epoll event: `more` reports that after each read, and the socket reads
+# again in the next round.
 
 cdef class Wire:
     def __cinit__(self):

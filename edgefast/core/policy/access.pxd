@@ -1,4 +1,4 @@
-# Authorization: rules about what can be seen of a request.
+# Access: authorization rules about visible parts of a request.
 
 # Addresses from..to, both included. IPv4 has its four bytes in `low`; IPv6 has halves, so that two comparisons order them.
 cdef struct AccessSpan:

@@ -1,11 +1,10 @@
-# Authorization of what can be seen of a request: its client's address, headers, method and path, and of the token that it has shown
-# (ir.Authorization).
+# Access: authorization by client address, headers, method, path and token claims of a request (ir.Authorization).
 #
-# In: rules, requests that matched a route's rule. Out: whether they are admitted, and which rule said so; the first that holds decides.
-# What is in doubt is read so that nobody gets in by it: a header that comes in several lines holds no Allow rule, and every Deny rule one
-# of whose values is a line of it, an element of a line's list, or all lines joined with ","; a name that a backend may take for it is one
-# of its lines (headernames.pyx); a client without an address is in the ranges of Deny rules alone. Paths are what the match saw
-# (csrc/path.h), for Deny rules also what else servers may read (path_variants.pyx). It must never show a header's value to anybody.
+# In: rules, requests that matched a route's rule. Out: whether they are admitted, and the deciding rule; the first that matches decides.
+# Ambiguous values never match an Allow rule. A header in several lines matches every Deny rule with one of these values: a line of it, an
+# element of a line's list, or all lines joined with ",". A name that a backend may take for it is one of its lines (headernames.pyx). A
+# client without an address is in the ranges of Deny rules alone. Paths are those of the match (csrc/path.h); Deny rules also match what
+# else servers may read (path_variants.pyx). It must never show a header's value.
 
 cdef enum:
     ACCESS_EXACT = 0

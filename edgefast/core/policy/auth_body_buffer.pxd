@@ -1,4 +1,4 @@
-# Memory of a worker that is lent to bodies which services are shown.
+# Auth body buffer: memory of a worker for bodies that authorization services receive.
 
 cdef class AuthBodyOwner(HeapEntry):  # by pieces that are lent to it
     cdef:

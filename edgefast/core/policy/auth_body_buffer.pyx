@@ -1,9 +1,10 @@
-# Memory of a worker that is lent to bodies which authorisation services are shown, past what every request may hold (REPLAY_LIMIT).
+# Auth body buffer: memory of a worker for bodies that authorization services receive, beyond the limit of each request (REPLAY_LIMIT).
 #
-# In: bodies that would hold more of it, or hold none any more. Out: whether they may. It is apart from what bodies have that were let in
-# (exchange/body_buffer.pyx): strangers send as much as they like, and are not to take that from anybody. Among those that nobody has judged
-# each client address has its part: when there is too little, the last body of the one that holds most gives way, if that one still holds
-# more than the one that asks would. Must never lend more than AUTH_BODY_PIECES.
+# In: bodies that need more of it, or release theirs. Out: whether they may have it. It is separate from the memory of admitted bodies
+# (exchange/body_buffer.pyx), so that unauthorized clients cannot exhaust that. Each client address has its part for requests without a
+# decision. Without enough memory, the last body of the largest holder is evicted. That holder must still hold more than the requesting one
+# would.
+# Must never lend more than AUTH_BODY_PIECES.
 
 cdef class AuthBodyOwner(HeapEntry):
     def __cinit__(self):

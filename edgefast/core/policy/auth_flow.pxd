@@ -1,4 +1,4 @@
-# A request that proves whose it is, and is shown to authorisation services, before it goes on.
+# Auth flow: authentication and external authorization of a request, before it goes on.
 
 cdef class AuthFlow:
     cdef:

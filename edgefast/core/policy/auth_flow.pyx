@@ -1,9 +1,10 @@
-# A request between its match and its limits, while it proves whose it is and authorisation services are shown it, one after the other.
+# Auth flow: a request between its match and its limits, during authentication and calls of authorization services, one after the other.
 #
-# In: a routed request, the proofs and services of its rule, their verdicts; its body as it comes. Out: the request goes on (Exchange.enter), with the
-# lines that services gave it in place of its client's, or it is answered: with a service's denial, or because one failed. It copies the
-# head when it has to wait, once, and holds of the body what a request that waits for its limits holds, or all that services are shown.
-# Must never let a request pass of which not all of them have spoken.
+# In: a routed request, the authentication and services of its rule, their decisions; its body as it comes.
+# Out: the request goes on (Exchange.enter), with the lines of services instead of its client's; or an answer. The answer is a service's
+# denial, or an error because a service failed. It copies the head once, when it has to wait. Of the body it holds what a request that waits
+# for its limits may hold, or all that services receive.
+# Must never let a request pass before all services have answered.
 
 cdef frozenset _CORS_OWN = frozenset((
     b"access-control-allow-origin", b"access-control-allow-credentials", b"access-control-expose-headers",

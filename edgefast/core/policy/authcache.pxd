@@ -1,4 +1,4 @@
-# What authorisation services said, and what is believed of it for a while.
+# Auth cache: cached answers of authorization services.
 
 cdef enum AuthOutcome:
     AUTH_PASSES = 0

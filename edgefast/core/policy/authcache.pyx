@@ -1,10 +1,10 @@
-# Answers of authorisation services that are believed for a while (ir.AuthCache).
+# Auth cache: cached answers of authorization services (ir.AuthCache).
 #
-# In: digests of questions, of a key that each service has of its own and that ends with it, so that nobody can aim at one and what a
-# service said is forgotten when its unit changes; verdicts on them. Out: the same, until their time is over or there are too many: those
-# that nobody asked for go first, which gives none more time. Denials have a part of their own: strangers can bring about any number of
-# them, and are not to make a service be asked again for those whom it knows. Must never keep an error, a body, or a line that is for one
-# client (Set-Cookie).
+# In: digests of check requests, and their decisions. Out: the same, until their time is over or the cache is full. The key of the digests
+# is the service's own and ends with it. A client therefore cannot aim at an entry. A change of the unit removes its answers. Entries
+# without a recent hit are evicted first; a hit does not extend their time. Denials have their own part: unauthorized clients can cause any
+# number of them, and must not evict the entries of known clients.
+# Must never keep an error, a body, or a line for one client (Set-Cookie).
 
 cdef AuthDecision make_decision(AuthOutcome outcome, int status=0, bytes lines=b"", bytes body=b"", AuthEdits edits=None):
     cdef AuthDecision decision = AuthDecision.__new__(AuthDecision)

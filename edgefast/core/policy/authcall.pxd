@@ -1,4 +1,4 @@
-# One call of an authorisation service, for one request or for many that ask the same.
+# Auth call: one call of an authorization service, for one request or for many with the same check.
 
 cdef class AuthCall(UpstreamUser):
     cdef:

@@ -1,9 +1,10 @@
-# A call beside a request: it is shown to an authorisation service, and the answer is waited for.
+# Auth call: sends a request's check to an authorization service and waits for the answer.
 #
-# In: a request's head as its backend would get it, and its whole body where the service asks for it. Out: one AuthDecision, for all who
-# ask the same, or for whose request it is alone: an answer that is complete and within AUTH_ANSWER, or a failure. It has a connection of
-# the service's cluster, whose bounds hold for it, and a deadline of its own; it ends with the last one who waits. Must never let anybody
-# pass by half an answer, or by one whose head denies, and never give one client what was said for another.
+# In: a request's head as its backend would get it, and its whole body where the service requires it.
+# Out: one AuthDecision, for all requests with the same check, or for one request alone. The decision is an answer that is complete and
+# within AUTH_ANSWER, or a failure. It uses a connection of the service's cluster, within the bounds of that cluster, and has its own
+# deadline; it ends with its last waiter.
+# Must never admit a request by a partial answer, or by one with a denying head, and never give one client the answer for another.
 
 cdef int write_question(Out *out, AuthFlow flow, AuthService service, HeaderNames names, HeaderNames own) except -1:
     """What is asked, less what is different each time: request line, Host, the client's lines of these names, those that say of what request

@@ -1,4 +1,4 @@
-# What a service of gRPC does to a request that it lets pass, and to its answer.
+# Auth edits: the edits of a gRPC authorization service to an admitted request, and to its answer.
 
 cdef class AuthEdits:
     cdef:

@@ -1,8 +1,9 @@
-# Header lines of a service of gRPC: which of them there can be, and what becomes of a request and its answer by them.
+# Auth edits: header edits of a gRPC authorization service: which are allowed, and their effect on a request and its answer.
 #
-# In: a CheckAnswer, untrusted; a request that has passed; heads on their way to the client. Out: the request's lines as the service wants
-# them, in every spelling that a backend may take for them; lines for the client. What is framing, a connection's or the proxy's no service
-# says. Of one header the word of the first service stays. Must never let a line in that could be two.
+# In: a CheckAnswer, untrusted; an admitted request; heads on their way to the client.
+# Out: the request's lines after the edits, in every spelling that a backend may take for them; lines for the client. No service edits
+# framing, or fields of a connection or the proxy. Of one header the edit of the first service stays.
+# Must never admit a line that could be read as two.
 # Source: envoy/service/auth/v3/external_auth.proto (OkHttpResponse, DeniedHttpResponse).
 
 cdef frozenset _NEVER_ANSWERED = frozenset((  # towards the client; of a denial what a body has besides is its own

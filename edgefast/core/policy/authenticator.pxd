@@ -1,4 +1,4 @@
-# How a client proves who it is.
+# Authenticator: authentication of a client.
 
 cdef enum AuthState:
     PROVEN = 0

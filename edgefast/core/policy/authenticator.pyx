@@ -1,9 +1,8 @@
-# Proofs of who a client is, in order before authorisation services: keys of clients, names and passwords (ir.ApiKeyAuth, ir.BasicAuth);
-# signed tokens are in tokens.pyx.
+# Authenticator: API keys and basic auth, in order before authorization services (ir.ApiKeyAuth, ir.BasicAuth); tokens.pyx has JWTs.
 #
-# In: a request that is to enter. Out: who it is, for log and backend, or 401: no proof, one that is wrong, two that differ. A password
-# takes as long for a name that nobody has. Must never keep or show a credential: what is proven is kept as a digest under a key that
-# dies with the worker.
+# In: a request before admission. Out: the client, for log and backend, or 401: no credential, a wrong one, or two that differ. A password
+# check for an unknown name takes as long as for a known one.
+# Must never keep or show a credential: a verified one is kept as a digest under a key that dies with the worker.
 
 cdef bytes user_line(bytes name, bytes user):
     return b"%b: %b\r\n" % (name, user)

@@ -1,4 +1,4 @@
-# An authorisation service that requests are shown to before they go on.
+# Auth service: an authorization service that decides about requests.
 
 cdef class AuthService:
     cdef:

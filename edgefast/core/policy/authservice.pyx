@@ -1,7 +1,7 @@
-# An authorisation service (ir.ExtAuth): where it is, what it is shown and what it may set.
+# Auth service: an authorization service (ir.ExtAuth): its cluster, its check request and the headers that it may set.
 #
-# In: ir.ExtAuth, requests that are to be shown to it. Out: what is known already, or a call that is under way; several who ask the same
-# wait for one. What is said of a request is the call's affair (authcall.pyx), what follows from it the request's (auth_flow.pyx).
+# In: ir.ExtAuth, requests to check. Out: a cached decision, or a call in progress; requests with the same check wait for one call. The call
+# makes the check (authcall.pyx), the request applies the decision (auth_flow.pyx).
 
 # Lines of the proxy, of framing and of one connection: no service is shown them as the client's, and none sets them.
 cdef frozenset _NEVER_SHOWN = frozenset((

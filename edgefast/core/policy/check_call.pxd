@@ -1,4 +1,4 @@
-# One call of an authorisation service of gRPC.
+# Check call: one call of a gRPC authorization service.
 
 cdef class CheckCall(AuthCall):
     cdef:

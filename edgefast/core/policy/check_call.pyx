@@ -1,8 +1,8 @@
-# A call of a service of gRPC: envoy.service.auth.v3.Authorization/Check, on a stream of HTTP/2.
+# Check call: a call of a gRPC authorization service: envoy.service.auth.v3.Authorization/Check, on a stream of HTTP/2.
 #
-# In: a request that waits. Out: as of every call (authcall.pyx), one AuthDecision. What lets a request pass needs all of it: status 200, the
-# type of gRPC, one message, whole and not compressed, and grpc-status 0 behind it; anything else is no answer. A denial is one as soon as
-# it can be read, whatever follows. Must never take a part of a message for leave.
+# In: a waiting request. Out: as of every call (authcall.pyx), one AuthDecision. Admission needs a complete answer: status 200, the type of
+# gRPC, one message, whole and not compressed, and grpc-status 0 behind it. Anything else is no answer. A denial is valid as soon as it can
+# be read, whatever follows. Must never take a part of a message for an admission.
 # Source: github.com/grpc/grpc doc/PROTOCOL-HTTP2.md.
 
 cdef bytes authority_of(Cluster cluster):

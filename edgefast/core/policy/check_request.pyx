@@ -1,8 +1,9 @@
-# CheckRequest: what a service of gRPC is shown of a request.
+# CheckRequest: the check of a request for a gRPC authorization service.
 #
-# In: a request that waits (AuthFlow), whether its body is shown. Out: a message of gRPC but for the bytes of the body: they are its end, and
-# lie where they are. Text that is not UTF-8 is made so (pb_string), or readers would refuse the message and learn nothing of the request.
-# Source: envoy/service/auth/v3/attribute_context.proto; of headers Envoy shows what a backend would get, of one name in one value.
+# In: a waiting request (AuthFlow), whether its body is included.
+# Out: a message of gRPC without the bytes of the body: they are its end, and stay where they are. Text that is not UTF-8 is converted
+# (pb_string): readers would refuse the message and learn nothing of the request.
+# Source: envoy/service/auth/v3/attribute_context.proto; as in Envoy, headers are those for the backend, of one name in one value.
 
 cdef bytes CHECK_PATH = b"/envoy.service.auth.v3.Authorization/Check"
 

@@ -1,4 +1,4 @@
-# What a service of gRPC says of a request (envoy.service.auth.v3.CheckResponse).
+# CheckResponse: the answer of a gRPC authorization service (envoy.service.auth.v3.CheckResponse).
 
 # HeaderValueOption.append_action, and what it is when nothing is said.
 cdef enum HeaderAction:

@@ -1,8 +1,8 @@
-# CheckResponse: bytes of an authorisation service, read.
+# CheckResponse: parses the bytes of an authorization service.
 #
-# In: a message, or as much of one as has come. Out: status, headers, body; or that it is none. Fields that are not known are skipped, of
-# one that comes twice the parts are one, as Protocol Buffers have it. Nothing is believed yet: names and values are whatever they are
-# (authedits.pyx looks at them). Must never read a request's leave from a part of a message, or keep more than CHECK_LINES lines.
+# In: a message, or its received part. Out: status, headers, body; or that it is invalid. Unknown fields are skipped; the parts of a
+# repeated message field are merged, as in Protocol Buffers. Names and values are not validated here (authedits.pyx does).
+# Must never read an admission from a part of a message, or keep more than CHECK_LINES lines.
 # Source: envoy/service/auth/v3/external_auth.proto, envoy/config/core/v3/base.proto (HeaderValueOption).
 
 cdef int read_code(const uint8_t *data, size_t n, int *code) noexcept:

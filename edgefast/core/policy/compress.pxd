@@ -1,4 +1,4 @@
-# Answers that are encoded on their way to the client.
+# Compress: answers that are encoded on their way to the client.
 
 cdef class Compression:
     cdef:

@@ -1,9 +1,10 @@
-# Encodings for answers of backends that have none (ir.Compression; encoding.py makes them).
+# Compress: encodes answers of backends without an encoding (ir.Compression; encoding.py has the encoders).
 #
-# In: the request's Accept-Encoding, the head and the bytes of an answer. Out: the same, encoded, at most a small read (READ_SMALL) per turn; an answer
-# without a length is forwarded as it comes. The answer gets Content-Encoding, Vary and a weak ETag; a 304 gets the same fields as the client's stored
-# answer. A worker encodes PRESSES answers at a time, which bounds memory; it forwards others unchanged. Must never: encode a partial answer (206),
-# one with no-transform, or one with an encoding; end an answer that its backend has not ended.
+# In: the request's Accept-Encoding, the head and the bytes of an answer.
+# Out: the same, encoded, at most a small read (READ_SMALL) per turn; an answer without a length is forwarded as it comes. The answer gets
+# Content-Encoding, Vary and a weak ETag; a 304 gets the same fields as the client's stored answer. A worker encodes PRESSES answers at a
+# time, which bounds memory; it forwards others unchanged.
+# Must never: encode a partial answer (206), one with no-transform, or one with an encoding; end an answer that its backend has not ended.
 
 cdef uint32_t HASH_ACCEPT_ENCODING = ef_name_hash(<const uint8_t *>b"accept-encoding", 15)
 cdef uint32_t HASH_CONTENT_ENCODING = ef_name_hash(<const uint8_t *>b"content-encoding", 16)

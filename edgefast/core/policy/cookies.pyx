@@ -1,6 +1,6 @@
-# Cookies of one name, as a request has them.
+# Cookies: the cookies of one name in a request.
 #
-# In: a head, a name. Out: their values in their order, one at a time. Must never read more of a request than its head has.
+# In: a head, a name. Out: their values in their order, one at a time. Must never read more of a request than its head.
 
 cdef struct CookieLook:
     ef_request request

@@ -1,4 +1,4 @@
-# Where a request carries a credential.
+# Credential extractor: where a request carries a credential.
 
 # Where it is looked for: a head, a query.
 cdef struct CredentialSource:

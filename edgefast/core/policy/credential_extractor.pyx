@@ -1,8 +1,8 @@
-# Where a request carries a credential (ir.CredentialPlaces): header lines, cookies, parameters of the query.
+# Credential extractor: finds a credential in header lines, cookies and query parameters of a request (ir.CredentialExtractors).
 #
-# In: a request that is to enter. Out: the credential, in clear, for whoever judges it; the same request without it, for its backend. What
-# logs and spans keep of the request is covered over here, whatever comes of it. Two places that say different things say nothing:
-# whom a backend would believe is not known.
+# In: a request before admission. Out: the credential, in clear, for the check; the same request without it, for its backend. It also
+# redacts the credential in what logs and spans keep of the request, for every outcome. Two places with different credentials count as none:
+# it is unknown which one a backend would use.
 # Source: RFC 6265 4.2.1 (cookies), RFC 6750 2 (bearer tokens; parameters are percent-decoded, "+" is itself).
 
 cdef int cover(Exchange ex, const uint8_t *base, const uint8_t *value, size_t n) except -1:

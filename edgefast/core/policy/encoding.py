@@ -1,8 +1,10 @@
-"""Encodings of answers: what a client takes, and what makes them.
+"""Encoding: chooses the encoding of an answer from Accept-Encoding, and makes encoders.
 
-In: the value of Accept-Encoding, encodings in the order in which they are offered. Out: which of them is taken; an encoder of it.
-Source: RFC 9110 12.5.3 (a field that is malformed in part says nothing by that part), RFC 1952, RFC 7932, RFC 8878.
-Must never: choose one that its client refuses, load a library that nobody has asked for, or give one encoder to two answers.
+In: the value of Accept-Encoding, encodings in the order in which they are offered. Out: the chosen
+one; an encoder of it.
+Source: RFC 9110 12.5.3 (malformed parts of a field are ignored), RFC 1952, RFC 7932, RFC 8878.
+Must never: choose one that its client refuses, load a library without need, or give one encoder to
+two answers.
 """
 
 from __future__ import annotations

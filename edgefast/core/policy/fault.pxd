@@ -1,4 +1,4 @@
-# Requests that wait or are refused on purpose.
+# Fault: injected delays and aborts.
 
 cdef class Fault:
     cdef:

@@ -1,8 +1,9 @@
-# Faults on purpose, of requests that have been let in: a wait before they go on, an answer in place of the backend's (ir.Fault).
+# Fault: injected faults of admitted requests: a delay, or an answer instead of the backend's (ir.Fault).
 #
-# In: a request that nobody speaks against, before its limits. Out: the same, at once or later, or its end. Who waits holds a copy of its
-# head and what every request may hold of a body, and there are FAULT_DELAYS of a worker at most: past them nobody is made to wait. The
-# request's timeout counts the wait. Must never strike a request twice.
+# In: an admitted request, before its limits. Out: the same, at once or later, or its end. A delayed request holds a copy of its head and
+# the buffered body that every request may hold. A worker delays at most FAULT_DELAYS at a time; beyond that no request is delayed. The
+# request's timeout includes the delay.
+# Must never affect a request twice.
 
 cdef class Fault:
     def __init__(self, spec):

@@ -1,7 +1,7 @@
-# A denial of an authorisation service, in gRPC's words.
+# gRPC denial: converts the HTTP denial of an authorization service for a gRPC client.
 #
-# In: what a service answered in HTTP's words. Out: an answer that is all head, with a status that says that the call was denied: clients
-# take 404 for a method that is not there, and others for a server that fails. A service that says grpc-status itself is believed.
+# In: the HTTP answer of a service. Out: a head-only answer with a gRPC status for a denied call. Clients would take 404 for a missing
+# method, and other statuses for a failing server. A grpc-status of the service itself is used.
 # Source: github.com/grpc/grpc doc/PROTOCOL-HTTP2.md (Responses).
 
 cdef frozenset _GRPC_OWN = frozenset((b"content-type", b"content-encoding", b"grpc-status", b"grpc-message", b"grpc-status-details-bin"))

@@ -1,4 +1,4 @@
-# What of a request decides which endpoint it gets.
+# Hash policy: which part of a request decides its endpoint.
 
 cdef class HashPolicy:
     cdef:

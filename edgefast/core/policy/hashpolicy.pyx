@@ -1,9 +1,9 @@
-# The key by which requests find the same endpoint again (ir.HashPolicy; csrc/pick.h has the choice).
+# Hash policy: the key by which requests find the same endpoint again (ir.HashPolicy; csrc/pick.h has the choice).
 #
-# In: a request on its way to a backend, as its policies have left it. Out: its key, and the cookie that its client is given where it has none;
-# no key where it has nothing of what is asked for. The key is the same in every worker, on every machine, after every restart: whoever knows
-# what is hashed can find out which endpoint that is, so it is no secret and decides nothing but that. Must never read more of a request than
-# its head has.
+# In: a request on its way to a backend, after its policies. Out: its key, and the cookie for a client without one. A request without the
+# hashed parts has no key. The key is the same in every worker, on every machine, after every restart. A client that knows the hashed value
+# can compute the endpoint: the key is no secret and decides nothing else.
+# Must never read more of a request than its head.
 
 cdef uint64_t hash_same(bytes value) noexcept:
     """The same in every process."""

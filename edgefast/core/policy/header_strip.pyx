@@ -1,7 +1,8 @@
-# Header lines that are not the client's to say: what proofs and authorisation services may set.
+# Header strip: header lines that only authentication and authorization services may set, not the client.
 #
-# In: the head of a request, fields behind its body, names. Out: the same, with lines of these names behind the others, where only whoever
-# judges the request sees them, or without them. A name is any spelling that a backend may take for it (headernames.pyx).
+# In: the head of a request, fields behind its body, names.
+# Out: the same, without these lines; or with them behind the others, visible only to the access checks. A name is any spelling that a
+# backend may take for it (headernames.pyx).
 
 cdef int strip_headers(list sets, Routed *at, ef_request *request) except -1:
     """What proofs and services may set is theirs to say: of the client nobody hears it from here on but they. It lies behind the other

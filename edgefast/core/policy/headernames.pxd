@@ -1,4 +1,4 @@
-# Names of header lines that a service is shown or may set, or that a rule asks for.
+# Header names: names of header lines that a service receives or may set, or that a rule requires.
 
 cdef class HeaderNames:
     cdef:

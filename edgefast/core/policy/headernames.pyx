@@ -1,7 +1,8 @@
-# Sets of header names, and what a backend may read as one of them.
+# Header names: sets of header names, and what a backend may read as one of them.
 #
-# In: names of the configuration, names as they came. Out: whether they are the same, as written or as servers read them: CGI and what came
-# after it takes "_" for "-", and some take every other sign for it. Must never take a name for another one that a backend could not.
+# In: names of the configuration, received names. Out: whether they are the same, as written or as servers read them. CGI and its successors
+# take "_" for "-", and some take every other sign for it.
+# Must never take a name for another one that a backend could not.
 
 cdef inline uint8_t fold_name(uint8_t c) noexcept:
     if c"A" <= c <= c"Z":

@@ -1,4 +1,4 @@
-# Filters of a listener: whoever is asked before a request is routed.
+# Listener filters: the filters that a request meets before routing.
 
 cdef class ListenerFilters:
     cdef:

@@ -1,9 +1,10 @@
-# Filters of a listener, which every request of it meets before it is routed, whether a rule takes it or none does.
+# Listener filters: apply to every request of a listener before it is routed, even if no rule matches it.
 #
-# In: a request whose listener is known, the units that its filters are (ir.Listener.filters). Out: the same request on its way to a rule
-# (Exchange.seek), with the lines that services gave it among its own: what rules match on may be their word, but never its Host. Or its
-# answer: a denial, or 500 where a unit is broken or not here. They are asked in their order, and nobody after one that refuses.
-# Source: Gateway API Listener.filters, GEP-5224. Must never let a request see a rule before all of them have spoken.
+# In: a request with a known listener, the units of its filters (ir.Listener.filters).
+# Out: the same request on its way to a rule (Exchange.seek), with the header lines of services. Rules may match on these lines, but never
+# on a Host of a service. Or its answer: a denial, or 500 where a unit is broken or missing. Filters run in their order; the first that
+# refuses ends them.
+# Source: Gateway API Listener.filters, GEP-5224. Must never let a request reach a rule before all of them have answered.
 
 cdef class ListenerFilters:
     def __init__(self, Engine engine, names):

@@ -1,4 +1,4 @@
-# Answers in place of others.
+# Override: response overrides.
 
 cdef class Override:
     cdef:

@@ -1,8 +1,8 @@
-# Answers in place of others, by their status (ir.ResponseOverride).
+# Override: replaces answers by their status (ir.ResponseOverride).
 #
-# In: an answer of the proxy's own, the head of one of a backend. Out: the answer of the first override that has its status. What a backend
-# has said is not passed on: a body that is announced small is read to its end, so that its connection is kept, any other is cut off. Calls
-# of gRPC keep their answers, whose status is elsewhere. Must never replace an answer twice, or a part of one.
+# In: an answer of the proxy, or the head of a backend's. Out: the answer of the first override with its status. The backend's body is not
+# forwarded: a body with a small declared length is read to its end, which keeps the connection; any other is cut off. gRPC calls keep their
+# answers: their status is elsewhere. Must never replace an answer twice, or a part of one.
 
 cdef class Override:
     def __init__(self, spec):

@@ -1,9 +1,13 @@
-"""Passwords: the threads of a worker on which slow hashes are made: bcrypt on one of Python's, $apr1$, which is a thousand times as quick, on one
-that never holds the interpreter (csrc/tls/hasher.h). A thread of the least priority that held it would hold up everybody.
+"""Passwords: the threads of a worker for slow password hashes.
 
-In: hashes, passwords. Out: whether they match, by a call on the loop. Bounds: QUEUE jobs wait, SHARE of them of one client. Clients take turns. When
-the queue is full, the client with most jobs loses one for a client with fewer, so wrong guesses of a few addresses block no other client. KNOWN
-correct pairs are stored as a keyed digest and do not wait. Must never: keep a password after its job, or report a wrong one sooner.
+A Python thread computes bcrypt. A thread that never holds the interpreter (csrc/tls/hasher.h)
+computes $apr1$, which is a thousand times as quick. A thread of the lowest priority that held the
+interpreter would delay the whole worker.
+In: hashes, passwords. Out: whether they match, by a call on the loop. Bounds: QUEUE jobs wait,
+SHARE of them of one client. Clients are served in turn. When the queue is full, the client with
+most jobs loses one for a client with fewer. Wrong guesses of a few addresses therefore block no
+other client. KNOWN correct pairs are stored as a keyed digest and do not wait.
+Must never: keep a password after its job, or report a wrong one sooner.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-# What else servers may read a path as: for rules that deny.
+# Path variants: other paths that servers may read a path as, for Deny rules.
 #
-# In: a path in normal form (csrc/path.h). Out: the same with all of its escapes read, and that without what comes after ";" in its
-# segments, which some servers cut off ("/admin;a/x" is "/admin/x" to them). Must never be asked about a rule that allows.
+# In: a path in normal form (csrc/path.h). Out: the same with all of its escapes decoded, and that without what comes after ";" in its
+# segments. Some servers cut that off ("/admin;a/x" is "/admin/x" to them). Must never be used for an Allow rule.
 
 cdef list read_path(Engine engine, const uint8_t *path, size_t size):
     """None where it can be read as it is written only. A reading that is None is of a path of which it cannot be told."""

@@ -1,4 +1,4 @@
-# Units of policies as rules hold them, and what those of one rule say of a request.
+# Policy chain: the policy units of a rule, and their checks of a request.
 
 cdef enum PolicyResult:
     ADMITTED = 0

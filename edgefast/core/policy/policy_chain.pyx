@@ -1,7 +1,8 @@
-# Units of policies, live: a rule holds the object, the table replaces what it says. A unit that a rule names and that is not here is
+# Policy chain: live policy units: a rule holds the object, the table replaces its content. A unit that a rule names and that is missing is
 # closed: requests are answered with 500 until it comes.
 #
-# In: ir.PolicyUnit from the table, requests that matched a rule. Out: an Admission. Must never let a request pass whose unit is broken.
+# In: ir.PolicyUnit from the table, requests that matched a rule. Out: an admission, an answer, or a wait.
+# Must never let a request with a broken unit pass.
 
 cdef bytes label_policy(str name):
     """Of a unit's row: "policy", then the policy and its unit, in a part of its own, which is kept where a label is cut (csrc/stat.h)."""

@@ -1,4 +1,4 @@
-# One field of a message of Protocol Buffers, as it lies in somebody's bytes.
+# Protobuf: one field of a Protocol Buffers message, in the caller's bytes.
 
 cdef struct PbField:
     uint32_t number

@@ -1,7 +1,8 @@
-# Protocol Buffers on the wire, as much of it as the messages of authorisation services have (check_request.pyx, check_response.pyx).
+# Protobuf: the Protocol Buffers wire format of authorization messages (check_request.pyx, check_response.pyx).
 #
-# In: bytes of anybody's, numbers and bytes to write. Out: one field after the other, bytes. A length is looked at before what it is the
-# length of; groups, which nothing here has, are no fields. Must never read past the end, or take a part of a field for all of it.
+# In: untrusted bytes, numbers and bytes to write. Out: one field after the other, bytes. A length is checked before its content; groups,
+# which no message here has, are invalid.
+# Must never read past the end, or take a part of a field for all of it.
 # Source: protobuf.dev/programming-guides/encoding.
 
 cdef enum:

@@ -1,8 +1,9 @@
-"""Keys of issuers that are fetched: as a worker has them, whoever asks for them, and who waits for them.
+"""Remote keys: fetched keys of issuers, shared by all verifiers of a worker.
 
-In: sets of keys from the agent, which fetches them (edgefast/proxy/keys). Out: TrustedKeys that all verifiers of one source share; the
-word to the agent that a token names a key that is not there, at most one in `ASK_EVERY` seconds and source. Jobs wait only while an
-answer is on its way. Must never fetch anything itself.
+In: sets of keys from the agent, which fetches them (edgefast/proxy/keys). Out: TrustedKeys that all
+verifiers of one source share. It reports an unknown key of a token to the agent, at most once in
+`ASK_EVERY` seconds and source. Jobs wait only while an answer is on its way. Must never fetch
+anything itself.
 """
 
 from __future__ import annotations

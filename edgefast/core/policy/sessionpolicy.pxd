@@ -1,4 +1,4 @@
-# Sessions that endpoints keep.
+# Session policy: session persistence with endpoints.
 
 # One of them, as a value says it.
 cdef struct SessionToken:

@@ -1,11 +1,12 @@
-# Sessions: a request that says which endpoint it was served by goes there again (ir.SessionPersistence; GEP-1619 as of v1.7).
+# Session policy: a request of a session goes to the endpoint that served it before (ir.SessionPersistence; GEP-1619 as of v1.7).
 #
-# In: a request, once its backend is chosen: what weights say a session does not change. Out: its endpoint as its session says it, else as
-# balance does; the line that tells its client of its session, with the answer of the endpoint. A session is all in its value, which no table
-# holds and every worker of every replica reads alike: a version, what its endpoint is called (upstream/identities.pyx), when it ends, when it
-# ends if it rests. A value has a few of them, the newest first: clients have one with each backend that weights, or another rule of the name,
-# have led them to. Who writes one of his own gets an endpoint that he could have been given by chance: so nothing in it is secret or signed.
-# Must never: send a request elsewhere than to an endpoint of its backend, or look at more than so many sessions.
+# In: a request, once its backend is chosen: a session does not change the choice by weights.
+# Out: the endpoint of its session, else the one of the balancer; and the header line with the session, in the endpoint's answer. The value
+# of a session is self-contained: no table holds it, and every worker of every replica can read it. It has a version, the endpoint's
+# identity (upstream/identities.pyx), its expiry, and its idle expiry. A value has a few of them, the newest first: one for each backend
+# that weights, or another rule of the name, have chosen for the client. A forged value gives an endpoint that chance could have given:
+# nothing in it is secret or signed.
+# Must never: send a request elsewhere than to an endpoint of its backend, or look at more than that bounded number of sessions.
 
 cdef enum:
     SESSION_SIZE = 41       # "1", 16 digits of the identity, 12 of each time; lower case

@@ -1,9 +1,9 @@
-"""Tokens that nobody knows yet: verified in line while a turn of the loop has time for it, else one after the other.
+"""Token verifier: verifies new tokens in the loop while a turn has time, else one after the other.
 
-In: questions of verifiers (verifier.py), one for many who ask about the same token; keys that came. Out: outcomes, at once or later, each
-question answered once or cancelled. All that waits is bounded in number, bytes and time: past the bounds it is "busy" (tokenqueue.py). What takes too
-long for the loop is verified by one thread. The loop is known by three calls alone.
-Must never: take longer in a turn than `BUDGET` and one token, or say that one is good whose key is not believed any more.
+In: jobs of verifiers (verifier.py), one for all requests with the same token; new keys.
+Out: outcomes, at once or later; each job is answered once or cancelled. All waiting jobs are bounded in number, bytes and time: past the
+bounds the outcome is "busy" (tokenqueue.py). One thread verifies what takes too long for the loop. It uses three calls of the loop only.
+Must never: take longer in a turn than `BUDGET` and one token, or accept a token with a key that is no longer trusted.
 """
 
 from __future__ import annotations

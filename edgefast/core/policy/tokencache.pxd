@@ -1,4 +1,4 @@
-# Tokens that were verified.
+# Token cache: verified tokens.
 
 cdef class CachedToken:
     cdef:

@@ -1,8 +1,9 @@
-# Tokens that were verified, so that nobody verifies them again.
+# Token cache: verified tokens, so that each is verified once.
 #
-# In: tokens as they lie in a request, each under the cache id of the verifier that asked; what came of them. Out: the same, until they end or the key
-# that verified them is not believed any more; one that was of no use since a place was needed last goes first. Only what an issuer signed
-# gets in: strangers displace nobody. Must never hold a refusal for want of a signature, or show a token.
+# In: tokens of requests, each under the cache id of its verifier; their outcomes.
+# Out: the same, until they expire or their key is no longer trusted. It first evicts an entry without a use since the last eviction. It
+# holds only tokens with a valid signature: other clients evict nothing.
+# Must never hold a refusal for a missing or invalid signature, or show a token.
 
 TOKENS = 4096                           # of a worker
 TOKEN_BYTES = 8 * 1024 * 1024           # that they and their claims have

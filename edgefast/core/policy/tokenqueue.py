@@ -1,7 +1,8 @@
-"""TokenQueue: tokens that wait to be verified, of each client in order, of all clients in turn.
+"""Token queue: tokens that wait for verification: each client's in order, all clients in turn.
 
-In: jobs, each of a client and with a token. Out: the next one, of the client that has waited longest for a turn. All that waits is bounded in number and bytes; where
-there is no room, the client that holds most gives way to those that hold less, so that nobody's flood keeps the tokens of others out.
+In: jobs, each of a client and with a token. Out: the next one, of the client that has waited
+longest. Waiting jobs are bounded in number and bytes. At the bound, the client with most loses jobs
+to clients with fewer. One client's flood therefore never blocks the tokens of others.
 Must never: hold more than its bounds, or let one client's tokens come before all of another's.
 """
 

@@ -1,8 +1,8 @@
-# Signed tokens as proofs of who a client is (ir.Jwt); what a token is, and whose, is edgefast/auth/jwt, when it is verified token_verifier.py.
+# Tokens: JWT authentication of a client (ir.Jwt); edgefast/auth/jwt has the token format, token_verifier.py the verification.
 #
-# In: a request that is to enter. Out: whose it is, its claims for rules and, as header lines, for its backend; or its answer: 401 for a token
-# that is none, 403 for a good one for somebody else, and 503 while nobody can say: there are no keys, or too many tokens wait. Must never tell
-# more of a token than one word.
+# In: a request before admission. Out: the client, its claims for rules and, as header lines, for its backend; or its answer. 401: an
+# invalid token. 403: a valid one for another audience. 503: the result is unknown: no keys, or too many tokens wait.
+# Must never reveal more of a token than one word.
 
 cdef bytes _NO_TOKEN = b'www-authenticate: Bearer realm="gateway"\r\n'
 cdef bytes _BAD_TOKEN = b'www-authenticate: Bearer realm="gateway", error="invalid_token"\r\n'  # RFC 6750 3.1

@@ -1,5 +1,5 @@
-# How the requests of one rule are treated, as its policies of traffic say; or those of one backend of it, of which only `apply_backend_policy` and `choose`
-# are asked (ir.Treatment).
+# Traffic: the effective traffic policies of one rule, or of one of its backends (ir.BackendPolicy). Of the latter only
+# `apply_backend_policy` and `choose` are used.
 
 cdef class Traffic:
     cdef:

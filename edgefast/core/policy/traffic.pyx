@@ -1,10 +1,10 @@
-# What policies of traffic say for one rule: the largest body, timeouts, faults, other answers, encodings, which endpoint (ir.Traffic).
+# Traffic: the effective traffic settings of one rule (ir.Traffic): the largest body, timeouts, faults, overrides, encodings, endpoint
+# choice.
 #
-# In: the units that the rule names, overrides first. Out: one number for each setting, made when a request comes and any unit has
-# changed since: what policies say changes without a rule being made anew. Of each setting the first default that says it holds,
-# and no override is exceeded, which hold by themselves where no default speaks; a route's own timeout comes before all defaults. The
-# listener's bound of a body is one more that is not exceeded, and until a request may go on its timeout holds: who waits to be let in is
-# nobody yet. A unit that is broken, or not here, closes the rule.
+# In: the units of the rule, overrides first. Out: one number for each setting. A request after a change of any unit recomputes them, so a
+# policy change does not rebuild a rule. For each setting the first default that sets it applies, and no override is exceeded. Without a
+# default the override itself applies. A route's own timeout comes before all defaults. The listener's body limit is one more upper bound.
+# Until a request is admitted, the listener's timeout applies to it. A broken or missing unit closes the rule.
 
 cdef inline int64_t stricter(int64_t one, int64_t other) noexcept:
     """The shorter of two; 0 is without end."""

@@ -1,8 +1,9 @@
-"""Verifier: the tokens that a policy asks for, from one set of places in requests.
+"""Verifier: the tokens that a policy requires, from one set of places in requests.
 
-In: ir.Jwt, tokens as requests carry them. Out: what came of a token that is known, in about a microsecond; of any other an outcome at once or
-later (token_verifier.py). A policy whose providers look in different places has a verifier for each. Must never: let a provider's
-token in from a place that this provider does not look at.
+In: ir.Jwt, tokens as requests carry them. Out: the outcome of a known token, in about a
+microsecond; of any other at once or later (token_verifier.py). A policy with providers that look in
+different places has a verifier for each.
+Must never: accept a provider's token from a place that this provider does not use.
 """
 
 from __future__ import annotations

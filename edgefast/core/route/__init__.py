@@ -1,4 +1,4 @@
-"""From (port, Host, request) to a rule, on tables that lie in the arena; what is applied, by name.
+"""Route: from (port, Host, request) to a rule, on tables in the arena; the applied resources by name.
 
 Must never: know a connection.
 """

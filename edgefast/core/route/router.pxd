@@ -1,4 +1,4 @@
-# From (port, Host, request) to a rule.
+# Router: from (port, Host, request) to a rule.
 
 # A virtual host with the rules that were resolved so far. Blobs lie in the arena. What a request to a host of
 # one rule reads is side by side, two lines with a name of usual length: in a large table each line of memory that is not in a cache costs

@@ -1,9 +1,9 @@
-# The router: port -> listener -> virtual host -> rule, on tables that lie in the arena.
+# Router: port -> listener -> virtual host -> rule, on tables in the arena.
 #
-# In: Host, a normalised request (ef_request). Out: a Rule and the hit, or None. The most specific listener of the port owns the
-# request (listener isolation); inside it exact hostnames come before wildcards, longer wildcards before shorter ones, those before
-# "no hostname"; a miss in one virtual host goes on to the next. Rules are resolved when they are first hit and kept per blob, so that
-# a swap of tables costs nothing per rule and memory follows what is used.
+# In: Host, a normalised request (ef_request). Out: a Rule and the hit, or None. The most specific listener of the port owns the request
+# (listener isolation). Inside it exact hostnames come before wildcards, longer wildcards before shorter ones, those before "no hostname". A
+# miss in one virtual host goes on to the next. Rules are resolved at their first hit and kept per blob: a table swap costs nothing per
+# rule, and memory follows use.
 
 cdef void rules_free(PyObject **rules, uint32_t n) noexcept:
     cdef uint32_t i

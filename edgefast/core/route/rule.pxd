@@ -1,4 +1,4 @@
-# A rule as a worker serves it: ir.Rule with its clusters, operations and counters resolved.
+# Rule: ir.Rule with its clusters, operations and counters resolved.
 
 cdef class HttpSettings:
     cdef:

@@ -1,7 +1,7 @@
-# Rules as they are served: decoded from the table's payload when they are first hit, then only read.
+# Rule: a served rule: decoded from the table's payload at its first hit, then only read.
 #
-# In: ir.Rule. Out: everything a request needs, ready to use: clusters by reference, header operations compiled, the share of each
-# backend by smooth weighted round robin, the row of counters. Nothing here waits or writes.
+# In: ir.Rule. Out: everything that a request needs: clusters by reference, compiled header operations, the row of counters. The share of
+# each backend is smooth weighted round robin. Nothing here waits or writes.
 
 cdef class HttpSettings:
     def __init__(self, spec):

@@ -1,4 +1,4 @@
-# What is applied, by name.
+# Tables: the applied resources by name.
 
 cdef class Tables:
     cdef:

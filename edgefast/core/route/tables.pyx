@@ -1,8 +1,8 @@
-# The tables of one worker: listeners, virtual hosts, fragments and clusters, by name, where they lie in the arena.
+# Tables: listeners, virtual hosts, fragments and clusters of one worker, by name, in the arena.
 #
-# In: sets of changes from the agent (put and del of named resources). Out: PortTables to match on, Rules and Clusters resolved when
-# they are first needed. A set is taken at once, between two requests; what is refused leaves the old version in place; afterwards
-# nothing here reads what was replaced.
+# In: sets of changes from the agent (put and del of named resources).
+# Out: PortTables to match on, Rules and Clusters that are resolved at first use. A set is applied at once, between two requests. A refused
+# change leaves the old version in place. Afterwards nothing here reads what was replaced.
 
 _decode_rule = msgspec.msgpack.Decoder(ir.Rule).decode
 _decode_cluster = msgspec.msgpack.Decoder(ir.Cluster).decode

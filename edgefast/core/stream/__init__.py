@@ -1,4 +1,5 @@
-"""Connections that are passed on unread (layer 4): who takes them, how they reach a backend, how both ends of them end.
+"""Stream: layer 4 proxying: accept, connect to a backend, and the end of both connections.
 
-Must never look into bytes for anything but the PROXY protocol that was agreed on, and never send a byte to who has sent none.
+Must never look into bytes, except for a configured PROXY protocol, and never send a byte to a
+client that has sent none.
 """

@@ -1,4 +1,4 @@
-# What one client address may have of a listener.
+# Address bound: the limits of one client address at a listener.
 
 cdef struct RateSlot:
     uint64_t tag                # of listener and address; 0: free

@@ -1,8 +1,8 @@
-# Bounds of one client address: connections open at a time, and new ones a second. An IPv6 client is its /64.
+# Address bound: limits of one client address: open connections, and new ones a second. An IPv6 client is its /64.
 #
-# In: a listener, an address, the time. Out: whether one more may begin. Open ones are counted exactly, in memory that is bounded by
-# maxConnections. New ones are counted in a table of fixed size, whoever comes: what a flood of addresses pushes out of it is the address
-# that has used least of what it may, and gets that again. Must never refuse an address for what others do.
+# In: a listener, an address, the time. Out: whether one more may begin. Open ones are counted exactly, in memory bounded by maxConnections.
+# New ones are counted in a table of fixed size. A flood of addresses evicts the address that has used least of its limit. That address gets
+# its limit again. Must never refuse an address for what others do.
 
 cdef bytes address_key(const uint8_t *host):
     """Which client an address belongs to."""

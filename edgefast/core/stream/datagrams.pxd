@@ -1,4 +1,4 @@
-# Datagrams of a port, in sessions: one for each client address and port, and address of ours that it speaks to.
+# Datagrams: of a port, in sessions: one for each client address and port, and local address.
 
 cdef class DatagramPort(Watched):
     cdef:

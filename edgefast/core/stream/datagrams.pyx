@@ -1,8 +1,8 @@
-# Datagrams: from a UDP port to backends and back, in sessions by client address and port and our address (datagramsession.pyx).
+# Datagrams: from a UDP port to backends and back, in sessions by client address and port and local address (datagramsession.pyx).
 #
-# In: batches of datagrams from clients. Out: each to the session that it belongs to, which begins with it if the listener has room
-# (udp_session_limit.pyx); what has no session is dropped, as a network does. Memory is bounded by maxSessions. A fault costs the session that it
-# happened to. Must never look into a datagram.
+# In: batches of datagrams from clients. Out: each to its session, which begins with it within the listener's limit (udp_session_limit.pyx).
+# A datagram without a session is dropped, as in a network. Memory is bounded by maxSessions. A fault costs its own session.
+# Must never look into a datagram.
 
 cdef int write_datagram_key(uint8_t *key, const NetAddress *client, const ef_udp_way *way) except -1:
     """Whose session a datagram is of: who sent it, on which link if that is part of who it is, and to which of our addresses, as its

@@ -1,4 +1,4 @@
-# One client's datagrams to one backend, and the answers.
+# Datagram session: one client's datagrams to one backend, and the answers.
 
 cdef class DatagramSession(Watched):
     cdef:

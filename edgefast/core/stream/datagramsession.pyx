@@ -1,9 +1,10 @@
-# A session of datagrams: one client's, with a connected socket of its own towards its backend.
+# Datagram session: one client's, with its own connected socket to its backend.
 #
-# In: a client's datagrams, its backend's answers. Out: each to the other one; never a byte to anybody else, as a session begins with a
-# datagram and its socket takes its backend's alone. What a socket does not take is dropped, as a network does. A first datagram may
-# have been sent in somebody else's name: until the client has spoken again after an answer, answers are bounded in number and bytes by
-# what it has sent, and renew nothing. Must never go on with a backend that the tables have no more.
+# In: a client's datagrams, its backend's answers. Out: each to the other one, and never a byte to another address. A session begins with a
+# datagram, and its socket accepts only its backend's. It drops what a socket does not take, as in a network. The source of a first datagram
+# may be spoofed. Until the client has sent again after an answer, its own traffic bounds the answers. The bound is in number and bytes;
+# such answers do not renew the session.
+# Must never continue with a backend that the tables no longer have.
 
 cdef class DatagramSession(Watched):
     cdef bint connect(self, uint64_t tried) except -1:

@@ -1,8 +1,8 @@
-# The PROXY protocol towards backends: what is told before a client's first byte.
+# Proxy header: the PROXY protocol towards backends, before a client's first byte.
 #
 # In: a TCP proxy. Out: the header of version 1 or 2 (PROXY protocol specification 2.1, 2.2). Addresses of two families are both written as
-# IPv6 ones. Version 2 has the server name that the client asked for (PP2_TYPE_AUTHORITY), and the protocol it speaks inside of TLS
-# (PP2_TYPE_ALPN) where there is no doubt about it. Never more than STREAM_PROXY_MOST bytes.
+# IPv6 ones. Version 2 has the server name of the client (PP2_TYPE_AUTHORITY). It also has the protocol inside of TLS (PP2_TYPE_ALPN) if it
+# is unambiguous. Never more than STREAM_PROXY_MOST bytes.
 
 cdef enum:
     PP2_TYPE_ALPN = 1

@@ -1,4 +1,4 @@
-# Connections of a TCP port.
+# Stream acceptor: connections of a TCP port.
 
 cdef class StreamAcceptor(Acceptor):
     cdef:

@@ -1,4 +1,4 @@
-# Connections of a TCP port: from its queue to TCP proxies.
+# Stream acceptor: connections of a TCP port, from its accept queue to TCP proxies.
 
 cdef class StreamAcceptor(Acceptor):
     cdef Session admit(self, const NetAddress *peer):

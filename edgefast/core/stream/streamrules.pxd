@@ -1,4 +1,4 @@
-# Where connections of a listener go.
+# Stream rules: the routing of layer 4 connections of a listener.
 
 # One share of a rule.
 cdef class StreamShare:

@@ -1,7 +1,8 @@
-# The tables of layer 4: from a port, and a name where TLS asks for one, to a listener, to a rule, to a share of its connections.
+# Stream rules: the tables of layer 4: from a port, and the server name of TLS, to a listener, a rule, and a share of its connections.
 #
-# In: ir.StreamRoute and ir.Listener as applied. Out: a StreamRule and one of its shares. A rule that is replaced or removed goes on for
-# the connections that it has begun. Must never resolve a name, and never keep what no listener and no connection has.
+# In: ir.StreamRoute and ir.Listener as applied. Out: a StreamRule and one of its shares. A replaced or removed rule goes on for the
+# connections that it has begun.
+# Must never resolve a name, or keep what no listener and no connection uses.
 
 _decode_stream_route = msgspec.msgpack.Decoder(ir.StreamRoute).decode
 cdef uint64_t STREAM_SERIALS = 0

@@ -1,4 +1,4 @@
-# One connection that is passed on.
+# TCP proxy: one proxied connection.
 
 cdef enum TcpProxyState:
     TCP_PROXY_PREAMBLE = 0    # waits for the PROXY protocol

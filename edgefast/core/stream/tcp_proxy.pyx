@@ -1,10 +1,10 @@
-# A TCP proxy: one client's connection passed on to one backend, from accept to the end of both.
+# TCP proxy: one client's connection to one backend, from accept to the end of both.
 #
-# In: the events of two connections. Out: each one's bytes to the other, in order; each one's end to the other, by itself (half-close). A side
-# that takes no more makes the other one wait, so memory is bounded by STREAM_BUFFER for each direction. A side that is reset resets the
-# other one, after all that it has sent: nobody takes a broken stream for a whole one. Endpoints are tried in turn until one takes the
-# connection; not a byte of the client's is read before that. Its tables may change and go meanwhile: it ends when its ends do, or with the
-# drain, as tunnels of HTTP do. Must never look at the bytes.
+# In: the events of two connections. Out: each one's bytes to the other, in order; each one's end to the other, by itself (half-close). A
+# side that does not read pauses the other one, so STREAM_BUFFER bounds memory for each direction. A reset of one side resets the other one,
+# after all that it has sent: a broken stream never looks complete. Endpoints are tried in turn until one accepts the connection; before
+# that no byte of the client is read. Its tables may change meanwhile: it ends when its ends do, or with the drain, as tunnels of HTTP do.
+# Must never look at the bytes.
 
 cdef int reset_connection(Connection connection) except -1:
     """Close at once, and say by a reset that it was no orderly end."""

@@ -1,4 +1,4 @@
-# Sessions of one UDP listener by who gives way first.
+# UDP session limit: the sessions of one UDP listener in the order of their eviction.
 
 cdef class UdpSessionLimit:
     cdef:

@@ -1,9 +1,10 @@
-# Chooses the session to end when a UDP listener has its maximum of sessions, over all its addresses and ports.
+# UDP session limit: the session to evict when a UDP listener has its maximum of sessions, over all its addresses and ports.
 #
-# In: sessions as they begin, become conversations and end. Out: the session to end for another one. Sessions that are not conversations
-# end first, because any sender can begin them with a spoofed address: those of an address that has a large part of them, else the oldest. A share of the
-# places is reserved for them, so that they can become conversations. A conversation ends only for an address with fewer sessions: the longest idle one
-# of the address with most sessions. So one address may have all places while no other address needs one. Each step takes constant time.
+# In: sessions as they begin, become conversations and end. Out: the session to evict for another one. Sessions that are not conversations
+# end first, because any sender can begin them with a spoofed address. Of these, sessions of an address with a large part of them come
+# first, else the oldest. A share of the places is reserved for them, so that they can become conversations. A conversation ends only for an
+# address with fewer sessions: the longest idle one of the address with most sessions. One address may therefore have all places while no
+# other address needs one. Each step takes constant time.
 
 cdef class UdpSessionLimit:
     def __cinit__(self):

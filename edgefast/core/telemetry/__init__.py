@@ -1,4 +1,4 @@
-"""What is told of a request when it has ended: lines of the access log, spans, the words for how it ended.
+"""Telemetry: reports of an ended request: lines of the access log, spans, response flags.
 
 Must never: block, or change what happens to the request.
 """

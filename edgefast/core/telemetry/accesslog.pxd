@@ -1,4 +1,4 @@
-# The batch of access log lines that has not been handed over yet.
+# Access log: the batch of unsent access log lines.
 
 cdef class LogBatch:
     cdef:

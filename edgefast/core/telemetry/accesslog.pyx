@@ -1,8 +1,8 @@
-# Access log lines: one per request, written into the worker's batch, handed over off the request path.
+# Access log: one line per request, written into the worker's batch, and sent off the request path.
 #
-# In: a finished exchange. Out: bytes appended to Engine.log: the default JSON object here, any other line by logprogram.pyx. Every
-# client byte is escaped; values are cut at LOG_FIELD bytes. Messages that reached no listener are the first one's of the port that
-# logs. The fields are documented in docs/guides/access-log.md.
+# In: a finished exchange. Out: bytes appended to Engine.log: the default JSON object here, any other line by logprogram.pyx. Every client
+# byte is escaped; values are cut at LOG_FIELD bytes. A message that reached no listener is logged for the first listener of the port with a
+# log. Fields: docs/guides/access-log.md.
 
 cdef class LogBatch:
     def __cinit__(self, Engine engine, sink):

@@ -1,7 +1,8 @@
-# What a traced request keeps of the calls of authorisation services that it waited for (docs/guides/tracing.md).
+# Auth span: the authorization calls of a traced request (docs/guides/tracing.md).
 #
-# In: a call that is over, or that a request waits for no more. Out: a record in the request's trace, in the order of
-# spanrecord.AuthRecord. A call that several requests waited for is a span in each of their traces; the service was told the first one's.
+# In: a call that has ended, or that a request no longer waits for.
+# Out: a record in the request's trace, in the order of spanrecord.AuthRecord. A call of several requests is a span in each of their traces;
+# the service received the trace context of the first one.
 
 cdef tuple AUTH_WORDS = (b"allowed", b"denied", b"error")  # by AuthOutcome
 

@@ -1,4 +1,4 @@
-# The numbers of counters are written twice, for Cython and for Python: what does not fit is found when the engine is imported.
+# Cell check: Cython and Python both define the numbers of counters; the import of the engine fails if they differ.
 
 def _check_cells():
     """The numbers in cells.pxi are the places in cells.py, and its head errors are the scan's."""

@@ -1,4 +1,4 @@
-# Lines of an access log as the configuration asks for them: flat programs, and the values they are made of.
+# Log program: configured access log lines as flat programs, and their values.
 
 # How a value is written.
 cdef enum LogMode:

@@ -1,7 +1,7 @@
-# Lines of an access log as the configuration asks for them (docs/guides/access-log.md): compiled once at apply, run off the response's way.
+# Log program: configured access log lines (docs/guides/access-log.md): compiled once at apply, run off the response path.
 #
-# In: ir.AccessLog, then a finished exchange or a refused message. Out: one line. Every byte that is not the template's own is escaped:
-# a value can end neither a line nor a string. Costs nothing where lines are the default ones.
+# In: ir.AccessLog, then a finished exchange or a refused message. Out: one line. Every byte that is not the template's own is escaped: a
+# value can end neither a line nor a string. Costs nothing where lines are the default ones.
 
 # Kinds of values; logvalue.pyx gives them.
 cdef enum:

@@ -1,7 +1,8 @@
-# What operators and fields of an access log line give (docs/guides/access-log.md has the words).
+# Log value: the values of operators and fields of an access log line (docs/guides/access-log.md lists them).
 #
-# In: an operator, a finished exchange (None: a message that never became a request). Out: a LogValue; its bytes lie in the exchange, in
-# the program's scratch or in what it holds, until the next value is asked for. What is not there is absent, never an empty text.
+# In: an operator, a finished exchange (None: a message that never became a request).
+# Out: a LogValue; its bytes are in the exchange, in the program's scratch or in what it holds, until the next value is read. A missing
+# value is absent, never an empty text.
 
 cdef inline void put_number(LogValue *v, int64_t number) noexcept:
     v.shape = S_NUMBER

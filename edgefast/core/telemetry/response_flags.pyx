@@ -1,6 +1,6 @@
-# How a request ended, in words: for log lines and spans (docs/guides/access-log.md lists them; they are Envoy's where it has one).
+# Response flags: how a request ended, for log lines and spans (docs/guides/access-log.md lists them; Envoy's flags where it has one).
 #
-# In: flags and status of an exchange, or of one of its tries. Out: constants, or texts made of them. Nothing a client sent is in it.
+# In: flags and status of an exchange, or of one of its attempts. Out: constants, or texts made of them. Nothing a client sent is in it.
 
 cdef tuple FLAG_WORDS = (  # as Envoy's %RESPONSE_FLAGS% and %RESPONSE_FLAGS_LONG%; by bit
     (b"NR", b"NoRouteFound"), (b"UH", b"NoHealthyUpstream"), (b"UO", b"UpstreamOverflow"), (b"UF", b"UpstreamConnectionFailure"),

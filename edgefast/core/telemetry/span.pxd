@@ -1,4 +1,4 @@
-# Traces: what a request carries for its spans, and the batch of spans that has not been handed over yet.
+# Span: the trace state of a request, and the batch of unsent spans.
 
 cdef class Trace:
     cdef:

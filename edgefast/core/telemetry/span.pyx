@@ -1,9 +1,9 @@
-# Traces (docs/guides/tracing.md): W3C trace context kept or started, and what a sampled request tells the agent.
+# Span: traces (docs/guides/tracing.md): W3C trace context, kept or started, and the records of a sampled request.
 #
-# In: the request head on a listener that traces, then the finished exchange. Out: a traceparent line for the backend, MessagePack
-# records in batches (edgefast/proxy/traces/spanrecord.py reads them). Source: W3C Trace Context. A listener that does not trace costs a look
-# at a pointer, and trace headers pass there as any other; a request that is not sampled has no spans to keep. Records are bounded:
-# client values are cut, of many tries the first ones and the last are kept.
+# In: the request head on a listener that traces, then the finished exchange.
+# Out: a traceparent line for the backend, MessagePack records in batches (edgefast/proxy/traces/spanrecord.py reads them).
+# Source: W3C Trace Context. A listener without tracing costs a pointer test, and forwards trace headers as any other. A request that is not
+# sampled keeps no spans. Records are bounded: client values are cut; of many attempts the first ones and the last are kept.
 
 # What a record of a batch is: its first number.
 cdef enum:

@@ -1,6 +1,6 @@
-# The line of a connection or session that was passed on, when it is over (docs/guides/access-log.md).
+# Stream log: the line of an ended layer 4 connection or session (docs/guides/access-log.md).
 #
-# In: a TCP proxy that is over. Out: bytes appended to Engine.log. A listener's filter by status lets those pass that nobody served.
+# In: an ended TCP proxy. Out: bytes appended to Engine.log. A listener's filter by status passes those without a backend.
 
 cdef bint stream_line_wanted(Engine engine, StreamListener listener, bint served, int64_t took) noexcept:
     if listener.log_off:

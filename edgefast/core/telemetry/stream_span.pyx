@@ -1,7 +1,7 @@
-# The span of a connection that was passed on (docs/guides/tracing.md), where its listener asks for them: off by default.
+# Stream span: the span of a layer 4 connection (docs/guides/tracing.md), where its listener enables it: off by default.
 #
-# In: a TCP proxy that is over. Out: a record in the batch of spans. Nothing between its two ends carries a trace context, so each begins a trace
-# of its own, and whether it is recorded is decided at its end. Of datagrams there are none.
+# In: an ended TCP proxy. Out: a record in the batch of spans. Layer 4 carries no trace context, so each begins its own trace, and its end
+# decides the sampling. Datagrams have no spans.
 
 cdef int record_tcp_proxy(Engine engine, TcpProxy tcp_proxy) except -1:
     """In the order of spanrecord.ConnectionRecord."""

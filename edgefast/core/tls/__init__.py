@@ -1,4 +1,5 @@
-"""TLS: contexts of certificates and rules, the wire that speaks it, who accepts on its ports, and what bounds its handshakes.
+"""TLS: contexts of certificates and rules, the TLS wire, the acceptors of its ports, and the bounds of its handshakes.
 
-Must never: know a request, nor decide which certificate fits a name; nor include a header of a TLS library (csrc/tls/tls.h).
+Must never: know a request, or decide which certificate fits a name, or include a header of a TLS
+library (csrc/tls/tls.h).
 """

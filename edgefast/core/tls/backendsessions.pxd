@@ -1,4 +1,4 @@
-# TLS sessions of backends, for the next connection to each.
+# Backend sessions: TLS sessions of backends, for the next connection to each.
 
 cdef class BackendSession:
     cdef:

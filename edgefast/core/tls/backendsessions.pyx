@@ -1,10 +1,10 @@
-# TLS sessions of backends: what one has given goes back to it with the next connection, which costs both sides less then.
+# Backend sessions: resumes a backend's TLS session with the next connection, which then costs both sides less.
 #
-# In: sessions of connections whose backend has been verified. Out: one for a backend and the rules that it was verified by: context
-# (authorities, names, client certificate), name that is asked for, address. A context that was made anew has another serial, so what
-# changed is verified again. A backend that resumes shows no certificate: BACKEND_SESSION_MS after it did, or when that one has
-# expired, it has to, however often its session was renewed. A ticket may be used more than once: who could tell from it that two
-# connections have the same client (RFC 8446 C.4) knows that one by its address.
+# In: sessions of connections to a verified backend. Out: one for the same backend and verification rules. The key is context (authorities,
+# names, client certificate), requested name, and address. A rebuilt context has another serial, so a change is verified again. A backend
+# that resumes shows no certificate. It has to again BACKEND_SESSION_MS after it last did, or when that one has expired, however often its
+# session was renewed. A ticket may be used more than once (RFC 8446 C.4): an observer that could link two connections by it already can by
+# the address.
 
 cdef class BackendSession:
     def __dealloc__(self):

@@ -1,4 +1,4 @@
-# What connections of one kind share.
+# Context: the shared TLS state of connections of one kind.
 
 cdef class TlsContext:
     cdef:

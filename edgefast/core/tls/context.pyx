@@ -1,7 +1,8 @@
-# A context: certificates, trust and rules of connections, for one side.
+# Context: certificates, trust and rules of TLS connections, for one side.
 #
-# In: PEM, and what a policy says. Out: what TlsWire is made with. Made whole, and never changed after. A session that was begun under one
-# scope is resumed under no other: that is what keeps rules of ports and listeners apart (CVE-2025-23419). Must never print key material.
+# In: PEM, and the settings of a policy. Out: the context of a TlsWire. It is complete when made, and never changes. A session of one scope
+# is resumed under no other: that separates the rules of ports and listeners (CVE-2025-23419).
+# Must never print key material.
 
 class TlsError(ValueError):
     """Key material or a rule that the TLS library will not take; the text names the mistake and quotes nothing."""

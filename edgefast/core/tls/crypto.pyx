@@ -1,7 +1,8 @@
-# Signatures that take long and slow hashes, by the TLS library itself: the thread that makes them lets others run meanwhile.
+# Crypto: slow signatures and password hashes by the TLS library; the thread that computes them releases the interpreter.
 #
-# In: keys of edgefast/auth/jwt/keyset.py, bytes. Out: what edgefast/auth/jwt/signature.py and edgefast/auth/htpasswd.py say of the same, which tests hold
-# them to. Must never keep a password or a token.
+# In: keys of edgefast/auth/jwt/keyset.py, bytes.
+# Out: the results of edgefast/auth/jwt/signature.py and edgefast/auth/htpasswd.py; tests compare both.
+# Must never keep a password or a token.
 
 cdef dict _verifying = {}  # VerifyingKey by the DER of a key
 cdef int _VERIFYING_MOST = 1024  # keys; past them all are made anew

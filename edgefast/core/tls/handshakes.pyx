@@ -1,8 +1,8 @@
-# Handshakes: those of a worker's clients that go on now, counted, bounded, one after the other.
+# Handshakes: the handshakes of a worker's clients in progress, counted, bounded, one after the other.
 #
-# In: TLS connections from accept until they are open or gone. Out: whether one more may begin, and whether a step may be taken in this turn.
-# A connection that has not said hello costs its descriptor and what it has sent; when places run out, the one that has kept its client's
-# waiting longest goes, so that silence closes a port to nobody. One that has costs 50 KiB of the library, and has a bound of its own.
+# In: TLS connections from accept until they are open or gone. Out: whether one more may begin, and whether a step may run in this turn. A
+# connection without a ClientHello costs its descriptor and what it has sent. When places run out, the one with the longest silent client is
+# closed, so that silent clients cannot close a port. A connection with a ClientHello costs 50 KiB of the library, and has its own bound.
 # After many at once memory goes back to the system. Must never touch a connection that is open.
 
 cdef class Handshakes:

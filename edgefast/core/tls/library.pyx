@@ -1,4 +1,4 @@
-# Which TLS library the engine is linked with.
+# Library: the TLS library that the engine is linked with.
 
 
 def tls_library():

@@ -1,4 +1,4 @@
-# TLS clients of a listener's port.
+# TLS acceptor: TLS clients of a listener's port.
 
 cdef class TlsAcceptor(PortAcceptor):
     cdef:

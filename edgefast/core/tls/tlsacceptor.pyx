@@ -1,9 +1,9 @@
-# TLS connections of a port: from its queue through their handshakes to whoever their listener is for: the codec that speaks with clients of
-# HTTPS, or a TCP proxy, which gets what is inside of TLS, or all of it as it came.
+# TLS acceptor: TLS connections of a port, from its accept queue through their handshakes to the codec of HTTPS or to a TCP proxy. The TCP
+# proxy gets the decrypted bytes, or all bytes as they came.
 #
-# A handshake counts as a connection from accept on: beyond spec.http.maxConnections (of listeners of layer 4: spec.stream.maxConnections) one is
-# closed before anything is read of it. It has as long as a request head may take, at most HANDSHAKE_MS, or as long as spec.stream.helloTimeout says:
-# the longer of both until its name is known.
+# A handshake counts as a connection from accept on. Beyond spec.http.maxConnections (layer 4: spec.stream.maxConnections) one is closed
+# before anything is read of it. Its time limit is that of a request head, at most HANDSHAKE_MS, or spec.stream.helloTimeout: the longer of
+# both until its name is known.
 
 cdef class TlsAcceptor(PortAcceptor):
     cdef Py_ssize_t places(self, const NetAddress *peer) except -1:

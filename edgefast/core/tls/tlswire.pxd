@@ -1,4 +1,4 @@
-# A wire that speaks TLS.
+# TLS wire: a wire with TLS.
 
 cdef class TlsWire(Wire):
     cdef:

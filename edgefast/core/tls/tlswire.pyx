@@ -1,8 +1,9 @@
-# TLS on a descriptor, for both sides.
+# TLS wire: TLS on a descriptor, for both sides.
 #
-# In: the calls of Connection; of a server, whom to ask for a name's context; of a client, its context and the name it asks for. Out: bytes
-# of the session. The library hears of a client when its whole hello is there (csrc/hello.h), so that the context for its name is the one
-# the handshake begins with: versions, certificates and client verification are that context's alone. Both must have read the same name.
+# In: the calls of Connection; of a server, the source of a name's context; of a client, its context and the requested name.
+# Out: bytes of the session. The library gets a client's bytes when its whole ClientHello is there (csrc/hello.h). The handshake therefore
+# begins with the context of its name: versions, certificates and client verification are that context's alone. Both must have read the same
+# name.
 
 cdef class TlsWire(Wire):
     def __dealloc__(self):

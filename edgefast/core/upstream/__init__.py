@@ -1,4 +1,4 @@
-"""Where requests go: clusters, their endpoints and health, names that are resolved, connections that are kept.
+"""Upstream: clusters, their endpoints and health, resolved names, and pooled connections.
 
-In: ir.Cluster and users that need a connection. Out: a connection, now or later, or why there is none.
+In: ir.Cluster and users that need a connection. Out: a connection, now or later, or why it failed.
 """

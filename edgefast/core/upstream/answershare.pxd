@@ -1,4 +1,4 @@
-# Connections of a cluster that are held for answers whose clients do not take them.
+# Answer share: connections of a cluster that slowly read answers hold.
 
 cdef class AnswerShare(Timer):
     cdef:

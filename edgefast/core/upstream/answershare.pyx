@@ -1,10 +1,10 @@
-# The share of a cluster's connections that answers may hold while their clients read them slowly (docs/reference/http1.md, "Slow readers").
+# Answer share: the share of a cluster's connections that answers may hold while their clients read slowly (docs/reference/http1.md, "Slow
+# readers").
 #
-# In: exchanges whose client takes no more for now; users that wait for a connection. Out: connections for these, taken from whoever reads
-# too slowly: those behind `answerRate`, and where more than the share is held, those that took least. While nobody waits for a connection
-# nobody is looked at, and nobody is ever cut off. What a client takes is what its kernel acknowledges: a queue that empties by steps tells
-# little of a slow line.
-# A cluster has one while there are such answers (as in bodyshare.pyx).
+# In: exchanges with a client that reads no more for now; users that wait for a connection.
+# Out: connections for these, taken from slow readers: those behind `answerRate`, and above the share, those that read least. While no user
+# waits for a connection, nothing is checked and nothing is cut off. The bytes that a client reads are those that its kernel acknowledges: a
+# queue that empties by steps shows little of a slow network. A cluster has one while there are such answers (as in bodyshare.pyx).
 
 cdef class AnswerShare(Timer):
     def __cinit__(self, Engine engine, Cluster cluster):

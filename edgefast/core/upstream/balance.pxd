@@ -1,4 +1,4 @@
-# By what a request gets its endpoint where a policy says it (ir.LoadBalancer; policy/traffic.pyx).
+# Balance: the load balancing of a policy (ir.LoadBalancer; policy/traffic.pyx).
 
 cdef extern from "pick.h" nogil:
     int ef_pick_hashed(const ef_endpoint_load *load, const uint64_t *ids, uint32_t n, uint64_t tried, uint8_t health_mask, uint64_t key)

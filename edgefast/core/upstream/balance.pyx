@@ -1,4 +1,4 @@
-# What endpoints get of many choices: for benches and for tests of shares.
+# Balance: the distribution of many choices over endpoints, for benches and for tests of shares.
 
 cdef dict BALANCES = {"least_request": BY_LOAD, "hash": BY_KEY, "round_robin": BY_TURN, "random": BY_CHANCE}
 

@@ -1,4 +1,4 @@
-# Connections of a cluster that are held for request bodies still to come.
+# Body share: connections of a cluster that incomplete request bodies hold.
 
 # What one client has of a BodyShare.
 

@@ -1,11 +1,11 @@
-# The share of a cluster's connections that request bodies may hold while they are still coming (docs/reference/http1.md, "Slow bodies").
+# Body share: the share of a cluster's connections that incomplete request bodies may hold (docs/reference/http1.md, "Slow bodies").
 #
-# In: users whose request is not complete, as they ask for a connection. Out: a place, or a place in the queue, or neither. Requests that
-# are complete need no place, and what the share leaves is theirs: whoever sends slowly, and however many do, cannot take it. When the
-# share is used up, whoever fell furthest behind `bodyRate` gives way to whoever waits; while there is room nobody is ever cut off. Bodies
-# that come go before those that do not: in the queue, and where somebody has to give way. Clients (BodyClient) have turns, and one that
-# holds more than `bodyClientShare` gives way to one that holds less: who comes in thousands waits behind its own.
-# A cluster has one while there are such bodies: the two hold each other, and a worker hardly ever looks for cycles.
+# In: users with an incomplete request that need a connection. Out: a place, a position in the queue, or neither. Complete requests need no
+# place and have all connections beyond the share: slow senders cannot take these, however many they are. When the share is used up, the
+# body furthest behind `bodyRate` is evicted for a waiting one; before that none is cut off. Bodies that make progress come before those
+# that do not, in the queue and at an eviction. Clients (BodyClient) are served in turn. One that holds more than `bodyClientShare` loses a
+# place to one that holds less. A client with thousands of requests therefore waits behind its own. A cluster has one while there are such
+# bodies: the two refer to each other, and a worker rarely collects cycles.
 
 # One client address among those whose bodies hold places of a cluster's share: how much it has, and which of its bodies brought least.
 #

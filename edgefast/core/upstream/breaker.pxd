@@ -1,4 +1,4 @@
-# How much of a cluster the requests of a rule may have, together with all others.
+# Breaker: the limits of a rule's requests at a cluster, together with all others.
 
 cdef class Breaker:
     cdef:

@@ -1,8 +1,8 @@
-# Circuit breakers: how much of a cluster the requests of a rule may have (BackendTrafficPolicy circuitBreaker).
+# Breaker: circuit breakers: the limits of a rule's requests at a cluster (BackendTrafficPolicy circuitBreaker).
 #
-# In: what all workers have of the cluster (health.pyx), whatever rules it is for. Out: whether a request may go on: what is too much is
-# refused at once (503), but for connections, for which it waits as at the cluster's own bound. Of what other workers hold a worker knows
-# when it looks, so nothing is exceeded, whoever comes at the same time. Must cost nothing where no policy has one.
+# In: the usage of the cluster by all rules of all workers (health.pyx). Out: whether a request may go on. Too many are refused at once
+# (503); for a connection a request waits, as at the cluster's own bound. The usage of other workers is read at the check, so concurrent
+# requests exceed nothing. Must cost nothing where no policy has one.
 
 cdef class Breaker:
     def __init__(self, int64_t connections, int64_t each, int64_t pending, int64_t requests, int64_t retries, budget, int64_t reuses):

@@ -1,4 +1,4 @@
-# What endpoints are asked, and what came of it (ir.HealthCheck).
+# Check: health checks of endpoints, and their results (ir.HealthCheck).
 
 cdef enum:
     MASK_EJECTED = 1        # bits of ef_endpoint_load.out: by the answers of requests ...

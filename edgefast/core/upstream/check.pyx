@@ -1,8 +1,8 @@
-# What endpoints are asked, and what came of it: for rules whose policies have a check (policy/traffic.pyx).
+# Check: health checks of endpoints and their results, for rules with a check in their policies (policy/traffic.pyx).
 #
-# In: ir.HealthChecks; records in which one worker writes how each endpoint is (prober.pyx). Out: bits of endpoints that are out by a check,
-# which only rules with that check heed. Equal checks are one. A record for which there is no room says nothing to other workers: there its
-# endpoint counts as well. Must never ask anybody itself.
+# In: ir.HealthChecks; records in which one worker writes the health of each endpoint (prober.pyx).
+# Out: bits of endpoints that a check has marked unhealthy; only rules with that check use them. Equal checks are one. Without space for a
+# record, other workers see none: there its endpoint counts as healthy. Must never probe an endpoint itself.
 
 cdef class EndpointCheck:
     def __init__(self, spec):

@@ -1,8 +1,8 @@
-# A connection that is there for a user: of an endpoint, or of any.
+# Checkout: an available connection for a user: of an endpoint, or of any.
 #
-# In: a user, connections that nobody has or that have room. Out: one of them, alive. A connection that has carried as many requests as the user's
-# policies let it (circuitBreaker.maxRequestsPerConnection) is not for it, and is retired: it ends when its requests have. Must never give one out
-# that its backend has ended.
+# In: a user, connections that are idle or have a free stream. Out: one of them, alive. A connection at
+# circuitBreaker.maxRequestsPerConnection of the user's policies is not used, and is retired: it ends with its requests.
+# Must never give one out that its backend has ended.
 
 cdef Outbound checkout(Pool pool, UpstreamUser user, Endpoint endpoint):
     """A living connection of the endpoint that is free, or has room; None when it has none."""

@@ -1,8 +1,9 @@
-# Which endpoint a user gets, past those that it has tried and those that have no room for it (circuitBreaker.perEndpoint).
+# Choice: which endpoint a user gets, except those it has tried and those at their limit (circuitBreaker.perEndpoint).
 #
-# In: a user, what it heeds; connections of an endpoint as all workers count them. Out: an endpoint by the balance that its policies say, among
-# those that are left. For one choice alone they are passed over by a bit of their own, which everybody else has not heard of: whoever has tried
-# few endpoints, and has no bound, pays nothing. Must never prefer one that is out to one that is only full.
+# In: a user and its policies; connections of an endpoint as all workers count them.
+# Out: an endpoint by the balancing of its policies, among the rest. A bit of their own excludes endpoints for one choice alone, and does
+# not affect other users. A user with few tried endpoints and no limit pays nothing.
+# Must never prefer an unhealthy endpoint to one that is only at its limit.
 
 cdef Endpoint draw(Cluster cluster, UpstreamUser user, uint8_t health_mask):
     """By the balance that its policies say, of the zones that come first."""

@@ -1,4 +1,4 @@
-# Users of one client that wait for the same thing.
+# Client queue: users of one client that wait for the same resource.
 
 cdef class ClientQueue(HeapEntry):    # by how many stand in it
     cdef:

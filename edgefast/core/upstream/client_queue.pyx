@@ -1,8 +1,7 @@
-# A line of users of one client address that wait for the same thing, first come first served.
+# Client queue: users of one client address that wait for the same resource, first come first served.
 #
-# In: users, each in one line at most. Out: who stands where. Who leaves, from wherever it stands, is out of it at once: whoever comes and
-# goes, and however often, costs nobody a look at all the others. There is one while somebody stands in it, so there are never more than
-# users that wait.
+# In: users, each in one queue at most. Out: their order. A user leaves from any position at once, without a scan of the others. An empty
+# queue does not exist, so the number of queues never exceeds the number of waiting users.
 
 cdef class ClientQueue(HeapEntry):
     def __cinit__(self):

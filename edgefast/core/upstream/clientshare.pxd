@@ -1,4 +1,4 @@
-# Shares of clients in one bounded resource.
+# Client share: shares of clients in one bounded resource.
 
 cdef class ClientEntry(HeapEntry):  # by how many members it has
     """What one client holds."""

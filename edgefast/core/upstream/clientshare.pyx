@@ -1,10 +1,9 @@
-# A bounded resource that client addresses share: the share of each client, and which member is closed first.
+# Client share: a bounded resource of client addresses: the share of each client, and which member is closed first.
 #
-# In: members with their clients. Out: the member to close for a new one of another client. The client with most members
-# loses its longest idle member. One client may hold everything while no other client needs a place. A subclass defines
-# since when a member is idle, and how it is closed. Each call takes constant time: it looks at SHARE_CLIENTS clients
-# with most, then at as many of the others, in turn, and at SHARE_LOOKS members of each. So busy clients with most members protect
-# others for some calls only.
+# In: members with their clients. Out: the member to close for a new one of another client. The client with most members loses its longest
+# idle member. One client may hold everything while no other client needs a place. A subclass defines since when a member is idle, and how
+# it is closed. Each call takes constant time: it looks at SHARE_CLIENTS clients with most, then at as many of the others, in turn. It looks
+# at SHARE_LOOKS members of each. Busy clients with most members therefore protect others for some calls only.
 
 cdef class ClientEntry(HeapEntry):
     def __cinit__(self):

@@ -1,4 +1,4 @@
-# A cluster and its endpoints.
+# Cluster: a cluster and its endpoints.
 
 cdef class Cluster(Pool):
     cdef:

@@ -1,7 +1,7 @@
-# A cluster: its endpoints as they were applied and as their names resolve, and the choice among them.
+# Cluster: its endpoints as applied and as their names resolve, and the choice among them.
 #
-# In: ir.Cluster (updated in place, so that health and pools survive a rollout), answers of the resolver. Out: an endpoint, by least request
-# of two, or as a policy says it (csrc/pick.h). Its connections are the pool's.
+# In: ir.Cluster (updated in place, so that health and pools survive a rollout), answers of the resolver.
+# Out: an endpoint, by least request of two, or by the balancing of a policy (csrc/pick.h). Its connections are the pool's.
 
 cdef dict UPSTREAM_PROTOCOLS = {"http1": SPEAKS_H1, "h2": SPEAKS_H2, "alpn": SPEAKS_ALPN}
 

@@ -1,4 +1,4 @@
-# One address of a cluster, how it fares, and its idle connections.
+# Endpoint: one address of a cluster, its health, and its idle connections.
 
 cdef class Endpoint:
     cdef:

@@ -1,7 +1,7 @@
-# One address of a cluster: how it fares, and the connections to it that are idle.
+# Endpoint: one address of a cluster: its health, and its idle connections.
 #
-# In: whether tries went well. Out: an endpoint that fails again and again is left out for a while, longer each time (outlier.pyx). Health
-# belongs to the endpoint, whichever route and worker found out.
+# In: the results of attempts. Out: an endpoint that fails repeatedly is ejected for a while, longer each time (outlier.pyx). Health belongs
+# to the endpoint, for all routes and workers.
 
 cdef class Endpoint:
     def __init__(self, Cluster cluster, str host, int port):

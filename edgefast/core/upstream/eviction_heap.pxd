@@ -1,4 +1,4 @@
-# Users by how long what their clients have brought is enough.
+# Eviction heap: users by the time until which their received bytes suffice.
 
 cdef class EvictionHeap:
     cdef:

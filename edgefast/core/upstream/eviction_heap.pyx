@@ -1,7 +1,7 @@
-# Who of those that hold places of a BodyShare fell furthest behind, without going through all of them for each that asks.
+# Eviction heap: finds the user of a BodyShare that is furthest behind, without a scan of all of them.
 #
-# In: users that have just got a place. Out: one that may be asked to give way. A heap whose entries are put right when they come to its top:
-# what a user brings moves it back, so each such look was paid for by a read. Who has left is dropped there, or when there are too many.
+# In: users with a new place. Out: one that may be evicted. The position of an entry is corrected when it comes to the top. Received bytes
+# move a user back, so a read has paid for each such correction. A user that has left is dropped there, or when there are too many.
 
 cdef class EvictionHeap:
     def __cinit__(self, bint trusted):

@@ -1,4 +1,4 @@
-# Users that wait in turns of their clients.
+# Fair queue: users that wait, with their clients served in turn.
 
 cdef class FairQueue(Timer):    # for queues whose users wait until somebody falls behind (BodyShare)
     cdef:

@@ -1,8 +1,7 @@
-# A queue in which clients have turns: who waits stands in the line of its own address, and of each line one is served before any has two.
+# Fair queue: serves client addresses in turn: one user of each address is served before any address gets a second.
 #
-# In: users, each in one queue at most. Out: whose turn it is; who is refused when the queue is full: one of the longest line. So however many
-# come from one address, and however often they come again, others wait no longer than their own, and are not refused for them. Whatever is
-# asked of it costs the same among few and many.
+# In: users, each in one queue at most. Out: the next user; when the queue is full, the refused one: one of the longest client queue. Many
+# users of one address therefore delay only their own, and cause no refusal of others. Each operation takes constant time.
 
 cdef class FairQueue(Timer):
     def __cinit__(self, Engine engine, *_):

@@ -1,4 +1,4 @@
-# One client whose slow exchanges hold a large part of a cluster's connections while others wait for one.
+# Fair share eviction: evicts slow exchanges of a client with a large part of a cluster's connections while other clients wait.
 
 cdef class FairShareEviction(Timer):
     cdef:

@@ -1,12 +1,14 @@
-# Who gives way while clients wait for a connection and one other client holds a large part of them with exchanges that hardly progress
+# Fair share eviction: evicts slow exchanges of the client with most of a cluster's connections while other clients wait
 # (docs/reference/http1.md, "Crowds").
 #
-# In: a cluster whose connections are all in use while somebody waits. Out: connections of the client address that holds most of them with
-# slow exchanges, the slowest first, for those who hold at most half as many. Slow is who brought or took less than EVICTION_RATE times what
-# `bodyRate` or `answerRate` asks for since it is its client that is waited for, and that is EVICTION_GRACE_MS ago: so whoever holds little waits for these
-# and SHARE_LOOK_MS at most, however well each of a crowd keeps to the rates. Must never end an exchange that waits for its backend, that
-# progresses well, or whose client nothing tells from others (a trusted proxy that names nobody), nor do anything among users of one address.
-# A cluster has one while somebody waits (as in bodyshare.pyx); it looks at all that may be slow, four times a second.
+# In: a cluster without free connections and with waiting users.
+# Out: connections of the client address with most slow exchanges, the slowest first, for clients that hold at most half as many. An
+# exchange is slow if its client sent or read less than EVICTION_RATE times `bodyRate` or `answerRate`. The rate counts from the time since
+# when the exchange waits for its client, at least EVICTION_GRACE_MS ago. A client with few connections therefore waits for these and
+# SHARE_LOOK_MS at most, however well each of a crowd keeps to the rates.
+# Must never end an exchange that waits for its backend or progresses well, or one of an unidentified client. Such a client is behind a
+# trusted proxy that names no client. It also never acts among users of one address. A cluster has one while users wait (as in
+# bodyshare.pyx); it looks at all that may be slow, four times a second.
 
 cdef class FairShareEviction(Timer):
     def __cinit__(self, Engine engine, Cluster cluster):

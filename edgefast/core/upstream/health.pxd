@@ -1,4 +1,4 @@
-# How clusters and endpoints fare, and what is counted of them, for all workers of the proxy.
+# Health: the health and usage of clusters and endpoints, for all workers of the proxy.
 
 cdef class Health:
     cdef:

@@ -1,9 +1,9 @@
-# How clusters and endpoints fare, in memory that all workers share (csrc/health.h has how).
+# Health: the health and usage of clusters and endpoints, in memory that all workers share (csrc/health.h).
 #
-# In: names of clusters and endpoints, the same in all workers. Out: their records, held as long as anybody here has to do with them.
-# A name has one record here whoever asks. Where there is no room for one, or no segment, it is this worker's own: then bounds are
-# kept by each worker for itself, which is said once. Of a cluster they are found when it is made, which its first request may have done, and when
-# its endpoints change: never for a request else.
+# In: names of clusters and endpoints, the same in all workers. Out: their records, held as long as this worker uses them. A name has one
+# record here for all its users. Without space for one, or without a segment, the record is this worker's own. Each worker then applies the
+# bounds for itself, which is logged once. A cluster's records are looked up at its creation, which its first request may cause, and at a
+# change of its endpoints: never per request.
 
 cdef class Health:
     def __init__(self, segment, uint32_t worker):

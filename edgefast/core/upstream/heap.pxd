@@ -1,4 +1,4 @@
-# Which of many has most.
+# Heap: which of many has the highest count.
 
 cdef class HeapEntry:
     cdef uint32_t count     # goes up and down by one (Heap.up, Heap.down)

@@ -1,6 +1,6 @@
-# Counts that go up and down by one, and who has most: each step costs the same among few and many.
+# Heap: counts that go up and down by one, and the owner of the highest: each step takes constant time.
 #
-# In: steps. Out: one of those with the highest count, of equals the one that has been there longest. Who has none is not held.
+# In: steps. Out: one of those with the highest count, of equals the one that has been there longest. A count of zero is not held.
 
 cdef class Heap:
     def __cinit__(self):

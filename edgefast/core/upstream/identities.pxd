@@ -1,4 +1,4 @@
-# Endpoints by what sessions call them.
+# Identities: endpoints by their identity in sessions.
 
 cdef class Identities:
     cdef:

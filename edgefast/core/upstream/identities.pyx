@@ -1,9 +1,9 @@
-# What sessions call endpoints, and where these are now (policy/sessionpolicy.pyx).
+# Identities: the identity of endpoints in sessions, and their present position (policy/sessionpolicy.pyx).
 #
-# In: the endpoints of a cluster. Out: the place of the one that a session names, -1 where there is none. An identity is a hash of the cluster's
-# name, the address and the port: the same in every worker, on every machine, after every restart, and of a name that other clusters have not.
-# It has no key, for there is none that all of these share and that outlives them: whoever knows a backend's name can find out by trying
-# that an address is the one that a session names, and can name any of them; what a request may reach are endpoints of its backend all the same.
+# In: the endpoints of a cluster. Out: the position of the one that a session names, -1 if it is gone. An identity is a hash of the
+# cluster's name, the address and the port. It is the same in every worker, on every machine, after every restart, and differs between
+# clusters. It has no key, because no key exists that all of these share and that outlives them. A client that knows a backend's name can
+# guess the address behind an identity, and can name any of them. A request still reaches only endpoints of its backend.
 
 cdef uint64_t identity_of(Endpoint endpoint) except? 0:
     if endpoint.identity == 0:

@@ -1,4 +1,4 @@
-# When an endpoint is left out for a while.
+# Outlier: when an endpoint is ejected for a while.
 
 cdef class Outlier:
     cdef:

@@ -1,8 +1,8 @@
-# When an endpoint is left out for a while: as policies say it (ir.OutlierDetection), and where none does.
+# Outlier: ejects failing endpoints for a while, by policies (ir.OutlierDetection) or by the default.
 #
-# In: whether tries of a rule went well, as all rules and workers count it. Out: endpoints that are ejected, for everybody. What counts
-# as a failure is the same for all, how many of them are too many is the rule's: so a rule may eject for what others have found.
-# Must never leave more of a cluster out than is said; when all are, any is taken (csrc/pick.h).
+# In: the results of attempts of a rule, as all rules and workers count them. Out: ejected endpoints, for all users. All rules count the
+# same failures; each rule has its own threshold. A rule may therefore eject for failures that others found.
+# Must never eject more of a cluster than the policy allows; when all are ejected, any is used (csrc/pick.h).
 
 cdef class Outlier:
     def __init__(self, spec=None):

@@ -1,4 +1,4 @@
-# The connections of a cluster.
+# Pool: the connections of a cluster.
 
 # What is spoken on them (ir.Cluster.protocol).
 cdef enum UpstreamProtocol:

@@ -1,8 +1,7 @@
-# The pool of a cluster: its connections, who has them, who waits for one.
+# Pool: the connections of a cluster, their users, and the waiting users.
 #
-# In: users that need a connection, connections that are free again. Out: a ready Outbound for an UpstreamUser, now or later, or one
-# failure. Limits: connections per cluster and worker, waiting users per cluster and worker; nothing waits without a deadline (the
-# user's own).
+# In: users that need a connection, released connections. Out: a ready Outbound for an UpstreamUser, now or later, or one failure.
+# Limits: connections per cluster and worker, waiting users per cluster and worker; nothing waits without a deadline (the user's own).
 
 cdef UpstreamUser next_of(FairQueue queue):
     """Whose turn it is, who waits no more; there is somebody."""

@@ -1,4 +1,4 @@
-# A connection of a pool that is being made.
+# Pool dial: a new connection of a pool.
 
 cdef class PoolDial(Dial):
     cdef:

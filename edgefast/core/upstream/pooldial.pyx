@@ -1,5 +1,4 @@
-# A pool's dial: a connection to an endpoint that somebody has asked for. By the time it is there, it may be for nobody, or made with
-# settings that its cluster has no more.
+# Pool dial: a new connection to an endpoint for a pool. When it opens, its user may be gone, or its cluster may have other settings.
 
 cdef class DialQueue(FairQueue):
     cdef int join(self, UpstreamUser user) except -1:

@@ -1,11 +1,10 @@
-# One endpoint that is asked again and again: a request of HTTP, a call of grpc.health.v1, a connection (probedial.pyx).
+# Probe: checks one endpoint repeatedly: a request of HTTP, a call of grpc.health.v1, a connection (probedial.pyx).
 #
-# In: a check, its endpoint; answers, or that there are none in time. Out: the endpoint's state by this check, once so many in a row have
-# said so; as Envoy has it, an answer of HTTP that is neither good nor one of those that count is enough by itself, and so is the first of all.
-# What says nothing of the endpoint (a kept connection that was over, a stream that was sent back, no descriptor left here) is asked once more,
-# and then counts for nothing. Its connections are no request's: neither bounds nor settings of rules have to do with them, and nobody is
-# ejected for them.
-# Sources: BackendTrafficPolicy healthCheck.active; github.com/grpc/grpc doc/health-checking.md.
+# In: a check, its endpoint; answers, or timeouts. Out: the endpoint's state by this check, after the threshold of equal results in a row.
+# As in Envoy, an HTTP answer that is neither healthy nor retriable is enough by itself, and so is the first result. A result without
+# information about the endpoint is retried once, and then does not count. Such are a reused connection that was closed, a refused stream,
+# no free descriptor here. Its connections are separate from requests: bounds and settings of rules do not apply, and its results eject no
+# endpoint. Sources: BackendTrafficPolicy healthCheck.active; github.com/grpc/grpc doc/health-checking.md.
 
 cdef bytes _GRPC_CHECK = b"/grpc.health.v1.Health/Check"
 

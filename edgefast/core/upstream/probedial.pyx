@@ -1,7 +1,7 @@
-# A check that is a connection: it is made, something is said on it, something has to come (BackendTrafficPolicy healthCheck.active.tcp).
+# Probe dial: a TCP check: connects, sends a payload, expects a payload (BackendTrafficPolicy healthCheck.active.tcp).
 #
-# In: a Probe, an endpoint. Out: whether there was a connection, through TLS where its cluster has that, and what was asked for came on it. It is
-# ended as soon as that is known. Must never outlive its probe's deadline.
+# In: a Probe, an endpoint. Out: whether it connected, through TLS where its cluster has that, and received the expected bytes. The
+# connection ends as soon as that is known. Must never outlive its probe's deadline.
 
 cdef class ProbeDial(Dial):
     cdef int ask(self, Probe probe) except -1:

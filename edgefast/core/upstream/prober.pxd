@@ -1,4 +1,4 @@
-# Who asks endpoints how they are, for all workers.
+# Prober: checks endpoints for all workers.
 
 cdef class Prober(Timer):
     cdef:

@@ -1,10 +1,11 @@
-# Who asks endpoints how they are: one worker of the proxy, for all of them (csrc/health.h, ef_health_claim).
+# Prober: one worker of the proxy checks endpoints for all workers (csrc/health.h, ef_health_claim).
 #
-# In: clusters, and how the table's rules treat them (ir.Cluster.treatments), policies with checks. Out: in every worker what its clusters heed;
-# in the one that asks a Watch for each cluster and check, a Probe for each of its endpoints; their states, which all workers see at their next
-# choice. When this worker is gone another one goes on: with what is known, where any other worker has it. Where nobody has a check it does
-# nothing and costs nothing. An endpoint is asked by one check once in an interval, however many rules and workers want to know, unless a first
-# try says nothing of it. Must never hold up the loop for as long as there are endpoints: it begins with so many at a time.
+# In: clusters, and the treatments of the table's rules (ir.Cluster.treatments), policies with checks.
+# Out: in every worker the checks of its clusters; in the probing one a Watch for each cluster and check, a Probe for each of its endpoints.
+# All workers see the states at their next choice. When this worker is gone another one goes on, with the states that other workers have.
+# Without checks it does nothing and costs nothing. One check probes an endpoint once in an interval, however many rules and workers use it.
+# The exception is a retry after an attempt without information.
+# Must never block the loop in proportion to the endpoints: it begins with a bounded number at a time.
 
 cdef class Prober(Timer):
     def __init__(self, Engine engine):

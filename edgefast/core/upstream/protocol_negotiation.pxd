@@ -1,4 +1,4 @@
-# A connection to an endpoint of which nobody knows yet what is spoken on it.
+# Protocol negotiation: a connection to an endpoint before its protocol is known.
 
 cdef class ProtocolNegotiation(Session):
     cdef:

@@ -1,7 +1,7 @@
-# What is spoken on a new connection: as its cluster has it, or as TLS has agreed on (RFC 7301).
+# Protocol negotiation: the protocol of a new connection: that of its cluster, or by ALPN (RFC 7301).
 #
-# In: a connection that was opened. Out: the session that it gets instead of this one: H1Client or H2Client. A backend that did not agree
-# to HTTP/2 where that alone will do is refused before it gets a byte.
+# In: an open connection. Out: its final session: H1Client or H2Client. If HTTP/2 is required, a backend that did not negotiate it is
+# refused before it gets a byte.
 
 cdef class ProtocolNegotiation(Session):
     def __cinit__(self, Engine engine, Endpoint endpoint, HttpSettings settings, PoolDial dial, bint alone):

@@ -1,10 +1,11 @@
-"""Names of backends, resolved again and again.
+"""Resolver: resolves names of backends repeatedly.
 
-In: hostnames that clusters watch. Out: callbacks with a tuple of addresses whenever an answer differs from the one before.
-A failed look-up keeps the last good answer; a name that never resolved is reported as () once a look-up of its own failed
-or is overdue. The system's resolver cannot be interrupted, so a look-up goes on until it returns: one per name at a time,
-a bounded number in all, and names that hang get few places, so that they never keep the others waiting.
-It must never be asked on the request path: an answer is there, or it is not.
+In: hostnames that clusters watch. Out: callbacks with a tuple of addresses whenever an answer
+differs from the previous one. A failed look-up keeps the last valid answer. A name that never
+resolved is reported as () once a look-up of its own failed or is overdue. The system's resolver
+cannot be interrupted, so a look-up goes on until it returns: one per name at a time, a bounded
+number in all. Names that hang get few places, so that they never block the others. It must never be
+used on the request path: a request uses the present answer or none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-# Repeats as a part of what went to a cluster in an interval (ir.RetryConstraint; csrc/window.h).
+# Retry window: retries in proportion to the requests of an interval (ir.RetryConstraint; csrc/window.h).
 
 cdef extern from "window.h" nogil:
     ctypedef struct ef_window:

@@ -1,7 +1,6 @@
-# Repeats of an interval: how many there may be for what went to a cluster lately (XBackendTrafficPolicy retryConstraint).
+# Retry window: the allowed retries in an interval, by the recent requests of a cluster (XBackendTrafficPolicy retryConstraint).
 #
-# In: tries, and requests that would go again. Out: whether they may, of what all workers have counted. Must cost nothing where no policy
-# has one.
+# In: attempts, and requests to retry. Out: whether they may, by the counts of all workers. Must cost nothing where no policy has one.
 
 cdef class RetryWindow:
     def __init__(self, spec):

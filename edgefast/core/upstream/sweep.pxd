@@ -1,4 +1,4 @@
-# How many of a cluster's answers fail, an interval at a time (BackendTrafficPolicy healthCheck.passive.failurePercentageThreshold).
+# Sweep: the failure percentage of a cluster per interval (BackendTrafficPolicy healthCheck.passive.failurePercentageThreshold).
 
 cdef class Sweep(Timer):
     cdef:

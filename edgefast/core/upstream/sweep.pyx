@@ -1,9 +1,10 @@
-# Endpoints of which too many answers fail are left out (BackendTrafficPolicy healthCheck.passive.failurePercentageThreshold).
+# Sweep: ejects endpoints by failure percentage (BackendTrafficPolicy healthCheck.passive.failurePercentageThreshold).
 #
-# In: answers of rules with such a policy, which each worker counts in its share of the endpoint's record. Out: at the end of an interval those endpoints
-# are ejected of whose answers, of all workers, so many percent or more failed, the worst first; where it had FAILURE_ANSWERS of them at least,
-# and FAILURE_ENDPOINTS endpoints had. Intervals end at the same times in all workers (CLOCK_MONOTONIC): each looks for itself, and who comes second finds
-# that it is done. There is one while answers come, and nothing is counted for rules that do not ask. Source: Envoy's outlier detection.
+# In: answers of rules with such a policy; each worker counts them in its share of the endpoint's record.
+# Out: at the end of an interval, endpoints at or above the percentage over all workers are ejected, the worst first. An endpoint needs at
+# least FAILURE_ANSWERS of them, and FAILURE_ENDPOINTS endpoints must have as many. Intervals end at the same times in all workers
+# (CLOCK_MONOTONIC): each checks for itself, and the second finds that it is done. It exists while answers come, and rules without such a
+# policy count nothing. Source: Envoy's outlier detection.
 
 cdef int note_answer(Outlier how, Endpoint endpoint, uint32_t what, bint bad) except -1:
     """One more: EF_SHARE_ANSWERS, or EF_SHARE_LOST where there was none."""

@@ -1,4 +1,4 @@
-# Who uses an upstream connection: an exchange or a mirrored request.
+# Upstream user: the user of an upstream connection: an exchange or a mirrored request.
 
 # What can go wrong before a connection is ready (UpstreamUser.on_up_failed).
 cdef enum UpFailure:

@@ -1,6 +1,6 @@
-# Who uses an upstream connection: what it is told of it, and what a body that is still coming owes for it.
+# Upstream user: the user of an upstream connection: its events, and the required progress of an incomplete body.
 #
-# In: events of a connection, bytes of the request as they come. Out: nothing; exchanges and mirrors say what follows.
+# In: events of a connection, bytes of the request as they come. Out: nothing; exchanges and mirrors implement the effects.
 
 cdef class UpstreamUser(Timer):
     cdef int on_up_ready(self, Outbound up) except -1:

@@ -1,9 +1,10 @@
-# Connections that one worker gives up because users wait in another one: a bound of connections holds for all workers together
-# (breaker.pyx), and whoever has none of them would wait for ever.
+# Worker rebalance: connections that one worker closes because users wait in another one. A bound of connections applies to all workers
+# together (breaker.pyx); a worker with none of them would wait for ever.
 #
-# In: users that wait because there may be no more connections, here and in other workers. Out: other workers are asked, again and again
-# while anybody waits; who is asked closes what it has idle, or else the next one that is free, where it has more than its part. Must never
-# end a request, and costs nothing where nobody has such a bound.
+# In: users that wait at the bound, here and in other workers.
+# Out: requests to other workers, repeated while a user waits. A worker with more than its part closes its idle ones, or else the next free
+# one.
+# Must never end a request, and costs nothing without such a bound.
 
 cdef int request_connections(Pool pool, int64_t wait) except -1:
     """Somebody waits: look in so many ms whether others have left anything, and ask them for it."""

@@ -1,4 +1,4 @@
-# Which zone's endpoints a user gets (ir.ZoneAware), and where a cluster's are.
+# Zone: the zone of a user's endpoint (ir.ZoneAware), and the zones of a cluster's endpoints.
 
 cdef class Zones:
     cdef:

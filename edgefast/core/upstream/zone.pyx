@@ -1,18 +1,19 @@
-# Which zone's endpoints a user gets: those of our own, or of each as it weighs (ir.ZoneAware).
+# Zone: selects the zone of a user's endpoint: the own zone, or each by its weight (ir.ZoneAware).
 #
-# In: the zone that this worker is in and how many proxies of its fleet are in each, by whom it was told; a rule, of a policy or of the
-# cluster's Service; who is out. Out: a run of endpoints to choose from in the usual way, or all of them. Chances are made
-# when somebody's health, the endpoints or the rule are others than at the last choice, never per request.
+# In: the zone of this worker and the number of proxies of its fleet in each zone, from the agent; a rule, of a policy or of the cluster's
+# Service; the unhealthy endpoints. Out: a run of endpoints for the usual choice, or all of them. Chances are recomputed when health,
+# endpoints or the rule have changed since the last choice, never per request.
 #
-# Shares: e is a zone's part of what all endpoints that are well weigh, p its part of the proxies that are ready; the zone is ours.
-#   force, and as many well endpoints in our zone as it asks for:  all of our requests stay
-#   e >= p:  all stay; there is room for what other zones send besides
-#   e < p:   e / p of them stay, and the rest goes to each other zone by max(0, e - p) of that zone: what it has and does not need
-# So every endpoint gets as much as any other, if proxies get alike. Of a zone without any that is well e is 0. Who knows of no other proxy is
-# all there are: p is 1.
-# With weights each zone gets as it weighs, less when more than 2 in 7 of its endpoints are out (as much as 1.4 times those that are well
-# can take). Must never: leave a request without an endpoint while any zone has one that is well; where the run that was drawn has
-# none that was not tried, others that get any are asked, and then all.
+# Shares: e is a zone's part of the weight of all healthy endpoints, p its part of the ready proxies; the zone is this worker's.
+# - force, and at least as many healthy endpoints in the zone as it requires: all requests stay
+# - e >= p: all stay; the zone has capacity for requests of other zones besides
+# - e < p: e / p of them stay, and the rest goes to each other zone by max(0, e - p) of that zone: its spare capacity
+#
+# Every endpoint therefore gets as much as any other, if proxies get equal traffic. For a zone without healthy endpoints e is 0. Without
+# information about other proxies, p is 1. With weights each zone gets its weight, less when more than 2 in 7 of its endpoints are
+# unhealthy. The healthy ones can take 1.4 times their own part.
+# Must never: leave a request without an endpoint while any zone has a healthy one. If the drawn run has no untried endpoint, other runs
+# with a share are tried, and then all.
 
 cdef class Zones:
     def __init__(self, Engine engine):

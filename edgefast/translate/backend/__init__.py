@@ -1,5 +1,5 @@
-"""What requests are sent to: the references of routes, and the clusters that these name.
+"""Backends: the backend references of routes, and the clusters that they name.
 
-In: Services, EndpointSlices, Backends. Out: ir.Cluster; begin with `backend.py`, then `cluster.py`.
-Must never: make a connection less safe than was asked for.
+In: Services, EndpointSlices, Backends. Out: ir.Cluster; start with `backend.py`, then `cluster.py`.
+Must never: make a connection less safe than the objects require.
 """

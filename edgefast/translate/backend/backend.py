@@ -1,10 +1,11 @@
-"""Backends: where a reference of a route leads, and why it leads nowhere.
+"""Backend: resolves a backendRef to a cluster reference, or to a problem.
 
-In: a backendRef of a rule, a mirror, or whoever is asked about requests. Out: the `ClusterRef` to send to, or None and a problem whose
-reason is the Gateway API's (InvalidKind, BackendNotFound, RefNotPermitted, UnsupportedProtocol) or
-ours for what it does not name (PortNotFound, PortNotSpecified, UnsupportedValue, InvalidBackendRef).
+In: a backendRef of a rule, a mirror or an authorization service. Out: the `ClusterRef` to send to,
+or None and a problem. The reason of the problem is one of the Gateway API (InvalidKind,
+BackendNotFound, RefNotPermitted, UnsupportedProtocol). For cases that the Gateway API does not name
+it is one of edgefast: PortNotFound, PortNotSpecified, UnsupportedValue, InvalidBackendRef.
 Source: Gateway API HTTPBackendRef, KEP-3726 for appProtocol.
-Must never: speak to a port in what it says that it does not want.
+Must never: use a protocol that the port does not accept.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Backend kind: endpoints by address, name or unix socket, with TLS of their own.
+"""Backend cluster: the endpoints (address, name or unix socket) and TLS of a Backend of `gateway.edge.io`.
 
-In: a Backend of `gateway.edge.io`. Out: its endpoints and TLS, or why it is broken: a reference that
-leads nowhere must not become plain HTTP.
+In: a Backend. Out: its endpoints and TLS, or why it is broken: an invalid reference must not become
+plain HTTP.
 Source: spec section 2 and the field tables of the reference docs.
-Must never: resolve a name; the data plane does, again and again.
+Must never: resolve a name; the data plane does this repeatedly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Clusters: the endpoints behind a reference, and TLS towards them.
+"""Cluster: the endpoints behind a reference, and TLS towards them.
 
-In: a `ClusterRef` with its Service, EndpointSlices and policy, or its Backend or XBackend. Out: ir.Cluster.
-Ready endpoints are used; serving but terminating ones only while no other is left. The port is found
-by the name of the Service's port, so headless and manual slices work alike.
+In: a `ClusterRef` with its Service, EndpointSlices and policy, or its Backend or XBackend. Out: ir.Cluster. A cluster uses ready endpoints;
+it uses serving but terminating ones only while no other is left. The name of the Service's port selects the port, so headless and manual
+slices work alike.
 Source: Kubernetes EndpointSlice v1 (conditions), Gateway API HTTPRoute (Services).
 Must never: read a Service's selector or its cluster IP.
 """

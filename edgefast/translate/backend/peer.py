@@ -1,8 +1,11 @@
-"""Peers in TLS towards backends: whom backends of their own kinds trust, what they are shown, which names they must carry.
+"""Peer: TLS of Backends and XBackends: trusted authorities, client certificate, required names.
 
-In: the references of a Backend or XBackend. Out: secrets of the IR; every reference that leads nowhere is refused.
-Source: Gateway API BackendTLSPolicyValidation; a certificate stands beside the object that shows it (GEP-4894, namespace-scoped persona).
-Must never: trust fewer authorities than there are, or show a certificate of another namespace.
+In: the references of a Backend or XBackend. Out: secrets of the IR; every invalid reference is
+refused.
+Source: Gateway API BackendTLSPolicyValidation. A client certificate is in the namespace of the
+object that presents it (GEP-4894, namespace-scoped persona).
+Must never: trust fewer authorities than the object lists, or present a certificate of another
+namespace.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Pod selectors: which labels of XBackends Pods are followed by.
+"""Pod selectors: which label selectors of XBackends the controller watches Pods for.
 
-In: what each XBackend that is used, and with which nothing else is wrong, selects. Out: the selections that are followed, as texts that an API
-server takes, and those that are not, and why. Each one is a watch, so there are MOST of them in a namespace and MOST_OF_ALL over all: those of
-the oldest XBackends; XBackends that say the same labels share one. The controller follows these, and translation refuses the others.
-An XBackend that nobody uses, or that is refused for anything else, has no place among them.
-Must never: let depend who is followed on who was followed before.
+In: the selector of each XBackend that is used and has no other mistake.
+Out: the watched selectors, as texts that an API server takes, and the refused ones with the reason.
+Each selector is a watch, so a namespace has at most MOST and all namespaces together MOST_OF_ALL:
+those of the oldest XBackends. XBackends with equal labels share one watch. The controller watches
+these; translation refuses the others. An unused XBackend, or one with another mistake, counts for
+neither bound.
+Must never: let the result depend on which selectors were watched before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Addresses that are never backends: refused unless the administrator allows them.
+"""Reserved addresses: never backends, unless the administrator allows them.
 
-In: an endpoint and the settings. Out: an error text, or "". One list applies to Services, Backends, XBackends, and so to
-authorization services, JWKS and mirrors: `edgefast.netaddr.RESERVED`. The data plane applies it again to every address that a name resolves to.
+In: an endpoint and the settings. Out: an error text, or "". One list applies to Services, Backends
+and XBackends, and so to authorization services, JWKS and mirrors: `edgefast.netaddr.RESERVED`. The
+data plane applies it again to every address that a name resolves to.
 Must never: resolve a name.
 """
 

@@ -1,8 +1,8 @@
 """Session persistence: of a route's rule, a BackendTrafficPolicy or an XBackend -> ir.SessionPersistence.
 
-In: the field. Out: names and times as a proxy has them; every mistake told.
+In: the field. Out: names and times in the form of the IR; a problem for every mistake.
 Source: GEP-1619 as of Gateway API v1.7; RFC 6265 4.1.1 (cookies).
-Must never: let anything into a cookie's line that is not its name or its path.
+Must never: put anything into a cookie's line that is not its name or its path.
 """
 
 from __future__ import annotations

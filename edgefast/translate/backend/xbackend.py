@@ -1,9 +1,10 @@
-"""XBackend as the target of a reference: what is spoken to it, and why it leads nowhere.
+"""XBackend: resolves a backendRef that names an XBackend, and its protocol.
 
 In: a backendRef that names an XBackend. Out: the `ClusterRef` to send to, or None and a problem.
-Source: Gateway API v1.7 XBackend spec.protocol, BackendObjectReference ("must not have port for Backend reference"); v1.6 takes a port,
-which then is the XBackend's own. Routes of TLS and TCP may name one: its protocol has the word; none of its words is a datagram's.
-Must never: speak to it in what it says that it does not want.
+Source: Gateway API v1.7 XBackend spec.protocol, BackendObjectReference ("must not have port for
+Backend reference"). v1.6 takes a port, which is then the XBackend's own. Routes of TLS and TCP may
+name an XBackend; its protocol applies. No XBackend protocol carries datagrams.
+Must never: use a protocol that the XBackend does not accept.
 """
 
 from __future__ import annotations

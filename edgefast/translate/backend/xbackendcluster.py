@@ -1,9 +1,11 @@
-"""XBackend kind: a name outside of the cluster, or Pods by their labels, with TLS and sessions of its own.
+"""XBackend cluster: an external hostname, or Pods by labels, with their own TLS and sessions.
 
-In: an XBackend, the Pods that its labels select. Out: its endpoints, TLS and sessions, or why it is broken: a mistake must not become plain
-HTTP, nor a session that nobody keeps.
-Source: Gateway API v1.6 and v1.7 XBackend, GEP-4894, GEP-1619. `mode` says what is shown: with ServerOnly no certificate is, a Gateway's neither.
-Must never: resolve a name (the data plane does, again and again), or read a Pod of another namespace.
+In: an XBackend and the Pods that its labels select. Out: its endpoints, TLS and sessions, or why it
+is broken. A mistake must not become plain HTTP, or sessions without persistence.
+Source: Gateway API v1.6 and v1.7 XBackend, GEP-4894, GEP-1619. `mode` sets what the proxy presents:
+with ServerOnly no client certificate, not even the Gateway's.
+Must never: resolve a name (the data plane does this repeatedly), or read a Pod of another
+namespace.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""Zones of endpoints, and what a Service says of them.
+"""Zones: the zones of endpoints, and the zone preference of a Service.
 
-In: a Service, its EndpointSlices, an endpoint of a Backend. Out: each endpoint's zone; ir.ZoneAware, where the Service wants the near ones.
-`trafficDistribution` (PreferClose, PreferSameZone, PreferSameNode) keeps requests in the proxy's zone while it has an endpoint: a node is in
-a zone, and proxies serve more than their own. With annotation service.kubernetes.io/topology-mode Kubernetes itself gives endpoints to
-zones (hints), each as many as it needs: an endpoint's zone is the one that it is given to, and where not all are given there is no wish.
+In: a Service, its EndpointSlices, an endpoint of a Backend. Out: each endpoint's zone; ir.ZoneAware
+where the Service prefers near ones. `trafficDistribution` (PreferClose, PreferSameZone,
+PreferSameNode) keeps requests in the proxy's zone while it has an endpoint. PreferSameNode becomes
+a zone preference: a node is in a zone, and proxies serve more than their own node. With annotation
+service.kubernetes.io/topology-mode, Kubernetes assigns endpoints to zones (hints), each as many as
+it needs. The zone of an endpoint is then its hint; if an endpoint has no hint, no preference
+applies.
 Source: Kubernetes Service v1, EndpointSlice v1 (zone, hints), KEP-2433, KEP-3015, KEP-4444.
-Must never: take a wish that it does not know for one.
+Must never: read an unknown value as a preference.
 """
 
 from __future__ import annotations

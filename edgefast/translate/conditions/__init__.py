@@ -1,5 +1,6 @@
-"""Statuses as values: their types, conditions, and every reason that one may have.
+"""Conditions: statuses as values: their types, conditions, and all reasons.
 
-In: what others decided. Out: Structs. What more than one object decides is put together in `status`.
+In: decisions of the other stages. Out: Structs. `status` builds what depends on more than one
+object.
 Must never: decide anything.
 """

@@ -1,7 +1,7 @@
-"""Condition: one line of a status, as `metav1.Condition` without its transition time.
+"""Condition: one condition of a status, as `metav1.Condition` without its transition time.
 
-In: type, reason and the problems behind it. Out: `Condition` values whose message is the very text
-of those problems. The writer adds `lastTransitionTime`, because translation has no clock.
+In: type, reason and the problems behind it. Out: `Condition` values; their message is the text of
+those problems. The writer adds `lastTransitionTime`, because translation has no clock.
 Must never: decide anything; the caller knows what its problems mean.
 """
 

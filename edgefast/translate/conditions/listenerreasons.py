@@ -1,4 +1,4 @@
-"""Reasons of listener conditions: part of reasons.py.
+"""Listener reasons: the reasons of listener conditions, a part of reasons.py.
 
 In: nothing. Out: the reasons. Must never: hold a reason that no golden case has.
 """

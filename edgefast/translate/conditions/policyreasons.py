@@ -1,4 +1,4 @@
-"""What conditions of policies say, by kind: part of reasons.py.
+"""Policy reasons: the reasons of policy conditions, by kind, a part of reasons.py.
 
 In: nothing. Out: the reasons. Must never: hold a reason that no golden case has.
 """

@@ -1,8 +1,8 @@
-"""Reasons: every condition that a status can have, with the word for why and what it means.
+"""Reasons: every condition that a status can have, with its reason and meaning.
 
-In: nothing. Out: `REASONS`, from which docs/reference/statuses.md is written; the tests hold it against the golden
-cases, so that no reason occurs that is not here and none is here that does not occur.
-Source: Gateway API condition types and reasons; those that it does not name are marked as ours.
+In: nothing. Out: `REASONS`, the source of docs/reference/statuses.md. Tests compare it with the golden cases: every reason that occurs is
+here, and every reason here occurs.
+Source: Gateway API condition types and reasons; reasons that it does not name are marked as edgefast's.
 Must never: be read to decide a status.
 """
 

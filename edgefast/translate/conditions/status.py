@@ -1,7 +1,7 @@
-"""Statuses: what the controller would write into `status` of every object it serves.
+"""Status: the `status` that the controller writes for every object that it serves.
 
-In: the outcomes of the other stages. Out: Structs with the field names of the Gateway API, plain
-enough to be compared, printed and applied. Fields that the API requires are always present.
+In: the outcomes of the other stages. Out: Structs with the field names of the Gateway API. They can
+be compared, printed and applied. Fields that the API requires are always present.
 Must never: hold a time, or the entries of other controllers (the writer keeps those).
 """
 

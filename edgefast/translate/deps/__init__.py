@@ -1,6 +1,7 @@
-"""Facts: what translation looks at, who looked, and what changed since. This makes it incremental.
+"""Dependencies: the facts that translation reads, their readers, and what changed. This makes translation incremental.
 
-In: the snapshot. Out: answers, each with a note of who asked; begin with `world.py`, then `change.py` and `readers.py`. What
-the answers are made of is here as well: names of clusters, permitted references, policies as routes see them.
-Must never: give an answer that leaves no note.
+In: the snapshot. Out: answers, each recorded with its reader; start with `world.py`, then
+`change.py` and `readers.py`. The values of the answers are here as well: cluster names, permitted
+references, policies as routes see them.
+Must never: give an answer without a record.
 """

@@ -1,7 +1,8 @@
-"""Authorities: the kinds of objects that hold CA certificates, and which of them can be had where this is served.
+"""Authority: the kinds of objects that hold CA certificates, and which of them this deployment has.
 
-In: a reference to one. Out: its kind, or why it cannot be meant. ConfigMaps and Secrets (key ca.crt) are in namespaces;
-a ClusterTrustBundle is in none, is for everybody, and is there only where the API server has the kind.
+In: a reference to one. Out: its kind, or why it is invalid. ConfigMaps and Secrets (key ca.crt) are
+namespaced. A ClusterTrustBundle is cluster-scoped, usable from every namespace, and present only
+where the API server has the kind.
 Source: Gateway API caCertificateRefs, GEP-5075 (InvalidKind where the kind is not served).
 Must never: look whether the object exists, or check a ReferenceGrant.
 """

@@ -1,9 +1,9 @@
-"""Changes: which facts differ between two worlds.
+"""Change: which facts differ between two worlds.
 
-In: the previous world and the present one. Out: the set of facts that anyone who read them must be
-translated again for. Tables shared between snapshots cost nothing; others their chunks
-(sortedmap.py).
-Must never: miss a difference; everything a `Reader` can give has a line here or in the pipeline.
+In: the previous world and the present one. Out: the set of changed facts; every outcome that read
+one is translated again. Tables that snapshots share cost nothing; other tables cost their changed
+chunks (sortedmap.py).
+Must never: miss a difference; every answer of a `Reader` has a line here or in the pipeline.
 """
 
 from __future__ import annotations

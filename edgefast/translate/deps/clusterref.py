@@ -1,7 +1,7 @@
-"""ClusterRef: the name of a cluster before there is one, and what a route may know of it.
+"""ClusterRef: the name of a cluster before it is built, and what a route may know of it.
 
-In: what a backendRef resolved to. Out: a hashable name and its text in the IR.
-Must never: hold endpoints; routes would then be translated again at every rollout.
+In: the target that a backendRef resolved to. Out: a hashable name and its text in the IR.
+Must never: hold endpoints; every rollout would then translate routes again.
 """
 
 from __future__ import annotations

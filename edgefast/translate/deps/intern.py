@@ -1,7 +1,8 @@
-"""Alike: values that many routes have in common, such as a status that says that all is well, each kept once.
+"""Intern: keeps one copy of values that many routes have in common, such as a status without problems.
 
-In: an immutable value that was just made. Out: an equal one. Ten thousand routes with one parent and one path keep one status, one list
-of listeners and one match between them. Must never: keep more than KEPT values, or matter to anything but memory.
+In: a new immutable value. Out: an equal one. Ten thousand routes with one parent and one path share
+one status, one list of listeners and one match.
+Must never: keep more than KEPT values, or affect anything but memory.
 """
 
 from __future__ import annotations

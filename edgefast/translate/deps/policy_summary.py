@@ -1,8 +1,9 @@
-"""PolicyShape: what routes see of a SecurityPolicy or BackendTrafficPolicy: who it is, which units it has, how it merges.
+"""Policy summary: what routes see of a policy: its identity, its units and its merge type.
 
-In: policies. Out: plain values, by target. What a unit says is no part of it: it is a resource of its own beside clusters, so that
-editing a policy of ten thousand routes translates none of them (ir.PolicyUnit).
-Must never: hold what a unit says, or a target that a policy only wishes for in another namespace.
+In: SecurityPolicies and BackendTrafficPolicies. Out: plain values, by target. A summary excludes
+the content of units. A unit is a resource of its own beside clusters (ir.PolicyUnit). An edit of a
+policy of ten thousand routes therefore translates none of them.
+Must never: hold the content of a unit, or a target in another namespace that is not permitted.
 """
 
 from __future__ import annotations

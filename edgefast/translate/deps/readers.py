@@ -1,8 +1,10 @@
-"""Readers: who read each fact, so that a changed fact leads to those whom it concerns without asking everybody.
+"""Readers: the index from each fact to its readers, so that a changed fact finds them without a scan.
 
-In: what each outcome read, as outcomes come and go. Out: the readers of changed facts. An endpoint that moves among ten
-thousand routes costs the routes and clusters that read it: architecture decision 2.
-Must never: miss a reader; whoever keeps outcomes says `follow` for each of them that is put, replaced or dropped.
+In: the facts that each outcome read, as outcomes come and go. Out: the readers of changed facts. An
+endpoint change among ten thousand routes costs the routes and clusters that read it: architecture
+decision 2.
+Must never: miss a reader; the owner of outcomes calls `follow` for each one that it puts, replaces
+or drops.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""References across namespaces: does a ReferenceGrant allow them.
+"""Reference: checks whether a ReferenceGrant allows a reference across namespaces.
 
-In: all ReferenceGrants, and both ends of a reference. Out: yes or no, and the words for no.
-A grant lives in the namespace of the target; a reference inside one namespace needs none.
-Source: Gateway API ReferenceGrant; removing a grant takes effect with the next translation.
-Must never: look whether the target exists; "not permitted" must not tell what is there.
+In: all ReferenceGrants, and both ends of a reference. Out: yes or no, and the message for no. A
+grant is in the namespace of the target; a reference inside one namespace needs none.
+Source: Gateway API ReferenceGrant; the removal of a grant takes effect with the next translation.
+Must never: look whether the target exists; "not permitted" must not reveal what exists.
 """
 
 from __future__ import annotations

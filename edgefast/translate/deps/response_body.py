@@ -1,6 +1,6 @@
-"""Bodies of answers of the proxy's own: what stands in an object, or in a ConfigMap beside it.
+"""Response body: the body of a direct response, inline or from a ConfigMap of the same namespace.
 
-In: a body as an object names it, a Reader. Out: its bytes, or what is wrong with where they are.
+In: the body field of an object, a Reader. Out: its bytes, or what is wrong with their source.
 Must never: read a ConfigMap of another namespace.
 """
 

@@ -1,9 +1,9 @@
-"""Facts: what routes, clusters and policies read, and a record of who read what.
+"""World: the facts that routes, clusters and policies read, and a record of every reader.
 
-In: the snapshot and the outcomes of earlier stages. Out: `Reader` answers look-ups and notes each as
-a `Fact`; an outcome whose facts are all unchanged is valid still (see change.py). That record is the
-whole dependency tracking: reading around it would make stale results.
-Must never: give access to a table as a whole; then everything would depend on everything.
+In: the snapshot and the outcomes of earlier stages. Out: `Reader` answers look-ups and records each
+as a `Fact`. An outcome stays valid while all its facts are unchanged (change.py). That record is
+all of the dependency tracking: a read around it would make stale results.
+Must never: give access to a whole table; then everything would depend on everything.
 """
 
 from __future__ import annotations

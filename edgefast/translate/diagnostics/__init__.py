@@ -1,4 +1,4 @@
-"""Findings: what is told of objects beside their own translation: unused, unreached, lost, perhaps misspelt.
+"""Diagnostics: problems beyond one object's own translation: unused, unreachable, missing, perhaps misspelt.
 
 In: the world and the outcomes. Out: Problems. Must never: change what is served.
 """

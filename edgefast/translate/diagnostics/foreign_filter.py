@@ -1,7 +1,8 @@
-"""Foreign filters: objects of other projects that filters of routes name, such as a Middleware, and what of them is here.
+"""Foreign filter: filters of routes that name objects of other projects, such as a Middleware.
 
-In: a snapshot. Out: a remark for each such object, at its place: its rules answer 500, which the route's own problem says.
-Must never: say that a rule is served.
+In: a snapshot. Out: a remark for each such object, at its place, with the equivalent in edgefast.
+Rules that use it answer 500; the route's own problem reports that.
+Must never: report that a rule is served.
 """
 
 from __future__ import annotations

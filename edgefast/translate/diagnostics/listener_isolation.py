@@ -1,10 +1,11 @@
-"""Owned hosts: those of a listener of which a more specific listener of the port has every request (listener isolation).
+"""Listener isolation: hosts of a listener that lose every request to a more specific listener of the port.
 
-In: the Gateways' listeners, the virtual hosts, what was found before. Out: each such host of which a route loses requests, with
-its owner: a route that is on the owner too loses none. As long as the listeners are the same, only hosts that were touched,
-and those of the same name, are looked at again.
+In: the Gateways' listeners, the virtual hosts, the previous result.
+Out: each such host where a route loses requests, with the winning listener; a route that is on both
+loses none. While the listeners are the same, it checks only changed hosts and those of the same
+name.
 Source: Gateway API Listener.hostname ("the most specific match MUST be used"), GEP-1713.
-Must never: differ from what is found when there is no before.
+Must never: differ from a result without a previous one.
 """
 
 from __future__ import annotations

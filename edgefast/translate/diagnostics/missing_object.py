@@ -1,9 +1,9 @@
-"""Absent objects: what "not found" is really about.
+"""Missing object: explains "not found" problems.
 
-In: the problems of a translation. Out: the same, without those that only follow from a mistake in an
-object of a file (it is there, it was refused, and that is told at its own place), and in standalone
-with the name or the namespace that was perhaps meant. Done anew each time and for all, because a name that appears may
-explain the problem of an object that did not change. For one text: the object, and the name.
+In: the problems of a translation. Out: the same, without consequences of a refused object of a
+file. That object exists and its mistake has its own problem. In standalone the message adds the
+name or namespace that was perhaps meant. It runs each time and for all problems: a new name may
+explain the problem of an unchanged object.
 Must never: change a status; conditions keep the plain text.
 """
 

@@ -1,8 +1,9 @@
-"""Unproved rules: of an authorization, those that ask for a token of a provider that no SecurityPolicy has: nobody can show one.
+"""Missing provider: authorization rules that require a token of a provider that no SecurityPolicy has.
 
-In: all policies of our own. Out: a remark for each such rule. Which policies hold where is for merging to say; a provider that is nowhere is
-nowhere in force, and most likely a slip.
-Must never: speak of a provider that some policy has, or of a policy that is closed as a whole.
+In: all policies of edgefast. Out: a remark for each such rule: no request can match it. Merging
+decides which policies apply where; a provider that does not exist applies nowhere, most likely a
+slip.
+Must never: report a provider that some policy has, or a policy that is closed as a whole.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Refused objects: what else is wrong with an object of a file that decoding has refused.
+"""Rejected object: the other mistakes of an object of a file that decoding refused.
 
-In: the world, whose snapshot knows the sound references of such objects. Out: a problem for each backend
-that cannot be resolved, as a sound route would have it, so that all mistakes of an object are told at
-once. Few objects are refused, so all are looked at each time.
-Must never: bring anything of a refused object into service.
+In: the world; its snapshot knows the valid references of such objects.
+Out: a problem for each unresolved backend, as for a valid route, so that one run reports all
+mistakes of an object. Few objects are refused, so each run checks all of them.
+Must never: serve anything of a refused object.
 """
 
 from __future__ import annotations

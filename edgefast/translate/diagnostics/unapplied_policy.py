@@ -1,8 +1,9 @@
-"""Unapplied policies: objects that are served without what a policy of another project says about them.
+"""Unapplied policy: served objects that a policy of another project targets; edgefast does not apply it.
 
-In: the policies of other projects in files, and what is served. Out: a problem for each target that is, at the policy's place:
-it may be the one that decides who gets in, so this is an error and never a remark.
-Must never: guess what a policy would do, or report a target that nothing is served of.
+In: the policies of other projects in files, and what is served. Out: a problem for each served
+target, at the policy's place. The policy may control access, so the problem is an error and never a
+remark.
+Must never: guess what a policy would do, or report a target that is not served.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Reach: rules and hostnames of routes that no request comes to, and who takes the requests instead.
+"""Unreachable rule: rules and hostnames of routes that receive no request, and which route receives them.
 
-In: virtual hosts with their shadows, places of layer 4, the Gateways' listeners, the outcomes of routes, what was found before. Out: warnings for
-each route, by listener (condition RouteRulesShadowed), and the routes that were looked at. A match loses to others of its
-host (shadowed_match.py), to a host before it that has all of its requests, or its host belongs to a more specific listener of the
-port. Equal matches of different routes are told elsewhere (RouteRulesOverlap). Only routes are looked at that changed, or
-that lose or lost something on a host that did.
-Must never: fail a route; a rule that is of no use today may be there for tomorrow.
+In: virtual hosts with shadowed matches, layer 4 routes, the Gateways' listeners, the outcomes of
+routes, the previous result.
+Out: warnings for each route, by listener (condition RouteRulesShadowed), and the routes that were
+checked. A match loses to others of its host (shadowed_match.py) or to an earlier host that has all
+of its requests. It also loses when its host belongs to a more specific listener of the port.
+RouteRulesOverlap reports equal matches of different routes. It checks only routes that changed, or
+that lose or lost something on a changed host.
+Must never: fail a route; an unreachable rule may be needed tomorrow.
 """
 
 from __future__ import annotations

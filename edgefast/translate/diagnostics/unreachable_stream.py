@@ -1,10 +1,13 @@
-"""Stream reach: hostnames of TLSRoutes that no connection comes to, and who has the connections instead.
+"""Unreachable stream: hostnames of TLSRoutes that receive no connection, and which route receives them.
 
-In: the Gateways' listeners, the places of layer 4, what was found before. Out: warnings for a route, by listener (condition RouteRulesShadowed).
-A hostname of a route loses to another route that has the same place, to a more specific listener of its port, or, on a listener with a
-hostname, to a nearer hostname that has all of the listener's connections. What a route has by another of its hostnames it does not lose.
-Source: Gateway API TLSRouteSpec.hostnames, Listener.hostname ("the most specific match MUST be used").
-Must never: differ from what is found when there is no before.
+In: the Gateways' listeners, the layer 4 routes, the previous result.
+Out: warnings for a route, by listener (condition RouteRulesShadowed). A hostname of a route loses
+to another route with the same hostname, or to a more specific listener of its port. On a listener
+with a hostname it also loses to a nearer hostname that has all of the listener's connections. A
+route does not lose what it has by another of its hostnames.
+Source: Gateway API TLSRouteSpec.hostnames, Listener.hostname ("the most specific match MUST be
+used").
+Must never: differ from a result without a previous one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Orphans: objects in files that nothing here serves, said aloud instead of silently ignored.
+"""Unused object: objects in files that nothing serves, reported instead of ignored.
 
 In: the world. Out: problems; in a cluster none, because there such objects belong to others.
-Must never: report an object that another stage judges already.
+Must never: report an object that another stage already reports.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Access log: spec.accessLog of an EdgeProxy.
+"""Access log: spec.accessLog of an EdgeProxy -> ir.AccessLog.
 
-In: the EdgeProxy's own words, to be checked, and the merged spec, to be translated. Out: problems with
-their field paths, and ir.AccessLog. A line that cannot be made is the default one instead: a slip in
-a template costs no request and no line. Must never: know what an operator gives; the engine does.
+In: the EdgeProxy's own spec, for the checks, and the merged spec, for the translation.
+Out: problems with their field paths, and ir.AccessLog. The default line replaces an invalid
+template: a slip costs no request and no line.
+Must never: know the value of an operator; the engine does.
 """
 
 from __future__ import annotations

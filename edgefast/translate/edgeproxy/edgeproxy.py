@@ -1,8 +1,8 @@
 """EdgeProxy: the settings of a fleet and its ports.
 
-In: the EdgeProxy of a GatewayClass and that of a Gateway, the latter winning field by field. Out:
-ir.HttpSettings (accesslog.py has the log). What the data plane does not do yet is refused by name, and
-ceilings of the compiled core are kept, with a problem each.
+In: the EdgeProxy of a GatewayClass and that of a Gateway; the Gateway's wins field by field. Out:
+ir.HttpSettings (accesslog.py has the log). Fields that the data plane does not serve yet are
+refused by name. Ceilings of the compiled core apply, with a problem each.
 Source: spec section 2 (EdgeProxy); defaults in `api/edge/edgeproxy_defaults.py`.
 Must never: ignore a field silently.
 """

@@ -1,10 +1,10 @@
-"""Templates of access log lines: the operators of Envoy's access log format.
+"""Log format: templates of access log lines, with the operators of Envoy's access log format.
 
-In: the text of a template, such as `"%REQ(:METHOD)% %REQ(X-A?X-B):10%" %RESPONSE_CODE%`. Out: pieces
-for the engine, and every mistake with a hint; what is wrong in a template refuses all of it.
+In: the text of a template, such as `"%REQ(:METHOD)% %REQ(X-A?X-B):10%" %RESPONSE_CODE%`.
+Out: pieces for the engine, and every mistake with a hint; one mistake refuses the whole template.
 Source: https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage;
-which operators there are, and what they give here, is in docs/guides/access-log.md.
-Must never: let a line break or another control character into a line.
+docs/guides/access-log.md lists the operators and their values in edgefast.
+Must never: put a line break or another control character into a line.
 """
 
 from __future__ import annotations

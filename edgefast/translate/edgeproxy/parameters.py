@@ -1,7 +1,8 @@
-"""Parameters: what the EdgeProxies of a class and of a Gateway say together, as listeners and fleets need it.
+"""Parameters: the merged EdgeProxies of a class and of a Gateway, as listeners and fleets need them.
 
-In: the specs of both, either may be absent. Out: `Parameters`, immutable, so that Gateways of one class may share them.
-Must never: look at an object; whether a reference to one is good was decided before.
+In: both specs; either may be absent. Out: `Parameters`, immutable, so that Gateways of one class
+may share them.
+Must never: look at an object; an earlier stage decides whether a reference to one is valid.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""EdgeProxy `spec.http2`: HTTP/2 with clients and with backends.
+"""Protocols: `spec.http2` of an EdgeProxy: HTTP/2 with clients and with backends.
 
-In: the merged settings. Out: ir.Http2Settings, and a problem for each window or time outside of what the data plane serves: then
-the nearest one is used.
+In: the merged settings. Out: ir.Http2Settings, and a problem for each window or time outside of the
+data plane's bounds. The nearest allowed value then applies.
 Source: docs/reference/http2.md; defaults in `api/edge/edgeproxy_defaults.py`.
-Must never: let a window be larger than what one connection may hold.
+Must never: allow a window larger than what one connection may hold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Tracing: spec.tracing of an EdgeProxy.
+"""Tracing: spec.tracing of an EdgeProxy -> ir.Tracing.
 
-In: the merged spec, and whether spans can be exported where it is served (`Settings.tracing`). Out: ir.Tracing, None: no spans.
-Must never: trace where nobody exports; what backends are told would lead nowhere.
+In: the merged spec, and whether this deployment can export spans (`Settings.tracing`). Out:
+ir.Tracing; None: no spans.
+Must never: trace without an exporter; backends would receive the ids of spans that do not exist.
 """
 
 from __future__ import annotations

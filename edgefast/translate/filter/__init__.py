@@ -1,5 +1,5 @@
-"""Filters of rules and of backendRefs: `filter.py` is the list of one rule, beside it the payloads, one file each.
+"""Filters: of rules and of backendRefs. `filter.py` translates the list of one rule; each payload has its own file.
 
 In: HTTPRouteFilters. Out: their IR, with a problem for each that cannot be served.
-Must never: leave one out silently.
+Must never: omit a filter silently.
 """

@@ -1,9 +1,10 @@
 """CORS: HTTPCORSFilter -> ir.Cors.
 
-In: the filter's payload. Out: its IR; origins as browsers send them (lower case, no default port).
+In: the filter's payload. Out: its IR; origins in the form that browsers send (lower case, no
+default port).
 Source: Gateway API HTTPCORSFilter, the Fetch standard (origin serialisation).
-Must never: resolve "*" against credentials here; the data plane answers with the request's own
-values then.
+Must never: resolve "*" against credentials here; the data plane then answers with the request's own
+values.
 """
 
 from __future__ import annotations

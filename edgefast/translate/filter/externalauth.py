@@ -1,9 +1,10 @@
-"""ExternalAuth: HTTPExternalAuthFilter -> ir.ExtAuth, the question that a rule or a listener asks of its own.
+"""External auth: HTTPExternalAuthFilter -> ir.ExtAuth, the authorization check of a rule or a listener.
 
-In: the filter's payload and where it stands. Out: its IR and the cluster that is asked, or None when refused: a question that cannot
-be asked lets nobody pass. Source: Gateway API HTTPExternalAuthFilter, GEP-1494.
-A body past `forwardBody.maxSize` is answered 413: half a body proves nothing.
-Must never: pass on a header that frames a message, or one that the filter does not name.
+In: the filter's payload and its place. Out: its IR and the cluster of the service, or None when
+refused. If the check cannot be made, no request passes. A body above `forwardBody.maxSize` is
+answered 413: a partial body proves nothing.
+Source: Gateway API HTTPExternalAuthFilter, GEP-1494.
+Must never: forward a header that frames a message, or one that the filter does not name.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Filters: the list of a rule or of a backendRef -> their IR.
+"""Filter: the filters of a rule or of a backendRef -> their IR.
 
-In: HTTPRouteFilters. Out: `Filters`, with a problem for each that cannot be served. Filters apply in
-the fixed order of the data plane (CORS, external authorisation, redirect, headers, rewrite, mirror), so one of each kind is
-allowed, mirrors and extensions excepted; which exclude each other is said by the rules of the kind, and of extensions here.
+In: HTTPRouteFilters. Out: `Filters`, with a problem for each that cannot be served. The data plane applies filters in a fixed order: CORS,
+external authorization, redirect, headers, rewrite, mirror. One filter of each kind is allowed, except mirrors and extensions. The rules of
+the kind define which filters exclude each other; this module does so for extensions.
 Source: Gateway API HTTPRouteFilter. An unresolved extension must fail requests, not be skipped.
-Must never: leave out a filter silently.
+Must never: omit a filter silently.
 """
 
 from __future__ import annotations

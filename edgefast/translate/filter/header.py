@@ -1,9 +1,9 @@
-"""Header modifiers: HTTPHeaderFilter -> ir.HeaderOps.
+"""Header: HTTPHeaderFilter -> ir.HeaderOps.
 
-In: set, add and remove of one filter. Out: the edits with folded names, or None when refused.
-Fields that frame a message or name its connection are the proxy's own: editing them would let a
-route smuggle requests (RFC 9110 7.6.1, RFC 9112 6). Host is changed with URLRewrite.
-Must never: let a line break into a value or keep two actions for one name.
+In: set, add and remove of one filter. Out: the edits with folded names, or None when refused. The
+proxy owns fields that frame a message or name its connection. An edit of them would let a route
+smuggle requests (RFC 9110 7.6.1, RFC 9112 6). URLRewrite changes Host.
+Must never: let a line break into a value, or keep two actions for one name.
 """
 
 from __future__ import annotations

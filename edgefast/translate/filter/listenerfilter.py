@@ -1,10 +1,11 @@
-"""Listener filters: `filters.requests` of a listener -> units of policies, which every request of it meets before it is routed.
+"""Listener filter: `filters.requests` of a listener -> policy units that apply to every request before routing.
 
-In: drafts of listeners, what is known of clusters, the outcomes before, the changed facts. Out: for each listener that has filters its units
-and what is wrong with them; one that did not change, and read nothing that did, keeps its outcome. A filter with a mistake, or with a
-reference that leads nowhere, is a unit that answers 500. A type that is not served has closed its listener (gateway/listener.py).
+In: drafts of listeners, what is known of clusters, the previous outcomes, the changed facts.
+Out: for each listener with filters, its units and their problems. A listener without changes in
+what it read keeps its outcome. A filter with a mistake or an invalid reference becomes a unit that
+answers 500. A type that is not served has closed its listener (gateway/listener.py).
 Source: Gateway API Listener.filters, GEP-5224 (reasons of conditions).
-Must never: differ from what is made when there is no before, or leave a filter out.
+Must never: differ from a result without a previous one, or omit a filter.
 """
 
 from __future__ import annotations

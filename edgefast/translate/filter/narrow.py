@@ -1,8 +1,9 @@
-"""Narrowing: the matches of a rule with the further conditions of its HTTPRouteFilters.
+"""Narrow: combines the matches of a rule with the matches of its HTTPRouteFilters.
 
-In: matches of a rule, and of each filter its alternatives. Out: each match once for each way in which all filters may hold; to
-precedence the cookies count as headers. Source: HTTPRouteFilter `matches`: one match of the rule must hold, and one of each filter.
-Must never: make more matches than a rule may have, or leave a condition out where it does not.
+In: matches of a rule, and the alternatives of each filter. Out: each match once for each
+combination of alternatives. Precedence counts cookies as headers.
+Source: HTTPRouteFilter `matches`: a request satisfies one match of the rule and one of each filter.
+Must never: make more matches than a rule may have; omit a condition for that.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Redirects and rewrites: RequestRedirect, URLRewrite and the path modifier they share.
+"""Redirect: RequestRedirect, URLRewrite and the path modifier that they share.
 
-In: the filter's payload and whether every match of the rule is a PathPrefix. Out: ir.Redirect,
-ir.Rewrite, or None when refused. Replacing a prefix needs a prefix to replace.
+In: the filter's payload and whether every match of the rule is a PathPrefix.
+Out: ir.Redirect, ir.Rewrite, or None when refused. A prefix replacement needs a prefix match.
 Source: Gateway API HTTPRequestRedirectFilter, HTTPURLRewriteFilter, HTTPPathModifier.
-Must never: apply the port rules of redirects; those need the request and live in the data plane.
+Must never: apply the port rules of redirects; those need the request and are in the data plane.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-r"""HTTPRouteFilter: a rewrite by expression, an answer, further matches -> what an HTTPRoute rule has of them.
+r"""Route filter: HTTPRouteFilter -> the rewrite, direct response and matches of a rule.
 
-In: an HTTPRouteFilter, a Reader for the ConfigMap of its body. Out: every mistake in it (`check_route_filter`), and a `RouteFilter`
-of one that has none. Source: the kind's own rules, and what a schema cannot say: `\2` needs a second group.
-Must never: translate a filter that has mistakes; an answer or a match that was meant would be missing.
+In: an HTTPRouteFilter, a Reader for the ConfigMap of its body.
+Out: every mistake in it (`check_route_filter`), and a `RouteFilter` of one without mistakes.
+Source: the kind's own rules, and what a schema cannot express: `\2` needs a second group.
+Must never: translate a filter that has mistakes; a required response or match would be missing.
 """
 
 from __future__ import annotations

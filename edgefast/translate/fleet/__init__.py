@@ -1,5 +1,6 @@
-"""Fleets: which Gateways share a set of proxies, what they agree on, what is made around it, and what it serves.
+"""Fleets: which Gateways share a set of proxies, their shared settings, their infrastructure and what they serve.
 
-In: drafts of Gateways, virtual hosts, clusters. Out: ir.Fleet, ir.Infra; begin with `fleet.py`, then `merge.py` and
-`assemble.py`. Must never: give a fleet what it does not use.
+In: drafts of Gateways, virtual hosts, clusters. Out: ir.Fleet, ir.Infra; start with `fleet.py`,
+then `merge.py` and `assemble.py`.
+Must never: give a fleet what it does not use.
 """

@@ -1,7 +1,8 @@
-"""Assembly: virtual hosts, clusters and secrets sorted into the fleets that serve them.
+"""Assemble: sorts virtual hosts, clusters and secrets into the fleets that serve them.
 
-In: the Gateways, hosts and clusters of a translation. Out: ir.IR, sorted, the same for the same
-objects whatever came before; a fleet equal to its predecessor keeps its identity.
+In: the Gateways, hosts and clusters of a translation.
+Out: ir.IR, sorted, the same for the same objects whatever came before; a fleet equal to its
+predecessor keeps its identity.
 Must never: put a cluster or a secret into a fleet that does not use it: a fleet's proxies may read
 all of it.
 """

@@ -1,8 +1,10 @@
-"""Treatments: in which ways the rules of a fleet treat a cluster, as the cluster names them (ir.Cluster.treatments).
+"""Backend policies: the treatments that the rules of a fleet give a cluster (ir.Cluster.treatments).
 
-In: how often hosts treat clusters so, the units with a check. Out: the ways of one cluster. Up to TREATMENTS_MOST are named whole, whatever
-their policies say: what they say is then an edit of theirs alone. Of more only what checks need is named, so that no cluster grows with the
-policies of its routes. Of a cluster with more than ir.CHECKS_MOST different checks those of overrides, then of the oldest policies, are made.
+In: how many hosts use each treatment of the cluster, the units with a health check. Out: the
+treatments of one cluster. A cluster names up to TREATMENTS_MOST of them whole, whatever their
+policies contain; an edit of such a policy then changes only the policy. Of more it names only what
+checks need, so that no cluster grows with the policies of its routes. A cluster with more than
+ir.CHECKS_MOST different checks makes those of overrides, then those of the oldest policies.
 Must never: depend on what came before.
 """
 

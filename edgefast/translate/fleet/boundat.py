@@ -1,11 +1,14 @@
-"""Addresses of ports: at which addresses the listeners of a port are served, and which Gateways share it there.
+"""Bound at: the addresses where the listeners of a port are served, and the Gateways that share them.
 
-In: the drafts of one fleet. Out: `group` and `addresses` of each listener. Standalone only: a cluster's fleet binds all addresses.
-A Gateway has the addresses of spec.addresses that --bind allows; without spec.addresses it has all of --bind. Gateways of one port whose
-addresses overlap form a group, in which they can conflict. Two of them share the port only with the same addresses: else the later one
-is refused (merge.py). So listeners that are served have the same addresses, or none in common.
-Source: Gateway API GatewaySpec.addresses. Must never: serve a listener at an address that its Gateway does not request; let an
-object that is not served open an address.
+In: the drafts of one fleet. Out: `group` and `addresses` of each listener. Standalone only: the
+fleet of a cluster binds all addresses. A Gateway has the addresses of spec.addresses that --bind
+allows; without spec.addresses it has all of --bind. Gateways of one port with overlapping addresses
+form a group, in which they can conflict. Two of them share the port only with the same addresses:
+else the later one is refused (merge.py). Served listeners therefore have the same addresses, or
+none in common.
+Source: Gateway API GatewaySpec.addresses.
+Must never: serve a listener at an address that its Gateway does not request; let an object that is
+not served open an address.
 """
 
 from __future__ import annotations

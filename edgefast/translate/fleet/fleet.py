@@ -1,10 +1,11 @@
-"""Fleets: which set of proxies serves a Gateway, and what it is called.
+"""Fleet: which set of proxies serves a Gateway, and its name.
 
-In: Gateways with their classes. Out: fleet names and the ports that its proxies bind. Standalone has
-one fleet; else one per Gateway, per merged class, or, merged in Gateway Namespace mode, per class and
-namespace. What is made around a fleet is in `infra.py`, what it serves in `assemble.py`.
+In: Gateways with their classes. Out: fleet names and the ports that the proxies bind. Standalone
+has one fleet. A cluster has one per Gateway or per merged class; merged in Gateway Namespace mode,
+one per class and namespace. `infra.py` makes the objects around a fleet, `assemble.py` what it
+serves.
 Source: spec sections 1 and 2 (generated data plane resources): names, hashes.
-Must never: change a name; load balancers and their addresses hang on it.
+Must never: change a name; load balancers and their addresses depend on it.
 """
 
 from __future__ import annotations

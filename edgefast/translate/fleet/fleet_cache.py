@@ -1,7 +1,8 @@
-"""Shelf: the virtual hosts, stream places, units of policies and clusters of one fleet, kept from one translation to the next.
+"""Fleet cache: the virtual hosts, streams, policy units and clusters of one fleet, between translations.
 
-In: the shelf before, which of them were touched since. Out: the next shelf, made for the price of what was touched.
-Must never: differ from a shelf that is filled from nothing with the same hosts and clusters.
+In: the previous cache, and which of its entries changed. Out: the next cache; its cost is
+proportional to the changes.
+Must never: differ from a cache that is built from nothing with the same hosts and clusters.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def update_caches(
     units: Mapping[str, UnitOutcome],
     filters: frozenset[str],
 ) -> FleetCache:
-    """Return the shelf with these places, and these clusters and units if they are used, as they are now.
+    """Return the fleet cache with these hosts and streams, and these clusters and units if they are used, as they are now.
 
     `filters`: all units that listeners of the fleet name.
     """

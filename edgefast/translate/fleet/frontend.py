@@ -1,8 +1,10 @@
-"""Front: what the outside of all fleets looks like, which most changes leave as it is: classes, Gateways, listeners, conflicts.
+"""Frontend: classes, Gateways, listeners and their conflicts, which most changes leave as they are.
 
-In: the world, the keyring, and the front before. Out: a `Frontend`, the very same one when nothing that it depends on differs: tables
-by identity, the settings, and which certificates have expired by now. Routes, Services and endpoints are none of it.
-Must never: see a route, or be changed after it was made; its drafts are finished.
+In: the world, the keyring, and the previous frontend.
+Out: a `Frontend`; the identical one when nothing that it depends on differs. It depends on tables
+by identity, the settings, and which certificates have expired; not on routes, Services and
+endpoints.
+Must never: see a route, or change after it was made; its drafts are finished.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Infra: what a fleet's workload, Service, autoscaler and disruption budget are to be made of.
+"""Infra: the content of a fleet's workload, Service, autoscaler and disruption budget.
 
-In: the Gateways of one fleet, oldest first, with their merged EdgeProxy. Out: `ir.Infra`, in plain
-values; the controller renders manifests of it. Of a merged fleet the class's EdgeProxy decides and no
-Gateway's labels or addresses count, because the fleet belongs to none of them.
+In: the Gateways of one fleet, oldest first, with their merged EdgeProxy.
+Out: `ir.Infra`, in plain values; the controller renders manifests from it. For a merged fleet only
+the class's EdgeProxy applies: the fleet belongs to no single Gateway, so their labels and addresses
+do not count.
 Source: spec section 2 (generated data plane resources: labels); Gateway API GatewayInfrastructure,
 GatewaySpec.addresses.
-Must never: let a wished label take the place of one that selects pods.
+Must never: let a user's label replace one that selects pods.
 """
 
 from __future__ import annotations

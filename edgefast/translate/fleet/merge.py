@@ -1,14 +1,15 @@
-"""Merging: what listeners on one port of one fleet must agree on, inside a Gateway and across.
+"""Merge: conflicts of listeners on one port of one fleet, inside a Gateway and across Gateways.
 
 In: the drafts of all Gateways, oldest first. Out: the same drafts with conflicts marked and ports
-assigned. Inside a Gateway all parties of a conflict lose (Gateway API), but a listener of a ListenerSet loses to
-whatever comes before it and to nothing else (ListenerSetSpec.listeners); across the Gateways of a fleet
-the first holder of (port, protocol, hostname) wins, where their addresses overlap (boundat.py) (spec section 4, rule 1), also while it is not served: its hostname is
-nobody else's meanwhile (reserved_hostnames.py). A listener without a hostname holds nothing that way. One of TCP or UDP has its port
-that way, because clients of its backends say nothing by which another one's could be told apart.
-TLS versions, client verification and HTTP limits belong to the port, because a handshake begins before
-its server name is known: later Gateways must agree or lose.
-Must never: let a listener be served with weaker client verification than it asks for.
+assigned. Inside a Gateway all parties of a conflict lose (Gateway API). A listener of a ListenerSet
+loses to whatever comes before it and to nothing else (ListenerSetSpec.listeners). Across the
+Gateways of a fleet the first holder of (port, protocol, hostname) wins, where their addresses
+overlap (boundat.py). This also applies while the holder is not served: its hostname stays reserved
+(reserved_hostnames.py). Spec section 4, rule 1. A listener without a hostname reserves nothing that
+way. A TCP or UDP listener reserves its port that way, because its clients send no name. TLS
+versions, client verification and HTTP limits belong to the port, because a handshake begins before
+its server name is known. Later Gateways must agree or lose.
+Must never: serve a listener with weaker client verification than it requires.
 """
 
 from __future__ import annotations

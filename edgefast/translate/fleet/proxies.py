@@ -1,9 +1,12 @@
-"""Proxies: which zone each proxy of a fleet is in, for fleets with backends whose zones count.
+"""Proxies: the zone of each proxy of a fleet, for fleets with zone-aware backends.
 
-In: the EndpointSlices of the fleet's own Service, which the cluster keeps: for every pod that has an address they have its zone, from the
-label topology.kubernetes.io/zone of its node, and whether it is ready. So nobody has to read pods or nodes, and no proxy
-is asked: it finds itself in the record by its pod's name. Out: ir.Proxies, and what there is to tell of it.
-Source: Kubernetes EndpointSlice v1 (zone, targetRef). Must never: count a proxy twice that has addresses of both families.
+In: the EndpointSlices of the fleet's own Service, which the cluster maintains. For every pod with
+an address they have its zone (from its node's label topology.kubernetes.io/zone) and readiness. The
+controller therefore reads no pods or nodes and queries no proxy: a proxy finds itself by its pod's
+name.
+Out: ir.Proxies, and a problem where zones are missing.
+Source: Kubernetes EndpointSlice v1 (zone, targetRef).
+Must never: count a proxy twice that has addresses of both families.
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
-"""Held places: hostnames of listeners that are not served, kept so that no broader listener of the port takes their requests.
+"""Reserved hostnames: of listeners that are not served; no broader listener of the port takes their requests.
 
-`reserves_hostname` is the rule of it, and nobody else decides that: merge.py asks it for what comes later and has the very hostname,
-`reserve_hostnames` for what is broader. In TCP and UDP, where nobody says a name, the port is the place: `reserves_port`, for what comes later.
+`reserves_hostname` is the only rule for this. merge.py uses it for later listeners with the same
+hostname, `reserve_hostnames` for broader ones. In TCP and UDP clients send no name, so the port is
+reserved: `reserves_port`, for later listeners.
 
-In: the drafts of one fleet, conflicts marked. Out: `held_by` on each listener that is refused, conflicts, has nothing to show in a
-handshake, or is of an object that is: the listener from which it has what belongs to the port. It goes to the data plane
-without routes and without certificates: its requests answer 404, its handshakes end. Nothing is held where nobody serves the port
-(connections are refused there), where somebody serves the very hostname, or for listeners without one, whose place is what others leave.
+In: the drafts of one fleet, conflicts marked.
+Out: `held_by` on each listener that is refused, conflicts, has no certificate for a handshake, or
+is of an object with such a mistake. It names the listener that provides the settings of the port.
+The data plane gets such a listener without routes and certificates: its requests answer 404, its
+handshakes end. Nothing is reserved where no listener serves the port (connections are refused
+there) or where another one serves the same hostname. A listener without a hostname also reserves
+nothing: it takes what others leave.
 Source: Gateway API Listener.hostname ("the most specific match MUST be used").
-Must never: bring a listener into service, or take a place from one that is served.
+Must never: bring a listener into service, or take a hostname from one that is served.
 """
 
 from __future__ import annotations

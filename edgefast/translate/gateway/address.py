@@ -1,9 +1,10 @@
-"""Addresses: what a Gateway asks for in spec.addresses, against what is bound.
+"""Address: checks spec.addresses of a Gateway against the bound addresses.
 
-In: a Gateway and the settings. Out: types that are not supported go to the report; values that cannot
-be had come back as problems, which make Programmed False. In standalone an address counts when --bind
-names it, or a wildcard of its IP version, or nothing at all. The proxy reports an address that the machine does not have when it
-binds (PortUnavailable). In a cluster a fleet's addresses are compared later, see gateway.py.
+In: a Gateway and the settings. Out: unsupported types go to the report. Unusable values come back
+as problems, which make Programmed False. In standalone an address is usable when --bind names it,
+or a wildcard of its IP version, or when --bind is not set. The proxy reports an address that the
+machine does not have when it binds (PortUnavailable). In a cluster gateway.py compares a fleet's
+addresses later.
 Source: Gateway API GatewaySpec.addresses.
 Must never: call an address usable that --bind excludes.
 """

@@ -1,8 +1,9 @@
-"""Adoption: files that were written for another controller, tried as they are (`--adopt`).
+"""Adopted classes: runs files that were written for another controller as they are (`--adopt`).
 
-In: the world. Out: every GatewayClass as one of ours, also those that Gateways name and no file has; which references to
-parameters are another project's, and the one problem that tells of all that.
-Must never: take part without being asked to, or pass over a reference to an EdgeProxy.
+In: the world. Out: every GatewayClass as one of edgefast's, including those that Gateways name and
+no file has. It also gives the parameter references of other projects, and one problem that reports
+the adoption.
+Must never: run without the flag, or ignore a reference to an EdgeProxy.
 """
 
 from __future__ import annotations

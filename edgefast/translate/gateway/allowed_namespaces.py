@@ -1,9 +1,10 @@
-"""Allowed namespaces: who may attach, routes to a listener or ListenerSets to a Gateway, as far as the words are known.
+"""Allowed namespaces: which namespaces may attach routes to a listener, or ListenerSets to a Gateway.
 
-In: `namespaces` of allowedRoutes or allowedListeners. Out: a warning for each word that only a newer API server knows, and for a
-selector that is missing: such words select nothing, so that nobody gets in by them.
+In: `namespaces` of allowedRoutes or allowedListeners.
+Out: a warning for each value that only a newer API server knows, and for a missing selector. Both
+select nothing.
 Source: Gateway API RouteNamespaces, ListenerNamespaces; Kubernetes LabelSelectorRequirement.
-Must never: let a word that is not known select a namespace.
+Must never: let an unknown value select a namespace.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Closed Gateways and ListenerSets in translation: what is said of those that only keep the places of one with a mistake.
+"""Fail closed: Gateways and ListenerSets with a mistake, which only reserve their hostnames.
 
-In: an object with `closed`, its listeners after merging, its report. Out: one warning, what becomes of requests meanwhile. The mistake
-itself has been told where it was decoded. That no broader listener takes a place is reserved_hostnames.py's affair.
-Must never: promise a place that cannot be told, or that nobody keeps.
+In: an object with `closed`, its listeners after merging, its report. Out: one warning about what
+happens to requests meanwhile. The decoder reported the mistake. reserved_hostnames.py keeps broader
+listeners from its hostnames.
+Must never: promise a reservation that is unknown or does not exist.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Supported features: what `GatewayClass.status.supportedFeatures` claims.
+"""Features: the value of `GatewayClass.status.supportedFeatures`.
 
-In: how fleets are deployed, the release of the CRDs, the kinds that are missing. Out: sorted names of features of that
-release. The conformance suite runs the tests of exactly these, so a name stands here only when the data plane does it from
-end to end. Not here, because no release has such a name yet: redirects of single backendRefs. Those of layer 4
-follow from the protocols that are served (protocol.py).
-Must never: claim what only another deployment mode has, or a kind that the API server does not serve.
+In: the deployment mode of fleets, the release of the CRDs, the missing kinds. Out: sorted names of
+features of that release. The conformance suite runs the tests of exactly these, so a name is here
+only when the data plane supports it from end to end. Not here, because no release has such a name
+yet: redirects of single backendRefs. Features of layer 4 follow from the served protocols
+(protocol.py).
+Must never: claim what only another deployment mode has, or a kind that the API server does not
+serve.
 """
 
 from __future__ import annotations

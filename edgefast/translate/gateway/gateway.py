@@ -1,8 +1,9 @@
-"""Gateways: those of our classes, with their EdgeProxy, addresses, client certificate and listeners.
+"""Gateway: Gateways of edgefast's classes, with EdgeProxy, addresses, client certificate and listeners.
 
-In: the world, the GatewayClasses and the keyring. Out: a `GatewayDraft` for each Gateway of ours,
-oldest first. merge.py completes the drafts, gateway.py turns them into statuses.
-Source: Gateway API Gateway. Cheap, so it is done anew each time; parsing keys is remembered.
+In: the world, the GatewayClasses and the keyring. Out: a `GatewayDraft` for each Gateway of
+edgefast, oldest first. fleet/merge.py completes the drafts, status/gateway.py makes statuses of
+them.
+Source: Gateway API Gateway. It is cheap, so it runs each time; parsed keys are cached.
 Must never: let a broken Gateway disturb another.
 """
 

@@ -1,7 +1,7 @@
-"""GatewayClasses: which are ours, with which EdgeProxy, and their status.
+"""GatewayClass: which classes are edgefast's, with which EdgeProxy, and their status.
 
-In: the GatewayClasses of a snapshot. Out: a `GatewayClassOutcome` for each whose controllerName is
-ours. A class whose parameters are invalid is not accepted and its Gateways are not served.
+In: the GatewayClasses of a snapshot. Out: a `GatewayClassOutcome` for each with edgefast's
+controllerName. A class with invalid parameters is not accepted and its Gateways are not served.
 Source: Gateway API GatewayClass; spec section 1 (several classes per controller).
 Must never: touch a class of another controller.
 """

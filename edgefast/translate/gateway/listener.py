@@ -1,9 +1,9 @@
-"""Listeners: each entry of `spec.listeners` of a Gateway or of a ListenerSet, checked on its own.
+"""Listener: checks each entry of `spec.listeners` of a Gateway or of a ListenerSet on its own.
 
-In: a Gateway, the ListenerSet if it is of one, grants and the keyring. Out: a `ListenerDraft` for each, on which
-merge.py then marks conflicts with others, before it becomes an ir.Listener and a status.
-Source: Gateway API Listener, ListenerEntry; which protocols are served says protocol.py.
-Must never: drop a listener that is broken; routes still attach to it and its status says why.
+In: a Gateway, the ListenerSet if the listener is of one, grants and the keyring.
+Out: a `ListenerDraft` for each. merge.py marks its conflicts; then it becomes an ir.Listener and a status.
+Source: Gateway API Listener, ListenerEntry; protocol.py lists the served protocols.
+Must never: drop a listener that is broken; routes still attach to it and its status reports the reason.
 """
 
 from __future__ import annotations

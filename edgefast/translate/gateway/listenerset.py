@@ -1,9 +1,12 @@
-"""ListenerSets: listeners that other teams add to a Gateway of ours, where it allows them.
+"""ListenerSet: listeners that other teams add to a Gateway, where it allows them.
 
-In: the world. Out: for each Gateway the ListenerSets that name it, in the order of their precedence, each allowed or told
-why not. gateway.py gives the Gateway the listeners of those that are; from there on they are listeners like its own.
-Source: Gateway API ListenerSet, AllowedListeners. The Gateway's own listeners come first, then those of the oldest set.
-Must never: look at a set of a namespace that is not watched, or that names another controller's Gateway.
+In: the world. Out: for each Gateway the ListenerSets that name it, in order of precedence, each
+allowed or with the reason why not. gateway.py adds the listeners of the allowed ones to the
+Gateway; from there on they are listeners like its own.
+Source: Gateway API ListenerSet, AllowedListeners. The Gateway's own listeners come first, then
+those of the oldest set.
+Must never: look at a set of a namespace that is not watched, or that names another controller's
+Gateway.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Protocols of listeners: which are served, which routes each takes, and which may stand beside each other on a port.
+"""Protocol: which listener protocols are served, which routes each takes, and which can share a port.
 
-In: the protocol of a listener. Out: constants and words. `SERVED` is the one place that says what the data plane serves: a protocol
-that is not in it is UnsupportedProtocol, and no conformance feature of it is claimed.
+In: the protocol of a listener. Out: constants and messages. `SERVED` is the only list of what the
+data plane serves. A protocol that is not in it is UnsupportedProtocol, and no conformance feature
+of it is claimed.
 Source: Gateway API ProtocolType, GatewaySpec.listeners ("distinct").
 Must never: name a protocol before the data plane serves it.
 """

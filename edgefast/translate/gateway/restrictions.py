@@ -1,14 +1,16 @@
-"""Wishes: what Gateways and EdgeProxies may not ask of the objects made for a fleet.
+"""Restrictions: what Gateways and EdgeProxies may not set on the objects made for a fleet.
 
-In: a Gateway's labels and annotations, and its EdgeProxies. Out: what is granted, and a problem for each wish that is
-not. Fleets of several teams may share a namespace, with pods that differ by labels. In
-Controller Namespace mode that namespace is the controller's, with its Secrets. There, only namespaces that the administrator
-lists (EdgeGateway `deploy.codeNamespaces`) may decide which code runs in the pods: CODE_FIELDS, and labels and annotations
-that injectors or container runtimes may read. Other namespaces may set annotations of POD_DOMAINS, of domains that the administrator lists, and
-without a domain; and labels of domains that the administrator lists, because a Service or NetworkPolicy of others may select pods by any other
-label. Other labels and annotations of a Gateway are set on its Service only: no code runs there, and nothing selects it. An administrator
-chooses the EdgeProxy of a GatewayClass, so it may set all.
-Must never: refuse a Gateway for a wish; it is served without.
+In: a Gateway's labels and annotations, and its EdgeProxies. Out: the allowed values, and a problem
+for each refused one. Fleets of several teams may share a namespace, with pods that differ by
+labels. In Controller Namespace mode that namespace is the controller's, with its Secrets. There
+only namespaces of EdgeGateway `deploy.codeNamespaces`, a list of the administrator, may decide
+which code runs in the pods. This concerns CODE_FIELDS, and labels and annotations that injectors or
+container runtimes may read. Other namespaces may set annotations of POD_DOMAINS, of domains that
+the administrator lists, and annotations without a domain. They may set labels only of domains that
+the administrator lists: a Service or NetworkPolicy of others may select pods by any other label.
+Other labels and annotations of a Gateway are set on its Service only: no code runs there, and
+nothing selects it. An administrator chooses the EdgeProxy of a GatewayClass, so it may set all.
+Must never: refuse a Gateway for a refused value; it is served without the value.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Matches: hostnames, paths and what else requests are told apart by, with their precedence.
+"""Match: hostnames, paths and the other conditions of requests, with their precedence.
 
-In: fields of routes and listeners. Out: ir.Match, sort keys, what hostnames have in common.
-Must never: know the object that a match stands in.
+In: fields of routes and listeners. Out: ir.Match, sort keys, intersections of hostnames.
+Must never: know the object that contains a match.
 """

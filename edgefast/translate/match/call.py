@@ -1,9 +1,12 @@
-"""Calls: GRPCRouteMatch -> ir.Match.
+"""Call: GRPCRouteMatch -> ir.Match.
 
-In: one match of a rule of a GRPCRoute. Out: its IR: a call is a POST to /service/method. When a part of it cannot be served the report says so,
-the rule answers, and the match is widened, as in match.py. Regexes must be RE2.
-Source: Gateway API GRPCRouteMatch, GRPCMethodMatch; gRPC over HTTP/2 ("Path"). Case counts.
-Must never: decide precedence (see precedence.py), or let the calls of a refused match go to other rules.
+In: one match of a rule of a GRPCRoute. Out: its IR: a call is a POST to /service/method. If a part
+of it cannot be served, the report has the reason, the rule answers 500 and the match is widened, as
+in match.py. Regexes must be RE2.
+Source: Gateway API GRPCRouteMatch, GRPCMethodMatch; gRPC over HTTP/2 ("Path"). Matching is
+case-sensitive.
+Must never: decide precedence (see precedence.py), or let the calls of a refused match go to other
+rules.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Header names that users write where the proxy edits, adds or asks for fields: are they names, and are they theirs to name.
+"""Header name: checks names of headers that users edit, add or require: syntax, and fields that the proxy owns.
 
-In: a name. Out: what is wrong with it, or "". Fields that frame a message or name its connection are the proxy's own: editing them
-would let a route smuggle requests (RFC 9110 7.6.1, RFC 9112 6).
-Must never: fold a name; who asks does.
+In: a name. Out: what is wrong with it, or "". The proxy owns fields that frame a message or name
+its connection. An edit of them would let a route smuggle requests (RFC 9110 7.6.1, RFC 9112 6).
+Must never: fold a name; the caller does.
 """
 
 from __future__ import annotations

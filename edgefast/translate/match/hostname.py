@@ -1,8 +1,9 @@
-"""Hostnames: whether a listener's and a route's have requests in common.
+"""Hostname: whether the hostnames of a listener and a route intersect.
 
-In: lower-case names, "*.example.com" wildcards, or "*" for none given. Out: yes or no; which names cover another.
-A wildcard stands for one or more labels to its left and never for the bare domain (Gateway API,
-Listener.hostname). Source: HTTPRouteSpec.hostnames and the conformance table of intersections.
+In: lower-case names, "*.example.com" wildcards, or "*" for none given. Out: yes or no; which names
+cover another. A wildcard matches one or more labels to its left and never the bare domain (Gateway
+API, Listener.hostname).
+Source: HTTPRouteSpec.hostnames and the conformance table of intersections.
 Must never: compute the intersection as a new name; a virtual host keeps the route's own.
 """
 

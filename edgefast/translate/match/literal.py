@@ -1,8 +1,8 @@
-"""Literals: the text that all values of a regular expression begin with.
+"""Literal: the text that all values of a regular expression begin with.
 
-In: a pattern, also one that RE2 refuses (look-around, unbalanced brackets). Out: its literal beginning,
-or "" when none can be told. What a refused match was for is closed by it (see match.py), so a wrong
-guess would close what works.
+In: a pattern, also one that RE2 refuses (look-around, unbalanced brackets). Out: its literal
+beginning, or "" when it is unknown. The literal closes what a refused match was for (match.py), so
+a wrong one would close what works.
 Must never: guess; it reads only what all dialects have in common and stops at the first doubt.
 """
 

@@ -1,12 +1,13 @@
-"""Matches: HTTPRouteMatch -> ir.Match.
+"""Match: HTTPRouteMatch -> ir.Match.
 
-In: one match of a rule. Out: its IR with names folded and paths normalised. When a part of it cannot
-be served the report says so, the rule answers 500, and the match is widened to what can be told of
-the requests it was for: all that begins as a refused expression does, any value of a refused header. A
-refused expression keeps its place before prefixes of any length, for that is what it was to have. Regexes must be RE2.
+In: one match of a rule. Out: its IR with names folded and paths normalised. If a part of it cannot
+be served, the report has the reason and the rule answers 500. The match is then widened to what is
+known of its requests: all that begins as a refused expression does, any value of a refused header.
+A refused expression keeps its precedence before prefixes of any length, as a valid one would have.
+Regexes must be RE2.
 Source: Gateway API HTTPRouteMatch; of entries with equal names the first counts.
-Must never: decide precedence (see precedence.py), or let the requests of a refused match go to other
-rules.
+Must never: decide precedence (see precedence.py), or let the requests of a refused match go to
+other rules.
 """
 
 from __future__ import annotations

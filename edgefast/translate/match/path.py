@@ -1,8 +1,8 @@
-"""Paths that users write: checked, and brought to the form requests have when they are matched.
+"""Path: checks a path that a user writes and normalises it to the form of requests.
 
 In: the value of a path match, rewrite or redirect. Out: its normal form, or what is wrong with it.
 Requests are normalised before matching (RFC 3986 6.2.2: escapes of unreserved characters decoded,
-others in upper-case hex), so a value must be too or it would never match.
+others in upper-case hex). A value that is not normalised would never match.
 Must never: let a space, a control character, "?" or "#" through; values end up in request lines.
 """
 

@@ -1,9 +1,10 @@
 """Precedence: which of two matches takes a request that satisfies both.
 
-In: an `ir.Match` and the age and name of its route. Out: sort keys; smaller wins.
-Exact before regex before prefix, then the longer path, a method, more headers, more query
-parameters, the older route, namespace/name, the order of rules, the order of matches.
-Source: Gateway API HTTPRouteRule.matches; regexes, which it leaves open, stand between.
+In: an `ir.Match` and the age and name of its route. Out: sort keys; smaller wins. The order is
+exact, regex, prefix; then the longer path, a method, more headers, more query parameters. Then the
+older route, namespace/name, the order of rules, the order of matches.
+Source: Gateway API HTTPRouteRule.matches; it leaves regexes open: edgefast puts them between exact
+and prefix.
 Must never: look at hostnames; a virtual host holds one hostname only.
 """
 

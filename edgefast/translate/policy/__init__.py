@@ -1,5 +1,5 @@
-"""Policies: which of them are in force on what they target, and what they ask for. One file per kind.
+"""Policies: which apply to their targets, and what they require. One file per kind.
 
 In: policies and their targets. Out: the views that `deps` gives to routes and clusters.
-Must never: let a policy that is broken count as none.
+Must never: treat a broken policy as no policy.
 """

@@ -1,10 +1,11 @@
 """Authorization: SecurityPolicy spec.authorization -> ir.Authorization.
 
-In: rules about addresses, headers, methods, paths and tokens. Out: the same in the form that requests have when they are asked (names folded,
-paths normalised as the router does), in order. Every mistake is told, also those that an API server let in; whoever asks makes a
-unit of a report with a mistake a broken one.
+In: rules about addresses, headers, methods, paths and tokens. Out: the same in order, in the form
+of requests at the time of the check. Names are folded and paths normalised as the router does.
+Every mistake is reported, including those that an API server accepted; the caller makes a unit with
+a mistake a broken one.
 Source: SecurityPolicy, with the fields of Envoy Gateway.
-Must never: make a rule wider or narrower than it is written, or leave one out.
+Must never: make a rule wider or narrower than it is written, or omit one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How backends are treated: BackendTrafficPolicy spec.circuitBreaker and spec.healthCheck -> leaves of an ir.Traffic.
+"""Backend: BackendTrafficPolicy spec.circuitBreaker and spec.healthCheck -> leaves of an ir.Traffic.
 
-In: the fields. Out: the same in milliseconds; every mistake told.
+In: the fields. Out: the same in milliseconds; a problem for every mistake.
 Source: BackendTrafficPolicy, with the fields of Envoy Gateway.
-Must never: fill in a number that is not said.
+Must never: fill in a number that is not set.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""BackendTLSPolicy: TLS towards Services, who wins a conflict, and the status at each Gateway.
+"""BackendTLSPolicy: TLS towards Services, conflicts of policies, and the status at each Gateway.
 
-In: the policies, Services and CA objects. Out: the `TlsPolicyView`s in force for each Service, and a
-`PolicyOutcome` per policy from which its status is made once it is known which Gateways use it.
-Of policies for one Service and port name the oldest wins, then namespace/name.
-Source: Gateway API BackendTLSPolicy (GEP-713 conflicts). A winner that is broken makes requests fail.
+In: the policies, Services and CA objects. Out: the effective `TlsPolicyView`s of each Service, and
+a `PolicyOutcome` per policy. The outcome becomes a status once it is known which Gateways use the
+policy. Of policies for one Service and port name the oldest wins, then namespace/name.
+Source: Gateway API BackendTLSPolicy (GEP-713 conflicts). A winner that is broken makes requests
+fail.
 Must never: fall back to plain HTTP, or to a policy that lost.
 """
 

@@ -1,8 +1,8 @@
-"""Encodings for answers: BackendTrafficPolicy spec.compressor -> ir.Compression.
+"""Compression: BackendTrafficPolicy spec.compressor -> ir.Compression.
 
-In: the fields. Out: encodings in order and the least length; every mistake told.
+In: the fields. Out: encodings in order and the minimum length; a problem for every mistake.
 Source: BackendTrafficPolicy, with the fields of Envoy Gateway.
-Must never: encode what nobody has asked for.
+Must never: enable an encoding that the policy does not list.
 """
 
 from __future__ import annotations

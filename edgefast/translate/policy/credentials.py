@@ -1,9 +1,10 @@
 """Credentials: SecurityPolicy spec.apiKeyAuth and spec.basicAuth -> ir.ApiKeyAuth, ir.BasicAuth.
 
-In: the fields, a Reader for the Secrets. Out: digests of keys, hashes of passwords as they were written; every mistake told. A Secret
-that is missing, is not permitted or has a mistake breaks the whole unit: who could prove nothing by it is not let in.
+In: the fields, a Reader for the Secrets. Out: digests of keys, hashes of passwords as written; a
+problem for every mistake. A Secret that is missing, is not permitted or has a mistake breaks the
+whole unit: no request then passes it.
 Source: SecurityPolicy, with the fields of Envoy Gateway; RFC 7617 2 (a name has no colon).
-Must never: tell a key, a password or a hash in a message.
+Must never: put a key, a password or a hash into a message.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""All SecurityPolicies and BackendTrafficPolicies: each is translated when it, or a fact it read, changed; what is attached to what.
+"""Edge policies: translates each SecurityPolicy and BackendTrafficPolicy when it, or a fact it read, changed.
 
-In: the world, what is known of clusters, the previous outcomes, the changed facts. Out: outcomes, units by name, and by target the
-shapes of the policies on it, oldest first. Policies that did not change cost nothing, and where there are none nothing is done.
+In: the world, what is known of clusters, the previous outcomes, the changed facts.
+Out: outcomes, units by name, and by target the summaries of the attached policies, oldest first.
+Unchanged policies cost nothing; without policies there is no work.
 Source: architecture decision 2; GEP-713.
-Must never: differ from what is made when there is no before.
+Must never: differ from a result without previous outcomes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""External authorisation: SecurityPolicy spec.extAuth -> ir.ExtAuth and the clusters that are asked.
+"""Ext auth: SecurityPolicy spec.extAuth -> ir.ExtAuth and the clusters of the authorization service.
 
-In: the fields, a Reader for the references. Out: the question, every mistake told. A reference that leads nowhere breaks all of it:
-`failOpen` is about a service that fails, never about a configuration that does.
-Source: SecurityPolicy, with the fields of Envoy Gateway; GEP-1494 for what is asked.
-Must never: ask with a header that frames a message, or let a service set one.
+In: the fields, a Reader for the references. Out: the check request, and a problem for every
+mistake. An invalid reference breaks the whole unit: `failOpen` applies to a service that fails,
+never to an invalid configuration.
+Source: SecurityPolicy, with the fields of Envoy Gateway; GEP-1494 for the check request.
+Must never: send a header that frames a message in the check, or let a service set one.
 """
 
 from __future__ import annotations

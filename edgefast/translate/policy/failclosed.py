@@ -1,10 +1,11 @@
-"""Closed policies: those of files that a mistake keeps out, without a last good version: who may enter their targets nobody can tell.
+"""Fail closed: policies of files with a mistake and without a last valid version; their targets answer 500.
 
-In: what the decoder has read of the targets of such objects. Out: an `EdgePolicyOutcome` for each, whose one unit answers 500 and which
-nobody may drop, since nobody knows how it was to merge; several of one name are one. Of policies that are there: what they are aimed
-at by fields that are not served; what only a newer version of them names, which has a mistake.
+In: the targets that the decoder read of such objects. Out: an `EdgePolicyOutcome` for each, with
+one unit that answers 500. No policy may drop that unit, since its merge type is unknown. Several
+outcomes of one name become one. This also applies to the targets of present policies that unserved
+fields name, or that only a newer version with a mistake names.
 Source: shared design of policies (fail closed), as for BackendTLSPolicies (backendtlspolicy.py).
-Must never: close anything that a policy whose last good version is kept holds for, or for one of another project.
+Must never: close a target of a policy with a last valid version, or of a policy of another project.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Faults on purpose: BackendTrafficPolicy spec.faultInjection -> ir.Fault.
+"""Fault: BackendTrafficPolicy spec.faultInjection -> ir.Fault.
 
-In: the fields. Out: the same in milliseconds and millionths; every mistake told.
+In: the fields. Out: the same in milliseconds and millionths; a problem for every mistake.
 Source: BackendTrafficPolicy, with the fields of Envoy Gateway.
-Must never: make more requests fail than is written.
+Must never: make more requests fail than the policy sets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Foreign guards: policies and annotations of other projects that decide access close their targets.
+"""Foreign access policy: policies and annotations of other projects that decide access close their targets.
 
-In: the guards in files (api/migration/access_policies.py) and their targets. Out: an `EdgePolicyOutcome` for each, with one
-unit that answers 500: edgefast does not apply such a policy, so requests that it denies would pass. `--ignore-foreign-policies` serves
-the targets open. diagnostics/unapplied_policy.py reports the problems of served targets.
-Must never: close anything for a policy of ours, or in a cluster, where foreign policies are not read.
+In: such policies in files (api/migration/access_policies.py) and their targets.
+Out: an `EdgePolicyOutcome` for each, with one unit that answers 500. edgefast does not apply such a
+policy, so requests that it denies would pass. `--ignore-foreign-policies` serves the targets open.
+diagnostics/unapplied_policy.py reports the problems of served targets.
+Must never: close anything for a policy of edgefast, or in a cluster, where foreign policies are not
+read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Endpoints that are asked whether they are well: BackendTrafficPolicy spec.healthCheck.active -> ir.HealthCheck.
+"""Health check: BackendTrafficPolicy spec.healthCheck.active -> ir.HealthCheck.
 
-In: the fields. Out: the same in milliseconds and bytes; every mistake told.
+In: the fields. Out: the same in milliseconds and bytes; a problem for every mistake.
 Source: BackendTrafficPolicy, with the fields of Envoy Gateway; grpc.health.v1 for type GRPC.
-Must never: ask an endpoint more often than is written.
+Must never: check an endpoint more often than the policy sets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Inherited policies: what listeners pass on to the routes that they take.
+"""Inherited: the policies that listeners pass on to their routes.
 
-In: the Gateways as routes see them, what is attached. Out: the same Gateways, each listener with the levels above its routes: Gateway,
-its listener; or Gateway, ListenerSet, its listener.
+In: the Gateways as routes see them, the attached policies. Out: the same Gateways, each listener
+with the levels above its routes. The levels are Gateway, its listener; or Gateway, ListenerSet, its
+listener.
 Source: GEP-713 (hierarchy); a sectionName that no listener has attaches nowhere.
-Must never: make a view anew that no policy is above.
+Must never: rebuild a view that no policy is above.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Signed tokens: SecurityPolicy spec.jwt -> ir.Jwt and the clusters that keys are fetched from.
+"""JWT: SecurityPolicy spec.jwt -> ir.Jwt and the clusters that keys are fetched from.
 
-In: the fields, a Reader for ConfigMaps and backends. Out: providers with their keys in one spelling (edgefast/auth/jwt/keyset.py), or where they
-are published; every mistake told. Keys that cannot be read, and a backend that is not there, break the whole unit.
+In: the fields, a Reader for ConfigMaps and backends.
+Out: providers with their keys in one form (edgefast/auth/jwt/keyset.py) or their URL; a problem for
+every mistake. Unreadable keys and a missing backend break the whole unit.
 Source: SecurityPolicy, with the fields of Envoy Gateway; RFC 7517 for key sets.
-Must never: tell of a key set more than keyset.py does, or fetch anything.
+Must never: reveal more of a key set than keyset.py does, or fetch anything.
 """
 
 from __future__ import annotations

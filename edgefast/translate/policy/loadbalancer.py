@@ -1,8 +1,8 @@
-"""Which endpoint gets a request: BackendTrafficPolicy spec.loadBalancer -> ir.LoadBalancer.
+"""Load balancer: BackendTrafficPolicy spec.loadBalancer -> ir.LoadBalancer.
 
-In: the field. Out: by what endpoints are chosen; every mistake told.
+In: the field. Out: how endpoints are chosen; a problem for every mistake.
 Source: BackendTrafficPolicy, with the fields of Envoy Gateway; RFC 6265 4.1.1 (cookies).
-Must never: let anything into a cookie's line that is not its name, its age or an attribute.
+Must never: put anything into a cookie's line that is not its name, its age or an attribute.
 """
 
 from __future__ import annotations

@@ -1,16 +1,20 @@
-"""Merging: which units of all policies between a Gateway and a rule hold for the rule, and by whom the others are beaten.
+"""Merge: which policy units between a Gateway and a rule apply to the rule, and which unit wins over each other one.
 
-In: the levels of one place, outermost first (Gateway, its listener or ListenerSet, that one's listener, route, rule), each with its
-policies, oldest first. Out: `Effective`: names of units in the order in which a request meets them.
-Policies of a kind merge among themselves, by unit:
-- On one target the older one has a unit, of Overrides and of others each, and says whether anything is replaced.
-- Replace drops what levels above say, unless it is an Override.
-- authorization: all Overrides and, of the others, the most specific. apiKeyAuth, basicAuth, jwt, extAuth, each: the highest Override,
-  else the most specific. traffic: all, leaf by leaf.
-- XBackendTrafficPolicies, which are for backends alone and say what no other does: the oldest.
-- closed: always; how it was to merge is a part of what nobody can tell.
+In: the levels of one place, outermost first (Gateway, its listener or ListenerSet, that one's
+listener, route, rule). Each level has its policies, oldest first.
+Out: `Effective`: names of units in the order in which a request meets them. Policies of one kind
+merge among themselves, by unit:
+- On one target the older policy provides a unit, for Overrides and for others each, and decides
+  whether anything is replaced.
+- Replace drops what levels above set, unless it is an Override.
+- authorization: all Overrides and, of the others, the most specific.
+- apiKeyAuth, basicAuth, jwt, extAuth, each: the highest Override, else the most specific.
+- traffic: all, leaf by leaf.
+- XBackendTrafficPolicies, which target only backends and set what no other kind sets: the oldest.
+- closed: always; the merge type of such a policy is unknown.
 Source: GEP-713 (hierarchical policies), shared design of policies.
-Must never: let a unit of an Override go, look at what a unit says, or depend on the order in which policies came.
+Must never: drop a unit of an Override, look at the content of a unit, or depend on the order in
+which policies came.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Lack: what is said of a target of a policy that is not there, or does not have the part that is named.
+"""Missing target: the problem of a policy's target that does not exist, or lacks the named part.
 
-In: the target as it is called, and the parts that it has. Out: a Problem. Must never: look for anything.
+In: the name of the target, and the parts that it has. Out: a Problem. Must never: look for
+anything.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""OwnOutcome: what one SecurityPolicy or BackendTrafficPolicy comes to, whatever else is attached to its targets.
+"""Outcome: the translation of one SecurityPolicy or BackendTrafficPolicy, independent of other policies on its targets.
 
-In: a policy. Out: its targets and shape, which are of the object alone, its units with the clusters that they ask, every mistake.
-What is the same for both kinds is here: targets, mergeType, fields that are not served.
+In: a policy. Out: its targets and summary, its units with their clusters, every mistake. What both
+kinds share is here: targets, mergeType, fields that are not served.
 Source: GEP-713. A policy with a mistake as a whole has one unit, which answers 500.
-Must never: look whether a target exists (status/policy_target.py does): a policy on nothing is harmless.
+Must never: look whether a target exists (status/policy_target.py does): a policy on nothing is
+harmless.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Targets of policies in a snapshot: the table of each kind, and which kinds a policy closes.
+"""Policy targets: the table of each target kind of a snapshot, and which kinds a policy closes.
 
-In: a snapshot, kinds of policies and of targets. Out: objects by name; targets that stand for everything of a namespace.
+In: a snapshot, kinds of policies and of targets. Out: objects by name; targets that mean everything
+of a namespace.
 Must never: look into an object.
 """
 

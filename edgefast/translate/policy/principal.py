@@ -1,8 +1,10 @@
-"""Principals by token: SecurityPolicy authorization principal.jwt -> ir.AccessToken.
+"""Principal: SecurityPolicy authorization principal.jwt -> ir.AccessToken.
 
-In: what a rule says of tokens, and which providers its own policy has. Out: the same; every mistake told.
+In: the token conditions of a rule, and the providers of its own policy. Out: the same; a problem
+for every mistake.
 Source: SecurityPolicy, with the fields of Envoy Gateway.
-Must never: take a token of one issuer for another one's: where the policy has a `jwt` itself, only that one's tokens count.
+Must never: accept a token of one issuer for another one's; if the policy has a `jwt` itself, only
+that one's tokens count.
 """
 
 from __future__ import annotations

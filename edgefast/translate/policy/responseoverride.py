@@ -1,7 +1,8 @@
-"""Answers in place of others: BackendTrafficPolicy spec.responseOverride -> ir.ResponseOverride.
+"""Response override: BackendTrafficPolicy spec.responseOverride -> ir.ResponseOverride.
 
-In: the fields, a Reader for ConfigMaps with bodies. Out: the same, in order; every mistake told. A ConfigMap that is missing closes the
-policy: what was to be kept from clients is not shown meanwhile.
+In: the fields, a Reader for ConfigMaps with bodies. Out: the same, in order; a problem for every
+mistake. A missing ConfigMap closes the policy, so that clients do not see the response that the
+policy hides.
 Source: BackendTrafficPolicy, with the fields of Envoy Gateway.
 Must never: put a byte into a header line that ends it.
 """

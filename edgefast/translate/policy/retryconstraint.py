@@ -1,9 +1,10 @@
-"""XBackendTrafficPolicy: how many repeats there may be in an interval: one policy -> its unit.
+"""Retry constraint: XBackendTrafficPolicy -> its unit, the bound of retries in an interval.
 
-In: a policy. Out: an `EdgePolicyOutcome` with the unit "traffic", of which only the constraint is said, or with "closed" when there is a
-mistake in it.
-Source: Gateway API XBackendTrafficPolicy (GEP-3388); durations are those of GEP-2257, and their bounds those of the CRD.
-Must never: leave a bound out that cannot be read.
+In: a policy. Out: an `EdgePolicyOutcome` with the unit "traffic", which sets only the constraint,
+or "closed" when it has a mistake.
+Source: Gateway API XBackendTrafficPolicy (GEP-3388); durations are those of GEP-2257, their bounds
+those of the CRD.
+Must never: omit a bound that cannot be read.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""SecurityPolicy: who may enter: one policy -> its units.
+"""Security: one SecurityPolicy -> its units.
 
-In: a policy and a Reader. Out: an `EdgePolicyOutcome` with a unit for each feature of it that is set, or "closed" when all of it is a mistake
-or asks for what is not served. A mistake in one unit, or a reference of it that leads nowhere, makes that unit answer 500.
+In: a policy and a Reader. Out: an `EdgePolicyOutcome` with a unit for each feature that it sets. It
+is "closed" when all of it is a mistake or requires what is not served. A mistake in one unit, or an
+invalid reference of it, makes that unit answer 500.
 Source: shared design of policies (fail closed).
-Must never: give a unit that lets pass what a mistake was to decide about.
+Must never: give a unit that admits requests about which an invalid part was to decide.
 """
 
 from __future__ import annotations

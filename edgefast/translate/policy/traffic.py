@@ -1,9 +1,11 @@
-"""BackendTrafficPolicy: how requests and backends are treated: one policy -> its unit.
+"""Traffic: one BackendTrafficPolicy -> its unit.
 
-In: a policy. Out: an `EdgePolicyOutcome` with the unit "traffic", whose leaves are merged where requests are, or with "closed" when there is
-a mistake in it: a limit that cannot be read is not left out.
-Source: BackendTrafficPolicy, with the fields of Envoy Gateway; durations are those of the Gateway API (GEP-2257).
-Must never: fill in a leaf that is not said.
+In: a policy. Out: an `EdgePolicyOutcome` with the unit "traffic", or with "closed" when the policy
+has a mistake. An unreadable limit is therefore never omitted. The data plane merges the leaves of
+the unit per request.
+Source: BackendTrafficPolicy, with the fields of Envoy Gateway; durations are those of the Gateway
+API (GEP-2257).
+Must never: fill in a leaf that is not set.
 """
 
 from __future__ import annotations

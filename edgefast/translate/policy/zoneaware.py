@@ -1,6 +1,7 @@
-"""Which zones' endpoints come first: BackendTrafficPolicy spec.loadBalancer.zoneAware -> ir.ZoneAware.
+"""Zone aware: BackendTrafficPolicy spec.loadBalancer.zoneAware -> ir.ZoneAware.
 
-In: the field. Out: what engines keep to; every mistake told. Source: BackendTrafficPolicy, with the fields and defaults of Envoy Gateway.
+In: the field. Out: the zone settings of the engine; a problem for every mistake.
+Source: BackendTrafficPolicy, with the fields and defaults of Envoy Gateway.
 Must never: guess a zone.
 """
 

@@ -1,4 +1,4 @@
-"""Rate limits: those of a rule, what their counters are called, and where these are kept.
+"""Rate limits: of a rule, the names of their counters, and the store of the counters.
 
 In: RateLimitFilters and the configuration. Out: ir.RateLimit, ir.RateLimitStore.
 Must never: turn a mistake into no limit.

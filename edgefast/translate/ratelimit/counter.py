@@ -1,10 +1,11 @@
-"""Counters: what a rate limit's counter is called, so that it stays the same counter.
+"""Counter: the stable name of a rate limit's counter.
 
-In: a route, the matches of one of its rules, a limit. Out: text of three length-prefixed parts: route
-(uid; namespace/name in standalone), rule (its name, else a digest of its matches), limit (a digest of
-what it counts and its unit). Nothing else is in it, so editing other rules, other limits or the number
-of requests goes on with the counts there are. Source: docs/guides/rate-limits.md.
-Must never: change for what is the same limit; every counter would begin anew.
+In: a route, the matches of one of its rules, a limit. Out: text of three length-prefixed parts:
+route, rule and limit. The route is its uid (namespace/name in standalone). The rule is its name,
+else a digest of its matches. The limit is a digest of what it counts and its unit. Edits of other
+rules, other limits or the number of requests therefore keep the counts.
+Source: docs/guides/rate-limits.md.
+Must never: change for the same limit; every counter would restart at zero.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The store of rate limits' counters: rateLimit of the configuration -> ir.RateLimitStore.
+"""Limit store: rateLimit of the configuration -> ir.RateLimitStore, the store of rate-limit counters.
 
-In: the configuration, and the Secrets it names. Out: a `LimitStore`. Standalone without a backend counts
-in shared memory; a cluster without one, and a backend whose Secrets are missing or wrong, have no
-store: rules with limits then answer 500, for no configuration means "do not limit".
+In: the configuration, and the Secrets it names. Out: a `LimitStore`. Standalone without a backend
+counts in shared memory. A cluster without a backend, and a backend with missing or invalid Secrets,
+have no store. Rules with limits then answer 500: no configuration means "do not limit".
 Source: spec sections 2 (rateLimit.backend) and 8.6.
-Must never: show what is in a Secret, or tell routes which Secrets there are.
+Must never: show the content of a Secret, or tell routes which Secrets exist.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Rate limits: the RateLimitFilters of an HTTPRoute rule -> ir.RateLimits, in order.
+"""Rate limit: the RateLimitFilters of an HTTPRoute rule -> ir.RateLimits, in order.
 
-In: RateLimitFilters and what names their counters. Out: every mistake in a filter, and flat limits: all
-headers and ranges of all selectors, which must all hold, in one order whatever order they came in.
-Source: spec sections 2 (RateLimitFilter) and 8; established limits of the kind (16 rules, 8 selectors,
-16 headers).
-Must never: translate a filter that has mistakes; traffic that was meant to be limited must not pass.
+In: RateLimitFilters and the names of their counters. Out: every mistake in a filter, and flat
+limits. A limit has all headers and ranges of all selectors, in one order whatever order they came
+in; a request must satisfy all.
+Source: spec sections 2 (RateLimitFilter) and 8; established limits of the kind (16 rules, 8
+selectors, 16 headers).
+Must never: translate a filter that has mistakes; traffic that was meant to be limited must not
+pass.
 """
 
 from __future__ import annotations

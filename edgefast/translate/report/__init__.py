@@ -1,5 +1,6 @@
-"""What is wrong with one object while it is translated, sorted by what that means to its status.
+"""Report: the problems of one object during translation, sorted by their effect on its status.
 
-In: field paths, reasons, what rules and the decoder of the resources found. Out: Problems; begin with `report.py`.
+In: field paths, reasons, results of validation rules and of the decoder. Out: Problems; start with
+`report.py`.
 Must never: know a kind.
 """

@@ -1,7 +1,9 @@
-"""Annotations in translation: what an object that is served asks for by annotations of another project, of which nothing is applied.
+"""Foreign annotations: annotations of another project on a served object; edgefast applies none of them.
 
-In: an object's metadata and its report. Out: in files a problem for each of them, a mistake where it decides who gets in, for whoever wrote it
-may rely on it. In a cluster one warning about all: a mistake is one of a condition there, and no condition speaks of what nobody reads.
+In: an object's metadata and its report. Out: in files a problem for each annotation. The problem is
+an error where the annotation controls access, because its author may rely on it. In a cluster one
+warning for all: an error there is an error of a condition, and no condition covers fields that
+edgefast does not read.
 Must never: refuse anything.
 """
 

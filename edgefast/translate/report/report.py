@@ -1,9 +1,9 @@
-"""Report: the problems of one object while it is translated, sorted by what they mean to its status.
+"""Report: the problems of one object during translation, sorted by their effect on its status.
 
-In: field path, reason, message. Out: `Problem` values in lists that become conditions: `refused`
-(Accepted, PartiallyInvalid), `unresolved` (ResolvedRefs), `unavailable` (BackendsAvailable),
-`warnings` (no condition). One mistake may stand in several lists and is one of `problems` all the
-same. Places in files are added at the very end, see `pipeline.py`.
+In: field path, reason, message. Out: `Problem` values in lists that become conditions. The lists
+are `refused` (Accepted, PartiallyInvalid), `unresolved` (ResolvedRefs), `unavailable`
+(BackendsAvailable), `warnings` (no condition). One mistake may be in several lists and counts once
+in `problems`. The pipeline adds places in files at the very end (`pipeline.py`).
 Must never: outlive the translation of its object, or raise for a user's mistake.
 """
 

@@ -1,9 +1,11 @@
-"""Unserved fields in translation: what they close is refused and says so; of the rest there is a warning.
+"""Unsupported fields: fields that are not served; a field that closes a part refuses it, any other is a warning.
 
-In: an object with what its decoder noted in `unserved`, and the report of that object. Out: problems that name the field, why, and
-what becomes of requests. Each stage asks for what closes its own part: rules their rule, listeners their listener.
-Source: api/model/unsupported_fields.py, which decides what a field closes; api/migration, what is here of fields that Envoy Gateway has.
-Must never: leave a note of the decoder untold.
+In: an object with the decoder's notes in `unserved`, and its report. Out: problems with the field,
+the reason, and the effect on requests. Each stage collects what closes its own part: rules their
+rule, listeners their listener.
+Source: api/model/unsupported_fields.py decides what a field closes; api/migration has the
+equivalents of fields of Envoy Gateway.
+Must never: drop a note of the decoder.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Violations: the rules of the resources, asked again for objects that came without them.
+"""Violation: applies the validation rules of the resources to objects that came without them.
 
-In: what a rule of `api/validation` found in a part of an object. Out: the same problems, in a
-Report. Files are decoded strictly, so only objects of an API server (perhaps with other CRDs) get here
-with a rule broken; the rule stays in one place all the same.
-Must never: word a rule anew.
+In: the violations that a rule of `api/validation` found in a part of an object. Out: the same
+problems, in a Report. Files are decoded strictly, so only objects of an API server (perhaps with
+other CRDs) can break a rule here. The rule is in one place all the same.
+Must never: write a message of its own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Attachment: which listeners of a parent take a route, and if none, why.
+"""Attachment: which listeners of a parent take a route, or why none does.
 
-In: a route's parentRef and the Gateway or ListenerSet it names. Out: listeners with the route's hostnames on each, or
-a reason: NoMatchingParent (no such listener or port), NotAllowedByListeners (namespace or kind),
-NoMatchingListenerHostname. A listener that is broken still takes routes and counts them.
+In: a route's parentRef and the Gateway or ListenerSet it names. Out: listeners with the route's
+hostnames on each, or a reason. Reasons: NoMatchingParent (no such listener or port),
+NotAllowedByListeners (namespace or kind), NoMatchingListenerHostname. A broken listener still takes
+routes and counts them.
 Source: Gateway API ParentReference, AllowedRoutes, HTTPRouteSpec.hostnames.
 Must never: attach to a Gateway of another controller.
 """

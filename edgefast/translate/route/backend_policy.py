@@ -1,8 +1,9 @@
-"""Treated shares: what policies at Services and Backends come to at the shares of one rule.
+"""Backend policy: the policies at Services and Backends that apply to the backends of one rule.
 
-In: a rule, the levels above its backends, the levels of each backend (it, then its port). Out: the rule, whose shares say how requests
-are treated there where that is not what the rule says. What is closed at a backend closes its shares alone.
-Must never: look at what a unit says, or change what is settled before a request has a backend.
+In: a rule, the levels above its backends, the levels of each backend (it, then its port).
+Out: the rule; each of its shares has the effective policies where they differ from the rule's. A
+closed policy at a backend closes only the shares of that backend.
+Must never: look at the content of a unit, or change what is decided before a request has a backend.
 """
 
 from __future__ import annotations

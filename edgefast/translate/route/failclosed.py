@@ -1,8 +1,10 @@
-"""Closed routes: those that only stand for one with a mistake; what it was to serve is answered 500.
+"""Fail closed: a route with a mistake in its file; requests for it are answered 500.
 
-In: a route with `closed`, its report. Out: the outcomes of its rules, as those of a route all of whose rules are broken. The
-mistake itself has been told where it was decoded; here a status says so, and one warning what becomes of requests.
-Must never: send a request anywhere, or leave a match out: one that nothing can be told of takes every path.
+In: a route with `closed`, its report. Out: the outcomes of its rules, as those of a route with only
+broken rules. The decoder reported the mistake; here a status reports it, and one warning the effect
+on requests.
+Must never: send a request anywhere, or omit a match: a match with unknown conditions takes every
+path.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What one route comes to, and what routes of all kinds are judged by.
+"""Outcome: the translation of one route, and the acceptance rules of all kinds of routes.
 
-In: what a route's parents and rules came to. Out: `RouteOutcome`, its parts, and the status at each parent.
+In: the results of a route's parents and rules. Out: `RouteOutcome`, its parts, and the status at
+each parent.
 Must never: know of other routes, or of a kind's own fields.
 """
 

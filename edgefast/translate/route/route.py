@@ -1,9 +1,9 @@
-"""Routes: one route -> its statuses and what it adds to virtual hosts.
+"""Route: one route -> its statuses and its part of virtual hosts.
 
-In: a route and a Reader. Out: a `RouteOutcome`, valid until the route or a fact it read changes; it
-holds no line numbers, so that text moving in a file changes nothing.
-Source: Gateway API HTTPRoute, GRPCRoute (layer 4: stream.py). A route is accepted by a parent when a listener takes it and a rule of
-it works; rules that do not are named in PartiallyInvalid.
+In: a route and a Reader. Out: a `RouteOutcome`, valid until the route or a fact it read changes. It
+holds no line numbers, so that text moving in a file changes nothing. A parent accepts a route when
+a listener takes it and one of its rules works; PartiallyInvalid names the broken rules.
+Source: Gateway API HTTPRoute, GRPCRoute (layer 4: stream.py).
 Must never: know of other routes (see virtualhost.py).
 """
 

@@ -1,9 +1,12 @@
-"""Rivals: an HTTPRoute and a GRPCRoute on one listener with a host in common; one of the two is accepted.
+"""Route conflicts: an HTTPRoute and a GRPCRoute on one listener with a common hostname; only one is accepted.
 
-In: the outcomes of all routes and what changed. Out: the same outcomes, but for those that lost: at each parent with a listener that an older
-route of the other kind has with a host in common they are not accepted, and serve nothing there.
-Source: Gateway API GRPCRouteSpec.hostnames, HTTPRouteSpec.hostnames: the oldest, then by namespace/name; rules of the two are never merged.
-Cost: nothing where there is no GRPCRoute; else all routes of listeners that have some, when one of these changes.
+In: the outcomes of all routes and what changed. Out: the same outcomes, except for the losers. A
+parent does not accept a route, and serves nothing of it, if an older route of the other kind shares
+a listener and a hostname.
+Source: Gateway API GRPCRouteSpec.hostnames, HTTPRouteSpec.hostnames: the oldest, then by
+namespace/name; rules of the two are never merged.
+Cost: nothing without GRPCRoutes; else all routes of listeners with GRPCRoutes, when one of these
+changes.
 Must never: depend on the order in which routes came.
 """
 

@@ -1,7 +1,7 @@
-"""All routes: each is translated when it, or a fact it read, changed; else its outcome is taken over.
+"""Routes: translates each route when it, or a fact it read, changed; else keeps its outcome.
 
-In: the world, the clusters, the previous outcomes and the changed facts. Out: the outcomes and the
-(old, new) pairs that virtual hosts have to follow.
+In: the world, the clusters, the previous outcomes and the changed facts.
+Out: the outcomes and the (old, new) pairs for the virtual hosts.
 Source: architecture decision 2. Routes that did not change cost nothing.
 Must never: translate a route of a namespace that is not watched.
 """

@@ -1,7 +1,8 @@
-"""Sums over all routes: statuses that routes alone decide, attachedRoutes, users of Services and XBackends, problems.
+"""Route sums: statuses that depend on routes alone, attachedRoutes, users of Services and XBackends, problems.
 
-In: the sums of the previous translation and (old, new) pairs of route outcomes. Out: the next sums, for the price of the
-pairs. Must never: differ from the sums that all present outcomes give when they are taken from nothing.
+In: the sums of the previous translation and (old, new) pairs of route outcomes.
+Out: the next sums; the cost is proportional to the pairs.
+Must never: differ from the sums of all present outcomes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Rules: HTTPRouteRule -> ir.Rule and its matches.
+"""Rule: HTTPRouteRule -> ir.Rule and its matches.
 
-In: one rule of a route. Out: a `RuleOutcome`. A rule with a mistake of its own, with a field that is not
-served, or without any valid backend, answers 500 and says why; an invalid backend among valid ones costs its share of the traffic.
-Source: Gateway API HTTPRouteRule; spec section 4; what shares answer: 500, or 503 where other
+In: one rule of a route. Out: a `RuleOutcome`. A rule answers 500 with a problem if it has a
+mistake, a field that is not served, or no valid backend. An invalid backend among valid ones costs
+its share of the traffic.
+Source: Gateway API HTTPRouteRule; spec section 4. Such a share answers 500, or 503 where other
 shares of the rule have no endpoints.
 Must never: let one rule's mistake reach its siblings.
 """

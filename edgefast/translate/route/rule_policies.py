@@ -1,8 +1,10 @@
-"""Guards: what policies come to at the rules of one route.
+"""Rule policies: the effective policy units of the rules of one route.
 
-In: a part of a route, the levels above it that its listeners pass on, the route's own, those of its backends (backend_policy.py). Out: the part whose rules name the units that
-hold for them (policy/merge.py). A rule that answers 500 anyway has no need of them.
-Must never: look at what a unit says, or give a rule other units than merging gives.
+In: a part of a route, the levels that its listeners pass on, the route's own, those of its backends
+(backend_policy.py).
+Out: the part; its rules name the units that apply to them (policy/merge.py). A rule that answers
+500 anyway needs none.
+Must never: look at the content of a unit, or give a rule other units than merging gives.
 """
 
 from __future__ import annotations

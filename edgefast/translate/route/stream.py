@@ -1,10 +1,13 @@
-"""Stream routes: one TLSRoute, TCPRoute or UDPRoute -> its statuses and where its connections or datagrams go.
+"""Stream: one TLSRoute, TCPRoute or UDPRoute -> its statuses and the backends of its connections or datagrams.
 
-In: a route and a Reader. Out: a `RouteOutcome` with streams in place of hosts, valid until the route or a fact it read changes.
-A share whose reference is invalid is refused by its weight; a route with a mistake has its place, where all is refused. So has one
-below a policy that says who may enter, or named by one: nobody could be asked.
-Source: Gateway API TLSRouteRule, TCPRouteRule, UDPRouteRule. Backends of several rules (v1alpha2) are shares of one whole.
-Must never: know of other routes (virtualhost/stream.py does), or send anywhere what a mistake was to decide about.
+In: a route and a Reader. Out: a `RouteOutcome` with streams instead of hosts, valid until the route
+or a fact it read changes. A share with an invalid reference is refused by its weight. A route with
+a mistake keeps its hostnames and refuses everything. A route below an access policy, or targeted by
+one, does the same: layer 4 has no request to authorize.
+Source: Gateway API TLSRouteRule, TCPRouteRule, UDPRouteRule. Backends of several rules (v1alpha2)
+are shares of one whole.
+Must never: know of other routes (virtualhost/stream.py does), or send anywhere what a mistake was
+to decide about.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Statuses that more than their own object decides, and all statuses of a translation (`statuses.py`).
+"""Status: statuses that depend on more than their own object, and all statuses of a translation (`statuses.py`).
 
-In: outcomes of every stage, what is observed of fleets. Out: the values of `conditions`.
-Must never: say of an object what it may not know.
+In: outcomes of every stage, observations of fleets. Out: the values of `conditions`.
+Must never: put into a status what its object's readers may not know.
 """

@@ -1,9 +1,11 @@
-"""Affected: conditions of Gateways and listeners that say which policies are attached to them.
+"""Affected by policies: the conditions of Gateways and listeners that name their attached policies.
 
-In: what is attached, a place. Out: a condition for each kind of policy of which some unit holds there: True and by name. None where there is
-none, so that it is removed with the last of them.
-Source: GEP-713 (target object status). Routes have none: an edit of one policy would write the statuses of thousands.
-Must never: name a policy that is beaten at this very place, or above it.
+In: the attached policies, a place. Out: a condition for each policy kind with an effective unit
+there: True, with the names. Without such a unit there is no condition, so that it goes with the
+last policy.
+Source: GEP-713 (target object status). Routes have none: an edit of one policy would write the
+statuses of thousands.
+Must never: name a policy that loses at this very place, or above it.
 """
 
 from __future__ import annotations

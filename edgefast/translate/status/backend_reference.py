@@ -1,8 +1,10 @@
-"""Backend targets of policies: the Services, Backends and XBackends that they name, and the Gateways below which they hold.
+"""Backend reference: policy targets that are Services, Backends or XBackends, and the Gateways that use them.
 
-In: one target, the Gateways whose rules send to it and have units of the policy. Out: a `Place`, as policy_target.py gives for what is above.
-Source: GEP-713: a policy's ancestors are Gateways; a sectionName that does not exist attaches nowhere.
-Must never: take a Service for used because a route only names it.
+In: one target, the Gateways with rules that send to it and have units of the policy.
+Out: a `Place`, as policy_target.py gives for targets above.
+Source: GEP-713: a policy's ancestors are Gateways; a sectionName that does not exist attaches
+nowhere.
+Must never: count a Service as used only because a route names it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""Statuses of SecurityPolicies and BackendTrafficPolicies: one entry per Gateway of ours that a target is, or is below.
+"""Edge policy: statuses of SecurityPolicies and BackendTrafficPolicies, one entry per Gateway at or above a target.
 
-In: the policies, what is attached to what, the outcomes of routes. Out: a PolicyStatus for each policy with an ancestor, and what is
-wrong with their targets. Only policies are judged anew whose own object, neighbours on a target, routes or uses changed; all when Gateways did.
-Conditions: Accepted; ResolvedRefs; Programmed, which is Overridden where a unit of the policy holds nowhere, and says by whom, and
-NotSupported where routes of layer 4 are below it, or its check of a backend is one too many.
-Source: GEP-713 (PolicyStatus: at most 16 ancestors; past them a policy is enforced all the same, and it is said).
-Must never: list a Gateway of another controller, or differ from what is judged when there is no before.
+In: the policies, their attachments, the outcomes of routes.
+Out: a PolicyStatus for each policy with an ancestor, and the problems of targets. It updates only
+policies with a changed object, neighbour on a target, route or use; all when Gateways changed.
+Conditions: Accepted, ResolvedRefs and Programmed. Programmed has reason Overridden, with the
+winner, where a unit of the policy applies nowhere. It has NotSupported where routes of layer 4 are
+below the policy, or its backend check exceeds the limit.
+Source: GEP-713 (PolicyStatus: at most 16 ancestors; a policy with more still applies, and a problem
+reports it).
+Must never: list a Gateway of another controller, or differ from a result without a previous one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Statuses of Gateways and their listeners.
+"""Gateway: statuses of Gateways and their listeners.
 
-In: the drafts after merging, the number of routes on each listener, and what the caller observes of
-fleets. Out: GatewayStatus values. In standalone a Gateway is programmed when one of its listeners is
-served; in a cluster it needs an address and a ready proxy as well.
+In: the drafts after merging, the number of routes on each listener, and the caller's observations of fleets. Out: GatewayStatus values. In
+standalone a Gateway is programmed when one of its listeners is served; in a cluster it also needs an address and a ready proxy.
 Source: Gateway API GatewayConditionType, ListenerConditionType.
 Must never: count a route that is not accepted.
 """

@@ -1,10 +1,11 @@
-"""Statuses of ListenerSets.
+"""ListenerSet: statuses of ListenerSets.
 
-In: the drafts after merging, the number of routes on each listener, the statuses of Gateways. Out: a status for each
-ListenerSet that names a Gateway of ours. A set is accepted when one of its listeners is served, and programmed when its
-Gateway is as well.
+In: the drafts after merging, the number of routes on each listener, the statuses of Gateways.
+Out: a status for each ListenerSet that names a Gateway of edgefast. A set is accepted when one of
+its listeners is served, and programmed when its Gateway is as well.
 Source: Gateway API ListenerSetConditionType, ListenerEntryConditionType.
-Must never: tell a set what is in the Gateway or in other sets, beyond that a place is taken.
+Must never: reveal to a set what is in the Gateway or in other sets, except that a hostname is
+taken.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Words of the statuses of our own policies: their conditions, and what is told beside the mistakes of the objects.
+"""Policy conditions: conditions of edgefast's policies, and problems beside the mistakes of the objects.
 
-In: a policy's outcome, what becomes of its units below each Gateway. Out: conditions and problems; edge_policy.py looks for what they are about.
+In: a policy's outcome, the result of its units below each Gateway.
+Out: conditions and problems; edge_policy.py finds their objects.
 Must never: look anything up.
 """
 

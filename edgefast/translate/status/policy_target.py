@@ -1,9 +1,11 @@
-"""Targets of SecurityPolicies and BackendTrafficPolicies: what they name, whose Gateways they are below, what holds there.
+"""Policy target: what a SecurityPolicy or BackendTrafficPolicy targets, and the Gateways above the target.
 
-In: one target, the Gateways as routes see them, the outcomes of routes. Out: a `Place`: the Gateways of ours that it leads to, each
-with what merging gives at listeners, before routes say anything (policy_usage.py has those), or what is wrong with it.
-Source: GEP-713: a policy's ancestors are Gateways; a sectionName that does not exist attaches nowhere.
-Must never: tell of what another controller serves, or of namespaces that are not watched.
+In: one target, the Gateways as routes see them, the outcomes of routes.
+Out: a `Place`: the Gateways of edgefast above it, each with the merged units at listeners, or the
+problem of the target. Units of routes are in policy_usage.py.
+Source: GEP-713: a policy's ancestors are Gateways; a sectionName that does not exist attaches
+nowhere.
+Must never: reveal what another controller serves, or what is in namespaces that are not watched.
 """
 
 from __future__ import annotations

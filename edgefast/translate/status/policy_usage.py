@@ -1,9 +1,9 @@
-"""Uses of policies: for which units there are rules below each Gateway where they hold, where another policy does, and routes that none can hold for.
+"""Policy usage: counts, below each Gateway, the rules where a unit applies, loses, or cannot apply.
 
-In: (old, new) pairs of route outcomes, the uses of the translation before. Out: the next uses, for the price of the pairs, and the
-units of which something has changed; where no policy is attached nothing is done.
-A rule that answers 500 anyway counts for nobody.
-Must never: differ from what is counted when there is no before.
+In: (old, new) pairs of route outcomes, the previous usage. Out: the next usage, and the changed
+units. The cost is proportional to the pairs; without attached policies there is no work. A rule
+that answers 500 anyway does not count.
+Must never: differ from a count without a previous one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Suspects: which SecurityPolicies and BackendTrafficPolicies have to be judged anew while the Gateways are the very same.
+"""Policy warnings: which SecurityPolicies and BackendTrafficPolicies need a new status while the Gateways are the same.
 
-In: what has changed of policies, routes, uses and facts since. Out: keys of policies.
-Must never: miss one whose status would differ from what is judged when there is no before.
+In: the changes of policies, routes, uses and facts. Out: keys of policies.
+Must never: miss one with a status that would differ from a result without a previous one.
 """
 
 from __future__ import annotations

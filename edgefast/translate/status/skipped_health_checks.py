@@ -1,7 +1,9 @@
-"""Unmade checks: units whose health check of a backend is not made, since as many as are made are of overrides and older policies.
+"""Skipped health checks: units with a backend health check that exceeds the limit of the cluster.
 
-In: the shelves of all fleets (fleet/backend_policies.py decides). Out: by unit, the backends, for the Gateways of a fleet each.
-Must never: tell of a check in a fleet that makes it.
+Overrides and older policies take the checks that the cluster makes (fleet/backend_policies.py
+decides).
+In: the caches of all fleets. Out: by unit, the backends, for the Gateways of a fleet each.
+Must never: report a check in a fleet that makes it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""All statuses of a translation.
+"""Statuses: all statuses of a translation.
 
-In: the outcomes of every stage. Out: `Statuses`. Routes whose matches equal those of others get RouteRulesOverlap here, and those with
-rules that no request comes to RouteRulesShadowed, since only virtual hosts know.
+In: the outcomes of every stage. Out: `Statuses`. Routes with matches equal to those of others get
+RouteRulesOverlap here; routes with unreachable rules get RouteRulesShadowed. Only virtual hosts
+know both.
 Must never: write anything; a controller does, and only what differs.
 """
 

@@ -1,4 +1,4 @@
-"""Statuses of BackendTLSPolicies: one entry per Gateway whose routes use a target.
+"""TLS policy: statuses of BackendTLSPolicies, one entry per Gateway with a route that uses a target.
 
 In: the policies after conflicts and which Gateways use which Services. Out: PolicyStatus values.
 Source: Gateway API PolicyStatus (at most 16 ancestors), BackendTLSPolicy conditions.

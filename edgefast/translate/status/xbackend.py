@@ -1,9 +1,11 @@
-"""Statuses of XBackends: one entry per Gateway of ours whose routes, policies or listener filters send to one, or would if it were sound.
+"""XBackend: statuses of XBackends, one entry per Gateway with routes, policies or listener filters that name one.
 
-In: what clusters of XBackends came to, who uses them. Out: what those that are used select, and statuses, in the words of the installed CRDs:
-v1.6 calls the entries parents, v1.7 ancestors. Only those are judged anew whose cluster was made anew, or whose users differ.
-Source: Gateway API XBackend status (Accepted; at most 32 entries). ResolvedRefs is there only while Pods cannot be read.
-Must never: list a Gateway of another controller, or differ from what is judged when there is no before.
+In: the clusters of XBackends, and their users. Out: the selectors of the used ones, and statuses in
+the terms of the installed CRDs. A broken XBackend has the same entries. v1.6 calls the entries
+parents, v1.7 ancestors. It updates only those with a changed cluster or changed users.
+Source: Gateway API XBackend status (Accepted; at most 32 entries). ResolvedRefs is there only while
+Pods cannot be read.
+Must never: list a Gateway of another controller, or differ from a result without a previous one.
 """
 
 from __future__ import annotations

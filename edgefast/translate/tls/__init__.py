@@ -1,5 +1,7 @@
-"""TLS of listeners, and the certificates and keys of all TLS.
+"""TLS: of listeners, and the certificates and keys of all TLS.
 
-In: Secrets, ConfigMaps, fields of Gateways. Out: what was parsed (`certificate.py`), once (`keyring.py`), and a listener's
-TLS (`tls.py`). Must never: show a key.
+In: Secrets, ConfigMaps, fields of Gateways.
+Out: parsed certificates (`certificate.py`), each parsed once (`keyring.py`), and a listener's TLS
+(`tls.py`).
+Must never: show a key.
 """

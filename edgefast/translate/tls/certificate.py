@@ -1,10 +1,10 @@
-"""Certificates: PEM text parsed for real, so that a broken pair is refused here and not at a handshake.
+"""Certificate: parses PEM chains, keys and CA bundles, so that a broken pair is refused before a handshake.
 
-In: PEM bytes of chains, keys and CA bundles. Out: what the rest needs to know of them and the same in
-plain PEM, or what is wrong in words. What is served is what was parsed here, written again: two
-parsers never have to agree on comments, indents or half a block. Verification of a peer is the TLS
-library's; this only asks "will it load", by the rules of OpenSSL's security level 2.
-Must never: print or return key material, or ask what time it is.
+In: PEM bytes of chains, keys and CA bundles. Out: their relevant facts and the same in plain PEM,
+or an error text. The proxy serves the parsed form, written again: two parsers never have to agree
+on comments, indents or half a block. The TLS library verifies peers; this module only checks that
+it loads the files, by the rules of OpenSSL's security level 2.
+Must never: print or return key material, or read a clock.
 """
 
 from __future__ import annotations

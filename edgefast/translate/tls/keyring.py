@@ -1,9 +1,10 @@
 """Keyring: the certificates and CA bundles of Secrets, ConfigMaps and ClusterTrustBundles, each parsed once.
 
-In: the snapshot's Secrets, ConfigMaps and ClusterTrustBundles, and the keyring of the previous translation. Out: `ir.Secret`
-values with what is known of them, or what is wrong in words. Parsing is remembered by the identity of
-the object, since a private key takes a millisecond.
-Must never: be asked without a permitted reference; the callers check ReferenceGrants.
+In: the snapshot's Secrets, ConfigMaps and ClusterTrustBundles, and the keyring of the previous
+translation.
+Out: `ir.Secret` values with their facts, or an error text. The identity of the object is the cache
+key, since parsing a private key takes a millisecond.
+Must never: be used without a permitted reference; the callers check ReferenceGrants.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Listeners of protocol TLS: terminated with the certificates of the listener, or passed on as they come.
+"""Passthrough: the TLS mode of listeners of protocol TLS: Terminate or Passthrough.
 
-In: a listener. Out: which of the two, and what is wrong with one that passes on.
+In: a listener. Out: its mode, and the mistakes of a passthrough listener.
 Source: Gateway API TLSModeType, ListenerTLSConfig.
-Must never: terminate what was to be passed on.
+Must never: terminate a connection that was to be passed through.
 """
 
 from __future__ import annotations

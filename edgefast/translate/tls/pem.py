@@ -1,7 +1,8 @@
-"""PEM texts of certificates: every block is read, or the text is refused by the number of the block that cannot be.
+"""PEM: reads every block of a certificate text, or refuses the text with the number of the broken block.
 
-In: PEM bytes. Out: the certificates in their order, or an error text. Libraries skip a block with damaged BEGIN or END lines, and a
-bundle then has fewer certificates than its text. This module skips complete blocks of other kinds (keys, parameters).
+In: PEM bytes. Out: the certificates in their order, or an error text. Libraries skip a block with
+damaged BEGIN or END lines, and a bundle then has fewer certificates than its text. This module
+skips complete blocks of other kinds (keys, parameters).
 Source: RFC 7468. Must never: quote the content of a block.
 """
 

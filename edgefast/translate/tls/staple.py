@@ -1,9 +1,10 @@
-"""Staples: OCSP responses that TLS Secrets carry beside their certificates (key `tls.ocsp-staple`, DER, as Istio and kgateway have it).
+"""Staple: OCSP responses in TLS Secrets (key `tls.ocsp-staple`, DER, as Istio and kgateway have it).
 
-In: the bytes of a response, the certificate chain that was parsed. Out: what a server staples and how long, or what is wrong in words;
-then the certificate is served without it. Who verifies the response's signature is the client: here it only has to be one, to be of this
-certificate, and to hold now. One that says "revoked" is stapled like any other, and told.
-Must never: ask what time it is, or refuse a certificate for what is beside it.
+In: the bytes of a response, the parsed certificate chain. Out: what a server staples and how long,
+or an error text. With an error the certificate is served without a staple. The client verifies the
+signature of the response. This module checks its form, its certificate and its validity period. A
+"revoked" response is stapled like any other, and reported.
+Must never: read a clock, or refuse a certificate for its staple.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""TLS of HTTPS listeners: certificates, versions, and verification of clients.
+"""TLS: certificates, versions and client verification of HTTPS listeners.
 
-In: a listener's `tls` and its Gateway's `tls.frontend` and `tls.backend`, with the keyring. The references of
-a listener are its owner's, a Gateway or a ListenerSet: grants for one are not grants for the other.
+In: a listener's `tls` and its Gateway's `tls.frontend` and `tls.backend`, with the keyring. The
+references of a listener are its owner's, a Gateway or a ListenerSet: grants for one are not grants
+for the other.
 Out: ir.ListenerTls with the secrets it names; problems go to the listener's report.
 Source: Gateway API ListenerTLSConfig, FrontendTLSValidation, GatewayBackendTLS.
-Must never: serve a listener without a certificate, or without the client verification it asks for.
+Must never: serve a listener without a certificate, or without the client verification that it
+requires.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Shadows: matches that never take a request, because one before them takes all of theirs.
+"""Shadowed match: matches that never take a request, because an earlier one takes all of theirs.
 
-In: entries of virtual hosts in order of precedence. Out: for each such entry the one that covers it. What is
-said is true: a match covers another when its path, method and every predicate hold wherever the other's do. What
-only several matches cover together, or a regular expression in a way that its text does not show, is not found.
-Cost: a few probes per entry, however many there are: matches that look at the same names are found by their values.
+In: entries of virtual hosts in order of precedence. Out: for each such entry the one that covers
+it. A match covers another when its path, method and every predicate match wherever the other's do.
+Every reported cover is true. Not found: a cover by several matches together, or by a regular
+expression in a way that its text does not show.
+Cost: a few probes per entry, however many there are: an index by value finds matches on the same
+names.
 Must never: change what is served.
 """
 

@@ -1,10 +1,13 @@
-"""Stream places: which route of layer 4 has a (listener, hostname), of all that are there.
+"""Stream: which layer 4 route serves a (listener, hostname).
 
-In: the outcomes of routes, and the places of the previous translation. Out: ir.StreamRoutes; only places that a changed part touches
-are settled anew. The oldest route has a place, by namespace/name of equals; the others are told (diagnostics/unreachable_stream.py).
-Hostnames are the routes' own: of several that have a server name the longest comes first, so a newer exact one before an older wildcard.
+In: the outcomes of routes, and the streams of the previous translation.
+Out: ir.StreamRoutes; only those with a changed part are decided again. The oldest route wins, of
+equals the first by namespace/name; diagnostics/unreachable_stream.py reports the losers. A route
+keeps its own hostnames: the longest hostname that covers a server name wins, so a newer exact one
+precedes an older wildcard.
 Source: Gateway API TLSRouteSpec.hostnames; guides/api-design, conflicts.
-Must never: give a place to another route while the one that has it has a mistake, or depend on the order in which routes came.
+Must never: give a hostname to another route while its winner has a mistake, or depend on the order
+in which routes came.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Turns: who comes first among matches that nothing in themselves tells apart.
+"""Tie break: the order of matches with equal precedence.
 
-In: the entries of one virtual host. Out: the same with the turns by which they are sorted. The older route is first, and of a route
-the earlier rule. A match that takes more than was written, because a part of it is refused, comes before its equals of its own
-namespace, whoever is older: what it was written for is closed. With routes of other namespaces it has the age of its own object,
-like any other match: a mistake takes nothing from what they had before.
-Must never: let a mistake stand before an older route of another namespace that is its equal.
+In: the entries of one virtual host. Out: the same with their sort keys. The older route is first,
+and of one route the earlier rule. A widened match, with a refused part, comes before its equals of
+its own namespace at any age: its requests are closed. Among routes of other namespaces it has the
+age of its own object, like any other match: a mistake takes nothing from them.
+Must never: put a mistake before an older route of another namespace that is its equal.
 """
 
 from __future__ import annotations

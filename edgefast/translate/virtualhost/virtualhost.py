@@ -1,8 +1,9 @@
-"""Virtual hosts: the parts of all routes on one (listener, hostname), in order of precedence.
+"""Virtual host: the parts of all routes on one (listener, hostname), in order of precedence.
 
-In: the outcomes of routes, and the hosts of the previous translation. Out: ir.VirtualHosts; only those
-that a changed part touches are built anew. Matches that are equal in several routes are noted: one
-shadows the others (condition RouteRulesOverlap); so are all others that never see a request (shadowed_match.py).
+In: the outcomes of routes, and the hosts of the previous translation. Out: ir.VirtualHosts; only
+those with a changed part are rebuilt. It records equal matches of several routes, of which one
+shadows the others (condition RouteRulesOverlap). It also records all others that never receive a
+request (shadowed_match.py).
 Source: Gateway API HTTPRouteRule.matches; architecture decision 2 (incremental by construction).
 Must never: depend on the order in which routes came; the same routes give the same bytes.
 """
@@ -27,7 +28,7 @@ from edgefast.translate.virtualhost.shadowed_match import HostEntry, find_shadow
 from edgefast.translate.virtualhost.tie_break import WIDENED, break_ties, order_calls, tie_break_key
 
 Place = tuple[str, str]  # listener, hostname
-BackendPolicy = tuple[str, int, tuple[str, ...]]  # cluster, and as ir.Treatment: ceilings, traffic
+BackendPolicy = tuple[str, int, tuple[str, ...]]  # cluster, and as ir.BackendPolicy: ceilings, traffic
 Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
 
 _NONE: Mapping[Key, Any] = {}  # most hosts have nothing to tell

@@ -1,1 +1,2 @@
-"""Objects with errors become placeholders that keep their place closed: routes answer 500, policies deny."""
+"""Fail closed: objects with errors become placeholders that close what they cover: routes answer 500, policies deny.
+"""

@@ -1,6 +1,7 @@
-"""Annotated guards: objects that are served and have annotations of other projects that decide access (api/migration/access_policies.py).
+"""Access annotations: served objects with annotations of other projects that decide access (api/migration/access_policies.py).
 
-In: a loaded object. Out: a ForeignPolicy of the object itself, with the lines of the annotations; None for most objects.
+In: a loaded object. Out: a ForeignPolicy of the object itself, with the lines of the annotations;
+None for most objects.
 Must never: read a value.
 """
 

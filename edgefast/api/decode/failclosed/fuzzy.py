@@ -1,7 +1,8 @@
-"""Nearly right: fields, words, names and hostnames of an object with a mistake, as they were meant.
+"""Fuzzy: reads misspelt fields, values, names and hostnames of an object with a mistake.
 
-In: plain values, and a Struct that says which fields and words there are. Out: what is there under a name that is all but
-right, the word that was perhaps meant, hostnames with what people write around them.
+In: plain values, and a Struct with the known fields and values.
+Out: the value under a misspelt name, the value that was perhaps meant, hostnames without what
+people write around them.
 Must never: raise for what a user wrote, or read more of it than an object may have.
 """
 

@@ -1,9 +1,10 @@
-"""Closed Gateways and ListenerSets: of one with a mistake, the places that its listeners were to have.
+"""Gateway: placeholders for Gateways and ListenerSets with a mistake, which reserve the hostnames of their listeners.
 
-In: the plain value of a document, or of an API server's object, and what is wrong with it. Out: an object that serves nothing
-(`closed`): its class or parent, and port, protocol and hostname of each listener as far as they can be read, names of fields and
-words that are all but right included. A listener whose port or hostname (but of TCP and UDP) cannot be read has no place, and `lost` says so: all other
-hosts of a port are other people's. What decides about the fleet stays where it is sound.
+In: the plain value of a document, or of an API server's object, and its mistakes. Out: an object
+that serves nothing (`closed`). It has its class or parent, and port, protocol and hostname of each
+listener as far as they can be read. Misspelt fields and values are read as well. A listener with an
+unreadable port or hostname (but of TCP and UDP) reserves nothing, and `lost` records it. All other
+hosts of a port belong to others. Valid fields that decide about the fleet stay.
 Must never: bring anything into service, or raise for what a user wrote.
 """
 

@@ -1,7 +1,8 @@
-"""Closed GRPCRoutes: what can be told of the calls that one with a mistake was for.
+"""GRPCRoute: placeholders for GRPCRoutes with a mistake, with what is known of their calls.
 
-In: the plain value of a document, or of an API server's object, and what is wrong with it. Out: a GRPCRoute that serves nothing
-(route.py has what it shares with HTTPRoute). Of a method that cannot be read the match has none: it takes every call.
+In: the plain value of a document, or of an API server's object, and its mistakes.
+Out: a GRPCRoute that serves nothing (route.py has what it shares with HTTPRoute). A match with an
+unreadable method has none: it takes every call.
 Must never: bring anything into service, or raise for what a user wrote.
 """
 

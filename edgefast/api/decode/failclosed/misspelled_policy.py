@@ -1,8 +1,9 @@
-"""Policy guess: an object that is a policy but for its group or kind closes what it names.
+"""Misspelled policy: an object that is a policy except for its group or kind closes its targets.
 
-In: the plain value of a document whose kind or apiVersion is not supported. Out: the kind of policy that it counts as, "" where it is
-none; its targets; whether a target cannot be read. A kind counts by its exact name. An unknown kind counts if the object names
-targets, and its group is not another project's.
+In: the plain value of a document with an unsupported kind or apiVersion.
+Out: the kind of policy that it counts as, "" if none; its targets; whether a target cannot be read.
+A kind counts by its exact name. An unknown kind counts if the object names targets, and its group
+is not another project's.
 Must never: raise for what a user wrote.
 """
 

@@ -1,7 +1,8 @@
-"""Newer policies: of a SecurityPolicy or BackendTrafficPolicy that is in force, what is wrong with the version after it.
+"""Newer version: mistakes in the next version of a SecurityPolicy or BackendTrafficPolicy that is in force.
 
-In: the version in force, what could be read of the one after it. Out: the former with that noted (`newer`): what the mistake is, and
-what that version is for, so that what only it names is closed. A target that cannot be read closes nothing while a good version holds.
+In: the version in force, and the readable part of the next one.
+Out: the former with `newer`: the mistake, and the targets of that version, so that what only it
+names is closed. A target that cannot be read closes nothing while a valid version is in force.
 Must never: change what is in force.
 """
 

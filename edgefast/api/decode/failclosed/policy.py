@@ -1,7 +1,8 @@
-"""Closed policies: of a SecurityPolicy or BackendTrafficPolicy with a mistake, what it was to be attached to, so that that stays closed.
+"""Policy: placeholders for SecurityPolicies and BackendTrafficPolicies with a mistake, which close their targets.
 
-In: the plain value of an object, and what is wrong with it. Out: a policy that says nothing (`closed`) and its targets (`aimed`), or
-the policy itself with those that fields beside `targetRefs` name, or slips in these. A target that cannot be read may be any of the namespace.
+In: the plain value of an object, and its mistakes. Out: a policy without content (`closed`) and its
+targets (`aimed`). Or the policy itself with targets that fields beside `targetRefs`, or misspelt
+ones, name. A target that cannot be read may be any of the namespace.
 Must never: raise for what a user wrote, or close anything of another namespace.
 """
 

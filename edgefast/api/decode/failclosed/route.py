@@ -1,9 +1,10 @@
-"""Closed routes: of a route with a mistake, the place that it was to have, so that it can be kept closed.
+"""Route: placeholders for routes with a mistake, which close their hostnames and matches.
 
-In: the plain value of a document, or of an API server's object, and what is wrong with it. Out: a route that serves nothing
-(`closed`): parents, hostnames and matches as far as they can be read, names of fields and words that are all but right included.
-What cannot be read of a match is left out of it, so that it takes more: of a path its beginning, or every path. Hostnames are not
-made more: without one that can be read there is no place, for all other hosts of a listener are other people's.
+In: the plain value of a document, or of an API server's object, and its mistakes. Out: a route that
+serves nothing (`closed`). It has parents, hostnames and matches as far as they can be read,
+including misspelt fields and values. Unreadable conditions of a match are left out, so that it
+takes more: a prefix of the path, or every path. Hostnames are not widened: without a readable one
+the route closes nothing, because all other hosts of a listener belong to others.
 Must never: bring anything into service, or raise for what a user wrote.
 """
 

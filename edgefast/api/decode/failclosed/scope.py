@@ -1,7 +1,9 @@
-"""Closed objects without a place: of a GatewayClass, Namespace or filter with a mistake, what others must know so that nothing opens because of it.
+"""Scope: placeholders for GatewayClasses, Namespaces and filters with a mistake, so that it grants no access.
 
-In: the plain value of a document, and what is wrong with it. Out: a GatewayClass that is not accepted, so that its Gateways hold their
-places; a Namespace without labels, because labels that cannot be read may exclude it; a filter without content, whose rules report the mistake.
+In: the plain value of a document, and its mistakes.
+Out: a GatewayClass that is not accepted, so that its Gateways reserve their hostnames. Or a
+Namespace without labels, because unreadable labels may exclude it. Or a filter without content; its
+rules report the mistake.
 Must never: raise for what a user wrote.
 """
 

@@ -1,7 +1,8 @@
-"""Closed routes of layer 4: of a TLSRoute, TCPRoute or UDPRoute with a mistake, the listeners and server names that it was for.
+"""Stream route: placeholders for TLSRoutes, TCPRoutes and UDPRoutes with a mistake: their listeners and server names.
 
-In: the plain value of a document, or of an API server's object, and what is wrong with it. Out: a route that serves nothing: parents
-and hostnames as far as they can be read (route.py has what they share with HTTPRoute), and no rules.
+In: the plain value of a document, or of an API server's object, and its mistakes. Out: a route that
+serves nothing. It has parents and hostnames as far as they can be read (route.py has what they
+share with HTTPRoute), and no rules.
 Must never: bring anything into service, or raise for what a user wrote.
 """
 
