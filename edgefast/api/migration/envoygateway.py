@@ -1,5 +1,4 @@
-"""Envoy Gateway: its policies and their equivalents in edgefast. Pure data; source: its api/v1alpha1 (types), read for names alone.
-"""
+"""Envoy Gateway: its policies and their equivalents in edgefast. Pure data; source: its api/v1alpha1 (types), read for names alone."""
 
 from __future__ import annotations
 

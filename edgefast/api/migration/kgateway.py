@@ -1,5 +1,4 @@
-"""kgateway: its policies and their equivalents in edgefast. Pure data; source: its api/v1alpha1 (types), read for names alone.
-"""
+"""kgateway: its policies and their equivalents in edgefast. Pure data; source: its api/v1alpha1 (types), read for names alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""NGINX Gateway Fabric: its policies and their equivalents in edgefast. Pure data; source: its apis (types), read for names alone.
-"""
+"""NGINX Gateway Fabric: its policies and their equivalents in edgefast. Pure data; source: its apis (types), read for names alone."""
 
 from __future__ import annotations
 

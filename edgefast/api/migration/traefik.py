@@ -1,5 +1,4 @@
-"""Traefik: its middlewares and their equivalents in edgefast. Pure data; source: its v1alpha1 (types), read for names alone.
-"""
+"""Traefik: its middlewares and their equivalents in edgefast. Pure data; source: its v1alpha1 (types), read for names alone."""
 
 from __future__ import annotations
 

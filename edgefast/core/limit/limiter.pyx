@@ -35,7 +35,7 @@ cdef class Limiter(Dispatcher):
         self.fail_closed = fail_closed
 
     cdef LimitDecision ask(self, Exchange ex, const ef_request *request):
-        """The verdict on a request; `left` > 0: Exchange.on_verdict() is called later. None: no limit counts it."""
+        """The decision on a request; `left` > 0: Exchange.on_decision() is called later. None: no limit counts it."""
         cdef LimitDecision decision = None
         cdef Limit limit
         cdef bytes key

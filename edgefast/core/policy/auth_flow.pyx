@@ -296,7 +296,7 @@ cdef class AuthFlow:
             self.keep(service_lines(self))
         if ex.auth_result is not None and ex.trailers.size:
             ex.auth_result.drop_trailers(&ex.trailers)
-        if self.owner is not None:  # from here on its body is one of those that have been let in (keep_shown)
+        if self.owner is not None:  # from here on its body is one of those that were admitted
             ex.engine.auth_bodies.give_back(self)
             ex.shown = True
         ex.auth_flow = self.ex = None

@@ -3,7 +3,7 @@
 cdef enum AuthState:
     PROVEN = 0
     REFUSED = 1     # it is answered
-    UNDECIDED = 2   # AuthFlow.on_proof follows
+    UNDECIDED = 2   # AuthFlow.resume follows
 
 
 cdef class Authenticator:

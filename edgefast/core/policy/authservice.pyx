@@ -103,7 +103,7 @@ cdef class AuthService:
         return self.engine.auth_cache.find(flow.key, self.engine.wheel.now) if flow.key is not None else None
 
     cdef int ask(self, AuthFlow flow) except -1:
-        """Asker.on_verdict is called, now or later."""
+        """AuthFlow.on_decision is called, now or later."""
         cdef AuthCall call = self.calls.get(flow.key) if flow.key is not None else None
         if call is not None:
             return call.join(flow)

@@ -15,7 +15,7 @@ cdef inline int64_t stricter(int64_t one, int64_t other) noexcept:
 
 cdef class Traffic:
     def __init__(self, Engine engine, spec, int64_t own_timeout, int64_t default_timeout):
-        """spec: ir.Rule or ir.Treatment. Of a GRPCRoute the route itself says nothing: that its calls may last is only a default."""
+        """spec: ir.Rule or ir.BackendPolicy. A GRPCRoute has no field for it: its calls may last by default only."""
         self.engine = engine
         self.policies = [engine.tables.policy(name) for name in spec.traffic]
         self.ceilings = spec.ceilings

@@ -6,7 +6,7 @@ cdef class HeapEntry:
 
 cdef class Heap:
     cdef:
-        dict buckets         # count -> OrderedDict Ranked -> None: those that have so many; none is empty
+        dict buckets         # count -> OrderedDict HeapEntry -> None: those that have so many; none is empty
         uint32_t top        # the highest of them; 0: there is nobody
 
     cdef HeapEntry first(self)

@@ -28,7 +28,9 @@ from edgefast.translate.virtualhost.shadowed_match import HostEntry, find_shadow
 from edgefast.translate.virtualhost.tie_break import WIDENED, break_ties, order_calls, tie_break_key
 
 Place = tuple[str, str]  # listener, hostname
-BackendPolicy = tuple[str, int, tuple[str, ...]]  # cluster, and as ir.BackendPolicy: ceilings, traffic
+BackendPolicy = tuple[
+    str, int, tuple[str, ...]
+]  # cluster, and as ir.BackendPolicy: ceilings, traffic
 Loss = tuple[HostEntry, HostEntry]  # what never takes a request, and what takes them all
 
 _NONE: Mapping[Key, Any] = {}  # most hosts have nothing to tell
