@@ -79,13 +79,13 @@ def _demands(listeners: Iterable[ir.Listener]) -> list[tuple[str, int]]:
 
 @functools.lru_cache(maxsize=16)
 def _warn(demands: tuple[tuple[str, int], ...], need: int, limit: int) -> None:
-    """Say it once per set of numbers: every table of the same listeners has the same ones."""
+    """Log the warning once for each set of numbers: tables of the same listeners have the same ones."""
     log.warning(
-        "file descriptor limit %d is below the %d that a worker needs when its caps are reached (%s, others %d): raise "
-        "ulimit -Hn or LimitNOFILE= in the unit, or lower %s",
+        "file descriptor limit %d is below %d, which a worker needs at full load (%s, others %d): "
+        "raise ulimit -Hn or LimitNOFILE= in the unit, or lower %s",
         limit,
         need,
-        ", ".join(f"{name} {count}" for name, count in demands),
+        ", ".join(f"{count} for {name} of all ports" for name, count in demands),
         _OTHERS,
         " or ".join(name for name, _ in demands),
     )

@@ -62,8 +62,8 @@ def test_the_settings_that_count_are_named(caplog: pytest.LogCaptureFixture) -> 
         assert not check_descriptors([udp, tcp], 4096)
         assert not check_descriptors([udp, tcp, listener(80, "a/b/c", 77_778)], 4096)
     first, second, third = (record.getMessage() for record in caplog.records)
-    assert "spec.stream.maxSessions 5555" in first and "maxConnections" not in first
-    assert "spec.stream.maxConnections 6666" in second and "spec.http" not in second
+    assert "5555 for spec.stream.maxSessions" in first and "maxConnections" not in first
+    assert "6666 for spec.stream.maxConnections" in second and "spec.http" not in second
     assert "or lower spec.http.maxConnections or spec.stream.maxConnections or" in third
 
 
