@@ -49,10 +49,10 @@ def listed(*items: Any) -> dict[str, Any]:
 )
 def test_what_a_buried_policy_is_for_is_known(document: Any, names: list[str]) -> None:
     found = decode_documents(json.dumps(document).encode(), "a.json")
-    closing = [one for one in found.policies if one.ref.kind == "SecurityPolicy"]
-    assert [one.ref.name for one in closing] == names
+    closing: list[Any] = [one.closed.obj for one in found.refused if one.closed]
+    assert [one.metadata.name for one in closing] == names
     for one in closing:
-        assert not one.lost and [target.name for target, _ in one.targets] == [one.ref.name]
+        assert [target.name for target in one.aimed] == [one.metadata.name]
     assert bool(names) <= any(one.severity == "error" for one in found.problems)
 
 
@@ -60,5 +60,5 @@ def test_as_deep_as_documents_are() -> None:
     document: Any = whole("a")
     for _ in range(50):
         document = [document]
-    (found,) = decode_documents(json.dumps(document).encode(), "a.json").policies
-    assert found.ref.name == "a"
+    (found,) = decode_documents(json.dumps(document).encode(), "a.json").refused
+    assert found.ref.name == "a" and found.closed is not None

@@ -1,8 +1,8 @@
-"""GRPCRoute: placeholders for GRPCRoutes with a mistake, with what is known of their calls.
+"""GRPCRoute: placeholders for GRPCRoutes with an error, which close their calls.
 
-In: the plain value of a document, or of an API server's object, and its mistakes.
-Out: a GRPCRoute that serves nothing (route.py has what it shares with HTTPRoute). A match with an
-unreadable method has none: it takes every call.
+In: the plain value of a document, or of an API server's object, and its errors. Out: a GRPCRoute
+that serves nothing (route.py has what it shares with HTTPRoute). An unreadable method is every
+call.
 Must never: bring anything into service, or raise for what a user wrote.
 """
 
@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import msgspec
-
-from edgefast.api.decode.failclosed.fuzzy import field_of, is_strange, word_of, words_of
-from edgefast.api.decode.failclosed.route import Kind, close_as, read_values
+from edgefast.api.decode.failclosed.readable import field_of
+from edgefast.api.decode.failclosed.route import Kind, close_as, read_part, read_values
 from edgefast.api.gateway.grpcroute import (
     GRPCMethodMatch,
     GRPCRoute,
@@ -24,11 +22,12 @@ from edgefast.api.gateway.grpcroute import (
 )
 from edgefast.api.gateway.httproute import HTTPHeaderMatch
 from edgefast.api.loaded import Path
-from edgefast.api.validation.grpcroute import check_method_name, check_service_name
 from edgefast.api.validation.rule import Violation
 from edgefast.diagnostics.problem import ObjectRef
 
 __all__ = ["close_grpc_route"]
+
+_ANY_CALL = GRPCMethodMatch(type="RegularExpression")
 
 
 def close_grpc_route(
@@ -41,37 +40,8 @@ def close_grpc_route(
 
 def _read_match(raw: dict[str, Any]) -> tuple[GRPCRouteMatch, bool]:
     headers, wide_headers = read_values(field_of(raw, "headers", GRPCRouteMatch), HTTPHeaderMatch)
-    method, wide = _read_method(raw)
+    method, wide = read_part(raw, "method", GRPCRouteMatch, GRPCMethodMatch, _ANY_CALL)
     return GRPCRouteMatch(method=method, headers=headers), wide or wide_headers
 
 
-def _read_method(match: dict[str, Any]) -> tuple[GRPCMethodMatch | None, bool]:
-    raw = field_of(match, "method", GRPCRouteMatch)
-    if raw is None and "service" in match:
-        raw = match  # its fields stand where it should
-    if raw is None:
-        return None, is_strange(match, GRPCRouteMatch)
-    if not isinstance(raw, dict):
-        return None, True
-    kind = field_of(raw, "type", GRPCMethodMatch)
-    guess = "Exact" if kind is None else word_of(kind, words_of(GRPCMethodMatch, "type"))
-    parts = {name: field_of(raw, name, GRPCMethodMatch) for name in ("service", "method")}
-    if guess not in ("Exact", "RegularExpression"):
-        return None, True
-    wide = guess != (kind or "Exact")
-    checks = {"service": check_service_name, "method": check_method_name}
-    for name, value in parts.items():
-        sound = value is None or (isinstance(value, str) and len(value) <= _MOST)
-        if not sound or (guess == "Exact" and checks[name](value)):
-            parts[name], wide = None, True
-    if parts["service"] is None and parts["method"] is None:
-        return None, True
-    made = GRPCMethodMatch(service=parts["service"], method=parts["method"])
-    if guess == "RegularExpression":
-        made = msgspec.structs.replace(made, type="RegularExpression")
-    return made, wide
-
-
-#: GRPCMethodMatch takes no more characters.
-_MOST = 1024
-_GRPC = Kind(GRPCRoute, GRPCRouteSpec, GRPCRouteRule, GRPCRouteMatch, _read_match)
+_GRPC = Kind(GRPCRoute, GRPCRouteSpec, GRPCRouteRule, GRPCRouteMatch(method=_ANY_CALL), _read_match)

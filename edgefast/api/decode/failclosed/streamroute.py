@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from edgefast.api.decode.failclosed.fuzzy import note_closed, read_meta, read_spec
+from edgefast.api.decode.failclosed.readable import note_closed, read_meta, read_spec
 from edgefast.api.decode.failclosed.route import read_place
 from edgefast.api.gateway.streamroute import (
     StreamRoute,

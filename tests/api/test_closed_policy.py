@@ -1,4 +1,4 @@
-"""Objects that are policies but for their group or kind close what they name; objects of other projects do not."""
+"""What a policy with an error closes: what its readable targets name. Objects of other projects close nothing here."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from cli.calling import call
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.edge.policytarget import CLOSED_BY
+from edgefast.api.edge.securitypolicy import SecurityPolicy
 
 pytestmark = pytest.mark.pure
 
@@ -25,58 +26,68 @@ BOTH = {"targetRefs": [*TARGETS["targetRefs"], *SERVICE["targetRefs"]]}
 ROUTE = [("HTTPRoute", "web")]
 #: Every kind that a policy closes, by the name that is written.
 ANY = {kind: [(one, "a") for one in kinds] for kind, kinds in CLOSED_BY.items()}
-LOST = "lost"
+LOST = "all of the namespace"
 Closed = list[tuple[str, str]] | str | None
 
 
 def closed_by(api_version: object, kind: object, spec: object) -> tuple[str, Closed]:
-    """Return the policy of ours that an object counts as, and what it closes; LOST: all of its namespace."""
+    """Return the policy of ours that an object counts as, and what it closes."""
     raw = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "p"}, "spec": spec}
     found = decode_documents(json.dumps(raw).encode(), "a.json")
     assert not found.objects and found.problems
-    ours = [one for one in found.policies if one.ref.kind in (*CLOSED_BY, "BackendTLSPolicy")]
-    ours = [one for one in ours if one.why]
-    if not ours:
+    tls = [one for one in found.policies if one.ref.kind == "BackendTLSPolicy"]
+    held: list[Any] = [one.closed.obj for one in found.refused if one.closed]
+    if not held and not tls:
         return "", None
     assert any(one.severity == "error" for one in found.problems)
-    (one,) = ours
-    assert (one.ref.namespace, one.ref.name) == ("default", "p")
-    if one.lost:
-        return one.ref.kind, LOST
-    return one.ref.kind, [(target.kind, target.name) for target, _ in one.targets]
+    if tls:
+        return "BackendTLSPolicy", [(one.kind, one.name) for one, _ in tls[0].targets]
+    (one,) = held
+    assert (one.metadata.namespace, one.metadata.name, one.closed is None) == (
+        "default",
+        "p",
+        False,
+    )
+    lost = any(aim.path == ("spec",) for aim in one.aimed)
+    named = [(aim.kind, aim.name) for aim in one.aimed]
+    return type(one).__name__, LOST if lost else named
 
 
 @pytest.mark.parametrize(
     ("policy", "spec", "closed", "written"),
     [
-        # By its exact kind, whatever its group, or by its targets.
+        # The exact kind, in a group of ours or none, in another version or with a slip that the message names.
         ("SecurityPolicy", TARGETS, ROUTE, [
-            (None, "SecurityPolicy"), ("", "SecurityPolicy"), ("v1", "SecurityPolicy"), ("v1.0", "SecurityPolicy"),
-            ("gateway.edge.io", "SecurityPolicy"), ("gateway.edge.io/", "SecurityPolicy"), ("gateway.edge.io/v1", "SecurityPolicy"),
-            ("Gateway.Edge.io/v1alpha1", "SecurityPolicy"), (f"{OURS}/v1alpha1", "SecurityPolicy"), (f"{GROUP}/v1", "SecurityPolicy"),
-            ("apps/v1", "SecurityPolicy"),
-            (OURS, "SecurityPolicies"), (OURS, "securitypolicy"), (OURS, "Guard"), (OURS, None), (OURS, 5), (OURS, []), (OURS, " "),
-            (None, "SecurityPolcy"), (None, None), ("gateways.edge.io/v1alpha1", "SecurityPolcy"), (f"{GROUP}/v1", "Security"),
-            (EXPERIMENTAL, "Policy"),
+            (None, "SecurityPolicy"), ("", "SecurityPolicy"), ("v1", "SecurityPolicy"), ("gateway.edge.io", "SecurityPolicy"),
+            ("gateway.edge.io/", "SecurityPolicy"), ("gateway.edge.io/v1", "SecurityPolicy"), ("Gateway.Edge.io/v1alpha1", "SecurityPolicy"),
+            (f"{OURS}/v1alpha1", "SecurityPolicy"), (f"{GROUP}/v1", "SecurityPolicy"), ("apps/v1", "SecurityPolicy"),
+            ("gateways.edge.io/v1alpha1", "SecurityPolicy"), (OURS, "SecurityPolicies"), (OURS, "securitypolicy"),
         ]),
+        # An unknown kind in a group of ours or none: its targets tell.
+        ("SecurityPolicy", TARGETS, ROUTE, [
+            (OURS, "Guard"), (OURS, None), (OURS, 5), (OURS, []), (OURS, {}), (OURS, " "), (None, "SecurityPolcy"), (None, None), (f"{GROUP}/v1", "Security"),
+            (EXPERIMENTAL, "Policy"), ("gateway.edge.io", "Guard"),
+        ]),
+        ("BackendTrafficPolicy", SERVICE, [("Service", "web")], [
+            (OURS, ""), (None, "BackendTraffic"), (EXPERIMENTAL, "XBackendTrafficPolcy"), (EXPERIMENTAL, None),
+        ]),
+        ("BackendTrafficPolicy", BOTH, [*ROUTE, ("Service", "web")], [(OURS, None), (OURS, "BackendTrafficPolicys")]),
         ("BackendTrafficPolicy", TARGETS, ROUTE, [("gateways.edge.io/v1alpha1", "BackendTrafficPolicy"), (EXPERIMENTAL, "BackendTrafficPolicy")]),
-        ("BackendTrafficPolicy", SERVICE, [("Service", "web")], [(OURS, "BackendTrafficPolicys"), (OURS, ""), (None, "BackendTraffic")]),
-        ("BackendTrafficPolicy", BOTH, [*ROUTE, ("Service", "web")], [(OURS, None)]),
-        ("XBackendTrafficPolicy", SERVICE, [("Service", "web")], [(f"{X_GROUP}/v1", "XBackendTrafficPolicy"), (EXPERIMENTAL, "XBackendTrafficPolcy"), (EXPERIMENTAL, None)]),
-        ("BackendTLSPolicy", SERVICE, [("Service", "web")], [(None, "BackendTLSPolicy"), (f"{GROUP}/v2", "BackendTLSPolicy")]),
-        # What it is for cannot be told.
+        ("XBackendTrafficPolicy", SERVICE, [("Service", "web")], [(f"{X_GROUP}/v1", "XBackendTrafficPolicy")]),
+        ("BackendTLSPolicy", SERVICE, [("Service", "web")], [(None, "BackendTLSPolicy"), (f"{GROUP}/v2", "BackendTLSPolicy"), (f"{GROUP}/v1", "BackendTLSPolcy")]),
+        # No target is readable.
         ("SecurityPolicy", {}, LOST, [(None, "SecurityPolicy"), ("gateway.edge.io/v1", "SecurityPolicy")]),
-        ("SecurityPolicy", {"authorization": {}}, LOST, [(OURS, "SecurityPolicies"), (OURS, None)]),
         ("SecurityPolicy", [], LOST, [(OURS, "SecurityPolicies")]),
+        ("SecurityPolicy", {"authorization": {}}, LOST, [(OURS, "SecurityPolicies")]),
         ("SecurityPolicy", {"targetRefs": 5}, LOST, [(OURS, None), (None, "SecurityPolcy")]),
-        # Another kind, or of another project.
+        # Another kind, or of another project: it is reported.
         ("", TARGETS, None, [
-            ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"), ("gateway.envoyproxy.io/v1alpha1/v1", "SecurityPolicy"),
-            ("gateway.envoyproxy.io/v1alpha1", "BackendTrafficPolicy"), ("gateway.nginx.org/v1alpha1", "SnippetsPolicy"),
+            ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy"), ("gateway.envoyproxy.io/v1alpha1", "BackendTrafficPolicy"),
+            ("gateways.edge.io/v1alpha1", "SecurityPolcy"), ("v1", "SecurityPolcy"), ("gateway.nginx.org/v1alpha1", "SnippetsPolicy"),
             ("security.istio.io/v1", "AuthorizationPolicy"), ("policy/v1", "PodSecurityPolicy"), ("networking.k8s.io/v1", "NetworkPolicy"),
-            ("autoscaling.k8s.io/v1", "VerticalPodAutoscaler"), ("flagger.app/v1beta1", "Canary"), (EXPERIMENTAL, "XMesh"),
+            ("flagger.app/v1beta1", "Canary"), (EXPERIMENTAL, "XMesh"),
         ]),
-        ("", {}, None, [("gateway.edge.io/v1", "Backend"), ("gateway.edge.io/v1", "HTTPRouteFilter"), (OURS, "Backends"), (None, "Deploiment")]),
+        ("", {}, None, [("gateway.edge.io/v1", "Backend"), (OURS, "Backends"), (None, "Deploiment"), (OURS, None), (OURS, "Guard")]),
     ],
 )  # fmt: skip
 def test_what_an_object_closes(
@@ -86,24 +97,36 @@ def test_what_an_object_closes(
         assert closed_by(api_version, kind, spec) == (policy, closed), (api_version, kind)
 
 
+def test_a_slip_of_a_foreign_policy_is_closed_as_a_foreign_policy() -> None:
+    """Its kind names access, and its targets are known (test_foreign_access_policy.py)."""
+    for api_version in ("gateways.edge.io/v1alpha1", "v1"):
+        raw = {
+            "apiVersion": api_version,
+            "kind": "SecurityPolcy",
+            "metadata": {"name": "p"},
+            "spec": TARGETS,
+        }
+        (found,) = decode_documents(json.dumps(raw).encode(), "a.json").policies
+        assert found.access_policies == ("SecurityPolcy",)
+        assert [target.name for target, _ in found.targets] == ["web"]
+
+
 @pytest.mark.parametrize(
     ("closed", "written"),
     [
+        # The exact kind, whatever the group.
         ("exact", [
             (None, "HTTPRoute"), (5, "HTTPRoute"), ("", "HTTPRoute"), (f"{GROUP}/v1", "HTTPRoute"), ("gateway.networking.k8s.oi", "HTTPRoute"),
-            ("networking.k8s.io", "HTTPRoute"), ("Gateway.Networking.k8s.io ", "HTTPRoute"), (None, "Service"), (GROUP, "Service"), ("core", "Service"),
-            (None, "TCPRoute"),
+            ("policy.linkerd.io", "HTTPRoute"), (None, "Service"), (GROUP, "Service"), ("core", "Service"), (None, "TCPRoute"),
         ]),
+        # An unknown kind: every kind of that name.
         ("any", [
-            (GROUP, "HttpRoute"), (GROUP, "httproute"), (GROUP, " HTTPRoute"), (GROUP, "Gatewy"), (GROUP, " "), (GROUP, "0s"), ("v1", "service"),
-            ("", "service"), (None, "Foo"), ("networking.k8s.io", "HttpRoute"), ("gateway.networking.k8s.oi", "HttpRoute"), (X_GROUP, "Backends"),
+            (GROUP, "HttpRoute"), (GROUP, " HTTPRoute"), (GROUP, "Gatewy"), (GROUP, " "), ("v1", "service"), (None, "Foo"), (X_GROUP, "Backends"),
+            ("apps", "Deployment"), ("gateway.networking.k8s.oi", "HttpRoute"), (GROUP, "x" * 5000),
         ]),
-        ("", [
-            (GROUP, "GatewayClass"), (GROUP, "HTTPRouteFilter"), ("", "ServiceAccount"), ("apps", "Deployment"), ("apps/v1", "Deployment"),
-            ("multicluster.x-k8s.io", "ServiceImport"), (X_GROUP, "BackendTrafficPolicy"), ("policy.linkerd.io", "HTTPRoute"),
-            ("gateway.envoyproxy.io", "HTTPRoute"), ("gateway.envoyproxy.io/v1alpha1", "Backend"), ("networking.istio.io", "Gateway"),
-        ]),
-        (LOST, [(None, None), (GROUP, ""), (GROUP, 5), (GROUP, "x" * 5000)]),
+        # A known kind that takes no policies.
+        ("", [(GROUP, "GatewayClass"), (GROUP, "HTTPRouteFilter"), ("", "ServiceAccount")]),
+        (LOST, [(None, None), (GROUP, ""), (GROUP, 5)]),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("policy", ["SecurityPolicy", "BackendTrafficPolicy"])
@@ -116,6 +139,12 @@ def test_what_a_target_closes(
         if closed == "exact" and kind not in CLOSED_BY[policy]:
             named = []
         assert closed_by(OURS, policy, spec) == (policy, named), (group, kind)
+
+
+def test_a_kind_of_the_experimental_group_is_also_meant_without_its_x() -> None:
+    spec = {"targetRefs": [{"group": X_GROUP, "kind": "Backend", "name": "a"}]}
+    found = closed_by(OURS, "BackendTrafficPolicy", spec)
+    assert found == ("BackendTrafficPolicy", [("Backend", "a"), ("XBackend", "a")])
 
 
 @pytest.mark.parametrize(
@@ -135,8 +164,9 @@ def test_a_target_that_cannot_be_read_may_be_anything_of_the_namespace(spec: Any
 def test_of_targets_that_are_given_twice_the_first_are_lost() -> None:
     text = f"apiVersion: {OURS}\nkind: SecurityPolicy\nmetadata: {{name: p}}\nspec:\n"
     text += f"  targetRefs: {json.dumps(TARGETS['targetRefs'])}\n" * 2
-    (found,) = decode_documents(text.encode(), "a.yaml").policies
-    assert found.lost and found.targets
+    (found,) = decode_documents(text.encode(), "a.yaml").refused
+    assert found.closed is not None and isinstance(found.closed.obj, SecurityPolicy)
+    assert {len(one.path) for one in found.closed.obj.aimed} == {1, 3}
 
 
 WEB = f"""
