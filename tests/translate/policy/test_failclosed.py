@@ -52,7 +52,7 @@ def closed_routes(made: Translation) -> set[str]:
         for fleet in made.ir.fleets
         for host in fleet.virtual_hosts
         for rule in host.rules
-        if CLOSED in rule.policies
+        if any(one.partition("?")[0] in CLOSED for one in rule.policies)
     }
 
 
