@@ -27,10 +27,10 @@ import msgspec
 
 from edgefast.api.decode.decode import DecodeCache, decode_documents
 from edgefast.api.decode.document import DEFAULT_NAMESPACE
-from edgefast.api.decode.failclosed.access_annotations import find_annotated_guard
 from edgefast.api.decode.failclosed.policy import OwnPolicy, note_newer
 from edgefast.api.limits import MAX_FILE_BYTES
 from edgefast.api.loaded import Loaded, Refused
+from edgefast.api.migration.access_annotations import find_annotated_guard
 from edgefast.api.migration.foreignpolicy import ForeignPolicy
 from edgefast.api.snapshot import Snapshot, check_duplicates
 from edgefast.diagnostics.problem import Problem, Source

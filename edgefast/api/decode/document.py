@@ -14,7 +14,6 @@ from typing import Any, Literal
 import msgspec
 
 from edgefast.api.decode.failclosed.gateway import close_gateway, close_listener_set
-from edgefast.api.decode.failclosed.grpcroute import close_grpc_route
 from edgefast.api.decode.failclosed.policy import (
     OWN_POLICIES,
     OwnPolicy,
@@ -22,9 +21,12 @@ from edgefast.api.decode.failclosed.policy import (
     name_policy,
     set_policy_target,
 )
-from edgefast.api.decode.failclosed.route import close_route
+from edgefast.api.decode.failclosed.route import (
+    close_grpc_route,
+    close_route,
+    close_stream_route,
+)
 from edgefast.api.decode.failclosed.scope import SCOPES, Scope, close_scope
-from edgefast.api.decode.failclosed.streamroute import close_stream_route
 from edgefast.api.decode.walk import Walk
 from edgefast.api.decode.yaml_text import ParsedDocument
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy

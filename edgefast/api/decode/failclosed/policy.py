@@ -65,8 +65,12 @@ OWN_POLICIES = tuple(_STRUCTS)
 _KNOWN = tuple({one.kind for one in KINDS.values()}.union(UNREAD_KINDS))
 _BESIDE = ("targetRef", "targetSelectors")
 _FIELDS = ("targetRefs", *_BESIDE)
-#: The path of targets that are not readable: they can be anything of the namespace.
+_PATHS = tuple(("spec", field) for field in _FIELDS)
+#: The path of a target that is unreadable: it can be anything of the namespace.
 _UNREADABLE: Path = ("spec",)
+_EVERYTHING = tuple(
+    PolicyTarget(path=_UNREADABLE, kind=kind, selector=LabelSelector()) for kind in TARGETS
+)
 
 
 def name_policy(raw: dict[str, Any], api_version: object, kind: object) -> str:
@@ -86,20 +90,16 @@ def close_policy_object(
     """Return the closed policy of an object of the kind `ref.kind`; `repeated`: as in route.py."""
     value = raw if isinstance(raw, dict) else {}
     aims = read_spec(value)
-    targets = tuple(_read_targets(aims, ref.kind, _FIELDS))
     lost = not any(True for field in _FIELDS for _ in items_of(aims.get(field)))
-    lost = lost or any(path == ("spec",) or path[:2] in _PATHS for path in repeated)
+    lost = lost or any(path[:2] in (("spec",), *_PATHS) for path in repeated)
     struct, spec = _STRUCTS[ref.kind]
     made: OwnPolicy = struct(
         metadata=read_meta(value.get("metadata"), ref),
         spec=spec(target_refs=()),
         closed=note_closed(first),
-        aimed=(*targets, *_everything()) if lost else targets,
+        aimed=_collect(_read_targets(aims, ref.kind, _FIELDS), lost=lost),
     )
     return made
-
-
-_PATHS = tuple(("spec", field) for field in _FIELDS)
 
 
 def set_policy_target(obj: Any, raw: object) -> Any:
@@ -107,46 +107,48 @@ def set_policy_target(obj: Any, raw: object) -> Any:
     if not isinstance(obj, OwnPolicy):
         return obj
     policy = type(obj).__name__
-    targets = tuple(_read_unknown(obj, policy))
-    if obj.unserved and isinstance(raw, dict):
-        targets += tuple(_read_targets(read_spec(raw), policy, _BESIDE))
+    aims = read_spec(raw) if obj.unserved and isinstance(raw, dict) else {}
+    targets = _collect((*_read_unknown(obj, policy), *_read_targets(aims, policy, _BESIDE)))
     return msgspec.structs.replace(obj, aimed=targets) if targets else obj
 
 
-def _read_unknown(policy: OwnPolicy, name: str) -> Iterator[PolicyTarget]:
+def _collect(
+    found: Iterable[PolicyTarget | None], *, lost: bool = False
+) -> tuple[PolicyTarget, ...]:
+    """Return the targets; with an unreadable one (None), or `lost`, also all of the namespace."""
+    targets = tuple(found)
+    named = tuple(one for one in targets if one is not None)
+    return (*named, *_EVERYTHING) if lost or len(named) < len(targets) else named
+
+
+def _read_unknown(policy: OwnPolicy, name: str) -> Iterator[PolicyTarget | None]:
     """Give the targets of unknown kinds: an API server accepts them only with other CRDs, or in a group of others for the standard's policies."""
     refs: Sequence[PolicyTargetReference | BackendTarget] = policy.spec.target_refs
     for at, ref in enumerate(refs):
         foreign = name in WHOLE and ref.group not in OUR_GROUPS
         if not foreign and not is_target(name, ref.group, ref.kind):
-            one = {
-                "group": ref.group,
-                "kind": ref.kind,
-                "name": ref.name,
-                "sectionName": ref.section_name,
-            }
-            yield from _read_target(one, ("spec", "targetRefs", at), name)
+            yield from _read_target(msgspec.to_builtins(ref), ("spec", "targetRefs", at), name)
 
 
 def _read_targets(
     spec: dict[str, Any], policy: str, fields: Iterable[str]
-) -> Iterator[PolicyTarget]:
+) -> Iterator[PolicyTarget | None]:
     """Give the targets that fields of a policy name."""
     for field in fields:
         given = spec.get(field)
         for at, one in enumerate(items_of(given)):
             path: Path = ("spec", field, at) if isinstance(given, list) else ("spec", field)
             if at == MAX_CLOSED_PARTS or not isinstance(one, dict):
-                yield from _everything()
+                yield None
             else:
                 yield from _read_target(one, path, policy)
 
 
-def _read_target(one: dict[str, Any], path: Path, policy: str) -> Iterator[PolicyTarget]:
+def _read_target(one: dict[str, Any], path: Path, policy: str) -> Iterator[PolicyTarget | None]:
     target, section = read_target(one, path, ""), one.get("sectionName")
     whole = policy in WHOLE
     if target is None or not (whole or section is None or isinstance(section, str)):
-        yield from _everything()
+        yield None
         return
     for kind in read_kinds(target.group, target.kind):
         if kind in CLOSED_BY[policy]:
@@ -157,11 +159,6 @@ def _read_target(one: dict[str, Any], path: Path, policy: str) -> Iterator[Polic
                 section="" if whole else target.section,
                 selector=target.selector,
             )
-
-
-def _everything() -> Iterator[PolicyTarget]:
-    for kind in TARGETS:
-        yield PolicyTarget(path=_UNREADABLE, kind=kind, selector=LabelSelector())
 
 
 def note_newer(present: T, newer: OwnPolicy | None) -> T:

@@ -2,7 +2,7 @@
 
 In: the plain value of a document, or of an API server's object, and its errors. Out: a route that
 serves nothing (`closed`). It has the parents, hostnames and matches that are readable
-(readable.py). An unreadable condition of a match is left out; an unreadable path takes every path
+(readable.py); a TLSRoute, TCPRoute or UDPRoute has no rules. An unreadable condition of a match is left out; an unreadable path takes every path
 of the hostnames, before all prefixes. Hostnames are not widened: without a readable one the route
 closes nothing, because all other hosts of a listener belong to other routes.
 Must never: bring anything into service, or raise for what a user wrote.
@@ -27,6 +27,13 @@ from edgefast.api.decode.failclosed.readable import (
     read_meta,
     read_spec,
 )
+from edgefast.api.gateway.grpcroute import (
+    GRPCMethodMatch,
+    GRPCRoute,
+    GRPCRouteMatch,
+    GRPCRouteRule,
+    GRPCRouteSpec,
+)
 from edgefast.api.gateway.httproute import (
     HTTPHeaderMatch,
     HTTPPathMatch,
@@ -36,25 +43,34 @@ from edgefast.api.gateway.httproute import (
     HTTPRouteRule,
     HTTPRouteSpec,
 )
+from edgefast.api.gateway.streamroute import (
+    StreamRoute,
+    StreamRouteSpec,
+    TCPRoute,
+    TLSRoute,
+    TLSRouteSpec,
+    UDPRoute,
+)
 from edgefast.api.limits import MAX_CLOSED_PARTS
 from edgefast.api.loaded import Path
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.validation.rule import Violation
 from edgefast.diagnostics.problem import ObjectRef
 
-__all__ = ["Kind", "close_as", "close_route", "read_part", "read_place", "read_values"]
+__all__ = ["close_grpc_route", "close_route", "close_stream_route"]
 
 #: An expression for any value at all, line breaks included.
 _ANY_VALUE = "(?s).*"
 #: Characters of a path, or of a part of a call.
 _LONGEST = 1024
 _ANY_PATH = HTTPPathMatch(type="RegularExpression", value="/.*")
+_ANY_CALL = GRPCMethodMatch(type="RegularExpression")
 
 #: A match, and whether it takes more than was written.
 _Match = tuple[Any, bool]
 
 
-class Kind(msgspec.Struct, frozen=True):
+class _Kind(msgspec.Struct, frozen=True):
     """The Structs of a kind of route, how to read one of its matches, and the match for every request."""
 
     route: type[Any]
@@ -71,16 +87,38 @@ def close_route(
 
     `first`: the first error; `repeated`: paths of fields that the document gives twice: the first of two is lost.
     """
-    made: HTTPRoute = close_as(_HTTP, raw, ref, first, repeated)
+    made: HTTPRoute = _close_as(_HTTP, raw, ref, first, repeated)
     return made
 
 
-def close_as(
-    kind: Kind, raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path]
+def close_grpc_route(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
+) -> GRPCRoute:
+    """Return the closed GRPCRoute of an object, as close_route does; an unreadable method is every call."""
+    made: GRPCRoute = _close_as(_GRPC, raw, ref, first, repeated)
+    return made
+
+
+def close_stream_route(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
+) -> StreamRoute:
+    """Return the closed TLSRoute, TCPRoute or UDPRoute of an object; a TLSRoute without readable hostnames has no place."""
+    meta, closed = read_meta(raw.get("metadata"), ref), note_closed(first)
+    struct = TLSRouteSpec if ref.kind == TLSRoute.__name__ else StreamRouteSpec
+    parents, hostnames = _read_place(read_spec(raw), struct, repeated)
+    if ref.kind == TLSRoute.__name__:
+        named = TLSRouteSpec(parent_refs=parents, hostnames=hostnames, rules=())
+        return TLSRoute(metadata=meta, spec=named, closed=closed)
+    made = TCPRoute if ref.kind == TCPRoute.__name__ else UDPRoute
+    return made(metadata=meta, spec=StreamRouteSpec(parent_refs=parents, rules=()), closed=closed)
+
+
+def _close_as(
+    kind: _Kind, raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path]
 ) -> Any:
     """Do what close_route does, for a kind of route."""
     spec = read_spec(raw)
-    parents, hostnames = read_place(spec, kind.spec, repeated)
+    parents, hostnames = _read_place(spec, kind.spec, repeated)
     rules: list[Any] = []
     widened: set[tuple[int, int]] = set()
     for at, matches in enumerate(_read_rules(kind, spec, repeated)):
@@ -93,7 +131,7 @@ def close_as(
     )
 
 
-def read_place(
+def _read_place(
     spec: dict[str, Any], struct: type[Any], repeated: Collection[Path]
 ) -> tuple[tuple[ParentReference, ...], tuple[str, ...]]:
     """Return parents and hostnames; no parent where a hostname may be one that cannot be read."""
@@ -123,50 +161,43 @@ def _read_parents(raw: object) -> Iterator[ParentReference]:
 
 
 def _read_rules(
-    kind: Kind, spec: dict[str, Any], repeated: Collection[Path]
+    kind: _Kind, spec: dict[str, Any], repeated: Collection[Path]
 ) -> Iterator[list[_Match]]:
     """Give the matches of each rule, at least one of each."""
     raw, left = field_of(spec, "rules", kind.spec), MAX_CLOSED_PARTS
-    rules = list(items_of(raw))
-    if lost := is_repeated(repeated, "rules"):
-        yield [(kind.every, True)]
-    elif not rules:
+    rules = [None] if is_repeated(repeated, "rules") else list(items_of(raw))
+    if not rules:
         yield [_whole(kind, raw, strange=is_strange(spec, kind.spec))]
-    for at, rule in enumerate(rules if not lost else ()):
-        if left <= 0:
-            yield [(kind.every, True)]
-            return
-        inside = {path[3:] for path in repeated if path[:3] == ("spec", "rules", at)}
-        found = list(_read_matches(kind, rule, inside, left))
-        left -= len(found)
+    for at, rule in enumerate(rules):
+        here: Path = ("spec", "rules", at)
+        twice = any(path == here or path[:4] == (*here, "matches") for path in repeated)
+        if twice or left <= 0 or not isinstance(rule, dict):
+            found = [(kind.every, True)]
+        else:
+            found = list(_read_matches(kind, rule, left))
         yield found
+        if left <= 0:
+            return
+        left -= len(found)
 
 
-def _read_matches(
-    kind: Kind, rule: object, repeated: Collection[Path], most: int
-) -> Iterator[_Match]:
-    if not isinstance(rule, dict):
-        yield kind.every, True
-        return
+def _read_matches(kind: _Kind, rule: dict[str, Any], most: int) -> Iterator[_Match]:
     raw = field_of(rule, "matches", kind.rule)
     matches = list(items_of(raw))
-    if len(matches) > most or any(path in ((), ("matches",)) for path in repeated):
-        yield kind.every, True
-    elif not matches:
+    if not matches:
         yield _whole(kind, raw, strange=is_strange(rule, kind.rule))
-    for at, match in enumerate(matches[:most]):
-        if not isinstance(match, dict) or any(path[:2] == ("matches", at) for path in repeated):
-            yield kind.every, True
-        else:
-            yield kind.read_match(match)
+    if len(matches) > most:
+        yield kind.every, True
+    for match in matches[:most]:
+        yield kind.read_match(match) if isinstance(match, dict) else (kind.every, True)
 
 
-def _whole(kind: Kind, raw: object, *, strange: bool) -> _Match:
+def _whole(kind: _Kind, raw: object, *, strange: bool) -> _Match:
     """Return the match of a rule without any; `strange`: an unknown field may have had some."""
     return type(kind.every)(), raw is not None or strange
 
 
-def read_part(
+def _read_part(
     raw: dict[str, Any], name: str, match: type[Any], part: type[Any], every: Any
 ) -> _Match:
     """Return the path or method of a match: `every` for one that is unreadable, or perhaps in an unknown field; None without one."""
@@ -184,9 +215,9 @@ def read_part(
 
 
 def _read_match(raw: dict[str, Any]) -> _Match:
-    path, wide = read_part(raw, "path", HTTPRouteMatch, HTTPPathMatch, _ANY_PATH)
-    headers, wide_headers = read_values(field_of(raw, "headers", HTTPRouteMatch), HTTPHeaderMatch)
-    query, wide_query = read_values(
+    path, wide = _read_part(raw, "path", HTTPRouteMatch, HTTPPathMatch, _ANY_PATH)
+    headers, wide_headers = _read_values(field_of(raw, "headers", HTTPRouteMatch), HTTPHeaderMatch)
+    query, wide_query = _read_values(
         field_of(raw, "queryParams", HTTPRouteMatch), HTTPQueryParamMatch
     )
     made = HTTPRouteMatch(path=path or HTTPPathMatch(), headers=headers, query_params=query)
@@ -200,7 +231,13 @@ def _read_match(raw: dict[str, Any]) -> _Match:
     return msgspec.structs.replace(made, method=named.method), wide
 
 
-def read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]:
+def _read_call(raw: dict[str, Any]) -> _Match:
+    headers, wide_headers = _read_values(field_of(raw, "headers", GRPCRouteMatch), HTTPHeaderMatch)
+    method, wide = _read_part(raw, "method", GRPCRouteMatch, GRPCMethodMatch, _ANY_CALL)
+    return GRPCRouteMatch(method=method, headers=headers), wide or wide_headers
+
+
+def _read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]:
     """Return the conditions on headers or parameters, and whether a part of them is left out."""
     found = []
     wide = False
@@ -216,4 +253,5 @@ def read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]:
     return tuple(found), wide
 
 
-_HTTP = Kind(HTTPRoute, HTTPRouteSpec, HTTPRouteRule, HTTPRouteMatch(path=_ANY_PATH), _read_match)
+_HTTP = _Kind(HTTPRoute, HTTPRouteSpec, HTTPRouteRule, HTTPRouteMatch(path=_ANY_PATH), _read_match)
+_GRPC = _Kind(GRPCRoute, GRPCRouteSpec, GRPCRouteRule, GRPCRouteMatch(method=_ANY_CALL), _read_call)
