@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.calling import call
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.edge.policytarget import CLOSED_BY
 from edgefast.api.edge.securitypolicy import SecurityPolicy
@@ -169,66 +167,52 @@ def test_of_targets_that_are_given_twice_the_first_are_lost() -> None:
     assert {len(one.path) for one in found.closed.obj.aimed} == {1, 3}
 
 
-WEB = f"""
-apiVersion: {GROUP}/v1
-kind: GatewayClass
-metadata: {{name: edge}}
-spec: {{controllerName: gateway.edge.io/gatewayclass-controller}}
----
-apiVersion: {GROUP}/v1
-kind: Gateway
-metadata: {{name: gw}}
-spec: {{gatewayClassName: edge, listeners: [{{name: http, port: 80, protocol: HTTP}}]}}
----
-apiVersion: {GROUP}/v1
-kind: HTTPRoute
-metadata: {{name: web}}
-spec:
-  parentRefs: [{{name: gw}}]
-  hostnames: [web.example]
-  rules: [{{backendRefs: [{{name: web, port: 80}}]}}]
----
-apiVersion: {GROUP}/v1
-kind: HTTPRoute
-metadata: {{name: other}}
-spec:
-  parentRefs: [{{name: gw}}]
-  hostnames: [other.example]
-  rules: [{{backendRefs: [{{name: web, port: 80}}]}}]
----
-apiVersion: v1
-kind: Service
-metadata: {{name: web}}
-spec: {{ports: [{{port: 80}}]}}
----
-"""
+# --- in what is no document: a list, a List in a List, items that are no list
+
+
+def bare(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"targetRefs": [TARGET | {"name": name}]}}
+
+
+def whole(name: str) -> dict[str, Any]:
+    return {"apiVersion": OURS, "kind": "SecurityPolicy", **bare(name)}
+
+
+def typed(items: Any) -> dict[str, Any]:
+    return {"apiVersion": OURS, "kind": "SecurityPolicyList", "items": items}
+
+
+def listed(*items: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": list(items)}
 
 
 @pytest.mark.parametrize(
-    ("policy", "shut", "open_"),
+    ("document", "names"),
     [
-        ({"apiVersion": OURS, "kind": "securitypolicy", "spec": TARGETS}, ["web"], ["other"]),
-        ({"kind": "SecurityPolicy", "spec": {}}, ["web", "other"], []),
-        (
-            {
-                "apiVersion": OURS,
-                "kind": "SecurityPolicy",
-                "spec": {"targetRefs": [TARGET | {"kind": "HttpRoute"}], "authorization": {}},
-            },
-            ["web"],
-            ["other"],
-        ),
+        ([whole("a"), whole("b")], ["a", "b"]),
+        ([[whole("a")]], ["a"]),
+        ([listed(whole("a"))], ["a"]),
+        (typed(bare("a")), ["a"]),
+        (listed(typed([bare("a"), bare("b")])), ["a", "b"]),
+        (listed(typed(bare("a"))), ["a"]),
+        (listed(listed(whole("a")), whole("b")), ["a"]),
+        ({"apiVersion": "v1", "kind": "List", "items": whole("a")}, ["a"]),
+        ([{"apiVersion": "v1", "kind": "Service", **bare("a")}], []),
+        ([{"apiVersion": "example.com/v1", "kind": "PolicyList", "items": [whole("a")]}], []),
     ],
 )
-def test_check_fails_and_explain_says_500(
-    policy: dict[str, Any], shut: list[str], open_: list[str], tmp_path: Path
-) -> None:
-    file = tmp_path / "a.yaml"
-    file.write_text(WEB + json.dumps(policy | {"metadata": {"name": "p"}}) + "\n")
-    done = call("check", "-f", str(file))
-    assert done.status == 1 and "get 500" in done.out + done.err
-    assert "TargetNotFound" not in done.out  # kinds that the reference does not name
-    for name in (*shut, *open_):
-        said = call("explain", "-f", str(file), "GET", f"http://{name}.example/").out
-        assert ("500 Internal Server Error" in said) is (name in shut), said
-        assert ("policy_invalid" in said) is (name in shut)
+def test_what_a_buried_policy_is_for_is_known(document: Any, names: list[str]) -> None:
+    found = decode_documents(json.dumps(document).encode(), "a.json")
+    closing: list[Any] = [one.closed.obj for one in found.refused if one.closed]
+    assert [one.metadata.name for one in closing] == names
+    for one in closing:
+        assert [target.name for target in one.aimed] == [one.metadata.name]
+    assert bool(names) <= any(one.severity == "error" for one in found.problems)
+
+
+def test_as_deep_as_documents_are() -> None:
+    document: Any = whole("a")
+    for _ in range(50):
+        document = [document]
+    (found,) = decode_documents(json.dumps(document).encode(), "a.json").refused
+    assert found.ref.name == "a" and found.closed is not None

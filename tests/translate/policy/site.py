@@ -1,0 +1,55 @@
+"""Site: two routes below a Gateway, policies that target them, and the routes that a closed policy has."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from edgefast.translate import Translation
+from tests.translate.policy.hierarchy import EDGE, GROUP
+
+CLOSED = "security/default/p#closed"
+DENY = {"defaultAction": "Deny"}
+
+
+def target(name: str, kind: str = "HTTPRoute", **more: Any) -> dict[str, Any]:
+    return {"group": GROUP, "kind": kind, "name": name, **more}
+
+
+def raw(**spec: Any) -> dict[str, Any]:
+    meta = {"name": "p", "namespace": "default", "uid": "u", "resourceVersion": "1"}
+    return {
+        "apiVersion": EDGE,
+        "kind": "SecurityPolicy",
+        "metadata": {**meta, "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": spec,
+    }
+
+
+def closed_routes(made: Translation) -> set[str]:
+    return {
+        rule.route
+        for fleet in made.ir.fleets
+        for host in fleet.virtual_hosts
+        for rule in host.rules
+        if any(one.partition("?")[0] in CLOSED for one in rule.policies)
+    }
+
+
+def site(*policies: dict[str, Any]) -> str:
+    items = [
+        {"apiVersion": f"{GROUP}/v1", "kind": "GatewayClass", "metadata": {"name": "edge"},
+         "spec": {"controllerName": "gateway.edge.io/gatewayclass-controller"}},
+        {"apiVersion": f"{GROUP}/v1", "kind": "Gateway", "metadata": {"name": "gw"},
+         "spec": {"gatewayClassName": "edge",
+                  "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}},
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
+         "spec": {"ports": [{"port": 80}]}},
+    ]  # fmt: skip
+    for at in range(2):
+        route = {"parentRefs": [{"name": "gw"}], "hostnames": [f"r{at}.example"],
+                 "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}  # fmt: skip
+        items.append({"apiVersion": f"{GROUP}/v1", "kind": "HTTPRoute",
+                      "metadata": {"name": f"r{at}"}, "spec": route})  # fmt: skip
+    named = [one | {"metadata": {"name": "p"}} for one in policies]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, *named]})
