@@ -147,13 +147,14 @@ def test_a_sound_one_is_read_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("path", "found"),
     [
+        ({"value": "/a", "typ": "Exact"}, "/a"),
         # With fields of the right types it is read as an API server's: translation finds what it can mean.
         ({"value": "/a/b/../c"}, "/a/b/../c"),
         ({"value": "login"}, "login"),
         ({"type": "Glob", "value": "/a*"}, "/a*"),
         # Else it takes every path, before all prefixes.
         ({"value": "/" + "a" * 2000}, "/.*"),
-        ({"value": "/a", "typ": "Exact"}, "/.*"),
+        ({"value": "/a", "strange": "Exact"}, "/.*"),
         ({"value": ["/a"]}, "/.*"),
         ({"type": 5, "value": "/a"}, "/.*"),
         ("/a", "/.*"),

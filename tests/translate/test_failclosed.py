@@ -85,6 +85,7 @@ NARROW = [
     ("filters:", "filter:"),
     ("matches:", "match:"),
     ("path:", "pth:"),
+    ("type: PathPrefix, ", "typ: PathPrefix, "),
     ("value: /login", "value: login"),
     ("hostnames: [shop.example]", "hostnames: shop.example"),
     ("[shop.example]", "[Shop.Example]"),
@@ -103,7 +104,7 @@ NARROW = [
 #: -> every path of shop.example is answered 500, also what longer prefixes of others are for.
 EVERY = [
     ("type: PathPrefix", "type: Prefix"),
-    ("type: PathPrefix, ", "typ: PathPrefix, "),
+    ("type: PathPrefix", "strange: 1, type: Pathprefix"),
     ("type: PathPrefix, value: /login", "type: Glob, value: '*/login'"),
     ("type: PathPrefix, value: /login", "type: RegularExpression, value: '(?!x)'}\n      method: [a]\n      headers: {"),
     ("path: {type: PathPrefix, value: /login}", "path: /login"),

@@ -207,10 +207,11 @@ def _read_part(
     made = build(part, given)
     if made is not None:
         return made, False
-    # With known fields it is read as an API server's object is: translation widens it to what it can mean.
-    known = isinstance(given, dict) and given.keys() <= {*names_of(part)}
-    short = known and all(len(one) <= _LONGEST for one in given.values() if isinstance(one, str))
-    made = build(part, given, lenient=True) if short else None
+    if isinstance(given, dict) and not is_strange(given, part):
+        # It is read as an API server's object is: translation widens it to what it can mean.
+        fields = {name: field_of(given, name, part) for name in names_of(part)}
+        if all(len(one) <= _LONGEST for one in fields.values() if isinstance(one, str)):
+            made = build(part, fields, lenient=True)
     return every if made is None else made, True
 
 
@@ -245,7 +246,7 @@ def _read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]
         built = build(struct, one)
         if built is None:
             wide = True
-            name = one.get("name") if isinstance(one, dict) else None
+            name = field_of(one, "name", struct) if isinstance(one, dict) else None
             built = build(struct, {"name": name, "type": "RegularExpression", "value": "x"})
             built = built and msgspec.structs.replace(built, value=_ANY_VALUE)
         if built is not None:
