@@ -116,7 +116,8 @@ def classify_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Cla
             return _unsupported("apiVersion", api_version, list(info.api_versions))
     if same_kind:
         decision = _unsupported("apiVersion", api_version, _versions_of(same_kind))
-        ours = kind in _ROUTED or "." not in group or group.partition("/")[0].lower() in OUR_GROUPS
+        written = group.partition("/")[0].lower()
+        ours = kind in _ROUTED or "." not in written or written in OUR_GROUPS
         severity: Severity = "error" if ours else "warning"
         # The group that has no name is called core where there is room for prose.
         core = [info.api_versions[0] for info in same_kind if group == "core" and not info.group]

@@ -29,7 +29,7 @@ _OTHERS = frozenset({one.kind for one in KINDS.values()}.union(UNREAD_KINDS, COR
     *TARGETS
 }
 _EXPERIMENTAL = tuple(one for one in TARGETS if group_of_target(one) == EXPERIMENTAL_GROUP)
-#: Consul's reference writes gateway.networking.kuberenetes.io.
+#: A custom kind of another project has a group with a dot. Consul's reference writes gateway.networking.kuberenetes.io.
 _BEGIN, _END = "gateway.networking.", ".k8s.io"
 
 
@@ -44,13 +44,14 @@ def read_kinds(group: str, kind: str) -> tuple[str, ...]:
 
 def spread_target(target: Target) -> tuple[Target, ...]:
     """Return the targets that a policy of another project can name with one reference."""
-    group, known = target.group, target.group in ("", *OUR_GROUPS)
-    ours = known or (group.startswith(_BEGIN) or group.endswith(_END))
-    if not ours or group in OTHER_GROUPS:
+    known = target.group in ("", *OUR_GROUPS)
+    group = target.group.partition("/")[0].lower()
+    ours = "." not in group or group.startswith(_BEGIN) or group.endswith(_END)
+    if group in OTHER_GROUPS or not (known or ours):
         return ()
     return tuple(
         msgspec.structs.replace(target, kind=kind, group=group_of_target(kind))
-        for kind in read_kinds(group if known else GATEWAY_GROUP, target.kind)
+        for kind in read_kinds(target.group if known else GATEWAY_GROUP, target.kind)
     )
 
 

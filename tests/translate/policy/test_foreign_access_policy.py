@@ -188,6 +188,10 @@ JWT = {"jwt": {"providers": []}}
         (make("configuration.konghq.com/v1", "KongClusterPlugin", "p"), set()),
         # Products that are in no row.
         (make("new.test/v1", "WebAccessPolicy", "p", {"targetRefs": [target()]}), {"web"}),
+        (make(EG, "SecurityPolicy", "p", {"targetRefs": [target() | {"group": "GATEWAY.NETWORKING.K8S.IO"}], **JWT}), {"web"}),
+        (make(EG, "SecurityPolicy", "p", {"targetRefs": [target() | {"group": "strange"}], **JWT}), {"web"}),
+        (make(EG, "SecurityPolicy", "p", {"targetRefs": [target() | {"group": "policy.linkerd.io"}], **JWT}), set()),
+        (make(EG, "SecurityPolicy", "p", {"targetRefs": [target("Deployment") | {"group": "apps"}], **JWT}), set()),
         # A slip in the group of ours, and in its kind.
         (make("gateways.edge.io/v1alpha1", "SecurityPolcy", "p", {"targetRefs": [target()]}), {"web"}),
         (make("v1", "SecurityPolcy", "p", {"targetRefs": [target()]}), {"web"}),
