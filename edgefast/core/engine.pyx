@@ -150,7 +150,7 @@ cdef class Engine:
     (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
     limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
     worker's are its own. ask_others: told the name of a cluster whose connections other workers are to release (release_connections). spans: takes batches of spans (span.pyx) and says whether
-    it did; must not block. make_token_verifier: returns the worker's token_verifier.TokenVerifier when the first policy asks for tokens; None: the engine
+    it did; must not block. make_token_verifier: returns the worker's token_verification.TokenVerifier when the first policy asks for tokens; None: the engine
     makes one, for which nobody fetches keys.
     """
 
@@ -312,7 +312,7 @@ cdef class Engine:
         """Where tokens are verified. A worker whose policies ask for none has neither it nor its libraries."""
         if self.tokens is None:
             if self.make_token_verifier is None:
-                from edgefast.core.policy.token_verifier import TokenVerifier
+                from edgefast.core.policy.token_verification import TokenVerifier
                 self.tokens = TokenVerifier(self.loop, lambda uri, cluster: None)
             else:
                 self.tokens = self.make_token_verifier()
@@ -320,7 +320,7 @@ cdef class Engine:
         return self.tokens
 
     def token_verifier_of(self):
-        """Return the token verifier (token_verifier.TokenVerifier); it is made if there is none."""
+        """Return the token verifier (token_verification.TokenVerifier); it is made if there is none."""
         return self.get_token_verifier()
 
     def hold_passwords(self, passwords):

@@ -44,5 +44,5 @@ from edgefast.netaddr import why_reserved
 from edgefast.localaddress import is_local
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.diagnostics.redact import is_credential
-from edgefast.auth.jwt.claims import has_access
+from edgefast.auth.jwt.claim_access import has_access
 from edgefast.auth.jwt.outcome import Outcome as TokenOutcome

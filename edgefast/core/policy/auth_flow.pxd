@@ -9,7 +9,7 @@ cdef class AuthFlow:
         object job              # what a proof waits for (passwords.py); None: nothing
         bytes proven            # what came of it: whose the request is, b"": nobody's; None: nobody has said
         Py_ssize_t group        # of Tokens: whose places were looked at
-        object question         # that a token is asked about (token_verifier.py); None: none
+        object question         # that a token is asked about (token_verification.py); None: none
         object outcome_of_token # what came of it; None: nobody has said
         object refusal          # of tokens: the outcome that it will be answered with, if none is good
         list token_policies             # Policy whose rules ask for a token, which speak last; None: none

@@ -173,7 +173,7 @@ class ForgetRows(_Message, frozen=True):
 
 
 class Keys(_Message, frozen=True):
-    """A piece of the keys of a source (ircredential.RemoteKeys), as edgefast/auth/jwt/keyset.py writes them; b"" in all: there are none."""
+    """A piece of the keys of a source (ircredential.RemoteKeys), as edgefast/auth/jwt/key_set.py writes them; b"" in all: there are none."""
 
     uri: str
     cluster: str

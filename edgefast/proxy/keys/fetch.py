@@ -15,7 +15,7 @@ import ssl
 
 import h11
 
-from edgefast.auth.jwt.keyset import SET_LIMIT
+from edgefast.auth.jwt.key_set import SET_LIMIT
 from edgefast.localaddress import leads_to
 from edgefast.netaddr import read_address, why_reserved
 from edgefast.proxy.keys.target import Place, Target, shows

@@ -2,7 +2,7 @@
 
 In: the changes of each table, from the worker tables; the workers' reports of tokens with an
 unknown key.
-Out: for each source (uri, cluster) keys in the format of edgefast/auth/jwt/keyset.py, or b"" for no
+Out: for each source (uri, cluster) keys in the format of edgefast/auth/jwt/key_set.py, or b"" for no
 keys. Keys are separate from tables: an issuer never delays a table, and new keys are not a new
 version. Level-triggered: a worker gets every difference to its last delivery, and an answer to
 every report, with or without changes. A KeySource keeps each source fresh; a table without sources

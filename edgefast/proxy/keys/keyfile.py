@@ -1,6 +1,6 @@
 """Key files: the last fetched keys on disk, for a start while an issuer is not reachable.
 
-In: keys of a source in the format of edgefast/auth/jwt/keyset.py, and the time of their fetch.
+In: keys of a source in the format of edgefast/auth/jwt/key_set.py, and the time of their fetch.
 Out: one file for each source, mode 0600, replaced atomically; its content while it is younger than
 `LAST`. The keys are public, but write access to them would allow forged tokens, so the folder
 belongs to the proxy alone.
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from edgefast.auth.jwt.keyset import SET_LIMIT, KeySetError, read
+from edgefast.auth.jwt.key_set import SET_LIMIT, KeySetError, read
 from edgefast.diagnostics.redact import show_query
 
 __all__ = ["FILES", "LAST", "KeptKeys", "KeyFiles", "Source"]

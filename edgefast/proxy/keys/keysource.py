@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from edgefast import ir
-from edgefast.auth.jwt.keyset import KeySetError, parse_key_set, write
+from edgefast.auth.jwt.key_set import KeySetError, parse_key_set, write
 from edgefast.diagnostics.redact import show_query
 from edgefast.ir.credentials import RemoteKeys
 from edgefast.proxy.keys.fetch import FetchError, fetch

@@ -17,7 +17,7 @@ from edgefast.proxy.control.messages import Keys, KeysGone, KeysWanted
 from edgefast.proxy.worker.agent_requests import AgentRequests
 
 if TYPE_CHECKING:
-    from edgefast.core.policy.token_verifier import TokenVerifier
+    from edgefast.core.policy.token_verification import TokenVerifier
 
 __all__ = ["TokenKeys"]
 
@@ -41,7 +41,7 @@ class TokenKeys:
     def token_verifier(self) -> TokenVerifier:
         """Return the worker's token verifier."""
         if self._verifier is None:
-            from edgefast.core.policy.token_verifier import TokenVerifier
+            from edgefast.core.policy.token_verification import TokenVerifier
 
             self._verifier = TokenVerifier(asyncio.get_running_loop(), self._want)
             for source, data in self._known.items():

@@ -299,6 +299,6 @@ async def test_slow_signatures_are_verified_beside_requests(world: World) -> Non
 
 def test_keys_that_are_none_are_refused_with_the_unit() -> None:
     with pytest.raises(ValueError, match="invalid key set"):
-        from edgefast.auth.jwt import keyset
+        from edgefast.auth.jwt import key_set
 
-        keyset.read(b"nonsense")
+        key_set.read(b"nonsense")

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.auth.jwt.keyset import SET_LIMIT
+from edgefast.auth.jwt.key_set import SET_LIMIT
 from edgefast.ir.credentials import RemoteKeys
 from edgefast.netaddr import ANY_NETWORK
 from edgefast.proxy.keys.fetch import FetchError, fetch

@@ -16,7 +16,7 @@ import msgspec
 import edgefast.core
 from edgefast import ir
 from edgefast.auth.jwt.outcome import Outcome
-from edgefast.core.policy.verifier import Verifier, make_verifiers
+from edgefast.core.policy.token_requirements import Verifier, make_verifiers
 from edgefast.proxy.worker.tokenkeys import TokenKeys
 
 _Change = tuple[str, str, str, int, int]

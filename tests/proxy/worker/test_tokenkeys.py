@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from auth.jwt.issuer import ISSUER, jwk, key_set
-from edgefast.core.policy.verifier import make_verifiers
+from edgefast.core.policy.token_requirements import make_verifiers
 from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.agent.sharedstate import SharedState
 from edgefast.proxy.agent.workerupdate import WorkerUpdate

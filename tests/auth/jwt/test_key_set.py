@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jwt.algorithms import RSAAlgorithm
 
 from auth.jwt.issuer import jwk, key_set
-from edgefast.auth.jwt import keyset
-from edgefast.auth.jwt.keyset import KEYS_LIMIT, SET_LIMIT, KeySetError, parse_key_set, read, write
+from edgefast.auth.jwt import key_set as key_set_module
+from edgefast.auth.jwt.key_set import KEYS_LIMIT, SET_LIMIT, KeySetError, parse_key_set, read, write
 
 pytestmark = pytest.mark.pure
 
@@ -171,8 +171,10 @@ def test_written_keys_are_held_to_the_same_rules() -> None:
     (key,) = read(key_set(jwk("ES256"))).keys
     for algorithms in (("RS256",), (), ("ES256", "HS256"), ("",)):
         with pytest.raises(KeySetError, match="does not support its algorithms"):
-            read(write(keyset.KeySet((key._replace(algorithms=algorithms),))))
+            read(write(key_set_module.KeySet((key._replace(algorithms=algorithms),))))
     small = rsa.generate_private_key(65537, 1024).public_key()
-    spki = small.public_bytes(keyset.Encoding.DER, keyset.PublicFormat.SubjectPublicKeyInfo)
+    spki = small.public_bytes(
+        key_set_module.Encoding.DER, key_set_module.PublicFormat.SubjectPublicKeyInfo
+    )
     with pytest.raises(KeySetError, match="does not support its algorithms"):
-        read(write(keyset.KeySet((key._replace(algorithms=("RS256",), spki=spki),))))
+        read(write(key_set_module.KeySet((key._replace(algorithms=("RS256",), spki=spki),))))

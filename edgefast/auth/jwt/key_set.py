@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_der_public_key,
 )
 
-from edgefast.auth.jwt.strictjson import JsonError, parse_json
+from edgefast.auth.jwt.strict_json import JsonError, parse_json
 
 __all__ = [
     "KEYS_LIMIT",

@@ -1,7 +1,7 @@
 """Verifier: the tokens that a policy requires, from one set of places in requests.
 
 In: ir.Jwt, tokens as requests carry them. Out: the outcome of a known token, in about a
-microsecond; of any other at once or later (token_verifier.py). A policy with providers that look in
+microsecond; of any other at once or later (token_verification.py). A policy with providers that look in
 different places has a verifier for each.
 Must never: accept a provider's token from a place that this provider does not use.
 """
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from edgefast.auth.jwt.keys import Provider, TrustedKeys
-from edgefast.auth.jwt.keyset import read
+from edgefast.auth.jwt.key_set import read
 from edgefast.auth.jwt.outcome import Outcome
+from edgefast.auth.jwt.token_check import Provider, TrustedKeys
 from edgefast.ir.credentials import CredentialExtractors, Jwt, JwtProvider
 
 if TYPE_CHECKING:
     from edgefast.core.policy.remotekeys import RemoteSet
-    from edgefast.core.policy.token_verifier import Job, TokenVerifier, VerifyRequest
+    from edgefast.core.policy.token_verification import Job, TokenVerifier, VerifyRequest
 
 __all__ = ["Verifier", "make_verifiers"]
 
@@ -44,7 +44,7 @@ class Verifier:
         places: CredentialExtractors,
         specs: tuple[JwtProvider, ...],
     ) -> None:
-        """Raises edgefast.auth.jwt.keyset.KeySetError, a ValueError, for keys that are none."""
+        """Raises edgefast.auth.jwt.key_set.KeySetError, a ValueError, for keys that are none."""
         self.places = places
         #: Of the request to the backend, lower case: what its client says in them is not believed.
         self.headers = frozenset(header for one in specs for header, _ in one.claim_headers)

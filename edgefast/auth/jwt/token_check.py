@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from edgefast.auth.jwt.claims import header_lines
+from edgefast.auth.jwt.claim_access import header_lines
 from edgefast.auth.jwt.compact import Token
-from edgefast.auth.jwt.keyset import Key, KeySet
+from edgefast.auth.jwt.key_set import Key, KeySet
 from edgefast.auth.jwt.outcome import Outcome, Word
 from edgefast.auth.jwt.signature import ALGORITHMS, SLOW, Check, is_signed
 from edgefast.ir.credentials import JwtProvider

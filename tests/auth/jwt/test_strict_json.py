@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgefast.auth.jwt.strictjson import JsonError, parse_json
+from edgefast.auth.jwt.strict_json import JsonError, parse_json
 
 pytestmark = pytest.mark.pure
 

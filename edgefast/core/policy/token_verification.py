@@ -1,6 +1,6 @@
 """Token verifier: verifies new tokens in the loop while a turn has time, else one after the other.
 
-In: jobs of verifiers (verifier.py), one for all requests with the same token; new keys.
+In: jobs of verifiers (token_requirements.py), one for all requests with the same token; new keys.
 Out: outcomes, at once or later; each job is answered once or cancelled. All waiting jobs are bounded in number, bytes and time: past the
 bounds the outcome is "busy" (tokenqueue.py). One thread verifies what takes too long for the loop. It uses three calls of the loop only.
 Must never: take longer in a turn than `BUDGET` and one token, or accept a token with a key that is no longer trusted.
@@ -18,15 +18,15 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 from edgefast.auth.jwt.compact import Malformed, read_token
-from edgefast.auth.jwt.keys import Plan, look_over
 from edgefast.auth.jwt.outcome import Outcome
 from edgefast.auth.jwt.signature import Check, is_signed
+from edgefast.auth.jwt.token_check import Plan, look_over
 from edgefast.core.engine import TokenCache
 from edgefast.core.policy.remotekeys import RemoteSet, RemoteSets
 from edgefast.core.policy.tokenqueue import QUEUE, Lane, TokenQueue
 
 if TYPE_CHECKING:
-    from edgefast.core.policy.verifier import Verifier
+    from edgefast.core.policy.token_requirements import Verifier
 
 __all__ = ["BUDGET", "PARKED", "PATIENCE", "THREADED", "Loop", "VerifyRequest", "TokenVerifier"]
 

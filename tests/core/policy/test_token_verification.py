@@ -6,10 +6,10 @@ import pytest
 
 from auth.jwt.issuer import NOW, jwk, key_set, provider, token
 from core.policy.token_verifiers import URI, VerifierRig, remote
-from edgefast.auth.jwt.keyset import KeySetError
-from edgefast.core.policy.token_verifier import BUDGET, PARKED, PATIENCE, THREADED
+from edgefast.auth.jwt.key_set import KeySetError
+from edgefast.core.policy.token_requirements import make_verifiers
+from edgefast.core.policy.token_verification import BUDGET, PARKED, PATIENCE, THREADED
 from edgefast.core.policy.tokenqueue import QUEUE, QUEUE_BYTES
-from edgefast.core.policy.verifier import make_verifiers
 from edgefast.ir.credentials import CredentialExtractors, Jwt, JwtProvider
 
 pytestmark = pytest.mark.pure

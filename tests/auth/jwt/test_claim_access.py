@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from auth.jwt.issuer import judge, jwk, provider, token
-from edgefast.auth.jwt.claims import find_claim, has_access, header_lines, scopes_of
-from edgefast.auth.jwt.keys import LINES_LIMIT
+from edgefast.auth.jwt.claim_access import find_claim, has_access, header_lines, scopes_of
+from edgefast.auth.jwt.token_check import LINES_LIMIT
 from edgefast.ir.credentials import AccessClaim, AccessToken
 
 pytestmark = pytest.mark.pure
