@@ -21,7 +21,7 @@ from edgefast.api.edge.edgeproxy import (
     ProxyLogFilter,
 )
 from edgefast.api.model.units import parse_duration
-from edgefast.translate.edgeproxy.logformat import parse_template
+from edgefast.translate.edgeproxy.log_format_parser import parse_template
 from edgefast.translate.report.report import Report
 
 LOG_FORMATS: tuple[str, ...] = ("json", "text")

@@ -15,7 +15,7 @@ from core.logs import json_log, serve, text_log
 from core.world import World
 from edgefast import ir
 from edgefast.api.edge.edgeproxy import LogField
-from edgefast.translate.edgeproxy.logformat import OPERATORS
+from edgefast.translate.edgeproxy.log_format_parser import OPERATORS
 
 #: The line that Envoy Gateway writes when nothing else is said, as people paste it.
 PASTED = """\

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edgefast import ir
 from edgefast.api.edge.edgeproxy import ProxyAccessLog
-from edgefast.translate.edgeproxy.logformat import MAX_LIMIT, OPERATORS, parse_template
+from edgefast.translate.edgeproxy.log_format_parser import MAX_LIMIT, OPERATORS, parse_template
 
 pytestmark = pytest.mark.pure
 
