@@ -49,7 +49,7 @@ from edgefast.translate.gateway.listenerset import find_lost_sets
 from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, translate_policies
 from edgefast.translate.policy.edge_policies import EdgePolicies, OwnChange, translate_edge_policies
 from edgefast.translate.policy.inherited import inherit_policies
-from edgefast.translate.ratelimit.limitstore import translate_limit_store
+from edgefast.translate.rate_limit.limit_store import translate_limit_store
 from edgefast.translate.route.routes import Change as RouteChange
 from edgefast.translate.route.routes import translate_routes
 from edgefast.translate.route.routesums import RouteSums, sum_routes

@@ -19,7 +19,7 @@ from edgefast.api.config.edgegateway import (
     BackendAddresses,
     EdgeGateway,
 )
-from edgefast.api.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.api.config.edgegateway_rate_limit import GatewayRateLimit
 from edgefast.api.decode.decode import LoadedConfig
 from edgefast.api.loaded import Path
 from edgefast.api.model.meta import LabelSelector

@@ -28,7 +28,7 @@ from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.fleet.frontend import Frontend
 from edgefast.translate.policy.backendtlspolicy import Policies
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.ratelimit.limitstore import LimitStore
+from edgefast.translate.rate_limit.limit_store import LimitStore
 from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.routesums import RouteSums
 from edgefast.translate.status.edge_policy import EdgePolicyStatuses

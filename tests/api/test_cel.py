@@ -27,7 +27,7 @@ from edgefast.api.config.edgegateway import (
     LeaderElection,
     ProviderWatch,
 )
-from edgefast.api.config.edgegateway_ratelimit import (
+from edgefast.api.config.edgegateway_rate_limit import (
     GatewayRateLimit,
     RateLimitBackend,
     RedisBackend,

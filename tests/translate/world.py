@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.api.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.api.config.edgegateway_rate_limit import GatewayRateLimit
 from edgefast.api.kinds import KINDS, Object
 from edgefast.api.snapshot import Snapshot
 from tests.translate.golden import HERE

@@ -24,7 +24,7 @@ from edgefast.diagnostics.redact import hide, is_credential
 from edgefast.httpd.server import Reply, Request
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.limits.rows import MARK, Count, FullLimit, LimitIndex, LimitRow, order
-from edgefast.ratelimit.error_reply import Refused
+from edgefast.rate_limit.error_reply import Refused
 from edgefast.table import decode_rules
 
 __all__ = ["LimitList", "Listing", "Unread"]
@@ -162,7 +162,7 @@ def _index_of(blobs: Mapping[str, bytes]) -> tuple[LimitIndex, dict[str, str]]:
 async def _read_redis(store: ir.RateLimitStore) -> tuple[list[Count], bool]:
     """Ask every primary; raises Refused."""
     # An agent that is never asked does without the client.
-    client: Any = await asyncio.to_thread(import_module, "edgefast.ratelimit.redis_list")
+    client: Any = await asyncio.to_thread(import_module, "edgefast.rate_limit.redis_list")
     found, complete = await client.list_counters(store, most=_MOST, deadline=_DEADLINE)
     return [
         Count(one.key, True, one.window, one.count, one.remaining_ms) for one in found

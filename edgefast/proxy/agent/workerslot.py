@@ -38,7 +38,7 @@ from edgefast.proxy.settings import (
     PING_EVERY,
     STARTED_DEADLINE,
 )
-from edgefast.ratelimit.store_status import StoreStatus
+from edgefast.rate_limit.store_status import StoreStatus
 
 __all__ = ["WorkerSlot", "request_from_others"]
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgefast.ratelimit.store_status import StoreStatus
+from edgefast.rate_limit.store_status import StoreStatus
 
 __all__ = [
     "FRAME_LIMIT",

@@ -25,7 +25,7 @@ from edgefast.ir.credentials import RemoteKeys
 from edgefast.proxy.keys.fetch import FetchError, fetch
 from edgefast.proxy.keys.keyfile import LAST, KeptKeys, KeyFiles, Source
 from edgefast.proxy.keys.target import TargetError, find_target
-from edgefast.ratelimit.names import Names
+from edgefast.rate_limit.names import Names
 
 __all__ = [
     "AT_MOST_EVERY",

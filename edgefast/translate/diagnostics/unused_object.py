@@ -19,7 +19,7 @@ from edgefast.translate.filter.routefilter import check_route_filter
 from edgefast.translate.gateway.adopted_classes import report_adopted
 from edgefast.translate.gateway.failclosed import warn_closed
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
-from edgefast.translate.ratelimit.ratelimit import check_rate_limit
+from edgefast.translate.rate_limit.rate_limit import check_rate_limit
 from edgefast.translate.report.report import Report
 
 #: Of the letters of a controller's name, how many must agree for it to be a slip of the pen: other projects' are alike.

@@ -40,7 +40,7 @@ from edgefast.translate.filter.routefilter import (
     read_answer,
     translate_route_filter,
 )
-from edgefast.translate.ratelimit.ratelimit import check_rate_limit
+from edgefast.translate.rate_limit.rate_limit import check_rate_limit
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

@@ -41,8 +41,8 @@ from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
 from edgefast.translate.match.call import characters_of, translate_call, widen_call
 from edgefast.translate.match.match import Matched, translate_match, widen_match
-from edgefast.translate.ratelimit.counter import name_route, name_rule
-from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
+from edgefast.translate.rate_limit.counter import name_route, name_rule
+from edgefast.translate.rate_limit.rate_limit import translate_rate_limits
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations

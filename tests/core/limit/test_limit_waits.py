@@ -14,7 +14,7 @@ from core.limit_store import HeldStore
 from core.limited import KEY, hold, limit, serve, statuses
 from core.world import World
 from edgefast import ir
-from ratelimit.answers import pack_answer
+from rate_limit.answers import pack_answer
 
 
 async def ask_many(world: World, port: int, count: int, *headers: tuple[str, str]) -> list[Client]:

@@ -9,7 +9,7 @@ from core.fleets import make_cluster, make_fleet, make_host, make_rule
 from core.limited import KEY, hold, limit, serve, statuses
 from core.world import World
 from edgefast import ir
-from edgefast.ratelimit.script import pack_words
+from edgefast.rate_limit.script import pack_words
 
 
 async def test_the_first_n_pass(world: World) -> None:

@@ -19,7 +19,7 @@ from edgefast.proxy.agent.agent import Agent
 from proxy.limited import ALL, EACH, UNIT, limited_table
 from proxy.living import ask, until, with_agent
 from proxy.shards import make_fleet
-from ratelimit.servers import RedisServer, running
+from rate_limit.servers import RedisServer, running
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire

@@ -19,7 +19,7 @@ from edgefast.ir.credentials import RemoteKeys
 from edgefast.netaddr import ANY_NETWORK
 from edgefast.proxy.keys.fetch import FetchError, fetch
 from edgefast.proxy.keys.target import Target, find_target
-from edgefast.ratelimit.names import Names
+from edgefast.rate_limit.names import Names
 from proxy.pki import Authority, Pair
 
 pytestmark = pytest.mark.wire

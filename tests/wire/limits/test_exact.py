@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ratelimit.servers import RedisServer
+from rate_limit.servers import RedisServer
 from wire.limits.account import Line, draw_account
 from wire.limits.clock import MovableClock
 from wire.limits.pair import SKEW, Fleet, make_objects, name_limit, running_pair
@@ -102,7 +102,7 @@ def test_the_edge_of_a_minute(fleet: Fleet, redis: RedisServer, clock: MovableCl
 
 
 def read_value(value: bytes) -> tuple[int, int]:
-    """Start of the window and what was let through in it, as Redis holds it (edgefast/ratelimit/window.lua)."""
+    """Start of the window and what was let through in it, as Redis holds it (edgefast/rate_limit/window.lua)."""
     return int.from_bytes(value[:5], "little"), int.from_bytes(value[9:13], "little")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from origin.recording import RecordingOrigin
-from ratelimit.servers import RedisServer, until
+from rate_limit.servers import RedisServer, until
 from wire.harness import objects as make
 from wire.harness import proc
 from wire.harness.client import build_request
