@@ -49,7 +49,7 @@ from edgefast.proxy.admin.servers import (
     make_servers,
 )
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
+from edgefast.proxy.handover.socket_receiver import TakeOver, TakeOverRefused
 from edgefast.proxy.handover.wiring import wire_handover
 from edgefast.proxy.pipelines.banner import Banner
 from edgefast.proxy.pipelines.standalone import (

@@ -1,6 +1,6 @@
 """TakeOver: a starting process finds the serving processes, receives their sockets and replaces them.
 
-In: the handover socket (handoversocket.py) of a live agent, which transfers only to a process with
+In: the handover socket (rendezvous_socket.py) of a live agent, which transfers only to a process with
 the take-over option, or of workers without an agent, which transfer to any.
 Out: sockets in `Inherited`; when this process serves, the end of the old processes. Until then
 nothing changes for them: they continue if this start fails.
@@ -19,9 +19,9 @@ import msgspec
 
 from edgefast import __version__
 from edgefast.proxy.control.channel import Channel, ChannelClosed, ChannelError
-from edgefast.proxy.handover.frozenworkers import end_frozen
-from edgefast.proxy.handover.handoversocket import HandoverSocket, bound_path, connect, path_of
+from edgefast.proxy.handover.frozen_workers import end_frozen
 from edgefast.proxy.handover.protocol import PER_KEEP, PROTOCOL, Ask, Give, Keep, Kept, Refuse
+from edgefast.proxy.handover.rendezvous_socket import RendezvousSocket, bound_path, connect, path_of
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.inherited import Inherited
@@ -107,7 +107,7 @@ class TakeOver:
         self._path: Path | None = path_of(settings)
         self._take_over = take_over
         self._predecessors: list[_Predecessor] = []
-        self.handover_socket: HandoverSocket | None = None  # where this process will be found
+        self.handover_socket: RendezvousSocket | None = None  # where this process will be found
         self.completed = asyncio.Event()
 
     async def begin(self, inherited: Inherited) -> None:
@@ -124,7 +124,7 @@ class TakeOver:
         if self._path is None:
             return
         try:
-            self.handover_socket = HandoverSocket(self._path)
+            self.handover_socket = RendezvousSocket(self._path)
         except OSError as error:
             log.warning("take-over: another process cannot take over from this one: %s", error)
 

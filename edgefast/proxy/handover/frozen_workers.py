@@ -1,6 +1,6 @@
 """Frozen workers of a dead agent: finds and ends workers that do not respond and have no agent to end them.
 
-In: the name of the handover socket (handoversocket.py), and the processes that answered there.
+In: the name of the handover socket (rendezvous_socket.py), and the processes that answered there.
 Out: SIGKILL for workers that hold this socket, have no agent and did not answer. Their listening
 sockets would keep new connections unanswered forever.
 Must never: end a process of another gateway, one with a live agent, or another process with a

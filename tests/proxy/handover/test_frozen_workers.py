@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from edgefast.proxy.handover import frozenworkers as frozen
-from edgefast.proxy.handover.frozenworkers import end_frozen, find_links, holds
+from edgefast.proxy.handover import frozen_workers as frozen
+from edgefast.proxy.handover.frozen_workers import end_frozen, find_links, holds
 
 #: The name by which a worker is known, beside a program that only keeps what it inherits.
 _HOLD = "import sys; sys.stdin.read()"

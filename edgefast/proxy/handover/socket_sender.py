@@ -1,6 +1,6 @@
 """Predecessor: transfers the listening sockets of a serving process to its successor.
 
-In: a connection from a successor (handoversocket.py).
+In: a connection from a successor (rendezvous_socket.py).
 Out: copies of the same sockets, so that no accept queue is ever closed; later, when the successor
 serves them, the notice that this process may release them (protocol.py).
 Must never: accept less before `Keep` than without it, or wait for a successor without a deadline.
@@ -19,8 +19,8 @@ import msgspec
 
 from edgefast import __version__
 from edgefast.proxy.control.channel import Channel, ChannelClosed, ChannelError
-from edgefast.proxy.handover.handoversocket import is_own
 from edgefast.proxy.handover.protocol import PER_GIVE, PROTOCOL, Ask, Give, Item, Keep, Kept, Refuse
+from edgefast.proxy.handover.rendezvous_socket import is_own
 from edgefast.proxy.sockets.bind_address import Place
 
 __all__ = ["Predecessor", "serve_successors", "give"]

@@ -1,6 +1,6 @@
 """AgentPredecessor: the sockets that a serving agent transfers to its successor, and the agent's exit.
 
-In: the request of a starting process (predecessor.py).
+In: the request of a starting process (socket_sender.py).
 Out: copies of the listeners' and the operator's servers' sockets; then a normal drain, except that
 accepting stops at once and accept queues stay, because the successor serves them.
 Must never: transfer to a second gateway without an explicit take-over option.
@@ -21,7 +21,7 @@ __all__ = ["AgentPredecessor"]
 
 
 class AgentPredecessor:
-    """The `Predecessor` (predecessor.py) of a living agent."""
+    """The `Predecessor` (socket_sender.py) of a living agent."""
 
     worker = -1
 

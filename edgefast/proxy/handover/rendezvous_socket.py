@@ -1,4 +1,4 @@
-"""HandoverSocket: the socket on which a successor finds the serving process.
+"""RendezvousSocket: the socket on which a successor finds the serving process.
 
 In: the addresses of the operator's servers, which are unique for each gateway of a machine.
 Out: a listening unix socket (mode 0600, in a folder of this user alone), and connections to it.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from edgefast.proxy.settings import ProxySettings
 
-__all__ = ["HandoverSocket", "bound_path", "connect", "is_own", "path_of", "remove_dead_names"]
+__all__ = ["RendezvousSocket", "bound_path", "connect", "is_own", "path_of", "remove_dead_names"]
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ def _bound_names() -> set[str] | None:
     }
 
 
-class HandoverSocket:
+class RendezvousSocket:
     """A listening socket; found by others after `publish`."""
 
     def __init__(self, path: Path) -> None:

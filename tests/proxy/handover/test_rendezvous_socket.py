@@ -19,17 +19,17 @@ import pytest
 
 from edgefast.httpd.address import Address
 from edgefast.proxy.control.channel import Channel, ChannelClosed
-from edgefast.proxy.handover import handoversocket
-from edgefast.proxy.handover.handoversocket import (
-    HandoverSocket,
+from edgefast.proxy.handover import rendezvous_socket
+from edgefast.proxy.handover.protocol import PROTOCOL, Ask, Give, Item, Kept, Refuse
+from edgefast.proxy.handover.rendezvous_socket import (
+    RendezvousSocket,
     bound_path,
     connect,
     path_of,
     remove_dead_names,
 )
-from edgefast.proxy.handover.predecessor import serve_successors
-from edgefast.proxy.handover.protocol import PROTOCOL, Ask, Give, Item, Kept, Refuse
-from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
+from edgefast.proxy.handover.socket_receiver import TakeOver, TakeOverRefused
+from edgefast.proxy.handover.socket_sender import serve_successors
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.inherited import Inherited
@@ -86,7 +86,7 @@ def run(talk: Callable[[Giving, Place], Any], path: Path) -> Giving:
     async def main() -> Giving:
         sock, place = listening()
         giving = Giving(sock)
-        handover_socket = HandoverSocket(path)
+        handover_socket = RendezvousSocket(path)
         handover_socket.publish()
         attending = asyncio.ensure_future(serve_successors(handover_socket.sock, giving))
         try:
@@ -110,7 +110,7 @@ def test_a_name_follows_from_the_first_address_that_is_one(path: Path) -> None:
 
 
 def test_nobody_else_can_reach_it(path: Path) -> None:
-    handover_socket = HandoverSocket(path)
+    handover_socket = RendezvousSocket(path)
     assert connect(path) is None, "it is not found before it serves"
     handover_socket.publish()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -122,9 +122,9 @@ def test_nobody_else_can_reach_it(path: Path) -> None:
 
 
 def test_a_name_that_another_has_taken_is_left_alone(path: Path) -> None:
-    first, second = HandoverSocket(path), None
+    first, second = RendezvousSocket(path), None
     first.publish()
-    second = HandoverSocket(path)
+    second = RendezvousSocket(path)
     second.publish()
     first.close()
     assert path.exists()
@@ -144,7 +144,7 @@ def test_names_of_killed_processes_are_removed(path: Path) -> None:
         sock.bind(str(where))
         return sock
 
-    serving, starting = HandoverSocket(name(1)), HandoverSocket(name(2))
+    serving, starting = RendezvousSocket(name(1)), RendezvousSocket(name(2))
     serving.publish()
     dead = [name(3, ".new"), name(4), name(5), name(5, ".new")]
     elsewhere = path.with_name("handover-127.0.0.1-6-1.sock")  # of another network namespace
@@ -155,7 +155,7 @@ def test_names_of_killed_processes_are_removed(path: Path) -> None:
     for one in {*dead, *kept} - {young}:
         os.utime(one, (long_ago, long_ago))
     assert {*path.parent.iterdir()} == {*dead, *kept}
-    mine = HandoverSocket(path)
+    mine = RendezvousSocket(path)
     assert {*path.parent.iterdir()} == kept | {bound_path(path)}
     for one in (mine, serving, starting):
         one.close()
@@ -163,8 +163,8 @@ def test_names_of_killed_processes_are_removed(path: Path) -> None:
 
 def test_the_name_of_a_living_process_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel's list of sockets leaves some out while others come and go."""
-    monkeypatch.setattr(handoversocket, "_bound_names", set)
-    serving = HandoverSocket(path)
+    monkeypatch.setattr(rendezvous_socket, "_bound_names", set)
+    serving = RendezvousSocket(path)
     serving.publish()
     assert remove_dead_names(path.parent, time.time() + 3600) == 0
     assert path.exists()
@@ -174,7 +174,7 @@ def test_the_name_of_a_living_process_stays(path: Path, monkeypatch: pytest.Monk
 def test_a_folder_that_others_can_write_to_is_not_used(path: Path) -> None:
     path.parent.chmod(0o777)
     with pytest.raises(PermissionError):
-        HandoverSocket(path)
+        RendezvousSocket(path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
@@ -242,7 +242,7 @@ def test_a_successor_that_goes_away_changes_nothing(path: Path) -> None:
 
 def test_another_protocol_is_refused_in_words(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def talk(giving: Giving, _: Place) -> None:
-        monkeypatch.setattr("edgefast.proxy.handover.takeover.PROTOCOL", PROTOCOL + 1)
+        monkeypatch.setattr("edgefast.proxy.handover.socket_receiver.PROTOCOL", PROTOCOL + 1)
         with pytest.raises(
             TakeOverRefused, match=f"protocol {PROTOCOL + 1}.*stop the running process first"
         ):
@@ -289,7 +289,7 @@ def test_a_worker_without_agent_ends_when_nobody_comes(
         steps.append("connections are over")
 
     async def main() -> None:
-        handover_socket = HandoverSocket(path)
+        handover_socket = RendezvousSocket(path)
         order = asyncio.Event()
         worker = OrphanedWorker(0, 1, Closing(), lambda: steps.append("drain"), ended, {}, order)
         await asyncio.wait_for(worker.run(handover_socket.sock, 5.0), 60)
