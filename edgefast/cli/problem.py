@@ -13,7 +13,7 @@ import click
 from edgefast.cli.output import write_table
 from edgefast.diagnostics.problem import did_you_mean
 from edgefast.diagnostics.reasons.catalogue import PAGES
-from edgefast.explain.reasonpage import first_sentence, render_reason
+from edgefast.explain.reason_page import first_sentence, render_reason
 
 
 @click.command()

@@ -18,7 +18,7 @@ from edgefast.explain.describe import describe_unit, write_setting
 from edgefast.explain.encoding import describe_compression, find_compression
 from edgefast.explain.fault import describe_fault, find_fault
 from edgefast.explain.override import describe_overrides, find_overrides
-from edgefast.explain.session import describe_session, find_session
+from edgefast.explain.session_persistence import describe_session, find_session
 from edgefast.explain.traffic import LISTENER, Setting
 from edgefast.table.rowlabel import label_policy
 

@@ -12,7 +12,7 @@ from edgefast import ir
 from edgefast.explain.client import find_client
 from edgefast.explain.explanation import Answer
 from edgefast.explain.forwarded import RANDOM_ID, write_head
-from edgefast.explain.grpcstatus import name_statuses
+from edgefast.explain.grpc_status import name_statuses
 from edgefast.explain.head import Head, scan_head
 
 STATUSES = (400, 401, 403, 404, 408, 413, 421, 429, 500, 501, 502, 503, 504)

@@ -16,7 +16,7 @@ from edgefast.explain import RequestSpec, Served
 from edgefast.explain.describe import describe_unit
 from edgefast.explain.explain import explain
 from edgefast.explain.outcome import find_outcome
-from edgefast.explain.session import describe_session
+from edgefast.explain.session_persistence import describe_session
 
 OTHER = "traffic/ns/other"
 

@@ -15,7 +15,7 @@ from edgefast.diagnostics.reasons.catalogue import PAGES
 from edgefast.diagnostics.reasons.mentions import BEHIND, BY_PROXIES, name_reasons
 from edgefast.diagnostics.reasons.objects import BASE
 from edgefast.diagnostics.reasons.word import Page, Word
-from edgefast.explain.reasonpage import bring_about, is_bad, render_index, render_reason
+from edgefast.explain.reason_page import bring_about, is_bad, render_index, render_reason
 from edgefast.translate import Settings, translate
 from edgefast.translate.conditions.reasons import REASONS
 

@@ -3,7 +3,7 @@
 In: the served table, a `RequestSpec` with the scheme tcp, tls or udp.
 Out: an `Explanation`: the listener of the port, for TLS the one with the server name, the route
 that wins, and its shares.
-Source: stream.py; hostnames as for virtual hosts (table/match.py).
+Source: layer4.py; hostnames as for virtual hosts (table/match.py).
 Must never: do I/O, or report what is only readable after TLS termination.
 """
 
@@ -13,7 +13,6 @@ import msgspec
 
 from edgefast import ir
 from edgefast.diagnostics.reasons.mentions import name_reasons
-from edgefast.explain.answer import answer_closed_port, answer_handshake, ends_handshake
 from edgefast.explain.describe import list_dark, list_known
 from edgefast.explain.explanation import (
     Answer,
@@ -26,6 +25,7 @@ from edgefast.explain.explanation import (
 )
 from edgefast.explain.rejected_listeners import RejectedListener, find_rejected_listeners
 from edgefast.explain.request_spec import RequestSpec
+from edgefast.explain.response_reason import answer_closed_port, answer_handshake, ends_handshake
 from edgefast.explain.served_fleet import Served
 from edgefast.table.match import find_listener, order_hostnames
 

@@ -29,7 +29,7 @@ __all__ = ["bring_about", "first_sentence", "is_bad", "render_index", "render_re
 
 _FILE = "example.yaml"
 _MADE = (
-    "<!-- Made from edgefast/diagnostics/reasons by `pytest tests/explain/test_reasonpage.py --update-goldens`; "
+    "<!-- Made from edgefast/diagnostics/reasons by `pytest tests/explain/test_reason_page.py --update-goldens`; "
     "do not edit. -->\n"
 )
 _SETTINGS: dict[Place, Settings] = {

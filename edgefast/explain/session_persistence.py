@@ -16,7 +16,7 @@ from edgefast import ir
 from edgefast._csrc import lib
 from edgefast.explain.duration import write_time
 from edgefast.explain.head import Head
-from edgefast.explain.loadbalancer import HIDDEN, read_cookies
+from edgefast.explain.load_balancer import HIDDEN, read_cookies
 from edgefast.explain.served_fleet import render_endpoint
 
 __all__ = [

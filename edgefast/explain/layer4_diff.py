@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from edgefast.explain.changes import Change, Example, Kind, Side
 from edgefast.explain.explanation import Answer, Explanation
 from edgefast.explain.fleet_pair import Pair, make_host
+from edgefast.explain.layer4 import explain_stream
 from edgefast.explain.request_spec import RequestSpec
 from edgefast.explain.served_fleet import Served, first_of
-from edgefast.explain.stream import explain_stream
 
 __all__ = ["compare_streams", "stream_example"]
 
