@@ -1,6 +1,6 @@
 """Remote keys: fetched keys of issuers, shared by all verifiers of a worker.
 
-In: sets of keys from the agent, which fetches them (edgefast/proxy/keys). Out: TrustedKeys that all
+In: sets of keys from the agent, which fetches them (edgefast/proxy/jwks). Out: TrustedKeys that all
 verifiers of one source share. It reports an unknown key of a token to the agent, at most once in
 `ASK_EVERY` seconds and source. Jobs wait only while an answer is on its way. Must never fetch
 anything itself.

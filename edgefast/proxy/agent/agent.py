@@ -31,7 +31,7 @@ from edgefast.proxy.agent.workerslot import WorkerSlot, request_from_others
 from edgefast.proxy.agent.zone import ProxyZone
 from edgefast.proxy.control import messages
 from edgefast.proxy.health.memory import HealthMemory
-from edgefast.proxy.keys.keyfetch import KeyFetch
+from edgefast.proxy.jwks.key_delivery import KeyDelivery
 from edgefast.proxy.limits.count import LimitCount
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.metrics.row_reclaim import RowReclaim
@@ -145,7 +145,7 @@ class Agent:
         )
         self._limit_count = LimitCount(self.arena, self.limits)
         keys = settings.state_dir / "keys" if settings.state_dir else None
-        self.keys = KeyFetch(self.arena, keys, lambda: self.listeners.server_ports)
+        self.keys = KeyDelivery(self.arena, keys, lambda: self.listeners.server_ports)
         self.keys.on_told, self.keys.on_problems = self._wake, self._report_problems
         self._shared.keys, self._shared.on_keys_wanted = self.keys.told, self.keys.ask
         self.uncounted = LimitWarnings(lambda: self.slots, self._report_problems)

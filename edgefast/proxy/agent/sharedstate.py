@@ -13,7 +13,7 @@ from typing import Literal
 from edgefast.proxy.agent.zone import ProxyZone
 from edgefast.proxy.control import messages
 from edgefast.proxy.health.memory import HealthMemory
-from edgefast.proxy.keys.keyfetch import PublishedKeys
+from edgefast.proxy.jwks.key_delivery import PublishedKeys
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.listeners import Listeners

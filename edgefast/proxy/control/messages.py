@@ -60,7 +60,7 @@ __all__ = [
 FRAME_LIMIT = 64 * 1024
 #: Bytes of a payload that the split functions fill, leaving room for the message around it.
 _FILL = FRAME_LIMIT - 4096
-#: Bytes of a piece of keys; names of sources have a part of the rest (keys/target.py).
+#: Bytes of a piece of keys; names of sources have a part of the rest (jwks/target.py).
 KEYS_PART = 48 * 1024
 _ERROR_TEXT = 400  # characters of a refusal that travel; names are at most 253 + 253 + 63
 _CHANGE_OVERHEAD = 40  # MessagePack of op, type, two integers

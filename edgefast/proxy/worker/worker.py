@@ -46,7 +46,7 @@ from edgefast.proxy.worker.acceptors import Acceptors, BindKey, PortUse
 from edgefast.proxy.worker.agent_requests import AgentRequests
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.table import WorkerTable
-from edgefast.proxy.worker.tokenkeys import TokenKeys
+from edgefast.proxy.worker.token_keys import TokenKeys
 from edgefast.proxy.worker.zone import WorkerZone
 
 __all__ = ["main"]

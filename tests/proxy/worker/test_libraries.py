@@ -36,7 +36,7 @@ from importlib import import_module
 import edgefast.proxy.worker.worker
 from edgefast.ir.credentials import CredentialExtractors, Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.worker.libraries import _NEEDED
-from edgefast.proxy.worker.tokenkeys import TokenKeys
+from edgefast.proxy.worker.token_keys import TokenKeys
 for names in _NEEDED.values():
     for name in names:
         import_module(name)

@@ -22,9 +22,9 @@ from edgefast import ir
 from edgefast.auth.jwt.key_set import KeySetError, parse_key_set, write
 from edgefast.diagnostics.redact import show_query
 from edgefast.ir.credentials import RemoteKeys
-from edgefast.proxy.keys.fetch import FetchError, fetch
-from edgefast.proxy.keys.keyfile import LAST, KeptKeys, KeyFiles, Source
-from edgefast.proxy.keys.target import TargetError, find_target
+from edgefast.proxy.jwks.http_fetch import FetchError, fetch
+from edgefast.proxy.jwks.key_file import LAST, KeptKeys, KeyFiles, Source
+from edgefast.proxy.jwks.target import TargetError, find_target
 from edgefast.rate_limit.names import Names
 
 __all__ = [

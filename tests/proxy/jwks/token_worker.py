@@ -17,7 +17,7 @@ import edgefast.core
 from edgefast import ir
 from edgefast.auth.jwt.outcome import Outcome
 from edgefast.core.policy.token_requirements import Verifier, make_verifiers
-from edgefast.proxy.worker.tokenkeys import TokenKeys
+from edgefast.proxy.worker.token_keys import TokenKeys
 
 _Change = tuple[str, str, str, int, int]
 TOKENS = "EDGEFAST_TEST_TOKENS"

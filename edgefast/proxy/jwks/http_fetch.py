@@ -18,7 +18,7 @@ import h11
 from edgefast.auth.jwt.key_set import SET_LIMIT
 from edgefast.localaddress import leads_to
 from edgefast.netaddr import read_address, why_reserved
-from edgefast.proxy.keys.target import Place, Target, shows
+from edgefast.proxy.jwks.target import Place, Target, shows
 from edgefast.rate_limit.names import Names
 
 __all__ = ["DEADLINE", "FetchError", "fetch"]

@@ -14,16 +14,16 @@ import pytest
 from auth.jwt.issuer import NOW, jwk, key_set
 from edgefast import ir
 from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
-from edgefast.proxy.keys import keysource, target
-from edgefast.proxy.keys.fetch import FetchError
-from edgefast.proxy.keys.keyfetch import SOURCES, KeyFetch
-from edgefast.proxy.keys.keyfile import LAST
-from edgefast.proxy.keys.keysource import AT_MOST_EVERY, JITTER, RETRY_MAX
+from edgefast.proxy.jwks import key_source, target
+from edgefast.proxy.jwks.http_fetch import FetchError
+from edgefast.proxy.jwks.key_delivery import SOURCES, KeyDelivery
+from edgefast.proxy.jwks.key_file import LAST
+from edgefast.proxy.jwks.key_source import AT_MOST_EVERY, JITTER, RETRY_MAX
 from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.worker_tables import WorkerTables
 from edgefast.table import Shards
 from edgefast.table.shards import make_resource
-from proxy.keys.virtual import run_virtually
+from proxy.jwks.virtual import run_virtually
 
 pytestmark = pytest.mark.pure
 
@@ -38,12 +38,12 @@ def unit(*remote: RemoteKeys, name: str = "security/ns/p#jwt") -> tuple[str, str
 
 
 class World:
-    """A KeyFetch, its tables, and issuers whose answers are the test's."""
+    """A KeyDelivery, its tables, and issuers whose answers are the test's."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.arena = Arena(1 << 24)
         self.ledger = WorkerTables(self.arena)
-        self.fetch = KeyFetch(self.arena, folder, clock=self.clock)
+        self.fetch = KeyDelivery(self.arena, folder, clock=self.clock)
         self.answers: dict[str, bytes | Exception | None] = {}  # None: it hangs
         self.calls: list[tuple[float, str]] = []
         self.at_once = self.most = 0
@@ -93,7 +93,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
     def go(main: Callable[[World], Coroutine[Any, Any, None]], *, disk: bool = False) -> None:
         async def within() -> None:
             world = World(tmp_path if disk else None)
-            monkeypatch.setattr(keysource, "fetch", world.get)
+            monkeypatch.setattr(key_source, "fetch", world.get)
             monkeypatch.setattr(target, "_context", lambda: None)  # which takes its time
             running = asyncio.create_task(world.fetch.run())
             try:
@@ -319,7 +319,7 @@ def test_those_that_hang_do_not_hold_up_the_others(run: Callable[..., None]) -> 
             world.answers[one.uri] = None
         world.table(unit(*hanging))
         await asyncio.sleep(120)
-        assert world.most <= keysource.AT_ONCE + keysource.SUSPECTS
+        assert world.most <= key_source.AT_ONCE + key_source.SUSPECTS
         world.publishes(OLD)
         world.table(unit(*hanging), unit(RemoteKeys(URI), name="security/ns/q#jwt"))
         await asyncio.sleep(1)

@@ -1,4 +1,4 @@
-"""KeyFetch: the key sets that the table refers to, and their delivery to the workers.
+"""KeyDelivery: the key sets that the table refers to, and their delivery to the workers.
 
 In: the changes of each table, from the worker tables; the workers' reports of tokens with an
 unknown key.
@@ -28,9 +28,9 @@ from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.worker_tables import Key, Placed
 
 if TYPE_CHECKING:
-    from edgefast.proxy.keys.keysource import KeySource, SourceContext
+    from edgefast.proxy.jwks.key_source import KeySource, SourceContext
 
-__all__ = ["SOURCES", "KeyFetch", "PublishedKeys"]
+__all__ = ["SOURCES", "KeyDelivery", "PublishedKeys"]
 
 #: Sources of a table that are fetched.
 SOURCES = 256
@@ -51,7 +51,7 @@ class PublishedKeys(NamedTuple):
     data: bytes  # b"": no keys
 
 
-class KeyFetch:
+class KeyDelivery:
     """Fetches the key sets that the table needs, and passes them to the workers."""
 
     def __init__(
@@ -144,7 +144,7 @@ class KeyFetch:
         self.on_told()
 
     def _make(self, spec: RemoteKeys) -> KeySource:
-        from edgefast.proxy.keys.keysource import KeySource, SourceContext
+        from edgefast.proxy.jwks.key_source import KeySource, SourceContext
 
         if self._means is None:
             self._means = SourceContext(
@@ -236,7 +236,7 @@ def _split(unit: str) -> tuple[str, str]:
 
 
 def _problem(unit: str, provider: str, uri: str, problem: str, *, old: bool) -> Problem:
-    from edgefast.proxy.keys.keyfile import LAST  # loads the library of keys
+    from edgefast.proxy.jwks.key_file import LAST  # loads the library of keys
 
     effect = (
         f"the previous keys stay in use for {LAST / 3600:.0f} h after their fetch, and tokens with other keys get 401"

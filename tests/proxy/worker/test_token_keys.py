@@ -15,8 +15,8 @@ from edgefast.proxy.agent.sharedstate import SharedState
 from edgefast.proxy.agent.workerupdate import WorkerUpdate
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import encode_frame
-from edgefast.proxy.keys.keyfetch import PublishedKeys
-from edgefast.proxy.worker.tokenkeys import TokenKeys
+from edgefast.proxy.jwks.key_delivery import PublishedKeys
+from edgefast.proxy.worker.token_keys import TokenKeys
 
 pytestmark = pytest.mark.pure
 

@@ -10,7 +10,7 @@ import pytest
 
 from edgefast import ir
 from edgefast.ir.credentials import RemoteKeys
-from edgefast.proxy.keys.target import Target, TargetError, find_target, shows
+from edgefast.proxy.jwks.target import Target, TargetError, find_target, shows
 from proxy.pki import Authority
 
 pytestmark = pytest.mark.pure

@@ -17,8 +17,8 @@ from edgefast import ir
 from edgefast.auth.jwt.key_set import SET_LIMIT
 from edgefast.ir.credentials import RemoteKeys
 from edgefast.netaddr import ANY_NETWORK
-from edgefast.proxy.keys.fetch import FetchError, fetch
-from edgefast.proxy.keys.target import Target, find_target
+from edgefast.proxy.jwks.http_fetch import FetchError, fetch
+from edgefast.proxy.jwks.target import Target, find_target
 from edgefast.rate_limit.names import Names
 from proxy.pki import Authority, Pair
 

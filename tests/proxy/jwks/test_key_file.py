@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from auth.jwt.issuer import NOW, jwk, key_set
-from edgefast.proxy.keys import keyfile
-from edgefast.proxy.keys.keyfile import LAST, KeptKeys, KeyFiles
+from edgefast.proxy.jwks import key_file
+from edgefast.proxy.jwks.key_file import LAST, KeptKeys, KeyFiles
 
 pytestmark = pytest.mark.pure
 
@@ -79,7 +79,7 @@ def test_a_disk_that_does_not_take_it(tmp_path: Path, caplog: pytest.LogCaptureF
 
 
 def test_tidied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyfile, "FILES", 3)
+    monkeypatch.setattr(key_file, "FILES", 3)
     kept = files(tmp_path)
     for number in range(5):
         kept.save(KeptKeys(f"https://{number}.test", "", NOW, KEPT.keys))
