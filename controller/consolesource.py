@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from controller.app import App
 from controller.proxy_problems import find_troubles, list_troubles
-from controller.push.ack import Ack
+from controller.xds_server.ack import Ack
 from edgefast import __version__
 from edgefast.console import ChangeRecord, Counters, HistoryBudget, Member, Table
 from edgefast.diagnostics.problem import Problem

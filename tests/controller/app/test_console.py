@@ -17,7 +17,7 @@ from controller.app import App
 from controller.consolesource import ConsoleSource
 from controller.kube.denials import Denials
 from controller.pipeline import Pipeline
-from controller.push.fleets import Fleets
+from controller.xds_server.fleets import Fleets
 from edgefast.api.snapshot import Snapshot
 from edgefast.console import Console
 from edgefast.diagnostics.problem import ObjectRef, Problem

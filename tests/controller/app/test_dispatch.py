@@ -14,9 +14,9 @@ from controller.fleets.cutover import Kept
 from controller.fleets.migration import Migration
 from controller.fleets.observe import WELL, FleetProblem
 from controller.pipeline import Outcome, Pipeline
-from controller.push.fleets import Ack, Fleets
 from controller.status.tracker import StatusTracker
 from controller.status.writer import Writer
+from controller.xds_server.fleets import Ack, Fleets
 from edgefast import ir
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.snapshot import Snapshot

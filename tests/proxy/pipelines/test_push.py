@@ -12,8 +12,8 @@ from edgefast.xds.batch import Mirror
 from proxy.command import Process, Start, mark_of
 from proxy.living import until
 from proxy.shards import make_fleet
-from tests.controller.push.jwt import Reviewer, make_token
-from tests.controller.push.loopback import FLEET, POD, Loopback, client_pair
+from tests.controller.xds_server.jwt import Reviewer, make_token
+from tests.controller.xds_server.loopback import FLEET, POD, Loopback, client_pair
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
