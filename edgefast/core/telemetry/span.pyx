@@ -1,7 +1,7 @@
 # Span: traces (docs/guides/tracing.md): W3C trace context, kept or started, and the records of a sampled request.
 #
 # In: the request head on a listener that traces, then the finished exchange.
-# Out: a traceparent line for the backend, MessagePack records in batches (edgefast/proxy/traces/spanrecord.py reads them).
+# Out: a traceparent line for the backend, MessagePack records in batches (edgefast/proxy/traces/span_record.py reads them).
 # Source: W3C Trace Context. A listener without tracing costs a pointer test, and forwards trace headers as any other. A request that is not
 # sampled keeps no spans. Records are bounded: client values are cut; of many attempts the first ones and the last are kept.
 

@@ -49,7 +49,7 @@ from edgefast.proxy.tables.lastgoodkeeper import LastGoodKeeper
 from edgefast.proxy.tables.worker_tables import Key, Refusal, WorkerTables
 from edgefast.proxy.tls.ticket_memory import TicketMemory
 from edgefast.proxy.tls.ticketkeys import TicketKeys
-from edgefast.proxy.traces.spanexport import SpanExport
+from edgefast.proxy.traces.export_thread import SpanExport
 from edgefast.table import Shards
 from edgefast.xds.stream_stats import StreamStats
 

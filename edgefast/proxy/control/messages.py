@@ -270,7 +270,7 @@ class DumpPart(_Message, frozen=True):
 
 
 class Spans(_Message, frozen=True):
-    """Traced requests, as the engine packs them (traces/spanrecord.py)."""
+    """Traced requests, as the engine packs them (traces/span_record.py)."""
 
     batch: bytes
 

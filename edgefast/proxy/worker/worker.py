@@ -41,7 +41,7 @@ from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLIN
 from edgefast.proxy.sockets.inherited import MEMORY, TICKETS
 from edgefast.proxy.tables.arena import map_arena
 from edgefast.proxy.tls.ticket_memory import map_ticket_memory
-from edgefast.proxy.traces.spansender import SpanSender
+from edgefast.proxy.traces.agent_sender import SpanSender
 from edgefast.proxy.worker.acceptors import Acceptors, BindKey, PortUse
 from edgefast.proxy.worker.agent_requests import AgentRequests
 from edgefast.proxy.worker.orphan import OrphanedWorker

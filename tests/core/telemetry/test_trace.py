@@ -13,7 +13,7 @@ from core.traces import GIVEN, LINE, PARENT, TRACE, spans_since, traced
 from core.world import World
 from edgefast import ir
 from edgefast.core.cells import BUCKET_BOUNDS_MS
-from edgefast.proxy.traces.spanrecord import SpanRecord, decode_spans
+from edgefast.proxy.traces.span_record import SpanRecord, decode_spans
 
 
 class Seen(Backend):

@@ -14,7 +14,7 @@ from core.traces import LINE, spans_since, traced
 from core.world import World
 from edgefast import ir
 from edgefast.proxy.control.messages import FRAME_LIMIT
-from edgefast.proxy.traces.spanrecord import SpanRecord
+from edgefast.proxy.traces.span_record import SpanRecord
 
 
 class Failing(Backend):

@@ -1,7 +1,7 @@
 """SpanExport: sends the workers' spans from the agent to collectors, in its own thread.
 
 In: batches of spans, and the collector of each listener.
-Out: exports by an `Exporter` per collector (otlp.py, with the extra `edgefast[tracing]`), and
+Out: exports by an `Exporter` per collector (otlp_exporter.py, with the extra `edgefast[tracing]`), and
 exemplars of exported traces for listeners that enable them. The queue is bounded. Spans that do not
 fit, lost their collector, or were refused by it are counted as lost.
 Must never: block its caller, keep the process alive, or end with a collector.
@@ -22,7 +22,7 @@ import msgspec
 from edgefast import ir
 from edgefast.proxy.settings import STAT_ROWS
 from edgefast.proxy.traces.exemplars import Exemplars
-from edgefast.proxy.traces.spanrecord import Record, SpanRecord, count_spans, decode_spans
+from edgefast.proxy.traces.span_record import Record, SpanRecord, count_spans, decode_spans
 
 __all__ = ["EXTRA", "QUEUE_BYTES", "Exporter", "SpanExport", "has_tracing"]
 
@@ -58,7 +58,7 @@ def has_tracing() -> bool:
 
 def _make_exporter(tracing: ir.Tracing, own_ports: tuple[int, ...]) -> Exporter:
     # Imported with the first span: it takes a second and 30 MB, which is nothing to ask of who does not trace.
-    from edgefast.proxy.traces.otlp import OtlpExporter
+    from edgefast.proxy.traces.otlp_exporter import OtlpExporter
 
     return OtlpExporter(tracing, own_ports)
 

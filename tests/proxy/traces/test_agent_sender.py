@@ -9,8 +9,8 @@ import pytest
 
 from edgefast.proxy.control.channel import encode_frame
 from edgefast.proxy.control.messages import Spans
-from edgefast.proxy.traces import spansender
-from edgefast.proxy.traces.spansender import SpanSender
+from edgefast.proxy.traces import agent_sender
+from edgefast.proxy.traces.agent_sender import SpanSender
 
 BATCH = b"\xdc\x00\x05" + b"x" * 97
 
@@ -49,7 +49,7 @@ def test_in_order_and_whole() -> None:
 
 
 def test_a_busy_agent_costs_spans_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spansender, "QUEUE_BYTES", 3 * len(BATCH))
+    monkeypatch.setattr(agent_sender, "QUEUE_BYTES", 3 * len(BATCH))
 
     async def send(message: Spans) -> None:
         await asyncio.Event().wait()

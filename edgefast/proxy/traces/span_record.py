@@ -3,7 +3,7 @@ stream_span.pyx).
 
 In: batches of MessagePack.
 Out: records; text from clients is bytes, truncated by the engine.
-Must never: process a record; otlp.py exports it.
+Must never: process a record; otlp_exporter.py exports it.
 """
 
 from __future__ import annotations

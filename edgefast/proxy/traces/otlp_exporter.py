@@ -32,7 +32,7 @@ from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, Trace
 
 from edgefast import __version__, ir
 from edgefast.proxy.traces.collector import Pin, is_guarded, open_session, pinned_target
-from edgefast.proxy.traces.spanrecord import (
+from edgefast.proxy.traces.span_record import (
     AuthRecord,
     ConnectionRecord,
     Record,
@@ -64,7 +64,7 @@ _SECRET = re.compile(
     )
     + r")=[^&#]*"
 )
-# What the SDK logs holds clients' headers, and a line for every batch that fails; failures are told by spanexport.py.
+# What the SDK logs holds clients' headers, and a line for every batch that fails; failures are told by export_thread.py.
 _library = logging.getLogger("opentelemetry")
 _library.addHandler(logging.NullHandler())
 _library.propagate = False

@@ -15,11 +15,11 @@ from edgefast import ir
 from edgefast.netaddr import ANY_NETWORK
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.settings import ProxySettings
-from edgefast.proxy.traces import otlp, spanexport
+from edgefast.proxy.traces import export_thread, otlp_exporter
 from edgefast.proxy.traces.collector import open_session
-from edgefast.proxy.traces.otlp import OtlpExporter
-from edgefast.proxy.traces.spanexport import SpanExport, has_tracing
-from edgefast.proxy.traces.spanrecord import SpanRecord, count_spans
+from edgefast.proxy.traces.export_thread import SpanExport, has_tracing
+from edgefast.proxy.traces.otlp_exporter import OtlpExporter
+from edgefast.proxy.traces.span_record import SpanRecord, count_spans
 from proxy.otlp_receiver import attributes_of, grpc_collector, http_collector, redirect
 from proxy.spans import CONNECTION, FIRST, SECOND, SPAN, pack
 
@@ -260,7 +260,7 @@ class Slow:
 
 def test_a_slow_collector_blocks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = pack(*[SPAN] * 50)
-    monkeypatch.setattr(spanexport, "QUEUE_BYTES", 4 * len(batch))
+    monkeypatch.setattr(export_thread, "QUEUE_BYTES", 4 * len(batch))
     slow = Slow()
     export = SpanExport(lambda tracing: slow)
     export.use([listener("http://127.0.0.1:1")])
@@ -305,7 +305,7 @@ def test_without_the_extra_it_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert has_tracing()
-    monkeypatch.setattr(spanexport, "has_tracing", lambda: False)
+    monkeypatch.setattr(export_thread, "has_tracing", lambda: False)
     export = SpanExport()
     for _ in range(2):
         export.use([listener("http://127.0.0.1:1")])
@@ -333,7 +333,7 @@ def test_a_collector_that_is_away_keeps_nobody_waiting(monkeypatch: pytest.Monke
             tried.append(self.endpoint)
             return self.endpoint.endswith(":2")
 
-    monkeypatch.setattr(spanexport, "_PAUSE", 1000.0)
+    monkeypatch.setattr(export_thread, "_PAUSE", 1000.0)
     export = SpanExport(Known)
     export.use([listener("http://127.0.0.1:1"), listener("http://127.0.0.1:2", "ns/gw/other")])
     away, there = SPAN, msgspec.structs.replace(SPAN, listener=b"ns/gw/other")
@@ -480,8 +480,8 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Return a function that sets the addresses of every name; gRPC exporters are `Pinned`, and names are resolved for each batch."""
     for name, value in (("made", []), ("broken", False), ("taken", SpanExportResult.SUCCESS)):
         monkeypatch.setattr(Pinned, name, value)
-    monkeypatch.setattr(otlp, "GrpcSpanExporter", Pinned)
-    monkeypatch.setattr(otlp, "_RESOLVE_EVERY", 0.0)
+    monkeypatch.setattr(otlp_exporter, "GrpcSpanExporter", Pinned)
+    monkeypatch.setattr(otlp_exporter, "_RESOLVE_EVERY", 0.0)
 
     def become(*addresses: str) -> None:
         found = [(2, 1, 6, "", (one, 4317)) for one in addresses]
@@ -526,7 +526,7 @@ def test_a_channel_that_cannot_be_opened_is_tried_again(
     for _ in range(2):
         with pytest.raises(ValueError, match="broken certificate"):
             exporter.export([SPAN])
-        monkeypatch.setattr(otlp, "_RESOLVE_EVERY", 1000.0)
+        monkeypatch.setattr(otlp_exporter, "_RESOLVE_EVERY", 1000.0)
     Pinned.broken = False
     assert exporter.export([SPAN])
     assert Pinned.made == ["ipv4:192.0.2.1:4317", "ipv4:192.0.2.2:4317"]

@@ -6,8 +6,8 @@ import msgspec
 
 from edgefast import ir
 from edgefast.netaddr import ANY_NETWORK
-from edgefast.proxy.traces.otlp import OtlpExporter
-from edgefast.proxy.traces.spanrecord import AuthRecord
+from edgefast.proxy.traces.otlp_exporter import OtlpExporter
+from edgefast.proxy.traces.span_record import AuthRecord
 from proxy.otlp_receiver import attributes_of, http_collector
 from proxy.spans import SPAN
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from edgefast.proxy.control.messages import Spans
-from edgefast.proxy.traces.spanrecord import count_spans
+from edgefast.proxy.traces.span_record import count_spans
 
 __all__ = ["QUEUE_BYTES", "SpanSender"]
 
