@@ -27,8 +27,8 @@ from edgefast.translate.deps.change import (
     changed_objects,
     changed_policies,
 )
-from edgefast.translate.deps.reference import check_grants, index_grants
-from edgefast.translate.deps.world import Fact, World
+from edgefast.translate.deps.dependency_facts import Fact, World
+from edgefast.translate.deps.referencegrant import check_grants, index_grants
 from edgefast.translate.diagnostics.listener_isolation import Owned, find_owned
 from edgefast.translate.diagnostics.missing_object import explain_absent
 from edgefast.translate.diagnostics.missing_provider import find_unproved

@@ -18,9 +18,9 @@ from edgefast.ir import IR, Infra
 from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.backend.podselectors import Selection, Selectors
 from edgefast.translate.conditions.status import Statuses
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.deps.readers import Readers
-from edgefast.translate.deps.world import World
 from edgefast.translate.diagnostics.listener_isolation import Owned
 from edgefast.translate.diagnostics.unreachable_rule import Reachability
 from edgefast.translate.filter.listenerfilter import ListenerFilters

@@ -30,8 +30,8 @@ from edgefast.translate.backend.reserved import (
     check_unix,
 )
 from edgefast.translate.backend.zones import read_zone
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.edgeproxy.protocols import PROXY_PROTOCOLS
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved

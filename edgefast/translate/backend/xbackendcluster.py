@@ -32,8 +32,8 @@ from edgefast.translate.backend.podselectors import MOST, MOST_OF_ALL, check_sel
 from edgefast.translate.backend.reserved import HINT, check_endpoint_address
 from edgefast.translate.backend.session import translate_session
 from edgefast.translate.backend.xbackend import ONLY_HTTP1
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations

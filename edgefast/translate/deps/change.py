@@ -15,7 +15,7 @@ from edgefast.api.edge.policytarget import BACKEND_TARGETS
 from edgefast.api.model.routename import ROUTE_KINDS, route_key
 from edgefast.api.snapshot import Key
 from edgefast.collections.sortedmap import find_unlike
-from edgefast.translate.deps.world import Fact, World
+from edgefast.translate.deps.dependency_facts import Fact, World
 
 _K = TypeVar("_K")
 

@@ -22,7 +22,7 @@ from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.routename import ref_of_key
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem
-from edgefast.translate.deps.clusterref import KIND_OF_CLUSTER
+from edgefast.translate.deps.cluster_ref import KIND_OF_CLUSTER
 from edgefast.translate.diagnostics.foreign_filter import find_foreign_filters
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.route.outcome import RouteOutcome

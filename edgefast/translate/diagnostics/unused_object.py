@@ -13,7 +13,7 @@ from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.streamroute import AnyRoute
 from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import Problem, did_you_mean
-from edgefast.translate.deps.world import World
+from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
 from edgefast.translate.filter.routefilter import check_route_filter
 from edgefast.translate.gateway.adopted_classes import report_adopted

@@ -18,8 +18,8 @@ from edgefast.api.validation.filter import check_external_auth
 from edgefast.api.validation.httproute import check_literal
 from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.match.headername import check_header_name, check_shown_name
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations

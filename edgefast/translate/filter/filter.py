@@ -28,8 +28,8 @@ from edgefast.api.validation.filter import check_fraction, check_mirror_share
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.filter.cors import translate_cors
 from edgefast.translate.filter.externalauth import translate_external_auth
 from edgefast.translate.filter.header import translate_headers

@@ -18,8 +18,8 @@ from edgefast import ir
 from edgefast.api.gateway.listener import ListenerFilters as Given
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import Problem
-from edgefast.translate.deps.clusterref import ClusterRef, ClusterState
-from edgefast.translate.deps.world import Fact, Reader, World, is_read
+from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
+from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
 from edgefast.translate.filter.externalauth import translate_external_auth
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft

@@ -34,8 +34,8 @@ from edgefast.api.validation.routefilter import (
     check_value_ref,
 )
 from edgefast.diagnostics.problem import did_you_mean, supported_text
-from edgefast.translate.deps.response_body import read_body
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.dependency_facts import Reader
+from edgefast.translate.policy.response_body import read_body
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations

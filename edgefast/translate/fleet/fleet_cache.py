@@ -16,7 +16,7 @@ import msgspec
 from edgefast import ir
 from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.fleet.backend_policies import BackendPolicies, Ways, list_backend_policies
 from edgefast.translate.fleet.proxies import wants_zones

@@ -24,7 +24,7 @@ from edgefast.api.snapshot import Key
 from edgefast.api.validation.hostname import check_own_hostname
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.deps.world import ListenerView, World
+from edgefast.translate.deps.dependency_facts import ListenerView, World
 from edgefast.translate.gateway.allowed_namespaces import check_namespaces
 from edgefast.translate.gateway.protocol import (
     KINDS_OF,

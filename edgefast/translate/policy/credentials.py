@@ -20,8 +20,8 @@ from edgefast.api.core.secret import Secret
 from edgefast.api.edge.credentials import APIKeyAuth, BasicAuth, ExtractFrom
 from edgefast.api.model.reference import SecretObjectReference
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.deps.reference import refusal_text, wrong_kind_text
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.dependency_facts import Reader
+from edgefast.translate.deps.referencegrant import refusal_text, wrong_kind_text
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.report.report import Report
 

@@ -18,10 +18,10 @@ from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap, find_unlike
-from edgefast.translate.deps.clusterref import ClusterRef, ClusterState
+from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
+from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
 from edgefast.translate.deps.policy_summary import Level, PolicySummary, Target
 from edgefast.translate.deps.readers import Readers, find_readers, follow
-from edgefast.translate.deps.world import Fact, Reader, World, is_read
 from edgefast.translate.policy.failclosed import (
     OwnKey,
     close_newer,

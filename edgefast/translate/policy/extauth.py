@@ -22,8 +22,8 @@ from edgefast.api.edge.securitypolicy import (
 from edgefast.api.model.units import parse_duration
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.match.headername import check_header_name, check_shown_name
 from edgefast.translate.report.report import Report
 

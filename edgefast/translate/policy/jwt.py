@@ -37,9 +37,9 @@ from edgefast.diagnostics.reasons.word import Word
 from edgefast.netaddr import read_address
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.backend.reserved import HINT, check_endpoint_address
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.reference import wrong_kind_text
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
+from edgefast.translate.deps.referencegrant import wrong_kind_text
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_forward_header, check_param
 from edgefast.translate.policy.principal import check_claim

@@ -27,7 +27,8 @@ from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget, XBackendTr
 from edgefast.api.migration.target_guess import hint_at_kind
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Fact, Reader
 from edgefast.translate.deps.policy_summary import (
     CLOSED,
     Family,
@@ -36,7 +37,6 @@ from edgefast.translate.deps.policy_summary import (
     Target,
     Unit,
 )
-from edgefast.translate.deps.world import Fact, Reader
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved, warn_unserved

@@ -22,9 +22,9 @@ from edgefast.api.validation.routefilter import check_body, check_body_size, che
 from edgefast.api.validation.traffic import check_override, check_range, check_statuses
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.deps.response_body import read_body
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.match.path import check_path
+from edgefast.translate.policy.response_body import read_body
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

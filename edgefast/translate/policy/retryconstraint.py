@@ -13,7 +13,7 @@ from edgefast import ir
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.units import parse_duration
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.policy.outcome import (
     Aims,
     EdgePolicyOutcome,

@@ -17,8 +17,8 @@ from edgefast import ir
 from edgefast.api.edge.policytarget import LATER_KINDS
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.kinds import ref_of
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.policy_summary import CLOSED, PolicySummary, Unit
-from edgefast.translate.deps.world import Reader
 from edgefast.translate.policy.authorization import translate_authorization
 from edgefast.translate.policy.credentials import (
     MAX_PLACES,

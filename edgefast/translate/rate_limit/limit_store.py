@@ -23,7 +23,7 @@ from edgefast.api.config.edgegateway_rate_limit import (
 from edgefast.api.config.store_url import StoreURL, check_address, parse_store_url
 from edgefast.api.model.units import parse_duration
 from edgefast.diagnostics.problem import ObjectRef, Problem
-from edgefast.translate.deps.world import Fact, Reader, World
+from edgefast.translate.deps.dependency_facts import Fact, Reader, World
 from edgefast.translate.report.report import Report
 from edgefast.translate.tls.keyring import Keyring
 

@@ -25,9 +25,9 @@ from edgefast.translate.conditions.condition import (
     render_problems,
 )
 from edgefast.translate.conditions.status import RouteParentStatus, RouteStatus
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Fact, Reader
 from edgefast.translate.deps.intern import intern
-from edgefast.translate.deps.world import Fact, Reader
 from edgefast.translate.match.precedence import Age, MatchOrder
 from edgefast.translate.policy.merge import Effective
 from edgefast.translate.report.report import Report

@@ -13,9 +13,9 @@ from edgefast.api.gateway.grpcroute import Route
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.routename import RouteKey, name_of
 from edgefast.api.validation.regexes import find_excess
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.deps.policy_summary import Level
-from edgefast.translate.deps.world import Reader
 from edgefast.translate.match.precedence import Age, age_order, match_order
 from edgefast.translate.report.foreign_annotations import report_annotations
 from edgefast.translate.report.report import Report

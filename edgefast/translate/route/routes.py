@@ -19,9 +19,9 @@ from edgefast.api.model.routename import ROUTE_KINDS, RouteKey, kind_of, plain_k
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sortedmap import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters
+from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.deps.readers import Readers, find_readers, follow
-from edgefast.translate.deps.world import Fact, Reader, World, is_read
 from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.route import translate_route
 from edgefast.translate.route.route_conflicts import resolve_conflicts

@@ -34,9 +34,9 @@ from edgefast.api.validation.httproute import check_redirect, check_timeouts
 from edgefast.api.validation.regexes import REGEXES_PER_ROUTE
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.backend.session import translate_session
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.intern import intern
-from edgefast.translate.deps.world import Reader
 from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
 from edgefast.translate.match.call import characters_of, translate_call, widen_call

@@ -24,9 +24,9 @@ from edgefast.api.model.failclosed import Closed
 from edgefast.api.model.reference import BackendRef
 from edgefast.api.model.routename import RouteKey, name_of
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import GatewayView, ListenerView, Reader
 from edgefast.translate.deps.policy_summary import Level, owner_of_unit
-from edgefast.translate.deps.world import GatewayView, ListenerView, Reader
 from edgefast.translate.edgeproxy.protocols import proxy_protocol_of
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.match.precedence import age_order

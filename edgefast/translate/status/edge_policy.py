@@ -27,6 +27,7 @@ from edgefast.api.validation.policytarget import list_request_leaves
 from edgefast.collections.sortedmap import EMPTY, SortedMap
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.conditions.status import PolicyAncestorStatus, PolicyStatus
+from edgefast.translate.deps.dependency_facts import Fact, World
 from edgefast.translate.deps.policy_summary import (
     CLOSED,
     GROUP_OF,
@@ -37,7 +38,6 @@ from edgefast.translate.deps.policy_summary import (
     Unit,
     owner_of_unit,
 )
-from edgefast.translate.deps.world import Fact, World
 from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.policy.failclosed import OwnKey

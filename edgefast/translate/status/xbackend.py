@@ -28,8 +28,8 @@ from edgefast.translate.conditions.status import (
     RouteParentStatus,
     RouteStatus,
 )
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import World
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.filter.listenerfilter import ListenerFilters
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.policy.edge_policies import EdgePolicies

@@ -19,7 +19,7 @@ import msgspec
 from edgefast import ir
 from edgefast.api.model.routename import RouteKey
 from edgefast.collections.sortedmap import EMPTY, SortedMap
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.route.outcome import RouteOutcome, StreamPart
 from edgefast.translate.virtualhost.virtualhost import Place
 

@@ -21,7 +21,7 @@ from edgefast.api.model.routename import ref_of_key
 from edgefast.api.snapshot import Key
 from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import Problem
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.route.outcome import RouteOutcome, RoutePart
 from edgefast.translate.virtualhost.shadowed_match import HostEntry, find_shadows

@@ -7,7 +7,7 @@ Must never: read a ConfigMap of another namespace.
 from __future__ import annotations
 
 from edgefast.api.edge.httproutefilter import MAX_ANSWER_BODY, DirectResponseBody
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.dependency_facts import Reader
 
 __all__ = ["read_body"]
 

@@ -28,10 +28,10 @@ from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.model.meta import LabelSelector
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sortedmap import EMPTY, SortedMap
-from edgefast.translate.deps.clusterref import KIND_OF_CLUSTER, ClusterRef, ClusterState
+from edgefast.translate.deps.cluster_ref import KIND_OF_CLUSTER, ClusterRef, ClusterState
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.deps.policy_summary import Level, Target, TlsPolicyView
-from edgefast.translate.deps.reference import Grants, is_granted
+from edgefast.translate.deps.referencegrant import Grants, is_granted
 from edgefast.translate.settings import Settings
 
 #: (kind of fact, namespace, name); of what is known of a cluster, its name.
