@@ -2,7 +2,7 @@
 
 In: a snapshot of all objects, settings, and the previous translation, if any.
 Out: a Translation: the IR, the infrastructure around it, every status and every problem. Classes and Gateways run when anything that they
-depend on differs (frontend.py), their statuses each time. Policies, clusters, routes and virtual hosts run for what changed (world.py,
+depend on differs (frontend.py), their statuses each time. Policies, clusters, routes and virtual hosts run for what changed (dependency_facts.py,
 change.py). The result never depends on `previous`.
 Must never: do I/O, read a clock, draw a random number or change an argument.
 """

@@ -1,4 +1,4 @@
-"""Renderer: manifests of all fleets, rendered again only when the fleet or the placement has changed.
+"""RenderCache: manifests of all fleets, rendered again only when the fleet or the placement has changed.
 
 In: the fleets of a translation, the placement, and the issuer of client certificates.
 Out: manifests by fleet. An unchanged fleet keeps the identical sequence, so that the Applier finds
@@ -19,7 +19,7 @@ from edgefast import ir
 ClientSecret = Callable[[str, str], Manifest]
 
 
-class Renderer:
+class RenderCache:
     """Keeps what was rendered last."""
 
     def __init__(self, client_secret: ClientSecret | None = None) -> None:
