@@ -22,8 +22,8 @@ from edgefast.table.shards import Shards
 from edgefast.xds.proxy_problems import ProxyProblem
 from edgefast.xds.rejections import COMMIT, TABLE
 from edgefast.xds.rejections import Refused as Refusal
+from edgefast.xds.ticket_messages import encode_given
 from edgefast.xds.ticket_secrets import TicketSecrets
-from edgefast.xds.tickets import encode_given
 
 __all__ = ["Ack", "Fleet", "Fleets", "Follower", "Refusal", "Report"]
 

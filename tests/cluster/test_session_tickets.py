@@ -12,7 +12,7 @@ import pytest
 
 from cluster.controllerbench import Bench, Process, wait_for
 from cluster.world.apiserver import ApiServer
-from controller.certs.tickets import Tickets, decode_tickets, derive_for_fleet
+from controller.certs.ticket_key_rotation import Tickets, decode_tickets, derive_for_fleet
 from edgefast.xds.ticket_secrets import TicketSecrets
 from proxy.handover.test_tickets_go_on import secrets_of
 from wire.harness.certificates import Authority

@@ -47,8 +47,8 @@ from edgefast.proxy.tables.arena import Arena, ArenaFull
 from edgefast.proxy.tables.lastgood import LastGood
 from edgefast.proxy.tables.lastgoodkeeper import LastGoodKeeper
 from edgefast.proxy.tables.worker_tables import Key, Refusal, WorkerTables
+from edgefast.proxy.tls.ticket_keys import TicketKeys
 from edgefast.proxy.tls.ticket_memory import TicketMemory
-from edgefast.proxy.tls.ticketkeys import TicketKeys
 from edgefast.proxy.traces.export_thread import SpanExport
 from edgefast.table import Shards
 from edgefast.xds.stream_stats import StreamStats

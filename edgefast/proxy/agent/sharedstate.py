@@ -19,7 +19,7 @@ from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.listeners import Listeners
 from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.worker_tables import Key, Refusal, WorkerTables
-from edgefast.proxy.tls.ticketkeys import TicketKeys
+from edgefast.proxy.tls.ticket_keys import TicketKeys
 
 __all__ = ["Phase", "SharedState"]
 

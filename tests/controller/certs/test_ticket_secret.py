@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from controller.certs.secrets import secret_manifest
+from controller.certs.ticket_key_rotation import PERIOD
 from controller.certs.ticket_secret import TicketSecret
-from controller.certs.tickets import PERIOD
 from controller.kube.errors import ApiError
 from tests.controller.certs.stores import Store
 

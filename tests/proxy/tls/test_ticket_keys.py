@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from edgefast.proxy.tls.ticket_key_rotation import PERIOD, TicketSecret
+from edgefast.proxy.tls.ticket_keys import TicketKeys
 from edgefast.proxy.tls.ticket_memory import TicketMemory, map_ticket_memory
-from edgefast.proxy.tls.ticketkeys import TicketKeys
-from edgefast.proxy.tls.ticketschedule import PERIOD, TicketSecret
 from edgefast.xds.ticket_secrets import TicketSecrets
 
 pytestmark = pytest.mark.pure

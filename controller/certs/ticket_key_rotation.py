@@ -18,8 +18,8 @@ import msgspec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
+from edgefast.xds.ticket_messages import SECRET
 from edgefast.xds.ticket_secrets import TicketSecrets
-from edgefast.xds.tickets import SECRET
 
 __all__ = [
     "PERIOD",
@@ -32,7 +32,7 @@ __all__ = [
     "rotate_tickets",
 ]
 
-#: As long as proxies' own keys encrypt (edgefast.proxy.tls.ticketschedule).
+#: As long as proxies' own keys encrypt (edgefast.proxy.tls.ticket_key_rotation).
 PERIOD = timedelta(hours=12)
 _LABEL = b"edgefast fleet tickets 1"
 

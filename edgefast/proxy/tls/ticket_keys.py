@@ -16,8 +16,8 @@ import secrets
 import time
 from collections.abc import Callable
 
+from edgefast.proxy.tls.ticket_key_rotation import find_due, plan_given, plan_own
 from edgefast.proxy.tls.ticket_memory import TicketMemory
-from edgefast.proxy.tls.ticketschedule import find_due, plan_given, plan_own
 from edgefast.xds.ticket_secrets import TicketSecrets
 
 __all__ = ["TicketKeys"]

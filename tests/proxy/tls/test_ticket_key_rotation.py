@@ -7,7 +7,7 @@ from itertools import count, pairwise
 import pytest
 
 from edgefast._csrc import lib
-from edgefast.proxy.tls.ticketschedule import (
+from edgefast.proxy.tls.ticket_key_rotation import (
     MOST,
     PERIOD,
     TicketSecret,

@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from controller.certs.tickets import (
+from controller.certs.ticket_key_rotation import (
     PERIOD,
     Tickets,
     decode_tickets,
@@ -19,10 +19,10 @@ from controller.certs.tickets import (
     make_tickets,
     rotate_tickets,
 )
-from edgefast.proxy.tls import ticketschedule
+from edgefast.proxy.tls import ticket_key_rotation
 from edgefast.xds.messages import ProtocolError, decode_response
+from edgefast.xds.ticket_messages import decode_given, encode_given
 from edgefast.xds.ticket_secrets import TicketSecrets
-from edgefast.xds.tickets import decode_given, encode_given
 
 pytestmark = pytest.mark.pure
 
@@ -36,7 +36,7 @@ def made() -> Tickets:
 
 
 def test_the_period_is_that_of_proxies() -> None:
-    assert PERIOD / timedelta(milliseconds=1) == ticketschedule.PERIOD
+    assert PERIOD / timedelta(milliseconds=1) == ticket_key_rotation.PERIOD
 
 
 def test_each_key_was_the_next_one_before() -> None:

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from edgefast.proxy.tls.ticketrule import ticket_rule
+from edgefast.proxy.tls.ticket_rule import ticket_rule
 
 pytestmark = pytest.mark.pure
 
