@@ -31,7 +31,7 @@ def match_order(
     """Return the part of the order that the match itself decides.
 
     `widened`: it takes more than was written, and its path was that long. The last part says so; what it means for the turn
-    among equals is in virtualhost/tie_break.py. `characters`: what counts in place of the path's length (match/call.py).
+    among equals is in virtualhost/tie_break.py. `characters`: what counts in place of the path's length (match/grpc_match.py).
     """
     return (
         _KINDS[match.kind],

@@ -42,7 +42,7 @@ from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.referencegrant import wrong_kind_text
 from edgefast.translate.match.headername import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_forward_header, check_param
-from edgefast.translate.policy.principal import check_claim
+from edgefast.translate.policy.jwt_principal import check_claim
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

@@ -27,6 +27,7 @@ from edgefast.translate.policy.credentials import (
 )
 from edgefast.translate.policy.extauth import translate_ext_auth
 from edgefast.translate.policy.jwt import MAX_PROVIDERS, translate_jwt
+from edgefast.translate.policy.jwt_principal import PolicyTokens
 from edgefast.translate.policy.outcome import (
     Aims,
     EdgePolicyOutcome,
@@ -37,7 +38,6 @@ from edgefast.translate.policy.outcome import (
     shape_policy,
     warn_empty,
 )
-from edgefast.translate.policy.principal import PolicyTokens
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_security"]

@@ -39,7 +39,7 @@ from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
-from edgefast.translate.match.call import characters_of, translate_call, widen_call
+from edgefast.translate.match.grpc_match import characters_of, translate_call, widen_call
 from edgefast.translate.match.match import Matched, translate_match, widen_match
 from edgefast.translate.rate_limit.counter import name_route, name_rule
 from edgefast.translate.rate_limit.rate_limit import translate_rate_limits
@@ -65,7 +65,7 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     clusters: tuple[ClusterRef, ...]
     #: Places of matches that take more than was written: the length of the path that was.
     widened: Mapping[int, int] = {}
-    #: What precedence counts of matches of calls, in place of the lengths of their paths (match/call.py).
+    #: What precedence counts of matches of calls, in place of the lengths of their paths (match/grpc_match.py).
     characters: Mapping[int, int] = {}
 
 

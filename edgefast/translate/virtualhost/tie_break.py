@@ -13,7 +13,7 @@ from typing import cast
 
 import msgspec
 
-from edgefast.translate.match.call import ANY_SERVICE, service_pattern
+from edgefast.translate.match.grpc_match import ANY_SERVICE, service_pattern
 from edgefast.translate.match.precedence import Age, MatchOrder
 from edgefast.translate.virtualhost.shadowed_match import HostEntry, Turn
 
