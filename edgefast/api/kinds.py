@@ -29,9 +29,9 @@ from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.gatewayclass import GatewayClass
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.gateway.layer4_route import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.gateway.referencegrant import ReferenceGrant
-from edgefast.api.gateway.streamroute import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.api.model.fields import Resource

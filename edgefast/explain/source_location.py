@@ -16,8 +16,8 @@ from edgefast import ir
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import GRPCBackendRef, GRPCRoute, Route
 from edgefast.api.gateway.httproute import HTTPBackendRef, HTTPRoute
+from edgefast.api.gateway.layer4_route import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.listenerset import ListenerSet
-from edgefast.api.gateway.streamroute import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.model.failclosed import is_closed
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.routename import key_of, ref_of_name

@@ -8,8 +8,8 @@ from typing import Literal
 
 from edgefast.ir.backend import Proxies, SessionPersistence, ZoneAware
 from edgefast.ir.http import HttpSettings
+from edgefast.ir.layer4 import StreamRoute, StreamSettings
 from edgefast.ir.policy import BackendPolicy, DirectResponse, ExtAuth, PathKind, PolicyUnit
-from edgefast.ir.stream import StreamRoute, StreamSettings
 from edgefast.ir.telemetry import AccessLog, Struct, Tracing
 
 Protocol = Literal["HTTP", "HTTPS", "TLS", "TCP", "UDP"]

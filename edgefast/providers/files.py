@@ -27,8 +27,8 @@ import msgspec
 
 from edgefast.api.decode.decode import DecodeCache, decode_documents
 from edgefast.api.decode.document import DEFAULT_NAMESPACE
-from edgefast.api.decode.failclosed.access_annotations import find_annotated_guard
-from edgefast.api.decode.failclosed.newer_version import note_newer_files
+from edgefast.api.decode.fail_closed.access_annotations import find_annotated_guard
+from edgefast.api.decode.fail_closed.newer_version import note_newer_files
 from edgefast.api.limits import MAX_FILE_BYTES
 from edgefast.api.loaded import Loaded, Refused
 from edgefast.api.migration.foreignpolicy import ForeignPolicy

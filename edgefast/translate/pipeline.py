@@ -65,8 +65,8 @@ from edgefast.translate.status.tls_policy import compute_tls_policy_statuses
 from edgefast.translate.status.xbackend import XBackendStatuses, compute_xbackend_statuses
 from edgefast.translate.tls.keyring import Keyring
 from edgefast.translate.translation import Memo, StatusMemo, Translation, Work
-from edgefast.translate.virtualhost.stream import Streams, translate_streams
-from edgefast.translate.virtualhost.virtualhost import Hosts, translate_virtual_hosts
+from edgefast.translate.virtual_host.layer4 import Streams, translate_streams
+from edgefast.translate.virtual_host.virtual_host import Hosts, translate_virtual_hosts
 
 _PROBLEMS = attrgetter("problems")
 

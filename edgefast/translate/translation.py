@@ -36,8 +36,8 @@ from edgefast.translate.status.policy_usage import PolicyUses
 from edgefast.translate.status.statuses import RouteStatuses
 from edgefast.translate.status.xbackend import XBackendStatuses
 from edgefast.translate.tls.keyring import Keyring
-from edgefast.translate.virtualhost.stream import Streams
-from edgefast.translate.virtualhost.virtualhost import Hosts
+from edgefast.translate.virtual_host.layer4 import Streams
+from edgefast.translate.virtual_host.virtual_host import Hosts
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefast.api.decode.decode import decode_api_object, decode_documents
-from edgefast.api.decode.failclosed.gateway import close_gateway, close_listener_set
-from edgefast.api.decode.failclosed.route import close_route
+from edgefast.api.decode.fail_closed.gateway import close_gateway, close_listener_set
+from edgefast.api.decode.fail_closed.route import close_route
 from edgefast.api.limits import MAX_CLOSED_PARTS
 from edgefast.api.validation.httproute import check_literal
 from edgefast.api.validation.rule import Violation

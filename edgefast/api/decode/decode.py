@@ -24,9 +24,9 @@ from edgefast.api.decode.document import (
     decode_object,
     repeated_fields,
 )
-from edgefast.api.decode.failclosed.fuzzy import NAMELESS, name_stand_in
-from edgefast.api.decode.failclosed.newer_version import note_newer
-from edgefast.api.decode.failclosed.policy import (
+from edgefast.api.decode.fail_closed.fuzzy import NAMELESS, name_stand_in
+from edgefast.api.decode.fail_closed.newer_version import note_newer
+from edgefast.api.decode.fail_closed.policy import (
     close_policy_object,
     is_own_policy,
     set_policy_target,

@@ -13,25 +13,25 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgefast.api.decode.failclosed.gateway import close_gateway, close_listener_set
-from edgefast.api.decode.failclosed.grpcroute import close_grpc_route
-from edgefast.api.decode.failclosed.misspelled_policy import (
+from edgefast.api.decode.fail_closed.gateway import close_gateway, close_listener_set
+from edgefast.api.decode.fail_closed.grpcroute import close_grpc_route
+from edgefast.api.decode.fail_closed.layer4_route import close_stream_route
+from edgefast.api.decode.fail_closed.misspelled_policy import (
     CLOSING_KINDS,
     guess_policy,
     guess_targets,
     is_lost,
 )
-from edgefast.api.decode.failclosed.policy import set_policy_target
-from edgefast.api.decode.failclosed.route import close_route
-from edgefast.api.decode.failclosed.scope import SCOPES, Scope, close_scope
-from edgefast.api.decode.failclosed.streamroute import close_stream_route
+from edgefast.api.decode.fail_closed.policy import set_policy_target
+from edgefast.api.decode.fail_closed.route import close_route
+from edgefast.api.decode.fail_closed.scope import SCOPES, Scope, close_scope
 from edgefast.api.decode.walk import Walk
 from edgefast.api.decode.yaml_text import ParsedDocument
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.gateway.listenerset import ListenerSet
-from edgefast.api.gateway.streamroute import StreamRoute
 from edgefast.api.kinds import KINDS, KindInfo, Object
 from edgefast.api.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.api.loaded import Path, render_path

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from edgefast.api.decode.failclosed.fuzzy import NAMELESS
+from edgefast.api.decode.fail_closed.fuzzy import NAMELESS
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.api.edge.policytarget import PolicyTargetReference, group_of_target
 from edgefast.api.edge.securitypolicy import SecurityPolicy
@@ -21,9 +21,7 @@ from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.grpcroute import GRPCRoute, GRPCRouteMatch, GRPCRouteRule
 from edgefast.api.gateway.httproute import HTTPRoute, HTTPRouteMatch, HTTPRouteRule
-from edgefast.api.gateway.listener import AllowedRoutes, Listener, RouteNamespaces
-from edgefast.api.gateway.listenerset import ListenerSet, ListenerSetSpec
-from edgefast.api.gateway.streamroute import (
+from edgefast.api.gateway.layer4_route import (
     AnyRoute,
     StreamRoute,
     StreamRouteSpec,
@@ -32,6 +30,8 @@ from edgefast.api.gateway.streamroute import (
     TLSRouteSpec,
     UDPRoute,
 )
+from edgefast.api.gateway.listener import AllowedRoutes, Listener, RouteNamespaces
+from edgefast.api.gateway.listenerset import ListenerSet, ListenerSetSpec
 from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.api.loaded import Loaded, render_path

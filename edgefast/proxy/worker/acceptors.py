@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from edgefast.core import TlsContext
-from edgefast.ir.stream import Transport
+from edgefast.ir.layer4 import Transport
 from edgefast.proxy.process.reserved_descriptors import is_shortage
 from edgefast.proxy.settings import ACCEPT_BACKLOG
 from edgefast.proxy.sockets.bind_address import Place, Seat, host_of, transport_at

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from edgefast.api.core.endpointslice import SERVICE_NAME_LABEL
 from edgefast.api.gateway.gateway import Gateway
-from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.gateway.layer4_route import AnyRoute
 from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import Problem, did_you_mean
 from edgefast.translate.deps.dependency_facts import World

@@ -28,8 +28,8 @@ from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.settings import Settings
-from edgefast.translate.virtualhost.stream import Streams
-from edgefast.translate.virtualhost.virtualhost import Hosts, Place
+from edgefast.translate.virtual_host.layer4 import Streams
+from edgefast.translate.virtual_host.virtual_host import Hosts, Place
 
 _Placed = tuple[GatewayDraft, ListenerDraft]
 

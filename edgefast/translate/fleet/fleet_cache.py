@@ -21,8 +21,8 @@ from edgefast.translate.deps.intern import intern
 from edgefast.translate.fleet.backend_policies import BackendPolicies, Ways, list_backend_policies
 from edgefast.translate.fleet.proxies import wants_zones
 from edgefast.translate.policy.outcome import UnitOutcome
-from edgefast.translate.virtualhost.stream import StreamOutcome
-from edgefast.translate.virtualhost.virtualhost import BackendPolicy, HostOutcome, Place
+from edgefast.translate.virtual_host.layer4 import StreamOutcome
+from edgefast.translate.virtual_host.virtual_host import BackendPolicy, HostOutcome, Place
 
 Outcome = HostOutcome | StreamOutcome
 _T = TypeVar("_T")

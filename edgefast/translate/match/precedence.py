@@ -11,7 +11,7 @@ Must never: look at hostnames; a virtual host holds one hostname only.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.api.decode.failclosed.fuzzy import NAMELESS
+from edgefast.api.decode.fail_closed.fuzzy import NAMELESS
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.units import parse_timestamp
 
@@ -31,7 +31,7 @@ def match_order(
     """Return the part of the order that the match itself decides.
 
     `widened`: it takes more than was written, and its path was that long. The last part says so; what it means for the turn
-    among equals is in virtualhost/tie_break.py. `characters`: what counts in place of the path's length (match/grpc_match.py).
+    among equals is in virtual_host/tie_break.py. `characters`: what counts in place of the path's length (match/grpc_match.py).
     """
     return (
         _KINDS[match.kind],

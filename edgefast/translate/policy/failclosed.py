@@ -25,8 +25,8 @@ from edgefast.api.edge.policytarget import (
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.gateway.listenerset import ListenerSet
-from edgefast.api.gateway.streamroute import StreamRoute
 from edgefast.api.kinds import Object, ref_of
 from edgefast.api.loaded import render_path
 from edgefast.api.migration.foreignpolicy import ForeignPolicy

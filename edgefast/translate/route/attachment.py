@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.gateway.layer4_route import AnyRoute
 from edgefast.api.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.api.validation.hostname import check_hostname, check_hostnames
 from edgefast.diagnostics.problem import did_you_mean, supported_text

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.gateway.layer4_route import AnyRoute
 from edgefast.api.model.failclosed import Closed
 from edgefast.api.model.routename import RouteKey, route_key
 from edgefast.api.snapshot import Key

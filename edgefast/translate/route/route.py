@@ -3,8 +3,8 @@
 In: a route and a Reader. Out: a `RouteOutcome`, valid until the route or a fact it read changes. It
 holds no line numbers, so that text moving in a file changes nothing. A parent accepts a route when
 a listener takes it and one of its rules works; PartiallyInvalid names the broken rules.
-Source: Gateway API HTTPRoute, GRPCRoute (layer 4: stream.py).
-Must never: know of other routes (see virtualhost.py).
+Source: Gateway API HTTPRoute, GRPCRoute (layer 4: layer4.py).
+Must never: know of other routes (see virtual_host.py).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from edgefast.translate.status.edge_policy import EdgePolicyStatuses
 from edgefast.translate.status.gateway import Filtered, compute_gateway_status, index_fleets
 from edgefast.translate.status.listenerset import compute_listener_set_status
 from edgefast.translate.status.xbackend import XBackendStatuses
-from edgefast.translate.virtualhost.virtualhost import Hosts
+from edgefast.translate.virtual_host.virtual_host import Hosts
 
 
 class RouteStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -16,7 +16,7 @@ from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, Translation, translate
 from tests.translate.policy.hierarchy import EDGE, GROUP
 from tests.translate.test_incremental import _same
-from tests.translate.test_stream import _HEAD, _SLICE, route
+from tests.translate.test_layer4 import _HEAD, _SLICE, route
 
 pytestmark = pytest.mark.pure
 

@@ -20,8 +20,8 @@ from edgefast.translate.diagnostics.listener_isolation import Owned, owner_of, p
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.match.hostname import ANY, covering
 from edgefast.translate.route.outcome import RouteOutcome
-from edgefast.translate.virtualhost.stream import Streams
-from edgefast.translate.virtualhost.virtualhost import Place
+from edgefast.translate.virtual_host.layer4 import Streams
+from edgefast.translate.virtual_host.virtual_host import Place
 
 __all__ = ["Nearest", "find_nearest", "suspect_streams", "report_unreachable_streams"]
 

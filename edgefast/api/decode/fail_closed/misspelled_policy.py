@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from edgefast.api.decode.failclosed.fuzzy import names_of
-from edgefast.api.decode.failclosed.policy import read_policy_targets
+from edgefast.api.decode.fail_closed.fuzzy import names_of
+from edgefast.api.decode.fail_closed.policy import read_policy_targets
 from edgefast.api.edge.backend import BackendSpec
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,

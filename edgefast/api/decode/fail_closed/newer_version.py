@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgefast.api.decode.failclosed.fuzzy import note_closed, read_meta
-from edgefast.api.decode.failclosed.policy import read_policy_targets
+from edgefast.api.decode.fail_closed.fuzzy import note_closed, read_meta
+from edgefast.api.decode.fail_closed.policy import read_policy_targets
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.api.edge.policytarget import Newer, PolicyTarget, is_target
 from edgefast.api.edge.securitypolicy import SecurityPolicy

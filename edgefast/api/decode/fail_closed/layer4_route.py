@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from edgefast.api.decode.failclosed.fuzzy import note_closed, read_meta, read_spec
-from edgefast.api.decode.failclosed.route import read_place
-from edgefast.api.gateway.streamroute import (
+from edgefast.api.decode.fail_closed.fuzzy import note_closed, read_meta, read_spec
+from edgefast.api.decode.fail_closed.route import read_place
+from edgefast.api.gateway.layer4_route import (
     StreamRoute,
     StreamRouteSpec,
     TCPRoute,

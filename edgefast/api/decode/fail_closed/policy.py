@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.api.decode.failclosed.fuzzy import items_of, note_closed, read_meta
+from edgefast.api.decode.fail_closed.fuzzy import items_of, note_closed, read_meta
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     BackendTrafficPolicySpec,

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.api.decode.failclosed.fuzzy import (
+from edgefast.api.decode.fail_closed.fuzzy import (
     build,
     field_of,
     is_strange,

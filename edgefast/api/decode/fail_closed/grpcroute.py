@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from edgefast.api.decode.failclosed.fuzzy import field_of, is_strange, word_of, words_of
-from edgefast.api.decode.failclosed.route import Kind, close_as, read_values
+from edgefast.api.decode.fail_closed.fuzzy import field_of, is_strange, word_of, words_of
+from edgefast.api.decode.fail_closed.route import Kind, close_as, read_values
 from edgefast.api.gateway.grpcroute import (
     GRPCMethodMatch,
     GRPCRoute,

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from edgefast.api.core.namespace import Namespace
-from edgefast.api.decode.failclosed.fuzzy import build, field_of, note_closed, read_meta, read_spec
+from edgefast.api.decode.fail_closed.fuzzy import build, field_of, note_closed, read_meta, read_spec
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter, HTTPRouteFilterSpec
 from edgefast.api.edge.ratelimitfilter import RateLimitFilter, RateLimitFilterSpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec

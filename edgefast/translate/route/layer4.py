@@ -6,7 +6,7 @@ a mistake keeps its hostnames and refuses everything. A route below an access po
 one, does the same: layer 4 has no request to authorize.
 Source: Gateway API TLSRouteRule, TCPRouteRule, UDPRouteRule. Backends of several rules (v1alpha2)
 are shares of one whole.
-Must never: know of other routes (virtualhost/stream.py does), or send anywhere what a mistake was
+Must never: know of other routes (virtual_host/layer4.py does), or send anywhere what a mistake was
 to decide about.
 """
 
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgefast import ir
-from edgefast.api.gateway.streamroute import StreamRoute, TCPRoute, UDPRoute
+from edgefast.api.gateway.layer4_route import StreamRoute, TCPRoute, UDPRoute
 from edgefast.api.kinds import EDGE_GROUP, ref_of
 from edgefast.api.model.failclosed import Closed
 from edgefast.api.model.reference import BackendRef

@@ -2,7 +2,7 @@
 
 In: the outcomes of routes, and the streams of the previous translation.
 Out: ir.StreamRoutes; only those with a changed part are decided again. The oldest route wins, of
-equals the first by namespace/name; diagnostics/unreachable_stream.py reports the losers. A route
+equals the first by namespace/name; diagnostics/unreachable_layer4.py reports the losers. A route
 keeps its own hostnames: the longest hostname that covers a server name wins, so a newer exact one
 precedes an older wildcard.
 Source: Gateway API TLSRouteSpec.hostnames; guides/api-design, conflicts.
@@ -21,7 +21,7 @@ from edgefast.api.model.routename import RouteKey
 from edgefast.collections.sortedmap import EMPTY, SortedMap
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.route.outcome import RouteOutcome, StreamPart
-from edgefast.translate.virtualhost.virtualhost import Place
+from edgefast.translate.virtual_host.virtual_host import Place
 
 __all__ = ["StreamOutcome", "Streams", "translate_streams"]
 

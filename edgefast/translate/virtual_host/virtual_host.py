@@ -24,8 +24,13 @@ from edgefast.diagnostics.problem import Problem
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.route.outcome import RouteOutcome, RoutePart
-from edgefast.translate.virtualhost.shadowed_match import HostEntry, find_shadows
-from edgefast.translate.virtualhost.tie_break import WIDENED, break_ties, order_calls, tie_break_key
+from edgefast.translate.virtual_host.shadowed_match import HostEntry, find_shadows
+from edgefast.translate.virtual_host.tie_break import (
+    WIDENED,
+    break_ties,
+    order_calls,
+    tie_break_key,
+)
 
 Place = tuple[str, str]  # listener, hostname
 BackendPolicy = tuple[

@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast.translate.match.grpc_match import ANY_SERVICE, service_pattern
 from edgefast.translate.match.precedence import Age, MatchOrder
-from edgefast.translate.virtualhost.shadowed_match import HostEntry, Turn
+from edgefast.translate.virtual_host.shadowed_match import HostEntry, Turn
 
 __all__ = ["WIDENED", "break_ties", "tie_break_key"]
 
