@@ -17,7 +17,7 @@ from edgefast.api.validation import (
     policy,
     policytarget,
     routefilter,
-    sessionpersistence,
+    session_persistence,
     traffic,
     zoneaware,
 )
@@ -38,7 +38,7 @@ _BOOKS = (
 )
 OWN: list[Rule] = [rule for one in _BOOKS for rule in one.BOOK.rules]
 #: Those of sessions that are not said of the API's own kinds.
-OWN += [rule for rule in sessionpersistence.BOOK.rules if rule.struct is TrafficSession]
+OWN += [rule for rule in session_persistence.BOOK.rules if rule.struct is TrafficSession]
 
 
 def name_rule(rule: Rule) -> str:

@@ -23,7 +23,7 @@ from edgefast.api.validation import (
     backend,
     healthcheck,
     loadbalancer,
-    sessionpersistence,
+    session_persistence,
     zoneaware,
 )
 from edgefast.api.validation.rule import Rule
@@ -64,7 +64,7 @@ BACKEND_WRAPS: dict[type, Wrap] = {
 #: Rules about these parts.
 BACKEND_RULES: list[Rule] = [
     rule
-    for one in (backend, healthcheck, loadbalancer, sessionpersistence, zoneaware)
+    for one in (backend, healthcheck, loadbalancer, session_persistence, zoneaware)
     for rule in one.BOOK.rules
     if rule.cel
 ]

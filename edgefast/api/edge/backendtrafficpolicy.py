@@ -21,7 +21,7 @@ from edgefast.api.edge.responseoverride import ResponseOverride
 from edgefast.api.model.failclosed import Closed
 from edgefast.api.model.fields import Duration, Element, Resource, Size
 from edgefast.api.model.meta import ObjectMeta
-from edgefast.api.model.sessionpersistence import SessionPersistence
+from edgefast.api.model.session_persistence import SessionPersistence
 
 
 class TrafficSession(SessionPersistence, frozen=True, kw_only=True):

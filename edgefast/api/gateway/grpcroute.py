@@ -29,7 +29,7 @@ from edgefast.api.model.reference import (
     LocalObjectReference,
     ParentReference,
 )
-from edgefast.api.model.sessionpersistence import SessionPersistence
+from edgefast.api.model.session_persistence import SessionPersistence
 
 
 class GRPCMethodMatch(Element, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ from edgefast.api.model.fields import (
 )
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import BackendRef, ParentReference
-from edgefast.api.model.sessionpersistence import SessionPersistence
+from edgefast.api.model.session_persistence import SessionPersistence
 
 
 class HTTPPathMatch(Element, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from edgefast.netaddr import read_address
 from edgefast.translate.backend.peer import read_authorities, read_certificate, read_names
 from edgefast.translate.backend.podselectors import MOST, MOST_OF_ALL, check_selector
 from edgefast.translate.backend.reserved import HINT, check_endpoint_address
-from edgefast.translate.backend.session import translate_session
+from edgefast.translate.backend.session_persistence import translate_session
 from edgefast.translate.backend.xbackend import ONLY_HTTP1
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader

@@ -33,7 +33,7 @@ from edgefast.api.validation.filter import check_filter_list
 from edgefast.api.validation.httproute import check_redirect, check_timeouts
 from edgefast.api.validation.regexes import REGEXES_PER_ROUTE
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.backend.session import translate_session
+from edgefast.translate.backend.session_persistence import translate_session
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.intern import intern

@@ -11,9 +11,9 @@ import re
 
 from edgefast import ir
 from edgefast.api.edge.backendtrafficpolicy import TrafficSession
-from edgefast.api.model.sessionpersistence import Session, SessionPersistence
+from edgefast.api.model.session_persistence import Session, SessionPersistence
 from edgefast.api.model.units import parse_duration
-from edgefast.api.validation.sessionpersistence import (
+from edgefast.api.validation.session_persistence import (
     check_lifetime,
     check_own_type,
     check_release,

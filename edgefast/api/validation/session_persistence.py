@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from edgefast.api.edge.backendtrafficpolicy import TrafficSession
-from edgefast.api.model.sessionpersistence import Session, SessionPersistence
+from edgefast.api.model.session_persistence import Session, SessionPersistence
 from edgefast.api.validation.rule import RuleBook, Violation
 
 BOOK = RuleBook()
