@@ -18,7 +18,7 @@ from edgefast.api.core.configmap import ConfigMap
 from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.core.namespace import Namespace, implicit_namespace, label_namespace
 from edgefast.api.core.secret import Secret
-from edgefast.api.core.selectedpod import SelectedPods
+from edgefast.api.core.selected_pod import SelectedPods
 from edgefast.api.core.service import Service
 from edgefast.api.edge.backend import Backend
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
@@ -38,7 +38,7 @@ from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.api.kinds import Object, info_of
 from edgefast.api.loaded import Loaded, Refused
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import ObjectRef, Problem, Source
 

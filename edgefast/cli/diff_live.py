@@ -22,7 +22,7 @@ from edgefast.api.core.service import Service
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import Object
 from edgefast.api.loaded import Loaded
-from edgefast.api.model.failclosed import is_closed
+from edgefast.api.model.fail_closed import is_closed
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.snapshot import Snapshot
 from edgefast.cli.live import Cluster, Objects

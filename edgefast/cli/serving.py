@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from edgefast.api.edge.zoneaware import ZONE_PATTERN
+from edgefast.api.edge.zone_aware import ZONE_PATTERN
 from edgefast.daemon.logs import LEVELS, write_line
 from edgefast.daemon.os_error import explain_failure, is_refusal
 from edgefast.daemon.process import forbid_cores

@@ -18,9 +18,9 @@ from edgefast.api.gateway.grpcroute import GRPCBackendRef, GRPCRoute, Route
 from edgefast.api.gateway.httproute import HTTPBackendRef, HTTPRoute
 from edgefast.api.gateway.layer4_route import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.listenerset import ListenerSet
-from edgefast.api.model.failclosed import is_closed
+from edgefast.api.model.fail_closed import is_closed
 from edgefast.api.model.reference import GATEWAY_GROUP
-from edgefast.api.model.routename import key_of, ref_of_name
+from edgefast.api.model.route_name import key_of, ref_of_name
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.explain.explanation import Place

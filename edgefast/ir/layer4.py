@@ -49,7 +49,7 @@ class StreamRoute(Struct, frozen=True, gc=False):
 
     listener: str  # Listener.name
     hostname: str  # TLS: as VirtualHost.hostname, asked for by SNI; TCP, UDP: "*"
-    route: str = ""  # "TLSRoute namespace/name" as api/model/routename.py writes it; "" when none
+    route: str = ""  # "TLSRoute namespace/name" as api/model/route_name.py writes it; "" when none
     index: int = 0  # the rule's place in spec.rules
     name: str = ""  # spec.rules[].name
     source: str = ""  # "file:line" or "generation 3", for dump and explain

@@ -31,7 +31,7 @@ from edgefast.api.decode.fail_closed.access_annotations import find_annotated_gu
 from edgefast.api.decode.fail_closed.newer_version import note_newer_files
 from edgefast.api.limits import MAX_FILE_BYTES
 from edgefast.api.loaded import Loaded, Refused
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.snapshot import Snapshot, check_duplicates
 from edgefast.diagnostics.problem import Problem, Source
 from edgefast.diagnostics.reasons.word import Word

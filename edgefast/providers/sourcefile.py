@@ -13,7 +13,7 @@ import msgspec
 
 from edgefast.api.decode.text import DocumentMarks
 from edgefast.api.loaded import Loaded, Refused
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import Problem
 from edgefast.providers.content import Stamp

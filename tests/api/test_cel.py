@@ -17,7 +17,7 @@ import pytest
 from celpy import celtypes
 from celpy.evaluation import CELEvalError
 
-from api.policydocuments import POLICY_DOCUMENTS
+from api.policy_documents import POLICY_DOCUMENTS
 from api.validation_cases import OWN, name_rule
 from edgefast.api.config.edgegateway import (
     BackendAddresses,

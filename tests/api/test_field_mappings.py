@@ -17,7 +17,7 @@ from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
 from edgefast.api.kinds import KINDS
 from edgefast.api.migration.field_mapping import FieldMapping
 from edgefast.api.migration.field_mappings import PROJECTS, describe_field, find_kind, hint_at
-from edgefast.api.migration.foreignpolicy import read_fields
+from edgefast.api.migration.foreign_policy import read_fields
 from edgefast.api.migration.page import write_pages
 from edgefast.api.model.unsupported_fields import UNSERVED
 

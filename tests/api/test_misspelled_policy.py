@@ -10,7 +10,7 @@ import pytest
 
 from cli.calling import call
 from edgefast.api.decode.decode import decode_documents
-from edgefast.api.edge.policytarget import CLOSED_BY
+from edgefast.api.edge.policy_target import CLOSED_BY
 
 pytestmark = pytest.mark.pure
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edgefast.api.edge.activehealthcheck import (
+from edgefast.api.edge.active_health_check import (
     ActiveHealthCheck,
     ActiveHealthCheckPayload,
     HTTPActiveHealthChecker,
 )
 from edgefast.api.edge.backendtrafficpolicy import TrafficSession
-from edgefast.api.edge.circuitbreaker import RetryBudget
-from edgefast.api.edge.healthcheck import PassiveHealthCheck
-from edgefast.api.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
-from edgefast.api.edge.zoneaware import ZoneAware
+from edgefast.api.edge.circuit_breaker import RetryBudget
+from edgefast.api.edge.health_check import PassiveHealthCheck
+from edgefast.api.edge.load_balancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
+from edgefast.api.edge.zone_aware import ZoneAware
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.validation import (
     backend,
-    healthcheck,
-    loadbalancer,
+    health_check,
+    load_balancer,
     session_persistence,
-    zoneaware,
+    zone_aware,
 )
 from edgefast.api.validation.rule import Rule
 
@@ -64,7 +64,7 @@ BACKEND_WRAPS: dict[type, Wrap] = {
 #: Rules about these parts.
 BACKEND_RULES: list[Rule] = [
     rule
-    for one in (backend, healthcheck, loadbalancer, session_persistence, zoneaware)
+    for one in (backend, health_check, load_balancer, session_persistence, zone_aware)
     for rule in one.BOOK.rules
     if rule.cel
 ]

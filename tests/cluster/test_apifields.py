@@ -23,7 +23,7 @@ AUTH: dict[str, Any] = {
 
 
 def test_the_list_is_that_of_the_crds() -> None:
-    """A new release is added to RELEASES; what it brings shows in tests/api/test_apifields.py."""
+    """A new release is added to RELEASES; what it brings shows in tests/api/test_api_fields.py."""
     assert LIST.read_text() == render_list()
     assert GATEWAY_API in RELEASES
 

@@ -56,14 +56,14 @@ from edgefast.api.edge.jwt import (
     LocalJWKS,
     RemoteJWKS,
 )
-from edgefast.api.edge.policytarget import PolicyTargetReference
+from edgefast.api.edge.policy_target import PolicyTargetReference
 from edgefast.api.edge.ratelimitfilter import (
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
-from edgefast.api.edge.responseoverride import (
+from edgefast.api.edge.response_override import (
     ResponseOverride,
     StatusCodeMatch,
     StatusCodeRange,
@@ -82,8 +82,8 @@ from edgefast.api.edge.securitypolicy import (
 from edgefast.api.kinds import EDGE_GROUP, KINDS
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.unsupported_fields import UNSERVED
-from edgefast.api.validation import edge, jwt, policy, routefilter, traffic
-from edgefast.api.validation.policytarget import BOOK
+from edgefast.api.validation import edge, jwt, policy, route_filter, traffic
+from edgefast.api.validation.policy_target import BOOK
 
 Document = dict[str, Any]
 Wrap = Callable[[Document], tuple[str, Document]]
@@ -197,7 +197,7 @@ WRAPS: dict[type, Wrap] = {
     HTTPCookieMatch: lambda part: ("HTTPRouteFilter", {"matches": [{"cookies": [part]}]}),
 }
 RULES = [*BOOK.rules, *BACKEND_RULES]
-for _one in (edge, jwt, policy, routefilter, traffic):
+for _one in (edge, jwt, policy, route_filter, traffic):
     RULES += _one.BOOK.rules
 
 

@@ -10,7 +10,7 @@ from cluster.world.apiserver import ApiServer
 from controller.cli.objects import Reader
 from controller.kube.client import Kube
 from edgefast.api.config.edgegateway import EdgeGateway, ExtensionApis
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from tests.controller.kube.waiting import run, until

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.decode.decode import decode_api_object, decode_documents
 from edgefast.api.kinds import Object
 from edgefast.api.loaded import Loaded

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.gateway.xbackend import EndpointSelector, XBackend
 from edgefast.api.kinds import EXPERIMENTAL_GROUP, Object
 from edgefast.api.snapshot import Snapshot

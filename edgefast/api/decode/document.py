@@ -39,7 +39,7 @@ from edgefast.api.migration.access_policies import find_access_policies
 from edgefast.api.migration.annotations import Unapplied
 from edgefast.api.migration.field_mappings import find_kind
 from edgefast.api.migration.foreign_kinds import api_version_of, classify_foreign, is_foreign_server
-from edgefast.api.migration.foreignpolicy import (
+from edgefast.api.migration.foreign_policy import (
     has_unread_target,
     read_fields,
     read_targets,

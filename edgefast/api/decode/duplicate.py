@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast.api.decode.fail_closed.fuzzy import NAMELESS
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.api.edge.policytarget import PolicyTargetReference, group_of_target
+from edgefast.api.edge.policy_target import PolicyTargetReference, group_of_target
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
@@ -35,9 +35,9 @@ from edgefast.api.gateway.listenerset import ListenerSet, ListenerSetSpec
 from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.api.loaded import Loaded, render_path
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalPolicyTargetReferenceWithSectionName,

@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from edgefast.api.gateway.httproute import HTTPHeaderMatch, HTTPRoute
 from edgefast.api.gateway.httproutefilter import HTTPHeaderFilter, HTTPRequestMirrorFilter
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     Element,
     Hostname,

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     AS_SET,
     Duration,

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from edgefast.api.gateway.grpcroute import Route
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     Element,
     Hostname,

@@ -19,7 +19,7 @@ import msgspec
 from edgefast.api.kinds import EDGE_GROUP, KINDS, KindInfo
 from edgefast.api.migration.annotations import Unapplied, name_annotations
 from edgefast.api.model.reference import GATEWAY_GROUP
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.diagnostics.problem import Severity, did_you_mean
 from edgefast.diagnostics.reasons.word import Word
 

@@ -13,7 +13,7 @@ import re
 
 import msgspec
 
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
     LATER_KINDS,
     TARGET_KINDS,

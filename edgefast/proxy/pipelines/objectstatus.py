@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from edgefast.api.model.routename import name_of, route_key
+from edgefast.api.model.route_name import name_of, route_key
 from edgefast.translate.conditions.condition import Condition
 from edgefast.translate.conditions.status import RouteStatus
 from edgefast.translate.translation import Translation

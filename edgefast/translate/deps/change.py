@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from edgefast.api.edge.policytarget import BACKEND_TARGETS
-from edgefast.api.model.routename import ROUTE_KINDS, route_key
+from edgefast.api.edge.policy_target import BACKEND_TARGETS
+from edgefast.api.model.route_name import ROUTE_KINDS, route_key
 from edgefast.api.snapshot import Key
 from edgefast.collections.sortedmap import find_unlike
 from edgefast.translate.deps.dependency_facts import Fact, World

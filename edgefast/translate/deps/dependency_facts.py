@@ -18,7 +18,7 @@ from edgefast.api.core.configmap import ConfigMap
 from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.core.namespace import NAME_LABEL
 from edgefast.api.core.secret import Secret
-from edgefast.api.core.selectedpod import SelectedPods
+from edgefast.api.core.selected_pod import SelectedPods
 from edgefast.api.core.service import Service
 from edgefast.api.edge.backend import Backend
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter

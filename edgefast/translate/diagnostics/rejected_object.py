@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast.api.loaded import render_path
 from edgefast.api.model.reference import BackendObjectReference
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState

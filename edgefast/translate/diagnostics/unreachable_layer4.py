@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 
-from edgefast.api.model.routename import RouteKey, kind_of, ref_of_key
+from edgefast.api.model.route_name import RouteKey, kind_of, ref_of_key
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.diagnostics.listener_isolation import Owned, owner_of, placed_listeners
 from edgefast.translate.gateway.gateway import GatewayDraft

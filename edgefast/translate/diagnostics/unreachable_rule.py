@@ -18,7 +18,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.gateway.httproute import HTTPRoute
-from edgefast.api.model.routename import ref_of_key
+from edgefast.api.model.route_name import ref_of_key
 from edgefast.api.snapshot import Key
 from edgefast.collections.sortedmap import EMPTY, SortedMap, find_unlike
 from edgefast.diagnostics.problem import Problem

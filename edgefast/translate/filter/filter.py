@@ -22,7 +22,7 @@ from edgefast.api.gateway.httproutefilter import (
     HTTPRouteFilter,
 )
 from edgefast.api.kinds import EDGE_GROUP
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.reference import LocalObjectReference
 from edgefast.api.validation.filter import check_fraction, check_mirror_share
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text

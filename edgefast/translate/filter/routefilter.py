@@ -22,7 +22,7 @@ from edgefast.api.edge.httproutefilter import (
 )
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.regex import check_regex, count_groups
-from edgefast.api.validation.routefilter import (
+from edgefast.api.validation.route_filter import (
     check_answer,
     check_body,
     check_body_size,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.api.edge.circuitbreaker import CircuitBreaker
-from edgefast.api.edge.healthcheck import PassiveHealthCheck
+from edgefast.api.edge.circuit_breaker import CircuitBreaker
+from edgefast.api.edge.health_check import PassiveHealthCheck
 from edgefast.api.validation.backend import MAX_EJECTION, check_budget
 from edgefast.translate.policy.extauth import read_bounded
 from edgefast.translate.report.report import Report

@@ -16,7 +16,7 @@ from itertools import chain
 import msgspec
 
 from edgefast.api.core.service import Service
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     LATER_KINDS,
     PolicyTarget,
     group_of_target,
@@ -29,10 +29,10 @@ from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.kinds import Object, ref_of
 from edgefast.api.loaded import render_path
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target as Named
-from edgefast.api.model.failclosed import is_closed
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.fail_closed import is_closed
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem, Source
 from edgefast.translate.deps.policy_summary import (

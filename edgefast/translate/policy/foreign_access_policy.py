@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import KINDS, Object
 from edgefast.api.loaded import render_path
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target as Named
 from edgefast.api.migration.target import pod_labels
 from edgefast.api.migration.target_guess import spread_target

@@ -14,7 +14,7 @@ import re
 import msgspec
 
 from edgefast import ir
-from edgefast.api.edge.activehealthcheck import (
+from edgefast.api.edge.active_health_check import (
     ActiveHealthCheck,
     ActiveHealthCheckPayload,
     HTTPActiveHealthChecker,
@@ -22,7 +22,7 @@ from edgefast.api.edge.activehealthcheck import (
 )
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.api.model.units import parse_duration
-from edgefast.api.validation.healthcheck import (
+from edgefast.api.validation.health_check import (
     LEAST_INTERVAL,
     MOST_INTERVAL,
     MOST_JITTER,

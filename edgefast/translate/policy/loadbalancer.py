@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.api.edge.loadbalancer import (
+from edgefast.api.edge.load_balancer import (
     MAX_PARTS,
     ConsistentHash,
     HashCookie,
@@ -22,7 +22,7 @@ from edgefast.api.edge.loadbalancer import (
     LoadBalancer,
 )
 from edgefast.api.model.units import parse_duration
-from edgefast.api.validation.loadbalancer import (
+from edgefast.api.validation.load_balancer import (
     MOST_WINDOW,
     PARTS,
     check_given,
@@ -31,7 +31,7 @@ from edgefast.api.validation.loadbalancer import (
     check_part,
     check_slow_start,
 )
-from edgefast.api.validation.zoneaware import check_zone_aware
+from edgefast.api.validation.zone_aware import check_zone_aware
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.match.headername import check_header_name

@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     LATER_KINDS,
     PASSES,
     TARGETS_OF,

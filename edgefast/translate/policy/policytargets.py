@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
     CLOSED_BY,
     LATER_KINDS,

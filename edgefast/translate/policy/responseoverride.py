@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from edgefast import ir
-from edgefast.api.edge.responseoverride import (
+from edgefast.api.edge.response_override import (
     CustomRedirect,
     CustomResponse,
     ResponseOverride,
     StatusCodeMatch,
 )
-from edgefast.api.validation.routefilter import check_body, check_body_size, check_value_ref
+from edgefast.api.validation.route_filter import check_body, check_body_size, check_value_ref
 from edgefast.api.validation.traffic import check_override, check_range, check_statuses
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.api.edge.policytarget import LATER_KINDS
+from edgefast.api.edge.policy_target import LATER_KINDS
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.kinds import ref_of
 from edgefast.translate.deps.dependency_facts import Reader

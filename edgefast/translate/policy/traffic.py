@@ -15,10 +15,10 @@ from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     HTTPTrafficTimeout,
 )
-from edgefast.api.edge.circuitbreaker import CircuitBreaker
+from edgefast.api.edge.circuit_breaker import CircuitBreaker
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.units import parse_duration, parse_size
-from edgefast.api.validation.policytarget import check_backend_leaves
+from edgefast.api.validation.policy_target import check_backend_leaves
 from edgefast.translate.backend.session_persistence import translate_session
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive

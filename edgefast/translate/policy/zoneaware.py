@@ -8,8 +8,8 @@ Must never: guess a zone.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.api.edge.zoneaware import MAX_ZONES, MOST, ForceLocalZone, ZoneAware
-from edgefast.api.validation.zoneaware import check_one_way
+from edgefast.api.edge.zone_aware import MAX_ZONES, MOST, ForceLocalZone, ZoneAware
+from edgefast.api.validation.zone_aware import check_one_way
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.zones import read_zone
 from edgefast.translate.report.report import Report

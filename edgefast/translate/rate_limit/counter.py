@@ -17,7 +17,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.gateway.grpcroute import Route
-from edgefast.api.model.routename import name_of, route_key
+from edgefast.api.model.route_name import name_of, route_key
 
 _encode = msgspec.msgpack.Encoder().encode
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from edgefast import ir
 from edgefast.api.gateway.grpcroute import Route
 from edgefast.api.kinds import ref_of
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.translate.match.match import match_text
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.rule import Match, Rule, RuleOutcome, characters_in, translate_any

@@ -20,9 +20,9 @@ import msgspec
 from edgefast import ir
 from edgefast.api.gateway.layer4_route import StreamRoute, TCPRoute, UDPRoute
 from edgefast.api.kinds import EDGE_GROUP, ref_of
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.reference import BackendRef
-from edgefast.api.model.routename import RouteKey, name_of
+from edgefast.api.model.route_name import RouteKey, name_of
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import GatewayView, ListenerView, Reader

@@ -13,8 +13,8 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.gateway.layer4_route import AnyRoute
-from edgefast.api.model.failclosed import Closed
-from edgefast.api.model.routename import RouteKey, route_key
+from edgefast.api.model.fail_closed import Closed
+from edgefast.api.model.route_name import RouteKey, route_key
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.conditions.condition import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from edgefast.api.gateway.grpcroute import Route
 from edgefast.api.kinds import ref_of
-from edgefast.api.model.routename import RouteKey, name_of
+from edgefast.api.model.route_name import RouteKey, name_of
 from edgefast.api.validation.regexes import find_excess
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.intern import intern

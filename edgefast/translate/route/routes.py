@@ -15,7 +15,7 @@ import msgspec
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.gateway.layer4_route import AnyRoute, TCPRoute, TLSRoute, UDPRoute
-from edgefast.api.model.routename import ROUTE_KINDS, RouteKey, kind_of, plain_key, route_key
+from edgefast.api.model.route_name import ROUTE_KINDS, RouteKey, kind_of, plain_key, route_key
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sortedmap import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import msgspec
 
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.api.edge.policytarget import BACKEND_TARGETS, group_of_target
+from edgefast.api.edge.policy_target import BACKEND_TARGETS, group_of_target
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.snapshot import Key
-from edgefast.api.validation.policytarget import list_request_leaves
+from edgefast.api.validation.policy_target import list_request_leaves
 from edgefast.collections.sortedmap import EMPTY, SortedMap
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.conditions.status import PolicyAncestorStatus, PolicyStatus

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from edgefast.api.model.routename import RouteKey, route_key
+from edgefast.api.model.route_name import RouteKey, route_key
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.deps.dependency_facts import ListenerView, World

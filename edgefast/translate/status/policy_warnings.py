@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from edgefast.api.edge.policytarget import BACKEND_TARGETS
-from edgefast.api.model.routename import kind_of, plain_key
+from edgefast.api.edge.policy_target import BACKEND_TARGETS
+from edgefast.api.model.route_name import kind_of, plain_key
 from edgefast.api.snapshot import Key
 from edgefast.translate.deps.dependency_facts import Fact
 from edgefast.translate.deps.policy_summary import KIND_OF, PolicySummary, split_unit

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from edgefast.api.model.routename import kind_of, plain_key
+from edgefast.api.model.route_name import kind_of, plain_key
 from edgefast.api.snapshot import Key
 from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import Problem

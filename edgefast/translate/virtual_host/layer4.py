@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.api.model.routename import RouteKey
+from edgefast.api.model.route_name import RouteKey
 from edgefast.collections.sortedmap import EMPTY, SortedMap
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.route.outcome import RouteOutcome, StreamPart

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from edgefast import ir
-from edgefast.api.model.routename import ref_of_key
+from edgefast.api.model.route_name import ref_of_key
 from edgefast.api.snapshot import Key
 from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import Problem

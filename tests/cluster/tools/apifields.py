@@ -1,7 +1,7 @@
 """The fields that the Gateway API has, release by release and channel by channel, as its own CRDs have them.
 
 In: the CRDs of RELEASES. Out: the text of tests/api/apifields.txt: by kind one line for each field, "!" if every release requires it,
-the words that it takes and, unless all releases and channels have it, those that do. tests/api/test_apifields.py holds the product against it; a release that is
+the words that it takes and, unless all releases and channels have it, those that do. tests/api/test_api_fields.py holds the product against it; a release that is
 added here brings its new fields there. `python -m cluster.tools.apifields` in the folder tests writes the file.
 Must never: be edited in what it writes.
 """

@@ -14,7 +14,7 @@ from controller.kube.pods import NOT_YET, Pods, list_pods
 from controller.kube.references import referenced
 from controller.kube.reflector import Item
 from controller.kube.throttle import TRIES, RequestRate
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate.settings import Settings

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Set
 import msgspec
 
 from controller.pipeline import Outcome, Pipeline
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.kinds import Object
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef

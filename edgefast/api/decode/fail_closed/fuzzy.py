@@ -18,7 +18,7 @@ import msgspec
 from edgefast.api.decode.walk import Walk
 from edgefast.api.limits import MAX_CLOSED_PARTS
 from edgefast.api.loaded import render_path
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import Element, Hostname
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.shape import shape_of

@@ -20,7 +20,7 @@ from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicySpec,
 )
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
-from edgefast.api.edge.policytarget import BACKEND_TARGETS, PolicyTarget, group_of_target
+from edgefast.api.edge.policy_target import BACKEND_TARGETS, PolicyTarget, group_of_target
 from edgefast.api.edge.ratelimitfilter import RateLimitFilterSpec
 from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
@@ -29,7 +29,7 @@ from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
 from edgefast.api.limits import MAX_SHOWN_NAME
 from edgefast.api.loaded import Path
 from edgefast.api.migration.foreign_kinds import OTHER_GROUPS, UNREAD_KINDS, is_slip
-from edgefast.api.migration.foreignpolicy import read_targets
+from edgefast.api.migration.foreign_policy import read_targets
 from edgefast.api.migration.target import Target
 from edgefast.api.model.reference import GATEWAY_GROUP
 

@@ -16,13 +16,13 @@ import msgspec
 from edgefast.api.decode.fail_closed.fuzzy import note_closed, read_meta
 from edgefast.api.decode.fail_closed.policy import read_policy_targets
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.api.edge.policytarget import Newer, PolicyTarget, is_target
+from edgefast.api.edge.policy_target import Newer, PolicyTarget, is_target
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.api.kinds import ref_of
 from edgefast.api.loaded import Loaded
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.migration.foreign_policy import ForeignPolicy
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.validation.rule import Violation
 from edgefast.diagnostics.problem import ObjectRef, Problem
 

@@ -18,7 +18,7 @@ from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     BackendTrafficPolicySpec,
 )
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
     CLOSED_BY,
     LATER_KINDS,
@@ -36,7 +36,7 @@ from edgefast.api.gateway.xbackendtrafficpolicy import (
 )
 from edgefast.api.limits import MAX_CLOSED_PARTS
 from edgefast.api.loaded import Path
-from edgefast.api.migration.foreignpolicy import read_target
+from edgefast.api.migration.foreign_policy import read_target
 from edgefast.api.migration.target_guess import read_kinds
 from edgefast.api.model.meta import LabelSelector
 from edgefast.api.validation.rule import Violation

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast.api.edge.loadbalancer import LoadBalancer
-from edgefast.api.edge.zoneaware import ZoneAware
+from edgefast.api.edge.load_balancer import LoadBalancer
+from edgefast.api.edge.zone_aware import ZoneAware
 from edgefast.api.validation.rule import RuleBook, Violation
 
 BOOK = RuleBook()

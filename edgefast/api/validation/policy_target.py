@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.api.edge.policytarget import BACKEND_TARGETS, TARGET_KINDS
+from edgefast.api.edge.policy_target import BACKEND_TARGETS, TARGET_KINDS
 from edgefast.api.edge.securitypolicy import SecurityPolicySpec
 from edgefast.api.validation.rule import RuleBook, Violation
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from edgefast.api.edge.loadbalancer import (
+from edgefast.api.edge.load_balancer import (
     ConsistentHash,
     HashCookie,
     HashHeader,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast.api.edge.activehealthcheck import (
+from edgefast.api.edge.active_health_check import (
     ActiveHealthCheck,
     ActiveHealthCheckPayload,
     HTTPActiveHealthChecker,

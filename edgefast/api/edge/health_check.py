@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from edgefast.api.edge.activehealthcheck import ActiveHealthCheck
+from edgefast.api.edge.active_health_check import ActiveHealthCheck
 from edgefast.api.model.fields import Duration, Element
 
 _Row = Annotated[int, Meta(ge=0, le=4294967295)]

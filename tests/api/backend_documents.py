@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgefast.api.edge.activehealthcheck import (
+from edgefast.api.edge.active_health_check import (
     ActiveHealthCheck,
     ActiveHealthCheckPayload,
     HTTPActiveHealthChecker,
 )
 from edgefast.api.edge.backendtrafficpolicy import TrafficSession
-from edgefast.api.edge.circuitbreaker import RetryBudget
-from edgefast.api.edge.healthcheck import PassiveHealthCheck
-from edgefast.api.edge.loadbalancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
-from edgefast.api.edge.zoneaware import ZoneAware
+from edgefast.api.edge.circuit_breaker import RetryBudget
+from edgefast.api.edge.health_check import PassiveHealthCheck
+from edgefast.api.edge.load_balancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
+from edgefast.api.edge.zone_aware import ZoneAware
 
 Document = dict[str, Any]
 

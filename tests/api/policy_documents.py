@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.backenddocuments import BACKEND_DOCUMENTS
+from api.backend_documents import BACKEND_DOCUMENTS
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicySpec,
     FaultAbort,
@@ -30,8 +30,8 @@ from edgefast.api.edge.jwt import (
     LocalJWKS,
     RemoteJWKS,
 )
-from edgefast.api.edge.policytarget import PolicyTargetReference
-from edgefast.api.edge.responseoverride import (
+from edgefast.api.edge.policy_target import PolicyTargetReference
+from edgefast.api.edge.response_override import (
     ResponseOverride,
     StatusCodeMatch,
     StatusCodeRange,

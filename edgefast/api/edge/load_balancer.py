@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from edgefast.api.edge.credentials import CookieName, ParamName
-from edgefast.api.edge.zoneaware import ZoneAware
+from edgefast.api.edge.zone_aware import ZoneAware
 from edgefast.api.model.fields import Duration, Element, HTTPHeaderName, by_keys, expects
 
 #: Of each: headers, parameters, attributes.
