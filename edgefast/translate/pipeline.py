@@ -19,7 +19,7 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.collections.sortedmap import EMPTY, SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.cluster import Clusters
-from edgefast.translate.backend.podselectors import Lack, Selection, Selectors, choose_selectors
+from edgefast.translate.backend.pod_selectors import Lack, Selection, Selectors, choose_selectors
 from edgefast.translate.deps.change import (
     changed_attached,
     changed_gateways,
@@ -36,7 +36,7 @@ from edgefast.translate.diagnostics.rejected_object import check_references
 from edgefast.translate.diagnostics.unapplied_policy import find_unapplied
 from edgefast.translate.diagnostics.unreachable_rule import Reachability, find_unreached
 from edgefast.translate.diagnostics.unused_object import find_orphans
-from edgefast.translate.filter.listenerfilter import (
+from edgefast.translate.filter.listener_filter import (
     FilterChange,
     ListenerFilters,
     translate_listener_filters,
@@ -50,9 +50,9 @@ from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, 
 from edgefast.translate.policy.edge_policies import EdgePolicies, OwnChange, translate_edge_policies
 from edgefast.translate.policy.inherited import inherit_policies
 from edgefast.translate.rate_limit.limit_store import translate_limit_store
+from edgefast.translate.route.route_sums import RouteSums, sum_routes
 from edgefast.translate.route.routes import Change as RouteChange
 from edgefast.translate.route.routes import translate_routes
-from edgefast.translate.route.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.status.edge_policy import compute_edge_policy_statuses, find_asked
 from edgefast.translate.status.policy_usage import PolicyUses, count_uses

@@ -16,21 +16,21 @@ from edgefast.collections.sortedmap import SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.ir import IR, Infra
 from edgefast.translate.backend.cluster import ClusterOutcome
-from edgefast.translate.backend.podselectors import Selection, Selectors
+from edgefast.translate.backend.pod_selectors import Selection, Selectors
 from edgefast.translate.conditions.status import Statuses
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.deps.readers import Readers
 from edgefast.translate.diagnostics.listener_isolation import Owned
 from edgefast.translate.diagnostics.unreachable_rule import Reachability
-from edgefast.translate.filter.listenerfilter import ListenerFilters
+from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.fleet.frontend import Frontend
 from edgefast.translate.policy.backendtlspolicy import Policies
 from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.rate_limit.limit_store import LimitStore
 from edgefast.translate.route.outcome import RouteOutcome
-from edgefast.translate.route.routesums import RouteSums
+from edgefast.translate.route.route_sums import RouteSums
 from edgefast.translate.status.edge_policy import EdgePolicyStatuses
 from edgefast.translate.status.policy_usage import PolicyUses
 from edgefast.translate.status.statuses import RouteStatuses

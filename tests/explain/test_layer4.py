@@ -16,7 +16,7 @@ from edgefast.explain import (
 from edgefast.explain.explain import explain
 from edgefast.explain.render import render_explanation
 from edgefast.translate import Settings, translate
-from tests.translate.gatewaytext import gateway
+from tests.translate.gateway_text import gateway
 
 pytestmark = pytest.mark.pure
 

@@ -11,7 +11,7 @@ from edgefast import ir
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from tests.translate.gatewaytext import gateway
+from tests.translate.gateway_text import gateway
 
 pytestmark = pytest.mark.pure
 

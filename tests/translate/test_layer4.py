@@ -14,7 +14,7 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.table import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, Translation, translate
-from tests.translate.gatewaytext import gateway
+from tests.translate.gateway_text import gateway
 
 pytestmark = pytest.mark.pure
 

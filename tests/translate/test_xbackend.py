@@ -14,7 +14,7 @@ from edgefast.api.kinds import EXPERIMENTAL_GROUP, Object
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.backend.podselectors import MOST
+from edgefast.translate.backend.pod_selectors import MOST
 from edgefast.translate.conditions.condition import Condition
 from edgefast.translate.conditions.status import PolicyStatus
 from tests.translate import world

@@ -21,9 +21,9 @@ from edgefast.collections.sortedmap import SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.netaddr import read_address
 from edgefast.translate.backend.backend import find_port, transport_of
-from edgefast.translate.backend.backendcluster import translate_backend
+from edgefast.translate.backend.backend_cluster import translate_backend
 from edgefast.translate.backend.reserved import HINT, allowed_of, check_endpoint_address
-from edgefast.translate.backend.xbackendcluster import translate_xbackend
+from edgefast.translate.backend.xbackend_cluster import translate_xbackend
 from edgefast.translate.backend.zones import is_hinted, zone_of, zone_preference
 from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
 from edgefast.translate.deps.dependency_facts import CLUSTER_OF, Fact, Reader, World

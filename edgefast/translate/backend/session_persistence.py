@@ -21,7 +21,7 @@ from edgefast.api.validation.session_persistence import (
 )
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

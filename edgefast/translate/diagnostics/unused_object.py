@@ -15,9 +15,9 @@ from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import Problem, did_you_mean
 from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
-from edgefast.translate.filter.routefilter import check_route_filter
+from edgefast.translate.filter.route_filter import check_route_filter
 from edgefast.translate.gateway.adopted_classes import report_adopted
-from edgefast.translate.gateway.failclosed import warn_closed
+from edgefast.translate.gateway.fail_closed import warn_closed
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.rate_limit.rate_limit import check_rate_limit
 from edgefast.translate.report.report import Report

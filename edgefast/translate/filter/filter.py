@@ -31,10 +31,10 @@ from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.filter.cors import translate_cors
-from edgefast.translate.filter.externalauth import translate_external_auth
+from edgefast.translate.filter.external_auth import translate_external_auth
 from edgefast.translate.filter.header import translate_headers
 from edgefast.translate.filter.redirect import translate_redirect, translate_rewrite
-from edgefast.translate.filter.routefilter import (
+from edgefast.translate.filter.route_filter import (
     RouteFilter,
     check_route_filter,
     read_answer,

@@ -19,7 +19,7 @@ from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.snapshot import Key
 from edgefast.collections.sortedmap import Values, find_unlike, values_of
 from edgefast.translate.backend.cluster import Clusters
-from edgefast.translate.filter.listenerfilter import ListenerFilters
+from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
 from edgefast.translate.fleet.fleet_cache import FleetCache, FleetCaches, update_caches
 from edgefast.translate.fleet.infra import translate_infra

@@ -81,7 +81,7 @@ class ListenerDraft:
         self.tls: TlsOutcome | None = None
         self.port = self.spec.port
         self.bind_port = self.spec.port
-        #: Addresses of the Gateways whose listeners can conflict with it (fleet/boundat.py); empty: all.
+        #: Addresses of the Gateways whose listeners can conflict with it (fleet/bound_at.py); empty: all.
         self.group: tuple[str, ...] = ()
         #: Its Gateway requests addresses, and none is usable.
         self.unbound = False

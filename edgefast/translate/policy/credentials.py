@@ -22,7 +22,7 @@ from edgefast.api.model.reference import SecretObjectReference
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.referencegrant import refusal_text, wrong_kind_text
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.report.report import Report
 
 __all__ = [

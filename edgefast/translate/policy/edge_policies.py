@@ -22,7 +22,7 @@ from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
 from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
 from edgefast.translate.deps.policy_summary import Level, PolicySummary, Target
 from edgefast.translate.deps.readers import Readers, find_readers, follow
-from edgefast.translate.policy.failclosed import (
+from edgefast.translate.policy.fail_closed import (
     OwnKey,
     close_newer,
     find_closed,
@@ -30,7 +30,7 @@ from edgefast.translate.policy.failclosed import (
     tables_of,
 )
 from edgefast.translate.policy.outcome import Aims, EdgePolicyOutcome, OwnPolicy, UnitOutcome
-from edgefast.translate.policy.retryconstraint import translate_constraint
+from edgefast.translate.policy.retry_constraint import translate_constraint
 from edgefast.translate.policy.security import translate_security
 from edgefast.translate.policy.traffic import translate_traffic
 

@@ -30,7 +30,7 @@ from edgefast.translate.deps.policy_summary import (
     name_foreign,
 )
 from edgefast.translate.policy.outcome import EdgePolicyOutcome, close_policy
-from edgefast.translate.policy.policytargets import TARGETS, every_target, is_closed_by
+from edgefast.translate.policy.policy_targets import TARGETS, every_target, is_closed_by
 
 __all__ = ["close_foreign", "report_foreign_access"]
 

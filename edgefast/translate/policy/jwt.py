@@ -40,7 +40,7 @@ from edgefast.translate.backend.reserved import HINT, check_endpoint_address
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.referencegrant import wrong_kind_text
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_forward_header, check_param
 from edgefast.translate.policy.jwt_principal import check_claim
 from edgefast.translate.report.report import Report

@@ -25,7 +25,7 @@ from edgefast.translate.policy.credentials import (
     translate_api_keys,
     translate_basic_auth,
 )
-from edgefast.translate.policy.extauth import translate_ext_auth
+from edgefast.translate.policy.ext_auth import translate_ext_auth
 from edgefast.translate.policy.jwt import MAX_PROVIDERS, translate_jwt
 from edgefast.translate.policy.jwt_principal import PolicyTokens
 from edgefast.translate.policy.outcome import (

@@ -21,7 +21,7 @@ from edgefast.translate.report.foreign_annotations import report_annotations
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.attachment import attach_route
 from edgefast.translate.route.backend_policy import find_below
-from edgefast.translate.route.failclosed import close_rules
+from edgefast.translate.route.fail_closed import close_rules
 from edgefast.translate.route.outcome import (
     ADDRESSES,
     RouteOutcome,

@@ -40,7 +40,7 @@ from edgefast.translate.deps.policy_summary import (
 )
 from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.policy.failclosed import OwnKey
+from edgefast.translate.policy.fail_closed import OwnKey
 from edgefast.translate.policy.outcome import EdgePolicyOutcome
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.status.backend_reference import find_backend_place

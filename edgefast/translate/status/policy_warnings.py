@@ -14,7 +14,7 @@ from edgefast.api.snapshot import Key
 from edgefast.translate.deps.dependency_facts import Fact
 from edgefast.translate.deps.policy_summary import KIND_OF, PolicySummary, split_unit
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.policy.failclosed import OwnKey
+from edgefast.translate.policy.fail_closed import OwnKey
 from edgefast.translate.route.outcome import key_of_route
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.status.policy_usage import PolicyUses

@@ -27,7 +27,7 @@ from edgefast.translate.diagnostics.unreachable_rule import Reachability
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.route.outcome import RouteOutcome
-from edgefast.translate.route.routesums import RouteSums
+from edgefast.translate.route.route_sums import RouteSums
 from edgefast.translate.settings import Settings
 from edgefast.translate.status.affected_by_policies import Attached
 from edgefast.translate.status.edge_policy import EdgePolicyStatuses

@@ -12,7 +12,7 @@ from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.kinds import Object
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
-from edgefast.translate.backend.podselectors import Selection
+from edgefast.translate.backend.pod_selectors import Selection
 from edgefast.translate.settings import Settings
 from tests.translate import world
 

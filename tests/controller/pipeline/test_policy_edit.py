@@ -21,7 +21,7 @@ from edgefast.table.shards import diff
 from edgefast.translate import Settings, translate
 from tests.controller.pipeline.running import Room, many, run
 from tests.translate import world
-from tests.translate.gatewaytext import gateway
+from tests.translate.gateway_text import gateway
 
 EDITS = 9
 #: Of the time of a start with 10,000 routes, that of an edit, at most.

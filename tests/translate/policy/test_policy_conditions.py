@@ -15,7 +15,7 @@ from edgefast.explain.explain import explain
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, translate
 from tests.translate import world
-from tests.translate.policy.test_failclosed import raw, site, target
+from tests.translate.policy.test_fail_closed import raw, site, target
 from tests.translate.policy.test_layer4 import policy
 
 pytestmark = pytest.mark.pure

@@ -7,7 +7,7 @@ import pytest
 from edgefast.api.decode.decode import decode_api_object
 from edgefast.translate import Settings, translate
 from tests.translate import world
-from tests.translate.policy.test_failclosed import raw, target
+from tests.translate.policy.test_fail_closed import raw, target
 
 pytestmark = pytest.mark.pure
 

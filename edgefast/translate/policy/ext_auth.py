@@ -24,7 +24,7 @@ from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader
-from edgefast.translate.match.headername import check_header_name, check_shown_name
+from edgefast.translate.match.header_name import check_header_name, check_shown_name
 from edgefast.translate.report.report import Report
 
 __all__ = ["read_bounded", "translate_ext_auth"]

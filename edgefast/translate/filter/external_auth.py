@@ -20,7 +20,7 @@ from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader
-from edgefast.translate.match.headername import check_header_name, check_shown_name
+from edgefast.translate.match.header_name import check_header_name, check_shown_name
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

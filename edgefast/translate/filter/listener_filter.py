@@ -20,7 +20,7 @@ from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
 from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
-from edgefast.translate.filter.externalauth import translate_external_auth
+from edgefast.translate.filter.external_auth import translate_external_auth
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.policy.outcome import UnitOutcome

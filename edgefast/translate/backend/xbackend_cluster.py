@@ -28,7 +28,7 @@ from edgefast.api.validation.xbackend import (
 from edgefast.diagnostics.problem import Problem, supported_text
 from edgefast.netaddr import read_address
 from edgefast.translate.backend.peer import read_authorities, read_certificate, read_names
-from edgefast.translate.backend.podselectors import MOST, MOST_OF_ALL, check_selector
+from edgefast.translate.backend.pod_selectors import MOST, MOST_OF_ALL, check_selector
 from edgefast.translate.backend.reserved import HINT, check_endpoint_address
 from edgefast.translate.backend.session_persistence import translate_session
 from edgefast.translate.backend.xbackend import ONLY_HTTP1

@@ -34,10 +34,10 @@ from edgefast.api.validation.load_balancer import (
 from edgefast.api.validation.zone_aware import check_zone_aware
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_param
-from edgefast.translate.policy.extauth import read_bounded
-from edgefast.translate.policy.zoneaware import translate_zone_aware
+from edgefast.translate.policy.ext_auth import read_bounded
+from edgefast.translate.policy.zone_aware import translate_zone_aware
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

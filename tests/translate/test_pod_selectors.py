@@ -13,8 +13,8 @@ from edgefast.api.model.meta import LabelSelector
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.backend import podselectors, xbackendcluster
-from edgefast.translate.backend.podselectors import (
+from edgefast.translate.backend import pod_selectors, xbackend_cluster
+from edgefast.translate.backend.pod_selectors import (
     MOST,
     MOST_OF_ALL,
     RequestedSelector,
@@ -105,7 +105,7 @@ def test_who_is_behind_one_that_is_refused_is_used_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Else it would take the place of that one, be used no more, and give it back."""
-    monkeypatch.setattr(podselectors, "MOST", 1)
+    monkeypatch.setattr(pod_selectors, "MOST", 1)
     copied = [ref("young") | {"filters": [mirror("old")]}]
     backends = backend("young", created=2), backend("old", created=1)
     snapshot = Snapshot.of([*BASE, *backends, world.route(0, backendRefs=copied)])
@@ -240,7 +240,7 @@ def test_who_fits_costs_nothing_twice() -> None:
 def test_among_many_one_more_is_no_call_for_each() -> None:
     """All are gone through in their order, which is there already."""
     there = 4000
-    wishes: Any = podselectors.EMPTY.edit()
+    wishes: Any = pod_selectors.EMPTY.edit()
     for at in range(there):
         wishes["n", f"b{at}"] = RequestedSelector((at, f"n/b{at}"), f"app=a{at % 20}")
     one = choose_selectors(wishes.done(), Selectors())
@@ -259,7 +259,7 @@ def test_changes_elsewhere_ask_nobody() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_any_history_comes_to_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With few places, and users of all kinds that come and go, some behind others that are refused."""
-    for module in (podselectors, xbackendcluster):
+    for module in (pod_selectors, xbackend_cluster):
         monkeypatch.setattr(module, "MOST", 2)
         monkeypatch.setattr(module, "MOST_OF_ALL", 3)
     random = Random(seed)

@@ -45,7 +45,7 @@ from edgefast.translate.deps.policy_summary import (
 from edgefast.translate.policy.foreign_access_policy import close_foreign
 from edgefast.translate.policy.missing_target import report_missing_section, report_missing_target
 from edgefast.translate.policy.outcome import EdgePolicyOutcome, OwnPolicy, close_policy
-from edgefast.translate.policy.policytargets import TARGETS, every_target
+from edgefast.translate.policy.policy_targets import TARGETS, every_target
 
 __all__ = ["OwnKey", "close_newer", "find_closed", "resolve_policy_targets", "tables_of"]
 

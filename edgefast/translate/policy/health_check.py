@@ -32,7 +32,7 @@ from edgefast.api.validation.health_check import (
 )
 from edgefast.diagnostics.problem import supported_text
 from edgefast.diagnostics.redact import show_query
-from edgefast.translate.policy.extauth import read_bounded
+from edgefast.translate.policy.ext_auth import read_bounded
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
