@@ -97,7 +97,7 @@ def _check_keys(fleets: Sequence[ir.Fleet]) -> Iterable[Problem]:
     """Return the problems that the TLS library finds; the engine is loaded only if an object has a key (25 ms)."""
     if not any(fleet.secrets for fleet in fleets):
         return ()
-    from edgefast.proxy.tls.keycheck import check_fleets
+    from edgefast.proxy.tls.key_check import check_fleets
 
     return check_fleets(fleets)
 

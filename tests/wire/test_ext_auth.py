@@ -12,7 +12,7 @@ import pytest
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
 from edgefast import ir
 from edgefast.ir.policy import AuthBackend, ExtAuth, PolicyUnit
-from edgefast.proxy.tables.lastgood import LastGood
+from edgefast.proxy.tables.last_good import LastGood
 from edgefast.table import compile_fleet
 from origin.answers import response
 from origin.message import Message

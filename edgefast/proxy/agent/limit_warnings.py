@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from edgefast.api.model.route_name import ref_of_name
 from edgefast.diagnostics.problem import ObjectRef, Problem
-from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.agent.worker_slot import WorkerSlot
 from edgefast.proxy.control import messages
 
 __all__ = ["LimitWarnings"]

@@ -29,8 +29,8 @@ from edgefast.core import Engine, use_tickets
 from edgefast.core.engine import tls_library
 from edgefast.daemon.logs import set_level, start_logging
 from edgefast.daemon.process import WORKER_INTERVAL, keep_all, look_seldom, share_interpreter
-from edgefast.proxy.accesslog.logfile import LogFile, Standard
-from edgefast.proxy.accesslog.writer import AccessLogWriter
+from edgefast.proxy.access_log.log_file import LogFile, Standard
+from edgefast.proxy.access_log.writer import AccessLogWriter
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel, ChannelClosed
 from edgefast.proxy.limits.store import StoreInUse

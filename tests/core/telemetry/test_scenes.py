@@ -231,7 +231,7 @@ async def test_scene(world: World, scene: Scene, monkeypatch: pytest.MonkeyPatch
 
 def test_every_name_has_its_scene() -> None:
     written = {name for names in SCENES.values() for name in names}
-    by_the_log_writer = {"access_log_dropped"}  # proxy/accesslog/writer.py
+    by_the_log_writer = {"access_log_dropped"}  # proxy/access_log/writer.py
     refusals = {f"head_refused_{name}" for name in HEAD_ERRORS}  # test_head_counters.py
     limits = {
         name for name in GLOBALS if name.startswith("limit_")

@@ -17,7 +17,7 @@ from edgefast.diagnostics.problem import Problem
 from edgefast.httpd.server import Request
 from edgefast.proxy import settings
 from edgefast.proxy.admin.admin import Admin
-from edgefast.proxy.agent import acknowledgement, workerslot, workerupdate
+from edgefast.proxy.agent import acknowledgement, worker_slot, worker_update
 from edgefast.proxy.agent import agent as agent_module
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.control import dumps
@@ -52,17 +52,17 @@ def test_a_table_that_kills_workers_is_taken_back() -> None:
 
 
 def test_a_worker_that_hangs_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workerslot, "PING_EVERY", 0.05)
+    monkeypatch.setattr(worker_slot, "PING_EVERY", 0.05)
     port = free_port()
 
     async def talk(agent: Agent) -> None:
         await agent.publish(make_fleet(port))
         pids = {slot.pid for slot in agent.slots}
-        monkeypatch.setattr(workerupdate, "ACK_DEADLINE", 0.2)
+        monkeypatch.setattr(worker_update, "ACK_DEADLINE", 0.2)
         await agent.publish(with_cluster(make_fleet(port, mark="v2"), "hang"))
         await until(lambda: agent.problems, "verdict")
         monkeypatch.setattr(
-            workerupdate, "ACK_DEADLINE", 30.0
+            worker_update, "ACK_DEADLINE", 30.0
         )  # those that do not hang take their time
         assert "workers ended" in agent.problems[0].text()
         await until(lambda: agent.ready, "recovery")
@@ -196,17 +196,17 @@ def test_a_report_that_fails_hurts_nobody(caplog: pytest.LogCaptureFixture) -> N
 
 
 def test_a_silent_worker_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workerslot, "PING_EVERY", 0.05)
+    monkeypatch.setattr(worker_slot, "PING_EVERY", 0.05)
     port = free_port()
 
     async def talk(agent: Agent) -> None:
         await agent.publish(make_fleet(port))
         silent = agent.slots[0].pid
         os.kill(silent, signal.SIGSTOP)
-        monkeypatch.setattr(workerslot, "PING_DEADLINE", 0.5)
+        monkeypatch.setattr(worker_slot, "PING_DEADLINE", 0.5)
         await until(lambda: agent.slots[0].restarts, "end of the silent one")
         monkeypatch.setattr(
-            workerslot, "PING_DEADLINE", 30.0
+            worker_slot, "PING_DEADLINE", 30.0
         )  # the others answer when they come to it
         await until(lambda: agent.slots[0].serving and agent.ready, "successor")
         assert agent.slots[0].pid != silent
@@ -239,19 +239,19 @@ def test_what_keeps_workers_from_starting_is_told_once(
 ) -> None:
     """It is tried several times a second while it lasts; its end is told, and other words are."""
     port = free_port()
-    start = workerslot.WorkerSlot._start
+    start = worker_slot.WorkerSlot._start
     tries: list[int] = []
 
-    def refuse(slot: workerslot.WorkerSlot) -> Any:
+    def refuse(slot: worker_slot.WorkerSlot) -> Any:
         tries.append(errno.EACCES if len(tries) < 3 else errno.ENOENT)
         raise OSError(tries[-1], os.strerror(tries[-1]), "python")
 
     async def talk(agent: Agent) -> None:
         await agent.publish(make_fleet(port))
-        monkeypatch.setattr(workerslot.WorkerSlot, "_start", refuse)
+        monkeypatch.setattr(worker_slot.WorkerSlot, "_start", refuse)
         os.kill(agent.slots[0].pid, signal.SIGKILL)
         await until(lambda: len(tries) >= 6, "tries")
-        monkeypatch.setattr(workerslot.WorkerSlot, "_start", start)
+        monkeypatch.setattr(worker_slot.WorkerSlot, "_start", start)
         await until(lambda: agent.ready, "recovery")
 
     with caplog.at_level("INFO"):

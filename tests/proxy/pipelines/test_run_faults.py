@@ -22,7 +22,7 @@ from edgefast.proxy.pipelines.standalone import (
     Outcome,
     Standalone,
 )
-from edgefast.proxy.tables.lastgood import LastGood, LastGoodError
+from edgefast.proxy.tables.last_good import LastGood, LastGoodError
 from edgefast.translate.settings import Settings
 from proxy.command import Process, Start, gateway, gateway_class, mark_of, route, save
 from proxy.living import ROOT, until, with_agent

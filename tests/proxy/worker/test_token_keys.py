@@ -11,8 +11,8 @@ import pytest
 from auth.jwt.issuer import ISSUER, jwk, key_set
 from edgefast.core.policy.token_requirements import make_verifiers
 from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
-from edgefast.proxy.agent.sharedstate import SharedState
-from edgefast.proxy.agent.workerupdate import WorkerUpdate
+from edgefast.proxy.agent.shared_state import SharedState
+from edgefast.proxy.agent.worker_update import WorkerUpdate
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import encode_frame
 from edgefast.proxy.jwks.key_delivery import PublishedKeys

@@ -1,7 +1,7 @@
 """SharedState: the data that all worker slots share, and the phase that they follow.
 
 In: created once by the agent.
-Out: every slot (workerslot.py) and the drain read it.
+Out: every slot (worker_slot.py) and the drain read it.
 Must never: decide anything; it only holds references to the shared parts.
 """
 

@@ -16,8 +16,8 @@ from edgefast.console.console import Console
 from edgefast.console.live_metrics import Counters, Meter
 from edgefast.core.cells import ROW
 from edgefast.httpd.server import Request
-from edgefast.proxy.admin.consolesource import ConsoleSource
-from edgefast.proxy.admin.limitlist import LimitList
+from edgefast.proxy.admin.console_source import ConsoleSource
+from edgefast.proxy.admin.limit_list import LimitList
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.metrics.stats import add_global, map_segment, sum_rows
 from edgefast.proxy.tables.arena import Block
@@ -66,7 +66,7 @@ def test_statuses_of_grpc_are_no_latencies(monkeypatch: pytest.MonkeyPatch) -> N
         ("globals", {}),
         ("policies", {}),
     ):
-        monkeypatch.setattr(f"edgefast.proxy.admin.consolesource.sum_{name}", lambda _, f=found: f)
+        monkeypatch.setattr(f"edgefast.proxy.admin.console_source.sum_{name}", lambda _, f=found: f)
     agent = cast(Agent, SimpleNamespace(slots=()))
     source = ConsoleSource(agent, cast(LimitList, None))
     meter = Meter(source.bounds)

@@ -1,4 +1,4 @@
-"""AccessLogWriter: writes complete lines to standard output or a file (logfile.py), from a thread; it never delays a request.
+"""AccessLogWriter: writes complete lines to standard output or a file (log_file.py), from a thread; it never delays a request.
 
 In: batches of complete lines from the engine.
 Out: writes that lines of other workers cannot split: a pipe accepts up to PIPE_BUF (4096) bytes
@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
-from edgefast.proxy.accesslog.logfile import LogTarget
+from edgefast.proxy.access_log.log_file import LogTarget
 
 __all__ = ["QUEUE_BYTES", "AccessLogWriter", "split_lines"]
 

@@ -13,7 +13,7 @@ import pytest
 
 from edgefast import ir
 from edgefast.httpd.server import Reply, Request
-from edgefast.proxy.admin import limitlist
+from edgefast.proxy.admin import limit_list
 from edgefast.proxy.admin.admin import Admin
 from edgefast.proxy.agent.agent import Agent
 from proxy.limited import ALL, EACH, UNIT, limited_table
@@ -173,7 +173,7 @@ def test_a_new_table_has_its_own_limits() -> None:
 
 
 def test_a_listing_is_bounded_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limitlist, "_MOST", 3)
+    monkeypatch.setattr(limit_list, "_MOST", 3)
     port = free_port()
 
     async def talk(agent: Agent, seen: Seen) -> None:
@@ -189,7 +189,7 @@ def test_a_listing_is_bounded_and_says_so(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_only_one_listing_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(limitlist, "_PATIENCE", 0.01)
+    monkeypatch.setattr(limit_list, "_PATIENCE", 0.01)
     port = free_port()
     with running(tmp_path) as server:
 

@@ -1,6 +1,6 @@
 """WorkerUpdate: the messages that one worker process received, and the difference to its desired state.
 
-In: the worker tables, the listeners and the commands of the phase (sharedstate.py).
+In: the worker tables, the listeners and the commands of the phase (shared_state.py).
 Out: messages, ordered so that a worker receives an object before any reference to it.
 Level-triggered: the next `send` contains everything that is still missing.
 Must never: repeat a message, except for data that the worker reported as lost.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from edgefast.proxy.agent.sharedstate import Phase, SharedState
+from edgefast.proxy.agent.shared_state import Phase, SharedState
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel
 from edgefast.proxy.control.dumps import Dumps

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgefast.proxy.accesslog.logfile import LogFile, Standard, check_log_file
-from edgefast.proxy.accesslog.writer import AccessLogWriter, split_lines
+from edgefast.proxy.access_log.log_file import LogFile, Standard, check_log_file
+from edgefast.proxy.access_log.writer import AccessLogWriter, split_lines
 
 LINE = st.binary(max_size=90).map(lambda text: text.replace(b"\n", b"?") + b"\n")
 

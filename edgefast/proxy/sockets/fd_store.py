@@ -16,7 +16,7 @@ import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 
-from edgefast.proxy.process.sdnotify import manager_address
+from edgefast.proxy.process.sd_notify import manager_address
 from edgefast.proxy.sockets.inherited import MEMORIES
 
 __all__ = ["FdStore"]

@@ -16,7 +16,7 @@ from cryptography.x509.oid import ExtensionOID, NameOID
 from edgefast import ir
 from edgefast.core.engine import tls_library
 from edgefast.diagnostics.problem import ObjectRef
-from edgefast.proxy.tls.keycheck import check_fleets
+from edgefast.proxy.tls.key_check import check_fleets
 from edgefast.proxy.tls.server import check_secret
 from edgefast.translate.tls.certificate import parse_bundle, parse_pair
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from edgefast import ir
-from edgefast.proxy.process.filelimit import check_descriptors, needed_descriptors
+from edgefast.proxy.process.file_limit import check_descriptors, needed_descriptors
 from proxy.living import ROOT
 
 
@@ -30,7 +30,7 @@ def test_need_is_counted_by_port_not_by_listener() -> None:
 @pytest.mark.pure
 def test_caps_out_of_reach_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     listeners = [listener(80, "a/b/c", 77_777)]
-    with caplog.at_level(logging.WARNING, "edgefast.proxy.process.filelimit"):
+    with caplog.at_level(logging.WARNING, "edgefast.proxy.process.file_limit"):
         assert not check_descriptors(listeners, 4096)
         assert not check_descriptors(listeners, 4096)
         assert check_descriptors(listeners, 200_000)
@@ -57,7 +57,7 @@ def test_caps_of_layer_4_count_by_listener() -> None:
 @pytest.mark.pure
 def test_the_settings_that_count_are_named(caplog: pytest.LogCaptureFixture) -> None:
     udp, tcp = stream_listener(53, "a/b/u", "UDP"), stream_listener(53, "a/b/t", "TCP")
-    with caplog.at_level(logging.WARNING, "edgefast.proxy.process.filelimit"):
+    with caplog.at_level(logging.WARNING, "edgefast.proxy.process.file_limit"):
         assert not check_descriptors([udp], 4096)
         assert not check_descriptors([udp, tcp], 4096)
         assert not check_descriptors([udp, tcp, listener(80, "a/b/c", 77_778)], 4096)
@@ -71,7 +71,7 @@ def test_the_soft_limit_is_raised_to_the_hard_one() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     script = (
         "import resource\n"
-        "from edgefast.proxy.process.filelimit import raise_limit\n"
+        "from edgefast.proxy.process.file_limit import raise_limit\n"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, (256, {hard}))\n"
         "print(raise_limit(), *resource.getrlimit(resource.RLIMIT_NOFILE))\n"
     )

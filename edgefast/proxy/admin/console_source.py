@@ -19,9 +19,9 @@ from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
 from edgefast.diagnostics.problem import Problem
 from edgefast.monitoring.proxy_metrics import HANDSHAKES_DONE
 from edgefast.proxy.admin.active_config import read_now, read_resources
-from edgefast.proxy.admin.limitlist import LimitList, Unread
+from edgefast.proxy.admin.limit_list import LimitList, Unread
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.agent.worker_slot import WorkerSlot
 from edgefast.proxy.metrics.stats import sum_globals, sum_limits, sum_policies, sum_rows
 from edgefast.proxy.sockets.bind_address import show_bind_address
 from edgefast.table import Resource, Shards

@@ -4,7 +4,7 @@ In: the worker tables (what to send), the listeners (which sockets), the agent's
 Out: a process that has both. A dead worker is replaced within a second; one that died soon after
 its start is replaced with backoff. The slot keeps the counters' segment and the sockets, so a
 replacement continues from the state of the previous worker. Level-triggered: `wake()` makes the
-slot compare the worker's actual and desired state (workerupdate.py).
+slot compare the worker's actual and desired state (worker_update.py).
 Must never: wait for a worker without a deadline; a silent worker is killed and replaced.
 """
 
@@ -23,9 +23,9 @@ from typing import Any
 import msgspec
 
 from edgefast.daemon.os_error import explain_failure
-from edgefast.proxy.agent.sharedstate import SharedState
-from edgefast.proxy.agent.workerprocess import WorkerProcess
-from edgefast.proxy.agent.workerupdate import WorkerUpdate
+from edgefast.proxy.agent.shared_state import SharedState
+from edgefast.proxy.agent.worker_process import WorkerProcess
+from edgefast.proxy.agent.worker_update import WorkerUpdate
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel, ChannelClosed, ChannelError
 from edgefast.proxy.metrics.stats import Segment

@@ -15,7 +15,7 @@ import contextlib
 import time
 from collections.abc import Callable
 
-from edgefast.proxy.tables.lastgood import LastGood
+from edgefast.proxy.tables.last_good import LastGood
 from edgefast.table import Shards
 
 __all__ = ["LastGoodKeeper"]

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.tables import lastgood as module
-from edgefast.proxy.tables.lastgood import LastGood, LastGoodError
-from edgefast.proxy.tables.lastgoodkeeper import LastGoodKeeper
+from edgefast.proxy.tables import last_good as module
+from edgefast.proxy.tables.last_good import LastGood, LastGoodError
+from edgefast.proxy.tables.last_good_keeper import LastGoodKeeper
 from edgefast.table import Shards, diff
 from edgefast.table.format import digest_records, table_format
 from proxy.living import mark_of, until, with_agent
@@ -151,7 +151,7 @@ def test_a_table_is_kept_as_soon_as_the_disk_takes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Without another table, and without a word for every try."""
-    monkeypatch.setattr("edgefast.proxy.tables.lastgoodkeeper._AGAIN", 0.01)
+    monkeypatch.setattr("edgefast.proxy.tables.last_good_keeper._AGAIN", 0.01)
     folder = tmp_path / "state"
     folder.write_text("in the way")
     kept, settled = LastGood(folder), Settled()
