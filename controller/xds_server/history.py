@@ -18,7 +18,7 @@ from itertools import islice
 import msgspec
 
 from controller.xds_server.limits import LOG_ENTRIES
-from edgefast.collections.sortedmap import find_unlike
+from edgefast.collections.sorted_map import find_unlike
 from edgefast.table.shards import TYPES, Delta, Key, Resource, Shards
 from edgefast.xds.messages import encode_item
 

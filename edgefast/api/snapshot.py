@@ -39,7 +39,7 @@ from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
 from edgefast.api.kinds import Object, info_of
 from edgefast.api.loaded import Loaded, Refused
 from edgefast.api.migration.foreign_policy import ForeignPolicy
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import ObjectRef, Problem, Source
 
 #: (namespace, name); the namespace of cluster-scoped objects is "".

@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from edgefast import ir
-from edgefast.cli.backendoption import backend_option
-from edgefast.cli.exampleslice import show_slice
+from edgefast.cli.backend_option import backend_option
+from edgefast.cli.example_slice import show_slice
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.options import (
     Format,
@@ -30,7 +30,7 @@ from edgefast.cli.options import (
 )
 from edgefast.cli.output import render_line, write_value
 from edgefast.diagnostics.problem import Problem, ask_for_more, page_of
-from edgefast.providers.addedbackends import AddedBackend
+from edgefast.providers.added_backends import AddedBackend
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
 

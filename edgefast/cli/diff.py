@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from edgefast.cli.backendoption import backend_option
+from edgefast.cli.backend_option import backend_option
 from edgefast.cli.diff_live import translate_live
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
@@ -32,7 +32,7 @@ from edgefast.cli.options import (
 from edgefast.cli.output import escape_control, has_colour, terminal_width, wrap_line, write_value
 from edgefast.explain import Difference, diff_translations
 from edgefast.explain.render_diff import render_difference, summarise_difference
-from edgefast.providers.addedbackends import FLAG, AddedBackend
+from edgefast.providers.added_backends import FLAG, AddedBackend
 from edgefast.translate.pipeline import translate
 from edgefast.translate.translation import Translation
 

@@ -28,7 +28,7 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.cli.live import Cluster, Objects
 from edgefast.cli.omitted_objects import refuse_unparsed, report_omitted
 from edgefast.cli.output import escape_control
-from edgefast.providers.addedbackends import make_slice
+from edgefast.providers.added_backends import make_slice
 from edgefast.providers.files import FileSource
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import FleetState, Settings

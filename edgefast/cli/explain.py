@@ -19,7 +19,7 @@ import click
 import msgspec
 
 from edgefast.cli.admin_client import ask_admin
-from edgefast.cli.backendoption import backend_option
+from edgefast.cli.backend_option import backend_option
 from edgefast.cli.check import collect_problems
 from edgefast.cli.explain_live import explain_live
 from edgefast.cli.inputs import read_inputs
@@ -43,7 +43,7 @@ from edgefast.explain import (
 )
 from edgefast.explain.explain import explain
 from edgefast.explain.render import render_explanation
-from edgefast.providers.addedbackends import AddedBackend
+from edgefast.providers.added_backends import AddedBackend
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ import msgspec
 
 from edgefast.api.decode.decode import LoadedConfig, load_config
 from edgefast.diagnostics.problem import Problem, Source
-from edgefast.providers.addedbackends import AddedBackend, add_backends
+from edgefast.providers.added_backends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource, Reading
 from edgefast.translate.settings import Settings, check_config, settings_from
 

@@ -63,7 +63,7 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
         "Show rate-limit counters and their remaining quota.",
     ),
     "log-level": (
-        "edgefast.cli.loglevel",
+        "edgefast.cli.log_level",
         "log_level",
         "Change the log level of a running proxy or controller.",
     ),

@@ -22,7 +22,7 @@ import uvloop
 
 from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.api.decode.decode import LoadedConfig
-from edgefast.cli.backendoption import backend_option
+from edgefast.cli.backend_option import backend_option
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import adopt_option, config_option, ignore_option
 from edgefast.cli.output import render_line
@@ -40,7 +40,7 @@ from edgefast.daemon.process import share_interpreter
 from edgefast.diagnostics.problem import Problem
 from edgefast.httpd.address import Address, parse_address
 from edgefast.httpd.echo import Echo
-from edgefast.providers.addedbackends import AddedBackend, add_backends
+from edgefast.providers.added_backends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource
 from edgefast.proxy.admin.servers import (
     ServerTaken,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import click
 
 from edgefast.cli import show
-from edgefast.cli.backendoption import backend_option
+from edgefast.cli.backend_option import backend_option
 from edgefast.cli.check import collect_problems
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.omitted_objects import refuse_unparsed
@@ -27,7 +27,7 @@ from edgefast.cli.options import (
     output_option,
 )
 from edgefast.cli.output import render_line, write_table, write_value
-from edgefast.providers.addedbackends import AddedBackend
+from edgefast.providers.added_backends import AddedBackend
 from edgefast.translate.pipeline import translate as translate_objects
 
 Target = Literal["ir", "status", "infra"]

@@ -40,7 +40,7 @@ from edgefast.providers.folders import SUFFIXES, find_folders
 from edgefast.providers.listing import Entry, list_files
 from edgefast.providers.name_index import index_files
 from edgefast.providers.publish_gate import PublishGate, Written
-from edgefast.providers.sourcefile import Look, Reading, SourceFile, differ, reuse_loaded
+from edgefast.providers.source_file import Look, Reading, SourceFile, differ, reuse_loaded
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.providers.truncation import breaks_file, find_truncation, find_unparsed
 from edgefast.providers.write_completion import NO_EVENTS, Events, Wait, WriteCompletion

@@ -16,7 +16,7 @@ from operator import attrgetter, is_
 import msgspec
 
 from edgefast.api.snapshot import Snapshot
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.backend.pod_selectors import Lack, Selection, Selectors, choose_selectors

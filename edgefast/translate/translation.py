@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import SortedMap
+from edgefast.collections.sorted_map import SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.ir import IR, Infra
 from edgefast.translate.backend.cluster import ClusterOutcome

@@ -17,7 +17,7 @@ from edgefast import ir
 from edgefast.api.snapshot import Snapshot
 from edgefast.cli import diff, explain
 from edgefast.cli.live import LiveError, Objects, Proxy, Where
-from edgefast.collections.sortedmap import EMPTY
+from edgefast.collections.sorted_map import EMPTY
 from edgefast.explain import serve_translation
 from edgefast.providers.files import FileSource
 from edgefast.translate.pipeline import translate

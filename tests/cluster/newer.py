@@ -9,7 +9,7 @@ import time
 from datetime import datetime
 from typing import Any
 
-from cluster.controllerbench import Bench, wait_for
+from cluster.controller_bench import Bench, wait_for
 from wire.harness.ports import free_port
 
 

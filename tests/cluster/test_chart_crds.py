@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from api.test_cel import DOCUMENTS
-from cluster.backendwraps import BACKEND_RULES, BACKEND_WRAPS, hashed, treated
+from cluster.backend_wraps import BACKEND_RULES, BACKEND_WRAPS, hashed, treated
 from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
 from controller.manifests.crds import LOOKS, render_crds

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import GATEWAY_API, Bench, wait_for
+from cluster.controller_bench import GATEWAY_API, Bench, wait_for
 from cluster.world.apiserver import ApiServer
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import own_address
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import own_address
 from cluster.test_kube_pods import pod, serve, service_account
 from cluster.world.apiserver import ApiServer
 from edgefast.api.kinds import EXPERIMENTAL_GROUP

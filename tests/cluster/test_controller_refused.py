@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
+from cluster.controller_bench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
 
 
@@ -77,7 +77,7 @@ def test_a_proxy_of_another_table_format_keeps_its_table_and_is_told(bench: Benc
     address = bench.controller.find(r"serving xds=(\S+)")
     bench.controller.stop(signal.SIGTERM)
     bench.controller = bench.start_controller(
-        "upgraded", wrapper="tests.cluster.otherrelease", xds=address
+        "upgraded", wrapper="tests.cluster.other_release", xds=address
     )
 
     def told() -> str:

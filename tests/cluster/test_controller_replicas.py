@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
+from cluster.controller_bench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
 from edgefast.httpd.address import Address
 from edgefast.httpd.control_socket import send_command

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from cluster.environment import Surroundings
-from cluster.tools.apifields import RELEASES
+from cluster.tools.api_fields import RELEASES
 from cluster.tools.examples import gateway_api_examples
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot

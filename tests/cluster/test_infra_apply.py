@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 import pytest
 
-from cluster.infrabench import (
+from cluster.infra_bench import (
     KINDS,
     NAME,
     SELECTOR,

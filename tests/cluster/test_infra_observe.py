@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cluster.infrabench import (
+from cluster.infra_bench import (
     NAME,
     SELECTOR,
     InfraBench,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cluster.infrabench import (
+from cluster.infra_bench import (
     KINDS,
     NAME,
     SELECTOR,

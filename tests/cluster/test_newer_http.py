@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import own_address
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import own_address
 from cluster.newer import attach, bring_up, grow_older
 from cluster.world.apiserver import ApiServer
 from wire.harness.ports import free_port

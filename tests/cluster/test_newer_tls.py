@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import Origin
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import Origin
 from cluster.newer import grow_older
 from cluster.world.apiserver import ApiServer
 from wire.harness.certificates import Authority

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.tools.apifields import RELEASES
+from cluster.controller_bench import Bench, wait_for
+from cluster.tools.api_fields import RELEASES
 from cluster.tools.crds import gateway_api_crds
 from cluster.tools.versions import OLDER_GATEWAY_API
 from cluster.world.apiserver import ApiServer

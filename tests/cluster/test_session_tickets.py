@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.controllerbench import Bench, Process, wait_for
+from cluster.controller_bench import Bench, Process, wait_for
 from cluster.world.apiserver import ApiServer
 from controller.certs.ticket_key_rotation import Tickets, decode_tickets, derive_for_fleet
 from edgefast.xds.ticket_secrets import TicketSecrets

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import Origin
-from cluster.tools.apifields import RELEASES
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import Origin
+from cluster.tools.api_fields import RELEASES
 from cluster.tools.crds import gateway_api_crds
 from cluster.world.apiserver import ApiServer
 from cluster.world.crds import install, own_crds

@@ -3,7 +3,7 @@
 import msgspec
 
 from edgefast import ir
-from edgefast.collections.sortedmap import SortedMap, values_of
+from edgefast.collections.sorted_map import SortedMap, values_of
 from edgefast.proxy.tables.references import named_by
 from edgefast.table import compile_fleet, diff
 

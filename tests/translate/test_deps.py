@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.collections.sortedmap import EMPTY
+from edgefast.collections.sorted_map import EMPTY
 from edgefast.translate import Settings, translate
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Fact, is_read

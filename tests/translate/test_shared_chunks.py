@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.collections.sortedmap import SortedMap, Values
+from edgefast.collections.sorted_map import SortedMap, Values
 from edgefast.table import compile_fleet
 from edgefast.translate import Settings, Work, translate
 from tests.translate import world

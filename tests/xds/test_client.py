@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from edgefast.collections.sortedmap import find_unlike
+from edgefast.collections.sorted_map import find_unlike
 from edgefast.table import Shards
 from edgefast.table.shards import TYPES, make_resource
 from edgefast.xds import client as clients

@@ -16,7 +16,7 @@ import ssl
 import h11
 
 from edgefast.auth.jwt.key_set import SET_LIMIT
-from edgefast.localaddress import leads_to
+from edgefast.local_address import leads_to
 from edgefast.netaddr import read_address, why_reserved
 from edgefast.proxy.jwks.target import Place, Target, shows
 from edgefast.rate_limit.names import Names

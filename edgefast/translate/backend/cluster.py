@@ -17,7 +17,7 @@ from edgefast import ir
 from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.core.service import ServicePort
 from edgefast.api.kinds import ref_of
-from edgefast.collections.sortedmap import SortedMap
+from edgefast.collections.sorted_map import SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.netaddr import read_address
 from edgefast.translate.backend.backend import find_port, transport_of

@@ -20,7 +20,7 @@ from edgefast.api.gateway.xbackend import EndpointSelector
 from edgefast.api.snapshot import Key
 from edgefast.api.validation.rule import Violation
 from edgefast.api.validation.xbackend import check_labels
-from edgefast.collections.sortedmap import EMPTY, SortedMap, find_unlike
+from edgefast.collections.sorted_map import EMPTY, SortedMap, find_unlike
 from edgefast.translate.match.precedence import Age
 
 __all__ = [

@@ -27,7 +27,7 @@ from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.model.meta import LabelSelector
 from edgefast.api.snapshot import Key, Snapshot
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.translate.deps.cluster_ref import KIND_OF_CLUSTER, ClusterRef, ClusterState
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.deps.policy_summary import Level, Target, TlsPolicyView

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import covering, narrower

@@ -20,7 +20,7 @@ from edgefast import ir
 from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.model.route_name import ref_of_key
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, SortedMap, find_unlike
+from edgefast.collections.sorted_map import EMPTY, SortedMap, find_unlike
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.diagnostics.listener_isolation import Owned, Owner, placed_listeners
 from edgefast.translate.diagnostics.unreachable_layer4 import (

@@ -17,7 +17,7 @@ from operator import is_
 from edgefast import ir
 from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import Values, find_unlike, values_of
+from edgefast.collections.sorted_map import Values, find_unlike, values_of
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.fleet.fleet import STANDALONE, join_secrets

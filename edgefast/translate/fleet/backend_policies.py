@@ -17,7 +17,7 @@ from itertools import islice, takewhile
 import msgspec
 
 from edgefast import ir
-from edgefast.collections.sortedmap import SortedMap
+from edgefast.collections.sorted_map import SortedMap
 from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtual_host.virtual_host import BackendPolicy
 

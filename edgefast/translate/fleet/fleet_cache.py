@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from edgefast import ir
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.intern import intern

@@ -17,7 +17,7 @@ import msgspec
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap, find_unlike
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap, find_unlike
 from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
 from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
 from edgefast.translate.deps.policy_summary import Level, PolicySummary, Target

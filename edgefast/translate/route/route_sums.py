@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.conditions.status import RouteStatus
 from edgefast.translate.route.outcome import RouteOutcome, key_of_route

@@ -17,7 +17,7 @@ from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.gateway.layer4_route import AnyRoute, TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.model.route_name import ROUTE_KINDS, RouteKey, kind_of, plain_key, route_key
 from edgefast.api.snapshot import Key, Snapshot
-from edgefast.collections.sortedmap import SortedMap, find_unlike
+from edgefast.collections.sorted_map import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
 from edgefast.translate.deps.intern import intern

@@ -24,7 +24,7 @@ from edgefast.api.edge.policy_target import BACKEND_TARGETS, group_of_target
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.snapshot import Key
 from edgefast.api.validation.policy_target import list_request_leaves
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.conditions.status import PolicyAncestorStatus, PolicyStatus
 from edgefast.translate.deps.dependency_facts import Fact, World

@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast.api.model.route_name import kind_of, plain_key
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.conditions.condition import holds, render_problems
 from edgefast.translate.conditions.status import (

@@ -17,7 +17,7 @@ import msgspec
 from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap, find_unlike
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap, find_unlike
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.cluster import ClusterOutcome, Clusters
 from edgefast.translate.backend.pod_selectors import RequestedSelector

@@ -18,7 +18,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.model.route_name import RouteKey
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.route.outcome import RouteOutcome, StreamPart
 from edgefast.translate.virtual_host.virtual_host import Place

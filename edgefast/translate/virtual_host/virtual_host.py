@@ -19,7 +19,7 @@ import msgspec
 from edgefast import ir
 from edgefast.api.model.route_name import ref_of_key
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.intern import intern

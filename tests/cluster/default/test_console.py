@@ -10,7 +10,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-from cluster.controllerparts import wait_for
+from cluster.controller_parts import wait_for
 from cluster.installed import Installed, backend_of, fleet_of, gateway, route
 from cluster.world.api import Api
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.controllerparts import wait_for
+from cluster.controller_parts import wait_for
 from cluster.installed import GATEWAY, Installed, backend_of, fleet_of, gateway, listener, route
 from cluster.world.accounts import Accounts
 from cluster.world.api import ApiError

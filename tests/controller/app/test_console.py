@@ -14,7 +14,7 @@ from console.browser import Browser
 from console.conftest import browser as browser
 from console.serving import serving
 from controller.app import App
-from controller.consolesource import ConsoleSource
+from controller.console_source import ConsoleSource
 from controller.kube.denials import Denials
 from controller.pipeline import Pipeline
 from controller.xds_server.fleets import Fleets

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from controller.fleets.apply import Applier
 from controller.fleets.inventory import Inventory
-from controller.fleets.objectref import ref_of_manifest
+from controller.fleets.object_ref import ref_of_manifest
 from controller.fleets.observe import Observer
 from controller.fleets.placement import MANAGER, Manifest, Placement
 from controller.fleets.render import render_fleet

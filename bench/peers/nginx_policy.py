@@ -3,7 +3,7 @@
 In: a scenario. Out: text of its configuration. Must never give it less to do than the others have.
 """
 
-from bench.policyranges import list_ranges
+from bench.policy_ranges import list_ranges
 from bench.scenario import Scenario
 
 WITHOUT = ("jwt", "br", "zstd", "session")  # Debian's nginx

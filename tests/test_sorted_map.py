@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgefast.collections.sortedmap import CHUNK, EMPTY, SortedMap, find_unlike, values_of
+from edgefast.collections.sorted_map import CHUNK, EMPTY, SortedMap, find_unlike, values_of
 
 pytestmark = pytest.mark.pure
 

@@ -6,7 +6,7 @@ import pytest
 
 from edgefast import ir
 from edgefast._csrc import ffi, lib
-from edgefast.table.rowlabel import label_limit, label_rule
+from edgefast.table.row_label import label_limit, label_rule
 
 pytestmark = pytest.mark.pure
 

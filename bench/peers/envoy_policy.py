@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from bench.credentials import AUDIENCE, ISSUER, make_key_set
-from bench.policyranges import list_ranges
+from bench.policy_ranges import list_ranges
 
 _TYPE = "type.googleapis.com/envoy.extensions."
 _RBAC, _JWT = "envoy.filters.http.rbac", "envoy.filters.http.jwt_authn"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from edgefast.providers.addedbackends import AddedBackend, parse_backend
+from edgefast.providers.added_backends import AddedBackend, parse_backend
 
 __all__ = ["backend_option"]
 

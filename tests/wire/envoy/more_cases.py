@@ -16,7 +16,7 @@ from wire.envoy.cases import (
     TOKENS,
     Case,
 )
-from wire.envoy.envoyproxy import Object, typed
+from wire.envoy.envoy_proxy import Object, typed
 
 
 def _fault(**abort: Any) -> Object:

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.credentials import AUDIENCE, ISSUER, make_key_set
 from bench.objects import EDGE_API, GATEWAY_API, NAMESPACE, SERVICE_PORT, Object
-from bench.policyranges import list_ranges
+from bench.policy_ranges import list_ranges
 from bench.scenario import Scenario
 
 _ENCODINGS = {"gzip": "Gzip", "br": "Brotli", "zstd": "Zstd"}

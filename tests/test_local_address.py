@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from core.links import enter_command
-from edgefast import localaddress
-from edgefast.localaddress import is_local, leads_to
+from edgefast import local_address
+from edgefast.local_address import is_local, leads_to
 
 pytestmark = pytest.mark.pure
 
@@ -25,7 +25,7 @@ OTHERS = ("192.0.2.3", "203.0.113.1", "2001:db8::3")
 _SCRIPT = f"""
 import subprocess
 from ipaddress import ip_address
-from edgefast.localaddress import is_local
+from edgefast.local_address import is_local
 for words in (
     "link set lo up", "link add one type veth peer name two", "link set one up", "link set two up",
     "addr add 192.0.2.1/24 dev one", "addr add 192.0.2.2/24 dev one",
@@ -63,9 +63,9 @@ def test_without_netlink_the_answer_is_the_same(
 ) -> None:
     """A service manager can forbid netlink sockets."""
     if not netlink:
-        monkeypatch.setattr(localaddress, "_question", _forbid)
+        monkeypatch.setattr(local_address, "_question", _forbid)
     elif not own:
-        monkeypatch.setattr(localaddress, "_reads_local", lambda answer: False)  # no route here
+        monkeypatch.setattr(local_address, "_reads_local", lambda answer: False)  # no route here
     assert is_local(ip_address(text)) is own
 
 
@@ -74,7 +74,7 @@ def _forbid(*_: object) -> bytes:
 
 
 def test_without_descriptors_an_address_counts_as_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    localaddress._kernel.close()
+    local_address._kernel.close()
 
     def full(*_: object) -> socket.socket:
         raise OSError(24, "Too many open files")
@@ -91,7 +91,7 @@ OTHER = ip_address("198.18.0.77")
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[socket.socket]:
     """Return the sockets that are opened from here on."""
-    localaddress._kernel.close()
+    local_address._kernel.close()
     found: list[socket.socket] = []
     make = socket.socket
 
@@ -106,7 +106,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[socket.socket]:
 def test_one_socket_serves_all_threads(opened: list[socket.socket]) -> None:
     """Each thread gets the answer to its own query."""
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda n: localaddress._kernel.ask(_numbered(n)), range(400)))
+        answers = list(pool.map(lambda n: local_address._kernel.ask(_numbered(n)), range(400)))
     assert len(opened) == 1 and opened[0].fileno() >= 0
     assert not opened[0].get_inheritable()
     assert all(_numbered(n).packed in answer for n, answer in enumerate(answers))
@@ -122,7 +122,7 @@ def test_a_broken_socket_is_opened_again(opened: list[socket.socket]) -> None:
     assert is_local(OTHER) is first
     assert [one.family for one in opened] == [socket.AF_NETLINK] * 2
     # An answer that is left over from another query.
-    opened[1].sendto(localaddress._question(ip_address("127.0.0.1"), 0), (0, 0))
+    opened[1].sendto(local_address._question(ip_address("127.0.0.1"), 0), (0, 0))
     assert is_local(OTHER) is first
     assert len(opened) == 3
 
@@ -130,7 +130,7 @@ def test_a_broken_socket_is_opened_again(opened: list[socket.socket]) -> None:
 def test_a_forked_process_opens_its_own_socket(opened: list[socket.socket]) -> None:
     """Also while a thread of the parent has the lock."""
     first = is_local(OTHER)
-    with localaddress._kernel._lock:
+    with local_address._kernel._lock:
         child = os.fork()
         if child == 0:
             signal.alarm(20)

@@ -1,4 +1,4 @@
-"""A crowd that begins TLS handshakes and never goes on: `python halfopen.py PORT COUNT NET [BYTES]`, from addresses in 127.NET.0.0/16,
+"""A crowd that begins TLS handshakes and never goes on: `python half_open.py PORT COUNT NET [BYTES]`, from addresses in 127.NET.0.0/16,
 each with so many bytes of a hello.
 
 In: numbers. Out: a line when all have been begun, then silence until standard input ends. A process of its own, because descriptors are

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import Bench
-from cluster.tools.apifields import LIST, RELEASES, render_list
+from cluster.controller_bench import Bench
+from cluster.tools.api_fields import LIST, RELEASES, render_list
 from cluster.tools.versions import GATEWAY_API
 from cluster.world.apiserver import ApiServer
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cluster.controllerparts import GATEWAY_API, Origin, Process, own_address, wait_for
+from cluster.controller_parts import GATEWAY_API, Origin, Process, own_address, wait_for
 from cluster.world.apiserver import ApiServer
 from controller.manifests.load import load_install
 from controller.manifests.naming import Release

@@ -13,7 +13,7 @@ from edgefast.api.core.endpointslice import (
 from edgefast.api.core.service import Service, ServicePort, ServiceSpec
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.snapshot import Snapshot
-from edgefast.providers.addedbackends import add_backends, parse_backend
+from edgefast.providers.added_backends import add_backends, parse_backend
 
 pytestmark = pytest.mark.pure
 

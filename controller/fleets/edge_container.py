@@ -28,7 +28,7 @@ from controller.fleets.placement import (
     Placement,
     client_secret_name,
 )
-from controller.fleets.shutdowncontainer import seconds_text
+from controller.fleets.shutdown_container import seconds_text
 from edgefast import ir
 
 #: Requests without limits: a proxy that is throttled or killed for memory loses requests.
