@@ -11,7 +11,7 @@ from cluster.invalid import Ground, certificate_of, ground_gateways, ground_obje
 from cluster.invalid_gateways import gateway_cases
 from cluster.invalid_routes import route_cases
 from cluster.invalid_statuses import apply_all, wait_told
-from cluster.underload import UnderLoad
+from cluster.under_load import UnderLoad
 
 
 def measure_mistakes(site: UnderLoad) -> list[str]:

@@ -1,7 +1,7 @@
 # Auth span: the authorization calls of a traced request (docs/guides/tracing.md).
 #
 # In: a call that has ended, or that a request no longer waits for.
-# Out: a record in the request's trace, in the order of spanrecord.AuthRecord. A call of several requests is a span in each of their traces;
+# Out: a record in the request's trace, in the order of span_record.AuthRecord. A call of several requests is a span in each of their traces;
 # the service received the trace context of the first one.
 
 cdef tuple AUTH_WORDS = (b"allowed", b"denied", b"error")  # by AuthOutcome

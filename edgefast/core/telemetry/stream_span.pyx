@@ -4,7 +4,7 @@
 # decides the sampling. Datagrams have no spans.
 
 cdef int record_tcp_proxy(Engine engine, TcpProxy tcp_proxy) except -1:
-    """In the order of spanrecord.ConnectionRecord."""
+    """In the order of span_record.ConnectionRecord."""
     cdef StreamListener listener = tcp_proxy.listener
     cdef SpanBatch batch = engine.spans
     cdef Out *out = &batch.out

@@ -2,7 +2,7 @@
 
 In: the CRDs of RELEASES. Out: the text of tests/api/apifields.txt: by kind one line for each field, "!" if every release requires it,
 the words that it takes and, unless all releases and channels have it, those that do. tests/api/test_api_fields.py holds the product against it; a release that is
-added here brings its new fields there. `python -m cluster.tools.apifields` in the folder tests writes the file.
+added here brings its new fields there. `python -m cluster.tools.api_fields` in the folder tests writes the file.
 Must never: be edited in what it writes.
 """
 
@@ -20,7 +20,7 @@ LIST = Path(__file__).parents[2] / "api" / "apifields.txt"
 RELEASES = ("v1.6.3", "v1.7.0")
 CHANNELS = ("standard", "experimental")
 _HEAD = (
-    "# Made by `python -m cluster.tools.apifields` from the CRDs of the Gateway API; do not edit.\n"
+    "# Made by `python -m cluster.tools.api_fields` from the CRDs of the Gateway API; do not edit.\n"
 )
 
 Field = tuple[str, str]  # kind, path: "spec.listeners[].port"
