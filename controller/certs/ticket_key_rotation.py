@@ -1,4 +1,4 @@
-"""Tickets: session ticket secrets of a cluster: previous, current and next, rotated by the leader, derived for each fleet.
+"""Ticket key rotation: session ticket secrets of a cluster: previous, current and next, rotated by the leader, derived for each fleet.
 
 In: a state, times, a source of randomness.
 Out: the desired state, its encoding in a Secret, and the secrets of a fleet's proxies. All replicas

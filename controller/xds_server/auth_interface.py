@@ -1,4 +1,4 @@
-"""Stream authentication: no message of a peer is processed before its credential determines its fleet.
+"""Auth interface of a stream: no message of a peer is processed before its credential determines its fleet.
 
 In: a call's connection and metadata; then every message.
 Out: `Admission` (fleet, end of validity), decoded requests; else Refused. Everything that is not
@@ -89,14 +89,11 @@ def check_pod_of(fleet: str, node: Node) -> None:
         )
 
 
-# --- closedGate ---
-
-
 class RejectAll:
     """Refuses every call and names the port to use instead."""
 
     async def admit(self, connection: Connection) -> Admission:
-        """See `Gate`."""
+        """Raise Refused for every call (`StreamAuth`)."""
         raise Refused(
             "closed",
             "PERMISSION_DENIED",

@@ -44,7 +44,7 @@ class CertificateAuth:
         self._replicas = replicas
 
     async def admit(self, connection: Connection) -> _Admission:
-        """See `Gate`."""
+        """Return what the credential allows (`StreamAuth`); raises Refused."""
         if not connection.certificate:
             raise Refused("no_credential", "UNAUTHENTICATED", "a client certificate is required")
         try:

@@ -33,7 +33,7 @@ class TokenAuth:
         self._clock = clock
 
     async def admit(self, connection: Connection) -> _Admission:
-        """See `Gate`."""
+        """Return what the credential allows (`StreamAuth`); raises Refused."""
         message = [value for key, value in connection.metadata if key == "authorization"]
         if not message:
             raise Refused("no_credential", "UNAUTHENTICATED", "a token is required")

@@ -1,4 +1,4 @@
-"""Stream: why a layer 4 connection or datagram gets its backend.
+"""Layer 4: why a layer 4 connection or datagram gets its backend.
 
 In: the served table, a `RequestSpec` with the scheme tcp, tls or udp.
 Out: an `Explanation`: the listener of the port, for TLS the one with the server name, the route

@@ -1,4 +1,4 @@
-"""Stream diff: layer 4 connections and datagrams with another backend, from one table to another.
+"""Layer 4 diff: connections and datagrams with another backend, from one table to another.
 
 In: a pair of tables. Out: a `Change` for each listener and hostname that differs, with an example
 that `edgefast explain` takes.

@@ -1,4 +1,4 @@
-"""Session: the effective session persistence of a rule, its policy, and the endpoint that a request's session names.
+"""Session persistence: the effective session persistence of a rule, its policy, and the endpoint that a request's session names.
 
 In: a rule, its traffic units in their order; a request's head. Out: text; an address. The twin of
 core/policy/sessionpolicy.pyx; a test compares both.

@@ -1,4 +1,4 @@
-"""Stream: the IR of layer 4 connections and datagrams. edgefast.ir has it under the same names.
+"""Layer 4: the IR of layer 4 connections and datagrams. edgefast.ir has it under the same names.
 
 In: nothing. Out: structs. Must never: import anything of the product but the IR's base.
 """

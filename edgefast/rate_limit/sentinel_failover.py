@@ -1,4 +1,4 @@
-"""Sentinels: finds the primary that sentinels name.
+"""Sentinel failover: finds the primary that sentinels name.
 
 In: the sentinels' addresses and the primary's name.
 Out: its present address. A partitioned sentinel may name a former primary. The caller that finds a

@@ -1,4 +1,4 @@
-"""Stream route: TLSRoute, TCPRoute, UDPRoute: parents and backends of layer 4 traffic; server names for TLS.
+"""Layer 4 route: TLSRoute, TCPRoute, UDPRoute: parents and backends of layer 4 traffic; server names for TLS.
 
 In: `gateway.networking.k8s.io` documents. Out: the three kinds. The versions of a kind differ. v1
 has one rule, and of a TLSRoute at least one hostname; v1alpha2 has up to 16 rules, and needs none.

@@ -1,4 +1,4 @@
-"""Claims: their paths in a token, and their use by policies and backends.
+"""Claim access: paths of claims in a token, and their use by policies and backends.
 
 In: claims of a verified token, paths such as "realm_access.roles".
 Out: values; whether a token satisfies an AccessToken; header lines. A path follows objects. If that

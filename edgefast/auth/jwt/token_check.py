@@ -1,4 +1,4 @@
-"""Trusted keys: the providers with their keys, and the check of one token against all of them.
+"""Token check: trusted keys, providers, exp, nbf, iss and aud of one token, checked against all providers.
 
 In: ir.JwtProvider, key sets, tokens, the time.
 Out: `look_over` returns the result that needs no key, or the keys to try. `try_keys` tries them and

@@ -1,4 +1,4 @@
-"""Verifier: the tokens that a policy requires, from one set of places in requests.
+"""Token requirements: the tokens that a policy requires, from one set of places in requests.
 
 In: ir.Jwt, tokens as requests carry them. Out: the outcome of a known token, in about a
 microsecond; of any other at once or later (token_verification.py). A policy with providers that look in

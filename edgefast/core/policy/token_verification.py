@@ -1,4 +1,4 @@
-"""Token verifier: verifies new tokens in the loop while a turn has time, else one after the other.
+"""Token verification: verifies new tokens in the loop while a turn has time, else one after the other.
 
 In: jobs of verifiers (token_requirements.py), one for all requests with the same token; new keys.
 Out: outcomes, at once or later; each job is answered once or cancelled. All waiting jobs are bounded in number, bytes and time: past the

@@ -1,4 +1,4 @@
-"""TakeOver: a starting process finds the serving processes, receives their sockets and replaces them.
+"""Socket receiver: a starting process finds the serving processes, receives their sockets and replaces them.
 
 In: the handover socket (rendezvous_socket.py) of a live agent, which transfers only to a process with
 the take-over option, or of workers without an agent, which transfer to any.

@@ -1,4 +1,4 @@
-"""Predecessor: transfers the listening sockets of a serving process to its successor.
+"""Socket sender: transfers the listening sockets of a serving process to its successor.
 
 In: a connection from a successor (rendezvous_socket.py).
 Out: copies of the same sockets, so that no accept queue is ever closed; later, when the successor

@@ -1,1 +1,1 @@
-"""Keys of token issuers: the agent fetches them, caches them on disk, and sends changes to the workers."""
+"""JWKS, the key sets of token issuers: the agent fetches them, caches them on disk, and sends changes to the workers."""

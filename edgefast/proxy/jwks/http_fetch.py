@@ -1,4 +1,4 @@
-"""Key fetch: one GET of a key set over HTTP/1.1, with a deadline and size limits.
+"""HTTP fetch: one GET of a key set over HTTP/1.1, with a deadline and size limits.
 
 In: a Target.
 Out: the text of the answer, or FetchError with a reason that may be logged. A status other than 200

@@ -1,4 +1,4 @@
-"""Ticket schedule: when session ticket secrets begin and end: previous, current and next, on a monotonic clock.
+"""Ticket key rotation: when session ticket secrets begin and end: previous, current and next, on a monotonic clock.
 
 In: the present secrets, the time in milliseconds of CLOCK_BOOTTIME, a source of randomness, or a
 controller's three secrets.

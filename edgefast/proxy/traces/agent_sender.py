@@ -1,4 +1,4 @@
-"""SpanSender: sends a worker's spans to the agent, beside its other messages.
+"""Agent sender: sends a worker's spans to its agent, beside its other messages.
 
 In: batches from the engine, on the event loop.
 Out: `Spans` messages, one at a time. The queue is bounded. The engine counts spans that do not fit;

@@ -1,4 +1,4 @@
-"""SpanExport: sends the workers' spans from the agent to collectors, in its own thread.
+"""Export thread: sends the workers' spans from the agent to collectors, in its own thread.
 
 In: batches of spans, and the collector of each listener.
 Out: exports by an `Exporter` per collector (otlp_exporter.py, with the extra `edgefast[tracing]`), and

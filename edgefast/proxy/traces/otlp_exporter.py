@@ -1,4 +1,4 @@
-"""OTLP: exports spans with the OpenTelemetry SDK. Needs the extra `edgefast[tracing]`; imported only on use.
+"""OTLP exporter: exports spans with the OpenTelemetry SDK. Needs the extra `edgefast[tracing]`; imported only on use.
 
 In: records of requests and connections.
 Out: a server span for each, and a client span for each attempt of a request at a backend, to one

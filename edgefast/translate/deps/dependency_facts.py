@@ -1,4 +1,4 @@
-"""World: the facts that routes, clusters and policies read, and a record of every reader.
+"""Dependency facts: the facts that routes, clusters and policies read, and a record of every reader.
 
 In: the snapshot and the outcomes of earlier stages. Out: `Reader` answers look-ups and records each
 as a `Fact`. An outcome stays valid while all its facts are unchanged (change.py). That record is

@@ -1,4 +1,4 @@
-"""Reference: checks whether a ReferenceGrant allows a reference across namespaces.
+"""ReferenceGrant: checks whether a ReferenceGrant allows a reference across namespaces.
 
 In: all ReferenceGrants, and both ends of a reference. Out: yes or no, and the message for no. A
 grant is in the namespace of the target; a reference inside one namespace needs none.

@@ -1,4 +1,4 @@
-"""Unreachable stream: hostnames of TLSRoutes that receive no connection, and which route receives them.
+"""Unreachable layer 4: hostnames of TLSRoutes that receive no connection, and which route receives them.
 
 In: the Gateways' listeners, the layer 4 routes, the previous result.
 Out: warnings for a route, by listener (condition RouteRulesShadowed). A hostname of a route loses

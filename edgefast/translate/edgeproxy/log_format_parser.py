@@ -1,4 +1,4 @@
-"""Log format: templates of access log lines, with the operators of Envoy's access log format.
+"""Log format parser: templates of access log lines, with the operators of Envoy's access log format.
 
 In: the text of a template, such as `"%REQ(:METHOD)% %REQ(X-A?X-B):10%" %RESPONSE_CODE%`.
 Out: pieces for the engine, and every mistake with a hint; one mistake refuses the whole template.

@@ -1,4 +1,4 @@
-"""Call: GRPCRouteMatch -> ir.Match.
+"""gRPC match: GRPCRouteMatch -> ir.Match.
 
 In: one match of a rule of a GRPCRoute. Out: its IR: a call is a POST to /service/method. If a part
 of it cannot be served, the report has the reason, the rule answers 500 and the match is widened, as

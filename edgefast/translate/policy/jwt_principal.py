@@ -1,4 +1,4 @@
-"""Principal: SecurityPolicy authorization principal.jwt -> ir.AccessToken.
+"""JWT principal: SecurityPolicy authorization principal.jwt -> ir.AccessToken.
 
 In: the token conditions of a rule, and the providers of its own policy. Out: the same; a problem
 for every mistake.

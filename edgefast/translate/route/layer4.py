@@ -1,4 +1,4 @@
-"""Stream: one TLSRoute, TCPRoute or UDPRoute -> its statuses and the backends of its connections or datagrams.
+"""Layer 4: one TLSRoute, TCPRoute or UDPRoute -> its statuses and the backends of its connections or datagrams.
 
 In: a route and a Reader. Out: a `RouteOutcome` with streams instead of hosts, valid until the route
 or a fact it read changes. A share with an invalid reference is refused by its weight. A route with

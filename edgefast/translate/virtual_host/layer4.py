@@ -1,4 +1,4 @@
-"""Stream: which layer 4 route serves a (listener, hostname).
+"""Layer 4: which layer 4 route serves a (listener, hostname).
 
 In: the outcomes of routes, and the streams of the previous translation.
 Out: ir.StreamRoutes; only those with a changed part are decided again. The oldest route wins, of

@@ -19,9 +19,7 @@ LIST = Path(__file__).parents[2] / "api" / "apifields.txt"
 #: The last patch of each release that translate/settings.py names.
 RELEASES = ("v1.6.3", "v1.7.0")
 CHANNELS = ("standard", "experimental")
-_HEAD = (
-    "# Made by `python -m cluster.tools.api_fields` from the CRDs of the Gateway API; do not edit.\n"
-)
+_HEAD = "# Made by `python -m cluster.tools.api_fields` from the CRDs of the Gateway API; do not edit.\n"
 
 Field = tuple[str, str]  # kind, path: "spec.listeners[].port"
 _Found = tuple[str, tuple[str, ...], bool]  # path, words, whether it is required

@@ -1,4 +1,4 @@
-"""Stream route: placeholders for TLSRoutes, TCPRoutes and UDPRoutes with a mistake: their listeners and server names.
+"""Layer 4 route: placeholders for TLSRoutes, TCPRoutes and UDPRoutes with a mistake: their listeners and server names.
 
 In: the plain value of a document, or of an API server's object, and its mistakes. Out: a route that
 serves nothing. It has parents and hostnames as far as they can be read (route.py has what they
