@@ -35,7 +35,7 @@ def store(memory: LimitMemory) -> Iterator[MemoryStore]:
 def test_another_process_counts_on(memory: LimitMemory, store: MemoryStore) -> None:
     assert store.take(b"shared", 3, 10, 60, False, NOW_MS)[:2] == (3, 7)
     script = (
-        "import sys; from ratelimit.memory import MemoryStore; store = MemoryStore(int(sys.argv[1]));"
+        "import sys; from rate_limit.memory import MemoryStore; store = MemoryStore(int(sys.argv[1]));"
         f"print(*store.take(b'shared', 5, 10, 60, False, {NOW_MS}))"
     )
     done = subprocess.run(
