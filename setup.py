@@ -96,26 +96,40 @@ def tls_sources() -> list[str]:
     return sorted(map(str, Path("csrc/tls").glob("*.c")))
 
 
+# The engine's compilation units. `fastpath` is what every request passes; the others cimport it and are never cimported by it
+# (edgefast/core/hooks.pxd); `engine` connects them. The largest comes first: units are built side by side.
+CORE = "edgefast.core"
+FASTPATH = f"{CORE}.fastpath"
+UNITS = ("policy", "h2", "stream", "telemetry", "tls", "healthcheck")
+
+
 def engine() -> list[Extension]:
     room = Path("edgefast/core")
-    parts = [path for kind in ("pyx", "pxd", "pxi") for path in room.rglob(f"*.{kind}")]
-    extension = Extension(
-        "edgefast.core.engine",
-        [str(room / "engine.pyx"), *c_sources(), *tls_sources()],
-        depends=sorted(map(str, parts)),
-        **tls_library(),
-    )
-    # The distribution's, whatever TLS is linked with: its fixes come with the system's.
-    extension.libraries.append("nghttp2")
+    shared = [path for kind in ("pxd", "pxi") for path in room.rglob(f"*.{kind}")]
+
+    def unit(name: str, sources: list[str], folder: Path | None, **settings: Any) -> Extension:
+        own = (folder or room).rglob("*.pyx")
+        return Extension(name, sources, depends=sorted(map(str, [*shared, *own])), **settings)
+
+    modules = [unit(FASTPATH, [str(room / "fastpath.pyx")], None)]
+    for name in UNITS:
+        folder = room / name
+        settings = tls_library() if name == "tls" else {}
+        # nghttp2 is the distribution's, whatever TLS is linked with: its fixes come with the system's.
+        if name == "h2":
+            settings = {"libraries": ["nghttp2"]}
+        sources = [str(folder / "extension.pyx"), *(tls_sources() if name == "tls" else [])]
+        modules.append(unit(f"{CORE}.{name}.extension", sources, folder, **settings))
+    modules.append(unit(f"{CORE}.engine", [str(room / "engine.pyx")], None))
     translate: Any = cython.cythonize
-    modules: list[Extension] = translate(
-        [extension],
+    translated: list[Extension] = translate(
+        modules,
         build_dir=f"build/cython-{VARIANT}",
         compiler_directives=DIRECTIVES,
-        include_path=["edgefast/core"],
-        nthreads=0,
+        include_path=["edgefast/core", "edgefast"],
+        nthreads=JOBS,
     )
-    return modules
+    return translated
 
 
 class Build(build):
@@ -130,13 +144,14 @@ class Build(build):
 class BuildExt(build_ext):
     """Same flags for both modules, objects compiled in parallel and only those whose source or headers are newer.
 
-    The modules themselves are built one after the other: they share the objects of csrc.
+    Modules are built side by side. The engine's units take what they need of csrc from one archive.
     """
 
     def finalize_options(self) -> None:
         super().finalize_options()
         # One place for objects, whoever builds (pip's editable mode would use a temporary folder and forget them).
         self.build_temp = f"build/{VARIANT}/objects-{sys.implementation.cache_tag}"
+        self.parallel = JOBS
 
     def build_extensions(self) -> None:
         for extension in self.extensions:
@@ -175,10 +190,31 @@ class BuildExt(build_ext):
             return objects
 
         compiler.compile = compile_all
+        archive = self._archive_csrc(compile_all)
+        for extension in self.extensions:
+            if extension.name.startswith(CORE):
+                extension.extra_objects = [archive, *extension.extra_objects]
         super().build_extensions()
         if self.inplace:
             mark.parent.mkdir(exist_ok=True)
             mark.write_text(VARIANT)
+
+
+    def _archive_csrc(self, compile_all: Any) -> str:
+        """Compile csrc once for all units; returns the path of a static library."""
+        objects = compile_all(
+            c_sources(),
+            self.build_temp,
+            macros=[("EF_DEBUG", "1")] if DEBUG else [],
+            extra_postargs=COMPILE,
+        )
+        archive = Path(self.build_temp, "libcsrc.a")
+        if not archive.exists() or any(
+            os.path.getmtime(one) > archive.stat().st_mtime for one in objects
+        ):
+            archive.unlink(missing_ok=True)
+            subprocess.run(["ar", "rcs", str(archive), *objects], check=True)
+        return str(archive)
 
 
 def is_fresh(obj: Path) -> bool:

@@ -1,6 +1,6 @@
 # Frames: an HTTP/2 connection of either side: frames in, frames out.
 
-cdef class H2Frames(Session):
+cdef class H2Frames(MultiplexedSession):
     cdef:
         Engine engine
         nghttp2_session *frames

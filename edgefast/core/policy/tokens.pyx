@@ -13,7 +13,7 @@ cdef class Tokens(Authenticator):
     def __init__(self, Engine engine, spec):
         """spec: ir.Jwt. Raises ValueError for keys that are none."""
         from edgefast.core.policy.verifier import make_verifiers
-        token_verifier = engine.get_token_verifier()
+        token_verifier = units_of(engine).get_token_verifier()
         self.groups = [(CredentialExtractor(one.places), one) for one in make_verifiers(token_verifier, spec)]
         self.cache_id = self.groups[0][1].cache_id if len(self.groups) == 1 else 0
         self.cache, self.clock = token_verifier.cache, token_verifier.clock
@@ -24,7 +24,7 @@ cdef class Tokens(Authenticator):
         self.sets = HeaderNames(headers) if headers else None
         self.challenge = _NO_TOKEN
 
-    cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *:
+    cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *:
         cdef CachedToken known
         cdef CredentialSource carrier
         cdef const uint8_t *token = NULL
@@ -40,7 +40,7 @@ cdef class Tokens(Authenticator):
         self.note(ex, known.outcome, policy)
         return True
 
-    cdef int note(self, Exchange ex, outcome, Policy policy) except -1:
+    cdef int note(self, Exchange ex, outcome, LivePolicy policy) except -1:
         """Of a token that is good: rules, logs and spans hear of it."""
         ex.token = outcome
         ex.token_unit = policy.name
@@ -52,7 +52,7 @@ cdef class Tokens(Authenticator):
             ex.user = user
         return 0
 
-    cdef AuthState authenticate(self, AuthFlow flow, Policy policy) except *:
+    cdef AuthState authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
         """Whoever has several tokens gets in by the first that is good; else the last that is none decides."""
         cdef CredentialExtractor places
         cdef CredentialSource at
@@ -85,7 +85,7 @@ cdef class Tokens(Authenticator):
     cdef list all_places(self):
         return [places for places, _ in self.groups]
 
-    cdef AuthState conclude(self, AuthFlow flow, Policy policy) except *:
+    cdef AuthState conclude(self, RuleAuthFlow flow, LivePolicy policy) except *:
         """None of its tokens is good."""
         outcome = flow.refusal
         if self.fail_open or (outcome is None and self.optional):

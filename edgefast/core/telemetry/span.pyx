@@ -14,16 +14,6 @@ cdef uint32_t HASH_TRACEPARENT = ef_name_hash(<const uint8_t *>b"traceparent", 1
 cdef uint32_t HASH_TRACESTATE = ef_name_hash(<const uint8_t *>b"tracestate", 10)
 
 
-cdef class Trace:
-    def __dealloc__(self):
-        free(self.ended.data)
-        free(self.asked.data)
-
-
-cdef inline bint is_named(const uint8_t *base, const ef_span *span, uint32_t hashed, const char *name, size_t n) noexcept:
-    return span.name_hash == hashed and span.name_len == n and strncasecmp(<const char *>base + span.name_off, name, n) == 0
-
-
 cdef bint read_hex(const uint8_t *text, uint8_t *to, int n) noexcept:
     """2 n lower-case digits as n bytes; False when there is another character."""
     cdef int i, digit
@@ -100,18 +90,6 @@ cdef int start_trace(Exchange ex, double share, const uint8_t *base, ef_head *he
     memcpy(trace.client_id, &word, 8)
     ex.trace = trace
     return 0
-
-
-cdef void write_hex(uint8_t *to, const uint8_t *data, int n) noexcept:
-    cdef int i
-    for i in range(n):
-        to[2 * i] = b"0123456789abcdef"[data[i] >> 4]
-        to[2 * i + 1] = b"0123456789abcdef"[data[i] & 15]
-
-
-cdef void put_hex(Out *out, const uint8_t *data, int n) noexcept:
-    write_hex(<uint8_t *>out.data + out.size, data, n)
-    out.size += 2 * n
 
 
 cdef int write_trace(Trace trace, Out *out, HeaderOps ops) except -1:
@@ -242,13 +220,6 @@ cdef class SpanBatch:
             self.engine.count_n(G_SPANS_DROPPED, count)
 
 
-cdef int64_t unix_us() noexcept:
-    """Microseconds since 1970."""
-    cdef timespec ts
-    clock_gettime(CLOCK_REALTIME, &ts)
-    return <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000
-
-
 cdef void pack_label(Out *out, ef_stat_row *row) noexcept:
     """The label of a row that is held, as it stands there; empty: the overflow row."""
     cdef const uint8_t *end = <const uint8_t *>memchr(row.label, 0, sizeof(row.label))
@@ -290,7 +261,7 @@ cdef void pack_tls(Out *out, const WireFacts *facts) noexcept:
 
 cdef int record_span(Exchange ex, int64_t took) except -1:
     """A finished exchange, in the order of spanrecord.SpanRecord."""
-    cdef SpanBatch batch = ex.engine.spans
+    cdef SpanBatch batch = (<Telemetry>ex.engine.observer).spans
     cdef Out *out = &batch.out
     cdef Trace trace = ex.trace
     cdef Cluster cluster = ex.backend.cluster if ex.backend is not None else None

@@ -88,8 +88,8 @@ cdef bint make_place(Pool pool, UpstreamUser user) except -1:
             (<Outbound>endpoint.idle[0]).stop(True)
             return may_connect(pool, user, user.bound)
         for session in endpoint.shared:
-            if (<H2Client>session).is_idle():
-                (<H2Client>session).stop(True)
+            if (<MultiplexedSession>session).is_idle():
+                (<MultiplexedSession>session).stop(True)
                 return may_connect(pool, user, user.bound)
     return False
 

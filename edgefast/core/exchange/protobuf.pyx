@@ -5,11 +5,6 @@
 # Must never read past the end, or take a part of a field for all of it.
 # Source: protobuf.dev/programming-guides/encoding.
 
-cdef enum:
-    PB_MALFORMED = -1
-    PB_UNFINISHED = -2      # more of it has to come
-
-
 cdef int64_t pb_varint(const uint8_t *data, size_t n, size_t at, uint64_t *value) noexcept:
     """Where it ends, or PB_*."""
     cdef int shift = 0
@@ -57,7 +52,7 @@ cdef int64_t pb_next(const uint8_t *data, size_t n, size_t at, PbField *field) n
     return place + <int64_t>field.n if field.n <= n - <size_t>place else PB_UNFINISHED
 
 
-cdef inline size_t pb_size(uint64_t value) noexcept:
+cdef size_t pb_size(uint64_t value) noexcept:
     """Bytes of a varint."""
     cdef size_t n = 1
     while value > 127:
@@ -66,7 +61,7 @@ cdef inline size_t pb_size(uint64_t value) noexcept:
     return n
 
 
-cdef inline void pb_put(Out *out, uint64_t value) noexcept:
+cdef void pb_put(Out *out, uint64_t value) noexcept:
     """A varint; ten bytes are reserved."""
     while value > 127:
         out.data[out.size] = <uint8_t>(value & 127 | 128)
