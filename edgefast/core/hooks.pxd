@@ -80,6 +80,9 @@ cdef class TlsHooks:
 cdef class MultiplexedSession(Session):
     cdef:
         Peer peer               # of a client's connection
+        Endpoint endpoint       # of a backend's connection
+        bint draining           # no more streams
+        bint retired            # it takes no more requests because so many were cancelled
         uint32_t served         # requests it has carried to their end
         uint32_t begun          # ... and those that have room on it
         uint32_t room           # streams at once that the backend takes and we want
@@ -160,7 +163,9 @@ cdef class ListenerFilters:
 
 # A request that waits for an authentication, for services, or for a delay on purpose.
 cdef class AuthFlow:
-    cdef bint gathers           # the request's body is awaited
+    cdef:
+        bint gathers            # the request's body is awaited
+        size_t held             # bytes of the copied head; 0: it has not waited
     cdef int look(self) except -1
     cdef int flush(self) except -1
     cdef int take_body(self, iovec *iov, int n, size_t total) except -1

@@ -49,7 +49,6 @@ cdef class H2Call(H2Requester):
 cdef class H2Client(H2Frames):
     cdef:
         Cluster cluster
-        Endpoint endpoint
         HttpSettings settings   # of whoever had it made
         object tls              # what it was made with; None: plain
         str sni
@@ -61,7 +60,6 @@ cdef class H2Client(H2Frames):
         bytes local             # "10.0.0.1:40000", our end; None: no log line has asked for it
         bint opened             # its connection has been there
         bint freed              # there may be room for who waits
-        bint retired            # it takes no more requests because so many were cancelled
         int64_t pace_at         # ms: when the first of them is looked at; 0: there are none
         int64_t ready_by        # ms: until then its SETTINGS have to be here; 0: they are
 

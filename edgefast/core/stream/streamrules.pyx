@@ -270,6 +270,7 @@ cdef class StreamPort:
 cdef class StreamTables:
     def __cinit__(self, Engine engine):
         self.engine = engine
+        self.bounds = AddressBounds()
         self.listeners = {}
         self.retired = WeakValueDictionary()
         self.ports, self.datagrams = WeakValueDictionary(), WeakValueDictionary()
