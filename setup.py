@@ -1,10 +1,9 @@
-"""Build the two native modules: `edgefast.core.engine` (Cython on csrc) and `edgefast._csrc` (cffi on csrc).
+"""Build the native modules: the engine in units (Cython on csrc, below edgefast/core) and `edgefast._csrc` (cffi on csrc).
 
 In: *.pyx|pxd|pxi below edgefast/core, csrc/*.c|h, edgefast/table/csrc_build.py. Out: extension modules; everything else about
 the package is in pyproject.toml. Objects are compiled in parallel and only when they or a header they read have changed.
 Environment: EDGEFAST_DEBUG=1 builds with bounds checks, C asserts and no optimisation; EDGEFAST_SANITIZE=1 adds
-AddressSanitizer and UndefinedBehaviorSanitizer; EDGEFAST_QUICK=1 leaves optimisation out (20 s in place of 75 for who works on the
-engine); EDGEFAST_TLS=aws-lc links the engine with AWS-LC in place of the system's OpenSSL
+AddressSanitizer and UndefinedBehaviorSanitizer; EDGEFAST_QUICK=1 leaves optimisation out, for work on the engine; EDGEFAST_TLS=aws-lc links the engine with AWS-LC in place of the system's OpenSSL
 (csrc/aws-lc/build.py fetches and builds it, once per version). Must never read the network otherwise, nor write outside build/
 and the modules.
 """
@@ -12,6 +11,7 @@ and the modules.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -41,9 +41,13 @@ JOBS = len(os.sched_getaffinity(0))
 
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
 # A sanitizer's build names lines, for which -g1 is enough, and is compiled more often than it is waited for: -O1 takes three times as long.
-OPTIMISE = ["-O0", "-g1", "-fno-omit-frame-pointer"] if DEBUG or SANITIZE else ["-O3", "-g1"]
+OPTIMISE = ["-O0", "-g1", "-fno-omit-frame-pointer"] if DEBUG or SANITIZE else ["-O2", "-g1"]
 if QUICK:
     OPTIMISE = ["-O0", "-g0"]
+# With link-time optimisation the second half of a compilation runs on all CPUs, and csrc is inlined into the units that call it.
+LTO = not (DEBUG or SANITIZE or QUICK) and shutil.which("gcc-ar") is not None
+if LTO:
+    OPTIMISE += ["-flto", "-fno-fat-lto-objects"]
 # -idirafter, not -I: csrc/limits.h must not stand in for <limits.h>.
 # A function that one TLS library lacks is found by the build, not when the module is loaded.
 MISSING = "-Werror=implicit-function-declaration"
@@ -161,6 +165,8 @@ class BuildExt(build_ext):
             extension.libraries = [*extension.libraries, "m"]
             # What static libraries bring along must not be seen, or take the place of, anybody else's.
             extension.extra_link_args = [*SANITIZERS, "-Wl,--exclude-libs,ALL"]
+            if LTO:
+                extension.extra_link_args += [*OPTIMISE, f"-flto={JOBS}"]
             if DEBUG:
                 extension.define_macros.append(("EF_DEBUG", "1"))
                 extension.undef_macros.append("NDEBUG")
@@ -199,7 +205,6 @@ class BuildExt(build_ext):
             mark.parent.mkdir(exist_ok=True)
             mark.write_text(VARIANT)
 
-
     def _archive_csrc(self, compile_all: Any) -> str:
         """Compile csrc once for all units; returns the path of a static library."""
         objects = compile_all(
@@ -213,7 +218,7 @@ class BuildExt(build_ext):
             os.path.getmtime(one) > archive.stat().st_mtime for one in objects
         ):
             archive.unlink(missing_ok=True)
-            subprocess.run(["ar", "rcs", str(archive), *objects], check=True)
+            subprocess.run(["gcc-ar" if LTO else "ar", "rcs", str(archive), *objects], check=True)
         return str(archive)
 
 

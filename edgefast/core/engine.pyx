@@ -9,7 +9,7 @@ from edgefast.core.csrc cimport *
 from edgefast.core.csrcbackend cimport *
 from edgefast.core.csrch2 cimport *
 from edgefast.core.fastpath cimport (
-    BodyBuffer, Clock, Cluster, EndpointChecks, Freelist, Gather, Health, Limiter, Mirror, Outlier, PortAcceptor, PortTable, ReactorCells, Reactor,
+    BodyBuffer, Clock, Cluster, EndpointChecks, Freelist, Gather, Health, Mirror, Outlier, PortAcceptor, PortTable, ReactorCells, Reactor,
     ReadBuffer, Session, Tables, Trim, Wheel, Zones, MIRROR_REQUEST, new_window, own_ports, release_connections,
 )
 from edgefast.core.fastpath cimport Engine as FastPath
@@ -23,7 +23,7 @@ from edgefast.core.tls.extension cimport Handshakes, TlsAcceptor, EF_TLS_F_COUNT
 include "imports.pxi"
 
 # What the other processes and the tests use of the units.
-from edgefast.core.fastpath import ExhaustedLimits, address_in, canonical_address, count_choices, is_private_address
+from edgefast.core.fastpath import ExhaustedLimits, Limiter, address_in, canonical_address, count_choices, is_private_address
 from edgefast.core.policy.extension import TOKENS, TOKEN_BYTES, TokenCache, cost_of_token, count_admitted, read_check
 from edgefast.core.tls.extension import Hasher, TlsContext, TlsError, is_signed, tls_library, use_tickets
 
@@ -254,7 +254,7 @@ cdef class Engine(FastPath):
             "connections": len(self.connections), "streams": len(self.streams),
             "active": self.active, "gathered": self.body_buffer.held, "delayed": self.delayed,
             "pressing": self.compressing,
-            "shown": (<PolicyUnits>self.policies).lent_bytes,
+            "shown": (<PolicyUnits>self.policies).buffered_bytes,
             "listeners": self.tables.dump(hosts),
             "stream_listeners": (<StreamTables>self.stream_tables).dump(),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],

@@ -189,6 +189,6 @@ cdef class PolicyHooks:
     cdef PolicyChain make_chain(self, object spec)
     cdef ListenerFilters make_filters(self, object names)
     cdef Fault make_fault(self, object spec)
-    cdef int count_places(self, list places, int by) except -1
-    cdef bint has_places(self) noexcept
+    cdef int count_extractors(self, list places, int by) except -1
+    cdef bint has_extractors(self) noexcept
     cdef int cover_unrouted(self, Exchange ex) except -1

@@ -224,10 +224,10 @@ cdef class PolicyHooks:
     cdef Fault make_fault(self, object spec):
         raise NotImplementedError
 
-    cdef int count_places(self, list places, int by) except -1:
+    cdef int count_extractors(self, list places, int by) except -1:
         raise NotImplementedError
 
-    cdef bint has_places(self) noexcept:
+    cdef bint has_extractors(self) noexcept:
         return 0
 
     cdef int cover_unrouted(self, Exchange ex) except -1:

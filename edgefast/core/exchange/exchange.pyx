@@ -363,7 +363,7 @@ cdef class Exchange(RequestBody):
         ef_stat_add(&row.cells[C_DURATION_US], took)
         ef_stat_add(&row.cells[C_UPSTREAM_US], self.upstream_us)
         ef_stat_add(&row.cells[C_BUCKETS + ef_stat_bucket(took)], 1)
-        if (self.rule is None or self.rule.status) and self.raw.size and self.engine.policies.has_places():
+        if (self.rule is None or self.rule.status) and self.raw.size and self.engine.policies.has_extractors():
             self.engine.policies.cover_unrouted(self)  # a rule with a mistake has no guard
         if self.raw.size and not self.down.peer.port.log_off:
             self.engine.observer.log_exchange(self, took)

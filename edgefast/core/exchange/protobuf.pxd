@@ -7,7 +7,7 @@ cdef enum:
 
 cdef struct PbField:
     uint32_t number
-    int wire                # 0: `value`; 2: `data`; 1 and 5: neither, it is only skipped
+    int wire_type                # 0: `value`; 2: `data`; 1 and 5: neither, it is only skipped
     uint64_t value
     const uint8_t *data
     size_t n

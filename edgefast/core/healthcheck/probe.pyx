@@ -310,6 +310,6 @@ cdef bint is_serving(bytes answer) except -1:
         at = pb_next(data, n, <size_t>at, &field)
         if at < 0:
             return False
-        if field.number == 1 and field.wire == 0:
+        if field.number == 1 and field.wire_type == 0:
             serving = field.value == 1
     return serving

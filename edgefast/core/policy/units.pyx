@@ -25,10 +25,10 @@ cdef class PolicyUnits(PolicyHooks):
     cdef Fault make_fault(self, object spec):
         return InjectedFault(spec)
 
-    cdef int count_places(self, list places, int by) except -1:
+    cdef int count_extractors(self, list places, int by) except -1:
         return self.names.count(places, by)
 
-    cdef bint has_places(self) noexcept:
+    cdef bint has_extractors(self) noexcept:
         return self.names.any()
 
     cdef int cover_unrouted(self, Exchange ex) except -1:
@@ -59,6 +59,6 @@ cdef class PolicyUnits(PolicyHooks):
             self.tokens.close()
 
     @property
-    def lent_bytes(self):
+    def buffered_bytes(self):
         """Bytes lent to bodies that authorization services receive."""
         return self.auth_bodies.pieces * <size_t>AUTH_BODY_PIECE

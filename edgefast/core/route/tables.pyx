@@ -153,8 +153,8 @@ cdef class Tables:
         before = policy.places if name in self.policies else None
         policy.update(spec)
         if spec is not None:
-            self.engine.policies.count_places(policy.places, 1)
-        self.engine.policies.count_places(before, -1)
+            self.engine.policies.count_extractors(policy.places, 1)
+        self.engine.policies.count_extractors(before, -1)
         self.checks += <int>has_check(policy.traffic) - <int>had
         self.policy_epoch += 1
         if spec is not None:
