@@ -101,7 +101,7 @@ image: $(VENV)/.run ## both container images as build/image/*.tar, without a con
 	@.ci/image
 
 clean: ## what the build made; not the virtual environment
-	@rm -rf build dist *.egg-info edgefast/_csrc*.so edgefast/core/*.so
+	@rm -rf build dist *.egg-info edgefast/_csrc*.so edgefast/core/*.so edgefast/core/*/*.so
 
 # --- set-up ---------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 In: a rule's traffic units in their order: overrides, the highest first, then the most specific one;
 a request's head as sent to the backend.
-Out: text; an address, chosen by the C code that serves. The twin of core/policy/hashpolicy.pyx; a
+Out: text; an address, chosen by the C code that serves. The twin of core/traffic/hashpolicy.pyx; a
 test compares both.
 Must never: name an endpoint if a worker could choose another while all are healthy.
 """

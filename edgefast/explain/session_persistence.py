@@ -1,7 +1,7 @@
 """Session persistence: the effective session persistence of a rule, its policy, and the endpoint that a request's session names.
 
 In: a rule, its traffic units in their order; a request's head. Out: text; an address. The twin of
-core/policy/sessionpolicy.pyx; a test compares both.
+core/traffic/sessionpolicy.pyx; a test compares both.
 Must never: name an endpoint if a worker could choose another while all are healthy.
 """
 

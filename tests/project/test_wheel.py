@@ -70,7 +70,10 @@ def _build(tree: Path, command: str) -> None:
 def test_wheel_has_the_modules_and_their_types(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "edgefast/py.typed" in names
-    assert any(name.startswith("edgefast/core/engine.") and name.endswith(".so") for name in names)
+    for unit in ("engine", "fastpath", "policy/extension", "h2/extension", "tls/extension"):
+        assert any(
+            name.startswith(f"edgefast/core/{unit}.") and name.endswith(".so") for name in names
+        )
     assert any(name.startswith("edgefast/_csrc.") and name.endswith(".so") for name in names)
     assert "edgefast/console/static/index.html" in names
     for kind in ("*.py", "*.pyx", "*.pxd", "*.pxi", "*.pyi"):

@@ -232,7 +232,7 @@ cdef class Rule:
         if rate_limits:
             self.limits = [Limit(engine, spec, one) for one in rate_limits]
         if policies or ext_auth is not None:
-            self.policy_chain = PolicyChain(engine, spec)
+            self.policy_chain = engine.policies.make_chain(spec)
         if traffic or session is not None:
             self.traffic = Traffic(engine, spec, self.request_timeout, settings.route_timeout)
         if direct is not None:

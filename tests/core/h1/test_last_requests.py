@@ -12,7 +12,7 @@ from core.backend import say
 from core.client import Client, make_request
 from core.fleets import make_cluster, make_fleet
 from core.world import World
-from edgefast.core import engine
+from edgefast.core import fastpath
 
 LAST = make_request(headers=[("connection", "close")])
 
@@ -99,13 +99,13 @@ async def test_the_second_parser_is_used_again(
     made: list[str] = []
 
     def count(kind: str) -> None:
-        parser = getattr(engine, kind)
+        parser = getattr(fastpath, kind)
 
         def make(owner: object) -> object:
             made.append(kind)
             return parser(owner)
 
-        monkeypatch.setattr(engine, kind, make)
+        monkeypatch.setattr(fastpath, kind, make)
 
     count("HttpRequestParser")
     count("HttpResponseParser")

@@ -14,7 +14,7 @@ from core.counters import GAUGES
 from core.fleets import make_cluster, make_fleet, make_listener, make_rule
 from core.world import World
 from edgefast import ir
-from edgefast.core import engine as engine_module
+from edgefast.core import fastpath
 from edgefast.core.cells import GLOBALS, HEAD_ERRORS
 
 Scene = Callable[[World, pytest.MonkeyPatch], Awaitable[None]]
@@ -116,7 +116,7 @@ async def disagreement(world: World, patch: pytest.MonkeyPatch) -> None:
         def set_dangerous_leniencies(self, *, lenient_keep_alive: bool) -> None:
             pass
 
-    patch.setattr(engine_module, "HttpRequestParser", Doubtful)
+    patch.setattr(fastpath, "HttpRequestParser", Doubtful)
     client = await world.client(await world.serve(make_fleet(make_cluster(1))))
     assert (await client.get()).status == 400
     await client.ending()

@@ -7,12 +7,16 @@
 # The exception is a retry after an attempt without information.
 # Must never block the loop in proportion to the endpoints: it begins with a bounded number at a time.
 
-cdef class Prober(Timer):
+cdef class Prober(CheckHooks):
     def __init__(self, Engine engine):
         self.engine = engine
         self.health = Health(None, 0)
         self.heeding, self.watches, self.wanted = {}, {}, {}
         self.changed, self.queue = deque(), deque()
+
+    cdef void count(self, int probes) noexcept:
+        """More endpoints are probed, or fewer."""
+        self.probes += <uint32_t>probes
 
     cdef int wake(self) except -1:
         """There is another table. What is wrong here is no fault of the table's."""
@@ -180,7 +184,7 @@ cdef class Watch:
         self.probes = {}
         self.settings = HttpSettings(ir.HttpSettings(connect_timeout=check.spec.timeout))
         self.brief = HttpSettings(ir.HttpSettings(connect_timeout=check.spec.timeout, upstream_idle=1))
-        self.asked = Cluster(engine, f"{cluster.name} {check.digest.decode()}", engine.prober.health)
+        self.asked = Cluster(engine, f"{cluster.name} {check.digest.decode()}", prober_of(engine).health)
 
     cdef uint32_t look(self) except? 4294967295:
         """A probe for each endpoint that there is. How many are new."""

@@ -17,11 +17,11 @@ cdef class ProbeDial(Dial):
 
     cdef Wire wire(self):
         cdef Cluster cluster = self.cluster
-        cdef TlsContext context = cluster.stream_tls()
+        cdef object context = cluster.stream_tls()
         cdef Probe probe = self.probe
         if context is None or probe is None:
             return None
-        self.speaks = make_client_wire(cluster.engine.handshakes, context, cluster.sni.encode(), probe.target.host, probe.target.port)
+        self.speaks = cluster.engine.handshakes.make_client_wire(context, cluster.sni.encode(), probe.target.host, probe.target.port)
         return self.speaks
 
     cdef int call_off(self) except -1:
@@ -45,7 +45,7 @@ cdef class ProbeDial(Dial):
         else:
             probe = None
         if self.speaks is not None:
-            self.cluster.engine.handshakes.sessions.forget(self.speaks.backend)
+            self.speaks.forget_session()
         if probe is None or not probe.asking:
             return 0
         return probe.ask_again() if is_own_fault(error) else probe.fail("no connection")

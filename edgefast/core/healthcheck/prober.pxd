@@ -1,6 +1,6 @@
 # Prober: checks endpoints for all workers.
 
-cdef class Prober(Timer):
+cdef class Prober(CheckHooks):
     cdef:
         Engine engine
         Health health       # of clusters that are only asked: this worker's own
@@ -14,10 +14,9 @@ cdef class Prober(Timer):
         uint64_t epoch      # of Tables, what `wanted` was made of
         int64_t reported_until  # ms; changes that are told until then are counted
         uint32_t reported, unreported
-        bint asks           # this worker is who does
 
-    cdef int wake(self) except -1
     cdef int64_t look(self) except -1
+    cdef void count(self, int probes) noexcept
     cdef int learn(self) except -1
     cdef list checks_of(self, tuple treatments)
     cdef int settle(self, str name) except -1
@@ -99,7 +98,11 @@ cdef class ProbeDial(Dial):
     cdef:
         Probe probe
         Cluster cluster
-        TlsWire speaks      # through TLS; None: plain
+        TlsClientWire speaks      # through TLS; None: plain
 
     cdef int ask(self, Probe probe) except -1
     cdef int call_off(self) except -1
+
+
+cdef inline Prober prober_of(Engine engine):
+    return <Prober>engine.prober

@@ -2,11 +2,6 @@
 #
 # In: a head, a name. Out: their values in their order, one at a time. Must never read more of a request than its head.
 
-cdef struct CookieLook:
-    ef_request request
-    uint64_t place
-
-
 cdef void begin_cookies(CookieLook *look, const uint8_t *base, const ef_head *head) noexcept:
     memset(look, 0, sizeof(CookieLook))
     look.request.base, look.request.spans, look.request.n_spans = base, <ef_span *>&head.spans[0], head.n_spans

@@ -1,14 +1,9 @@
-# Protobuf: the Protocol Buffers wire format of authorization messages (check_request.pyx, check_response.pyx).
+# Protobuf: the Protocol Buffers wire_type format of authorization messages (check_request.pyx, check_response.pyx).
 #
 # In: untrusted bytes, numbers and bytes to write. Out: one field after the other, bytes. A length is checked before its content; groups,
 # which no message here has, are invalid.
 # Must never read past the end, or take a part of a field for all of it.
 # Source: protobuf.dev/programming-guides/encoding.
-
-cdef enum:
-    PB_MALFORMED = -1
-    PB_UNFINISHED = -2      # more of it has to come
-
 
 cdef int64_t pb_varint(const uint8_t *data, size_t n, size_t at, uint64_t *value) noexcept:
     """Where it ends, or PB_*."""
@@ -35,16 +30,16 @@ cdef int64_t pb_next(const uint8_t *data, size_t n, size_t at, PbField *field) n
     if tag >> 32 or tag < 8:
         return PB_MALFORMED
     field.number = <uint32_t>(tag >> 3)
-    field.wire = <int>(tag & 7)
+    field.wire_type = <int>(tag & 7)
     field.data = NULL
     field.n = 0
-    if field.wire == 0:
+    if field.wire_type == 0:
         return pb_varint(data, n, <size_t>place, &field.value)
-    if field.wire == 1:
+    if field.wire_type == 1:
         field.n = 8
-    elif field.wire == 5:
+    elif field.wire_type == 5:
         field.n = 4
-    elif field.wire == 2:
+    elif field.wire_type == 2:
         place = pb_varint(data, n, <size_t>place, &tag)
         if place < 0:
             return place
@@ -57,7 +52,7 @@ cdef int64_t pb_next(const uint8_t *data, size_t n, size_t at, PbField *field) n
     return place + <int64_t>field.n if field.n <= n - <size_t>place else PB_UNFINISHED
 
 
-cdef inline size_t pb_size(uint64_t value) noexcept:
+cdef size_t pb_size(uint64_t value) noexcept:
     """Bytes of a varint."""
     cdef size_t n = 1
     while value > 127:
@@ -66,7 +61,7 @@ cdef inline size_t pb_size(uint64_t value) noexcept:
     return n
 
 
-cdef inline void pb_put(Out *out, uint64_t value) noexcept:
+cdef void pb_put(Out *out, uint64_t value) noexcept:
     """A varint; ten bytes are reserved."""
     while value > 127:
         out.data[out.size] = <uint8_t>(value & 127 | 128)

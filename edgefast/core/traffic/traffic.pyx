@@ -96,7 +96,7 @@ cdef class Traffic:
             self.idle_timeout = self.settle("idle_timeout", -1)
             self.send_timeout = max(self.settle("send_timeout", -1), 0)
             fault = self.first("fault")
-            self.fault = Fault(fault) if fault is not None else None
+            self.fault = self.engine.policies.make_fault(fault) if fault is not None else None
             overrides = self.first("override")
             self.overrides = Overrides(overrides) if overrides else None
             compression = self.first("compression")

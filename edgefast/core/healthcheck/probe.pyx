@@ -21,7 +21,7 @@ cdef class Probe(UpstreamUser):
         self.probing = True
         self.watch, self.about, self.target = watch, about, target
         self.record = checked_record(self.engine.health, watch.cluster, about, watch.check)
-        self.engine.prober.probes += 1
+        prober_of(self.engine).count(1)
         self.next_at = now
         if spec.jitter:
             self.next_at += <int64_t>(ef_random(self.engine.random) % <uint64_t>(spec.jitter + 1))
@@ -31,7 +31,7 @@ cdef class Probe(UpstreamUser):
         if self.over:
             return 0
         if not self.asking:
-            return self.engine.prober.enter(self)
+            return prober_of(self.engine).enter(self)
         self.detach()
         what = "the expected answer did not arrive" if self.watch.check.spec.expects else "no answer"
         return self.fail(f"{what} within {self.watch.check.spec.timeout} ms")
@@ -54,7 +54,7 @@ cdef class Probe(UpstreamUser):
         self.why = None
         self.grpc_status = -1
         self.ticket += 1
-        self.settings = self.watch.settings if self.engine.prober.probes <= PROBES_KEPT else self.watch.brief
+        self.settings = self.watch.settings if prober_of(self.engine).probes <= PROBES_KEPT else self.watch.brief
         if self.target is None or not self.target.is_regular():
             return self.fail("its address was removed")
         if self.watch.check.spec.kind == "tcp":
@@ -83,7 +83,7 @@ cdef class Probe(UpstreamUser):
         cdef bytes service, message = b""
         cdef iovec piece
         if spec.kind == "grpc":
-            if up.protocol is not HTTP_2:
+            if not up.is_http2:
                 self.watch.asked.done(self.target)
                 up.stop(True)
                 return self.fail("it uses HTTP/1.1, but a gRPC health check needs HTTP/2 (set appProtocol of its port, or TLS)", True)
@@ -175,7 +175,7 @@ cdef class Probe(UpstreamUser):
         self.up = None
         if not self.asking:
             return 0
-        if why == LOST_RESET and up is not None and not up.got_bytes and (up.served or (up.unprocessed and up.protocol is HTTP_2)):
+        if why == LOST_RESET and up is not None and not up.got_bytes and (up.served or (up.unprocessed and up.is_http2)):
             return self.ask_again()
         return self.fail("its connection ended before its answer")
 
@@ -233,8 +233,8 @@ cdef class Probe(UpstreamUser):
         if state == ILL:
             self.engine.count(G_HEALTH_CHECKS_ILL)
             why = self.why or self.report_answer()
-            return self.engine.prober.report(f"{address} of {name} fails its health check ({why}); rules with this check send it no requests")
-        return self.engine.prober.report(f"{address} of {name} passes its health check again") if known else 0
+            return prober_of(self.engine).report(f"{address} of {name} fails its health check ({why}); rules with this check send it no requests")
+        return prober_of(self.engine).report(f"{address} of {name} passes its health check again") if known else 0
 
     cdef int rest(self) except -1:
         """Until it is asked again: a tenth sooner or later, so that not all are at once."""
@@ -242,7 +242,7 @@ cdef class Probe(UpstreamUser):
         if not self.asking:
             return 0
         self.asking = False
-        self.engine.prober.leave()
+        prober_of(self.engine).leave()
         if self.over:
             return 0
         self.next_at = self.engine.wheel.now + interval - part + <int64_t>(ef_random(self.engine.random) % <uint64_t>(2 * part + 1))
@@ -267,7 +267,7 @@ cdef class Probe(UpstreamUser):
         if self.over:
             return 0
         self.over = True
-        self.engine.prober.probes -= 1
+        prober_of(self.engine).count(-1)
         self.engine.wheel.disarm(self)
         self.detach()
         self.rest()
@@ -310,6 +310,6 @@ cdef bint is_serving(bytes answer) except -1:
         at = pb_next(data, n, <size_t>at, &field)
         if at < 0:
             return False
-        if field.number == 1 and field.wire == 0:
+        if field.number == 1 and field.wire_type == 0:
             serving = field.value == 1
     return serving

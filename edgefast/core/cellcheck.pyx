@@ -52,8 +52,6 @@ def _check_cells():
         raise ImportError("edgefast/core/cells.py HANDSHAKE_FAILURES does not fit csrc/tls/tls.h")
     if len(BACKEND_TLS_FAILURES) != EF_TLS_B_COUNT:
         raise ImportError("edgefast/core/cells.py BACKEND_TLS_FAILURES does not fit csrc/tls/tls.h")
-    if len(TCP_PROXY_ENDS) != PE_COUNT:
-        raise ImportError("edgefast/core/telemetry/response_flags.pyx TCP_PROXY_ENDS does not fit stream/tcp_proxy.pxd")
     if names != HEAD_ERRORS:
         raise ImportError(f"edgefast/core/cells.py HEAD_ERRORS does not fit csrc/head.h: {names}")
 

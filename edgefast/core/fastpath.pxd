@@ -1,13 +1,15 @@
-# The class diagram of the request path. One extension module, one .pxd per concept, all included here because the classes
-# refer to each other.
+# The class diagram of the fast path: one extension module, one .pxd for each concept. All are included here because the classes refer to
+# each other. What needs no part of it in each request is compiled in units of its own (hooks.pxd).
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+from posix.strings cimport strncasecmp
 
 from edgefast.core.csrc cimport *
 
 include "net/kernel.pxi"
-include "stream/kernel.pxi"
 
 from edgefast.core.csrcgrpc cimport *
 from edgefast.core.csrcbackend cimport *
@@ -16,29 +18,29 @@ from edgefast.core.nghttp2 cimport *
 
 cdef class Engine
 cdef class Reactor
+cdef class LogFormat
+cdef class Observer
+cdef class TlsClientWire
+cdef class TlsHooks
+cdef class MultiplexedSession
+cdef class Http2Hooks
+cdef class StreamHooks
+cdef class CheckHooks
+cdef class Fault
+cdef class PolicyHooks
 cdef class Connection
-cdef class TlsWire
 cdef class Attempts
 cdef class Tables
 cdef class Gather
 cdef class Clock
 cdef class Trim
-cdef class LogBatch
 cdef class Trace
-cdef class SpanBatch
 cdef class LogCapture
-cdef class LogProgram
 cdef class Session
 cdef class Peer
 cdef class Inbound
 cdef class Outbound
 cdef class H1Client
-cdef class H2Frames
-cdef class H2Server
-cdef class H2ClientUsage
-cdef class H2MemoryBudget
-cdef class H2Client
-cdef class H2Call
 cdef class PoolDial
 cdef class Exchange
 cdef class Mirror
@@ -55,11 +57,6 @@ cdef class ZoneWeights
 cdef class ZoneRanges
 cdef class EndpointCheck
 cdef class EndpointChecks
-cdef class Prober
-cdef class Watch
-cdef class Probe
-cdef class ProbeSession
-cdef class ProbeDial
 cdef class UpstreamUser
 cdef class Identities
 cdef class SessionPolicy
@@ -86,32 +83,16 @@ cdef class ParserCheck
 cdef class HeaderOps
 cdef class Policy
 cdef class PolicyChain
-cdef class Access
 cdef class Traffic
 cdef class PathPattern
-cdef class AuthService
-cdef class AuthCall
-cdef class AuthEdits
 cdef class AuthResponse
 cdef class AuthFlow
 cdef class ListenerFilters
-cdef class AuthBodyOwner
-cdef class AuthBodyBuffer
 cdef class Limit
 cdef class LimitDecision
 cdef class Check
 cdef class Dispatcher
 cdef class Limiter
-cdef class TcpProxy
-cdef class TcpProxyShare
-cdef class TcpProxySide
-cdef class TcpProxyDownstream
-cdef class TcpProxyUpstream
-cdef class StreamListener
-cdef class StreamRule
-cdef class StreamPort
-cdef class DatagramSession
-cdef class UdpSessionLimit
 
 include "loop/wheel.pxd"
 include "loop/clock.pxd"
@@ -135,18 +116,13 @@ include "net/preamble.pxd"
 include "net/dial.pxd"
 include "net/acceptor.pxd"
 include "h1/portacceptor.pxd"
-include "tls/library.pxd"
-include "tls/crypto.pxd"
-include "tls/context.pxd"
-include "tls/backendsessions.pxd"
-include "tls/handshakes.pxd"
-include "tls/tlswire.pxd"
-include "tls/tlsacceptor.pxd"
 include "h1/parser_check.pxd"
 include "h1/gather.pxd"
 include "exchange/cut.pxd"
 include "exchange/inbound.pxd"
 include "exchange/outbound.pxd"
+include "exchange/routed.pxd"
+include "hooks.pxd"
 include "upstream/health.pxd"
 include "upstream/outlier.pxd"
 include "upstream/breaker.pxd"
@@ -168,44 +144,23 @@ include "upstream/answershare.pxd"
 include "upstream/fair_share_eviction.pxd"
 include "upstream/cluster.pxd"
 include "upstream/sweep.pxd"
-include "upstream/prober.pxd"
 include "h1/client.pxd"
 include "upstream/protocol_negotiation.pxd"
 include "upstream/pooldial.pxd"
 include "route/rule.pxd"
-include "telemetry/logprogram.pxd"
 include "route/router.pxd"
 include "route/tables.pxd"
-include "telemetry/accesslog.pxd"
-include "telemetry/span.pxd"
 include "limit/limit.pxd"
 include "limit/check.pxd"
 include "limit/exhausted.pxd"
 include "limit/dispatcher.pxd"
 include "limit/limiter.pxd"
-include "exchange/routed.pxd"
-include "policy/headernames.pxd"
-include "policy/credential_extractor.pxd"
-include "policy/tokencache.pxd"
-include "policy/authenticator.pxd"
-include "policy/access.pxd"
-include "policy/fault.pxd"
-include "policy/override.pxd"
-include "policy/compress.pxd"
-include "policy/hashpolicy.pxd"
-include "policy/sessionpolicy.pxd"
-include "policy/traffic.pxd"
-include "policy/protobuf.pxd"
-include "policy/check_response.pxd"
-include "policy/authedits.pxd"
-include "policy/authcache.pxd"
-include "policy/authservice.pxd"
-include "policy/authcall.pxd"
-include "policy/check_call.pxd"
-include "policy/auth_body_buffer.pxd"
-include "policy/auth_flow.pxd"
-include "policy/policy_chain.pxd"
-include "policy/listenerfilters.pxd"
+include "head/headernames.pxd"
+include "traffic/override.pxd"
+include "traffic/compress.pxd"
+include "traffic/hashpolicy.pxd"
+include "traffic/sessionpolicy.pxd"
+include "traffic/traffic.pxd"
 include "exchange/grpcweb.pxd"
 include "exchange/exchange.pxd"
 include "exchange/body_buffer.pxd"
@@ -213,20 +168,19 @@ include "exchange/longstreams.pxd"
 include "exchange/freelist.pxd"
 include "h1/server.pxd"
 include "h1/connection_limit.pxd"
-include "h2/outflow.pxd"
-include "h2/frames.pxd"
-include "h2/server.pxd"
-include "h2/memory_budget.pxd"
-include "h2/client.pxd"
-include "stream/streamrules.pxd"
-include "stream/addressbound.pxd"
-include "stream/tcp_proxy.pxd"
-include "stream/streamacceptor.pxd"
-include "stream/datagrams.pxd"
-include "stream/datagramsession.pxd"
-include "stream/udp_session_limit.pxd"
+
+include "head/requesthead.pxd"
+include "head/responsehead.pxd"
+include "h1/upgrade.pxd"
+include "h1/responder.pxd"
+include "upstream/checkout.pxd"
+include "upstream/choice.pxd"
+include "traffic/cookies.pxd"
+include "exchange/protobuf.pxd"
+include "exchange/grpc.pxd"
 
 
+# What the parts of one worker share. edgefast.core.engine.Engine completes it.
 cdef class Engine:
     cdef:
         readonly object loop
@@ -242,7 +196,6 @@ cdef class Engine:
         Out h2_out              # frames on their way to a client
         uint8_t *h2_text        # the head of an HTTP/2 request, as it is written; NULL: there was none yet
         ef_h2_pair h2_pairs[512]
-        H2MemoryBudget h2_memory    # what HTTP/2's clients have of the worker
         Out counter_key         # the key being made for a rate limit
         ef_head request_head
         ef_head response_head
@@ -253,14 +206,14 @@ cdef class Engine:
         Outlier outlier         # where no policy says
         EndpointChecks checks
         object outliers         # ir.OutlierDetection -> Outlier, of those that anybody has
-        Prober prober
+        CheckHooks prober
         readonly Zones zones
         object ask_others       # told of a cluster whose connections are other workers'; None: nobody is there
         # life
         readonly int worker
         object upstream_tls
         readonly object resolver
-        Handshakes handshakes
+        TlsHooks handshakes
         Trim trim
         size_t copied           # bytes that copies for mirrors hold beyond MIRROR_FREE each (exchange/mirror.pyx)
         dict connections        # Session of each client's connection -> None, oldest first: shares of clients are made in this order
@@ -269,15 +222,12 @@ cdef class Engine:
         readonly int64_t active         # requests in flight
         dict streams            # TcpProxy -> None: connections that are passed on, oldest first
         set sessions            # DatagramSession
-        StreamTables stream_tables
-        AddressBounds address_bounds
-        AuthCache auth_cache
-        AuthBodyBuffer auth_bodies
+        StreamHooks stream_tables
+        PolicyHooks policies
+        Http2Hooks http2
+        Observer observer
         size_t compressing         # answers that are encoded (policy/compress.pyx)
         size_t delayed          # requests that wait on purpose (policy/fault.pyx)
-        object make_token_verifier       # makes `tokens`; None: the engine does
-        object tokens           # TokenVerifier: signed tokens; None: nobody has asked for it
-        object passwords        # passwords.py: slow hashes, on a thread
         BodyBuffer body_buffer
         Freelist freelist
         bint draining
@@ -290,8 +240,6 @@ cdef class Engine:
         ef_stat *stat
         object stat_view
         ef_stat_row *unmatched
-        LogBatch log
-        SpanBatch spans
         Clock clock
 
     cdef inline void count(self, int cell) noexcept:
@@ -304,4 +252,3 @@ cdef class Engine:
         ef_stat_sub(&self.stat.globals[cell], 1)
 
     cdef int release_idle(self, PortTable port, bint outdated) except -1
-    cdef object get_token_verifier(self)

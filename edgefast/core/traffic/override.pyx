@@ -34,7 +34,7 @@ cdef class Overrides:
         return None
 
 
-cdef frozenset _REPLACED = _OF_A_BODY | {b"location"}
+cdef frozenset _REPLACED = BODY_HEADERS | {b"location"}
 
 
 cdef Override override_of(Exchange ex, int status):
