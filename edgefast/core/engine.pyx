@@ -40,7 +40,7 @@ cdef class Engine(FastPath):
     (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
     limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
     worker's are its own. ask_others: told the name of a cluster whose connections other workers are to release (release_connections). spans: takes batches of spans (span.pyx) and says whether
-    it did; must not block. make_token_verifier: returns the worker's token_verifier.TokenVerifier when the first policy asks for tokens; None: the engine
+    it did; must not block. make_token_verifier: returns the worker's token_verification.TokenVerifier when the first policy asks for tokens; None: the engine
     makes one, for which nobody fetches keys.
     """
 
@@ -185,7 +185,7 @@ cdef class Engine(FastPath):
         return 0
 
     def token_verifier_of(self):
-        """Return the token verifier (token_verifier.TokenVerifier); it is made if there is none."""
+        """Return the token verifier (token_verification.TokenVerifier); it is made if there is none."""
         return (<PolicyUnits>self.policies).get_token_verifier()
 
     def hold_passwords(self, passwords):

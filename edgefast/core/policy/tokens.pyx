@@ -1,4 +1,4 @@
-# Tokens: JWT authentication of a client (ir.Jwt); edgefast/auth/jwt has the token format, token_verifier.py the verification.
+# Tokens: JWT authentication of a client (ir.Jwt); edgefast/auth/jwt has the token format, token_verification.py the verification.
 #
 # In: a request before admission. Out: the client, its claims for rules and, as header lines, for its backend; or its answer. 401: an
 # invalid token. 403: a valid one for another audience. 503: the result is unknown: no keys, or too many tokens wait.
@@ -12,7 +12,7 @@ cdef object _SEVERAL = TokenOutcome("malformed")  # tokens that differ
 cdef class Tokens(Authenticator):
     def __init__(self, Engine engine, spec):
         """spec: ir.Jwt. Raises ValueError for keys that are none."""
-        from edgefast.core.policy.verifier import make_verifiers
+        from edgefast.core.policy.token_requirements import make_verifiers
         token_verifier = units_of(engine).get_token_verifier()
         self.groups = [(CredentialExtractor(one.places), one) for one in make_verifiers(token_verifier, spec)]
         self.cache_id = self.groups[0][1].cache_id if len(self.groups) == 1 else 0

@@ -38,7 +38,7 @@ cdef class PolicyUnits(PolicyHooks):
         """Return the worker's token verifier, made at the first call."""
         if self.tokens is None:
             if self.make_token_verifier is None:
-                from edgefast.core.policy.token_verifier import TokenVerifier
+                from edgefast.core.policy.token_verification import TokenVerifier
                 self.tokens = TokenVerifier(self.engine.loop, lambda uri, cluster: None)
             else:
                 self.tokens = self.make_token_verifier()

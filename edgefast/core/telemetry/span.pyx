@@ -1,7 +1,7 @@
 # Span: traces (docs/guides/tracing.md): W3C trace context, kept or started, and the records of a sampled request.
 #
 # In: the request head on a listener that traces, then the finished exchange.
-# Out: a traceparent line for the backend, MessagePack records in batches (edgefast/proxy/traces/spanrecord.py reads them).
+# Out: a traceparent line for the backend, MessagePack records in batches (edgefast/proxy/traces/span_record.py reads them).
 # Source: W3C Trace Context. A listener without tracing costs a pointer test, and forwards trace headers as any other. A request that is not
 # sampled keeps no spans. Records are bounded: client values are cut; of many attempts the first ones and the last are kept.
 
@@ -123,7 +123,7 @@ cdef int begin_try(Exchange ex) except -1:
 
 
 cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now) except -1:
-    """Keep what is told of a try, in the order of spanrecord.TryRecord: `status` as it came from the backend, 0 without one."""
+    """Keep what is told of a try, in the order of span_record.TryRecord: `status` as it came from the backend, 0 without one."""
     cdef Trace trace = ex.trace
     cdef Out *out = &trace.ended
     if trace.kept < SPAN_TRIES:
@@ -252,7 +252,7 @@ cdef void pack_name(Out *out, const char *name) noexcept:
 
 
 cdef void pack_tls(Out *out, const WireFacts *facts) noexcept:
-    """Facts of the client's TLS, in the order of spanrecord.SpanRecord; empty: it speaks none, or the library does not tell."""
+    """Facts of the client's TLS, in the order of span_record.SpanRecord; empty: it speaks none, or the library does not tell."""
     pack_name(out, facts.version)
     pack_name(out, facts.cipher)
     pack_name(out, facts.group)
@@ -260,7 +260,7 @@ cdef void pack_tls(Out *out, const WireFacts *facts) noexcept:
 
 
 cdef int record_span(Exchange ex, int64_t took) except -1:
-    """A finished exchange, in the order of spanrecord.SpanRecord."""
+    """A finished exchange, in the order of span_record.SpanRecord."""
     cdef SpanBatch batch = (<Telemetry>ex.engine.observer).spans
     cdef Out *out = &batch.out
     cdef Trace trace = ex.trace
