@@ -19,7 +19,7 @@ from edgefast.proxy.worker.table import WorkerTable
 
 pytestmark = pytest.mark.pure
 
-MODULES = ["edgefast.core.policy.token_verification", "edgefast.core.policy.token_requirements"]
+MODULES = ["edgefast.core.policy.token_requirements", "edgefast.core.policy.token_verification"]
 TOKENS = msgspec.msgpack.encode(ir.PolicyUnit("t", jwt=Jwt((JwtProvider("p"),))))
 OTHERS = msgspec.msgpack.encode(ir.PolicyUnit("o", basic=BasicAuth()))
 CHECK = """
