@@ -35,7 +35,7 @@ is open on edgefast. Write the [SecurityPolicy](../../reference/policies.md) bef
 
 | object of another project | what to do |
 |---|---|
-| Gateway, HTTPRoute, GRPCRoute of the Gateway API | no change, except for the two next rows |
+| Gateway, HTTPRoute, GRPCRoute of the Gateway API | no change, except for the next two rows |
 | a filter or backendRef that refers to an object of another project | change it: its rule answers 500 |
 | `parametersRef` to an object of another project | remove it, or name an [EdgeProxy](../../reference/edgeproxy.md) |
 | a policy | write the same for edgefast. In files, a policy of a served target is an error ([PolicyIgnored](../../problems/PolicyIgnored.md)); the message has the replacement of each field |
@@ -62,10 +62,11 @@ _ACCESS = """
 3. Compare: `edgefast diff --adopt --ignore-foreign-policies their-files new-files` ([diff](../diff.md)). edgefast decides both sides, without the
    policies of the other project. The command therefore lists what your new policies deny and change (`refused`, `rule`). Without
    `--ignore-foreign-policies` the old side answers 500 wherever such a policy decides access, and each of these routes is listed as `opened`.
-4. Install edgefast [beside the other gateway](../kubernetes.md), with a separate GatewayClass. Apply the policies of `new-files`.
+4. Install edgefast [beside the other gateway](../kubernetes.md), with a separate GatewayClass
+   (`controllerName: gateway.edge.io/gatewayclass-controller`). Apply the policies of `new-files`.
 5. Copy the Gateway under a new name, set its `gatewayClassName` to the class of edgefast, and apply it. It gets a separate address. Add the
-   copy to `parentRefs` of each route: both gateways then serve the route. A route with filters or policies by name of the other project needs
-   a copy with the replacements, attached to the new Gateway only.
+   copy to `parentRefs` of each route: both gateways then serve the route. A route with a filter of the other project needs a copy with
+   the replacement, attached to the new Gateway only.
 6. Send test requests to the new address. `edgefast explain` shows [why a request gets its response](../explain.md).
 7. Move the DNS name to the new address. To go back, move it to the old address: nothing changed there. Delete the old Gateway when its
    metrics show no requests for longer than the DNS name is cached.
