@@ -24,8 +24,9 @@ from edgefast.cli.options import (
     adopt_option,
     cluster_option,
     config_option,
-    files_option,
+    files_or_arguments,
     ignore_option,
+    join_files,
     output_option,
 )
 from edgefast.cli.output import render_line, write_value
@@ -36,7 +37,7 @@ from edgefast.translate.translation import Translation
 
 
 @click.command()
-@files_option
+@files_or_arguments
 @config_option
 @adopt_option
 @ignore_option
@@ -47,6 +48,7 @@ from edgefast.translate.translation import Translation
 @click.pass_context
 def check(
     ctx: click.Context,
+    paths: tuple[Path, ...],
     files: tuple[Path, ...],
     config: Path | None,
     adopt: bool,
@@ -72,7 +74,7 @@ def check(
     if adopt and cluster:
         raise click.UsageError("--adopt: not with --cluster")
     inputs = read_inputs(
-        files,
+        join_files(files, paths),
         config,
         standalone=not cluster,
         adopt=adopt,
