@@ -58,7 +58,7 @@ def check(
     strict: bool,
     output: Format,
 ) -> None:
-    """Validate files and list their problems.
+    """Validate files and list their problems. Files can be arguments, too: edgefast check DIR.
 
     Exit status: 0 if everything is served, 1 if something is not, 2 for wrong usage.
 

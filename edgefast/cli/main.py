@@ -87,6 +87,11 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
         "shutdown_manager",
         "Delay the end of a container until its proxy is drained.",
     ),
+    "completion": (
+        "edgefast.cli.completion",
+        "completion",
+        "Print a script that completes commands in bash, zsh or fish.",
+    ),
     "version": (
         "edgefast.cli.version",
         "version",
