@@ -29,10 +29,10 @@ TWO = ("--to", "localhost:3000", "--to", "http://[2001:db8::1]")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a certificate, its key and an authority, which is the working folder."""
     authority = Authority()
-    pair = authority.issue("shop.example.com")
+    pair = authority.issue(["shop.example.com"])
     (tmp_path / "cert.pem").write_bytes(pair.certificate)
     (tmp_path / "key.pem").write_bytes(pair.key)
-    (tmp_path / "other.pem").write_bytes(authority.issue("other.example.com").key)
+    (tmp_path / "other.pem").write_bytes(authority.issue(["other.example.com"]).key)
     (tmp_path / "ca.pem").write_bytes(authority.pem)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -189,7 +189,7 @@ def test_a_renewed_certificate_is_applied_and_a_broken_one_is_not(folder: Path) 
     assert set(source.folders()[folder] or ()) == {"cert.pem", "key.pem"}
     first = source.read()
     assert first.usable and not source.read().changed
-    pair = Authority("another").issue("shop.example.com")
+    pair = Authority("another").issue(["shop.example.com"])
     (folder / "cert.pem").write_bytes(pair.certificate)
     broken = source.read()
     assert broken.snapshot.secrets == first.snapshot.secrets
