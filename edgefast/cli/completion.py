@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import click
 
-from edgefast.cli.completions.bash import render_bash
-from edgefast.cli.completions.fish import render_fish
-from edgefast.cli.completions.tree import make_tree
-from edgefast.cli.completions.zsh import render_zsh
+from edgefast.cli.shells.bash import render_bash
+from edgefast.cli.shells.fish import render_fish
+from edgefast.cli.shells.tree import make_tree
+from edgefast.cli.shells.zsh import render_zsh
 
 __all__ = ["completion"]
 

@@ -84,7 +84,7 @@ class FilePair(msgspec.Struct, frozen=True):
 
 
 class ReverseProxy(msgspec.Struct, frozen=True, kw_only=True):
-    """What `edgefast run --to` serves. It is a `Document` of a FileSource."""
+    """The backends and listener of `edgefast run --to`. It is a `Document` of a FileSource."""
 
     targets: tuple[Target, ...]
     hosts: tuple[str, ...] = ()  # empty: all

@@ -15,8 +15,8 @@ import click
 import pytest
 
 from cli.calling import call
-from edgefast.cli.completions.tree import CommandNode, make_tree, walk
 from edgefast.cli.main import BUILT_IN, main
+from edgefast.cli.shells.tree import CommandNode, make_tree, walk
 
 DEADLINE = 60.0  # seconds for one shell
 

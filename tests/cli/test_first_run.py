@@ -200,7 +200,7 @@ def test_to_serves_http_and_https_backends(tmp_path: Path) -> None:
             assert answers == {(200, f"plain {host}"), (200, f"secure {host}")}, one.log
             assert ask(port, "other.example.com", context, "shop.example.com")[0] in (404, 421)
             assert one.interrupt() == 0, one.log
-        # The authority of this certificate is not that of --to-ca, nor one of the system.
+        # The authority of this certificate differs from --to-ca and from those of the system.
         for trust in (["--to-ca", "ca.pem"], []):
             port = free_port()
             options = ["--to", f"https://localhost:{forged}", *trust]

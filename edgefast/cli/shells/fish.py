@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgefast.cli.completions.tree import CommandNode, Option, Value, walk
+from edgefast.cli.shells.tree import CommandNode, Option, Value, walk
 
 __all__ = ["render_fish"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from edgefast.cli.completions.tree import CommandNode, Value, walk
+from edgefast.cli.shells.tree import CommandNode, Value, walk
 
 __all__ = ["render_bash"]
 

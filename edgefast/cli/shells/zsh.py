@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from edgefast.cli.completions.tree import CommandNode, Option, Value, walk
+from edgefast.cli.shells.tree import CommandNode, Option, Value, walk
 
 __all__ = ["render_zsh"]
 
