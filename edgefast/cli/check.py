@@ -24,7 +24,7 @@ from edgefast.cli.options import (
     adopt_option,
     cluster_option,
     config_option,
-    files_or_arguments,
+    file_arguments,
     ignore_option,
     join_files,
     output_option,
@@ -37,7 +37,7 @@ from edgefast.translate.translation import Translation
 
 
 @click.command()
-@files_or_arguments
+@file_arguments
 @config_option
 @adopt_option
 @ignore_option
