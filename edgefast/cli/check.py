@@ -24,10 +24,10 @@ from edgefast.cli.options import (
     adopt_option,
     cluster_option,
     config_option,
-    file_arguments,
     ignore_option,
     join_files,
     output_option,
+    path_options,
 )
 from edgefast.cli.output import render_line, write_value
 from edgefast.diagnostics.problem import Problem, ask_for_more, page_of
@@ -37,7 +37,7 @@ from edgefast.translate.translation import Translation
 
 
 @click.command()
-@file_arguments
+@path_options
 @config_option
 @adopt_option
 @ignore_option

@@ -37,14 +37,14 @@ def _make_files_option(*, required: bool) -> Callable[[F], F]:
 files_option = _make_files_option(required=True)
 
 
-def file_arguments(command: F) -> F:
+def path_options(command: F) -> F:
     """Add `-f` and the same files as arguments; the command gets both, and has to join them."""
     argument = click.argument("paths", nargs=-1, metavar="[FILE|DIR]...", type=_PATH)
     return argument(_make_files_option(required=False)(command))
 
 
 def join_files(files: tuple[Path, ...], paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the files of `file_arguments`; without any, raises UsageError."""
+    """Return the files of `path_options`; without any, raises UsageError."""
     if not files and not paths:
         raise click.UsageError("pass -f FILE or -f DIR, the files to read (- is standard input)")
     return (*files, *paths)
