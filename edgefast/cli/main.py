@@ -153,6 +153,8 @@ def main() -> None:
 
     \b
     Examples:
+      # Try a gateway without files
+      edgefast demo
       # Serve a file
       edgefast run -f examples/quickstart.yaml
       # Validate a file

@@ -142,6 +142,9 @@ def run(
     start_logging(settings.log_level)
     share_interpreter()
     gateway = loaded.config if loaded else None
+    if reverse_proxy is not None and gateway is not None:
+        name = gateway.gateway.controller_name
+        reverse_proxy = msgspec.structs.replace(reverse_proxy, controller_name=name)
     check_start(settings)
     why = ""
     try:

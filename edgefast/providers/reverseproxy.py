@@ -92,6 +92,7 @@ class ReverseProxy(msgspec.Struct, frozen=True, kw_only=True):
     tls: FilePair | None = None
     ca: Path | None = None  # None: the authorities of the system
     rewrite_host: bool = False
+    controller_name: str = DEFAULT_CONTROLLER_NAME  # of the GatewayClass
 
     @property
     def name(self) -> str:
@@ -138,7 +139,7 @@ class ReverseProxy(msgspec.Struct, frozen=True, kw_only=True):
             "apiVersion": "gateway.networking.k8s.io/v1",
             "kind": "GatewayClass",
             "metadata": {"name": "edge"},
-            "spec": {"controllerName": DEFAULT_CONTROLLER_NAME},
+            "spec": {"controllerName": self.controller_name},
         }
         yield self._gateway()
         groups = self._groups()

@@ -58,6 +58,29 @@ def compile_files(paths: list[Path], *documents: Document) -> tuple[Fleet, str]:
     return fleet, compile_fleet(replace(fleet, virtual_hosts=hosts)).version
 
 
+def start(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Document:
+    """Return what the proxy would serve; it is not started."""
+    made: list[Document] = []
+
+    async def serve(source: FileSource, *_: object, **__: object) -> None:
+        made.extend(source._documents.values())
+
+    monkeypatch.setattr("edgefast.cli.run._serve", serve)
+    monkeypatch.setattr("edgefast.cli.run.start_logging", lambda _: None)
+    outcome = call("run", *arguments)
+    assert outcome.status == 0, outcome.err
+    return made[0]
+
+
+def test_the_class_has_the_controller_name_of_the_configuration(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "apiVersion: config.gateway.edge.io/v1alpha1\nkind: EdgeGateway\n"
+    (folder / "config.yaml").write_text(head + "gateway: {controllerName: example.com/mine}\n")
+    made = start(monkeypatch, "--to", ":3000", "--config", "config.yaml")
+    assert b"controllerName: example.com/mine\n" in made.read()
+
+
 def test_the_objects_of_two_targets() -> None:
     outcome = show(*TWO, "--host", "Shop.example.com", "--listen", "127.0.0.1:8081")
     assert (outcome.status, outcome.err) == (0, "")
@@ -134,17 +157,10 @@ spec:
 def test_a_file_of_the_printed_objects_has_the_same_table(
     arguments: tuple[str, ...], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[ReverseProxy] = []
-
-    async def serve(source: FileSource, *_: object, **__: object) -> None:
-        made.append(next(iter(source._documents.values())))  # type: ignore[arg-type]
-
-    monkeypatch.setattr("edgefast.cli.run._serve", serve)
-    monkeypatch.setattr("edgefast.cli.run.start_logging", lambda _: None)
-    assert call("run", *arguments).status == 0
+    made = start(monkeypatch, *arguments)
     file = folder / "gateway.yaml"
     file.write_text(show(*arguments).out)
-    assert compile_files([], made[0])[1] == compile_files([file])[1]
+    assert compile_files([], made)[1] == compile_files([file])[1]
     assert call("check", "-f", str(file), "--strict").status == 0
 
 
