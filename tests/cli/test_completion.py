@@ -32,6 +32,8 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "work").mkdir()
     (folder / "work" / "gateway one.yaml").touch()
     (folder / "work" / "gates").mkdir()
+    (folder / "work" / "w*k").touch()  # a name is no pattern
+    (folder / "work" / "weak").touch()
     found = {}
     for shell in ("bash", "zsh", "fish"):
         found[shell] = folder / shell
@@ -169,6 +171,7 @@ CASES = [
         ("edgefast run --log-level =", ["debug", "error", "info", "warning"]),
         ("edgefast run --log-level = info --take", ["--take-over"]),
         ("edgefast run -f ga", ["gates", "gateway one.yaml"]),
+        ("edgefast run -f w", ["w*k", "weak"]),
         ("edgefast run --state-dir ga", ["gates"]),
         ("edgefast init ga", ["gates"]),
         ("edgefast check ga", ["gates", "gateway one.yaml"]),

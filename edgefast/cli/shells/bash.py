@@ -66,14 +66,13 @@ _@NAME@() {
         _@NAME@_names "$command"
     fi
     if [[ -n $names ]]; then
-        COMPREPLY=($(compgen -W "$names" -- "$cur"))
+        mapfile -t COMPREPLY < <(compgen -W "$names" -- "$cur")
     elif [[ -n $paths ]]; then
-        local IFS=$'\\n'
         compopt -o filenames 2>/dev/null
         if [[ $paths == folder ]]; then
-            COMPREPLY=($(compgen -d -- "$cur"))
+            mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         else
-            COMPREPLY=($(compgen -f -- "$cur"))
+            mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         fi
     fi
 }
