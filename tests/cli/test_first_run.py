@@ -13,9 +13,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -35,12 +36,15 @@ _SERVE = "from edgefast.cli.main import main; main()"
 class Running:
     """A command of edgefast in a process group of its own, like a job of a terminal."""
 
-    def __init__(self, folder: Path, arguments: list[str], script: str = _SERVE) -> None:
+    def __init__(
+        self, folder: Path, arguments: list[str], script: str, environment: Mapping[str, str]
+    ) -> None:
         self._log = folder / "log"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", script, *arguments],
                 cwd=folder,
+                env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -68,8 +72,13 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *arguments: str, script: str = _SERVE) -> Iterator[Running]:
-    one = Running(folder, list(arguments), script)
+def running(
+    folder: Path,
+    *arguments: str,
+    script: str = _SERVE,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Running]:
+    one = Running(folder, list(arguments), script, environment)
     try:
         yield one
     finally:
@@ -208,6 +217,21 @@ def test_to_serves_http_and_https_backends(tmp_path: Path) -> None:
                 one.wait_for("ready in")
                 status, body = get(port, "/")
                 assert status in (502, 503) and b"forged" not in body, one.log
+
+
+def test_the_authorities_of_the_system_verify_https_backends(tmp_path: Path) -> None:
+    authority = Authority()
+    (tmp_path / "ca.pem").write_bytes(authority.pem)
+    port = free_port()
+    # The TLS library reads the authorities of the system from this file.
+    environment = {"SSL_CERT_FILE": str(tmp_path / "ca.pem")}
+    context = authority.server_context(authority.issue(["localhost"]))
+    with origin("secure", context) as secure:
+        options = ["--to", f"https://localhost:{secure}", "--rewrite-host"]
+        options += ["--listen", f"127.0.0.1:{port}", *proxy_options()]
+        with running(tmp_path, "run", *options, environment=environment) as one:
+            one.wait_for("ready in")
+            assert get(port, "/") == (200, b"secure localhost"), one.log
 
 
 def ask(port: int, host: str, context: ssl.SSLContext, sni: str = "") -> tuple[int, str]:
