@@ -24,9 +24,10 @@ from edgefast.cli.options import (
     adopt_option,
     cluster_option,
     config_option,
-    files_option,
     ignore_option,
+    join_files,
     output_option,
+    path_options,
 )
 from edgefast.cli.output import render_line, write_value
 from edgefast.diagnostics.problem import Problem, ask_for_more, page_of
@@ -36,7 +37,7 @@ from edgefast.translate.translation import Translation
 
 
 @click.command()
-@files_option
+@path_options
 @config_option
 @adopt_option
 @ignore_option
@@ -47,6 +48,7 @@ from edgefast.translate.translation import Translation
 @click.pass_context
 def check(
     ctx: click.Context,
+    paths: tuple[Path, ...],
     files: tuple[Path, ...],
     config: Path | None,
     adopt: bool,
@@ -56,7 +58,7 @@ def check(
     strict: bool,
     output: Format,
 ) -> None:
-    """Validate files and list their problems.
+    """Validate files and list their problems. Files can be arguments, too: edgefast check DIR.
 
     Exit status: 0 if everything is served, 1 if something is not, 2 for wrong usage.
 
@@ -72,7 +74,7 @@ def check(
     if adopt and cluster:
         raise click.UsageError("--adopt: not with --cluster")
     inputs = read_inputs(
-        files,
+        join_files(files, paths),
         config,
         standalone=not cluster,
         adopt=adopt,

@@ -1,6 +1,6 @@
-"""`edgefast run`: serves the objects of files, and applies changes of the files.
+"""`edgefast run`: serves the objects of files, and applies changes of the files; or the backends of `--to` without a file.
 
-In: files, the configuration, addresses.
+In: files or `--to`, the configuration, addresses.
 Out: traffic; the access log on standard output; everything else on standard error. Exit status 0
 after a drain, 1 when nothing could be served, 2 wrong usage, 128 + signal after a forced end. Flags
 have priority over the configuration file.
@@ -26,6 +26,7 @@ from edgefast.cli.backend_option import backend_option
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import adopt_option, config_option, ignore_option
 from edgefast.cli.output import render_line
+from edgefast.cli.reverseproxyoption import reverse_proxy_options
 from edgefast.cli.serving import (
     WILDCARDS,
     check_start,
@@ -42,6 +43,7 @@ from edgefast.httpd.address import Address, parse_address
 from edgefast.httpd.echo import Echo
 from edgefast.providers.added_backends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource
+from edgefast.providers.reverseproxy import ReverseProxy
 from edgefast.proxy.admin.servers import (
     ServerTaken,
     bind_servers,
@@ -71,13 +73,13 @@ from edgefast.translate.settings import Settings, settings_from
     "-f",
     "--file",
     "files",
-    required=True,
     multiple=True,
     metavar="FILE|DIR",
     type=click.Path(allow_dash=True, path_type=Path),
     help="YAML or JSON file, or a folder of such files. Repeatable. Changes are applied. - "
     "reads standard input.",
 )
+@reverse_proxy_options
 @config_option
 @adopt_option
 @ignore_option
@@ -116,17 +118,20 @@ def run(
     settings: ProxySettings,
     settle: float,
     take_over: bool,
+    reverse_proxy: ReverseProxy | None,
 ) -> None:
     """Run a proxy that gets its configuration from files. It applies changes of the files.
+
+    With --to it serves one or more backends without a file.
 
     \b
     Examples:
       # Serve a file
       edgefast run -f examples/quickstart.yaml
+      # Serve a local backend without a file
+      edgefast run --to http://127.0.0.1:3000 --listen :8080
       # Try a file without backends: a built-in page answers for them
       edgefast run -f examples/canary.yaml --echo
-      # Send a Service to a local port, and use four workers
-      edgefast run -f examples/canary.yaml --backend stable:80=127.0.0.1:9001 --workers 4
     """
     loaded, problems = _read_config(config)
     if loaded is not None:
@@ -137,11 +142,15 @@ def run(
     start_logging(settings.log_level)
     share_interpreter()
     gateway = loaded.config if loaded else None
+    if reverse_proxy is not None and gateway is not None:
+        name = gateway.gateway.controller_name
+        reverse_proxy = msgspec.structs.replace(reverse_proxy, controller_name=name)
     check_start(settings)
     why = ""
     try:
         with in_words():
-            source = FileSource(files, settle=settle)
+            documents = (reverse_proxy,) if reverse_proxy is not None else ()
+            source = FileSource(files, settle=settle, documents=documents)
             serving = _serve(
                 source,
                 gateway,
