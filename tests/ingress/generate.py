@@ -35,9 +35,10 @@ REQUESTS = (
     "/", "/foo", "/foo/", "/foobar", "/FOO/x", "/foo/bar", "/foo/bar/baz", "/foob", "/foob/", "/dir", "/dir/", "/dir/x",
     "/dir/sub", "/dir/sub/x", "/DIR/", "/a.b", "/aXb", "/api/v1/users", "/api/v2/", "/a/1", "/b/2/3", "/none",
     "/foo//bar", "/foo/./bar", "/foo/../dir/", "/%66oo", "/foo%2Fbar", "/foo/%2e%2e/dir", "/foo/a%20b", "/foo/%C3%A4",
-    "/foo/a%7Cb", "/foo/a%25b", "/foo/a+b", "/foo/;v=1", "/..", "/foo/%00", "/foo/%zz", "/.well-known/acme-challenge/x",
+    "/foo/a%7Cb", "/foo/a%25b", "/foo/a+b", "/foo/;v=1", "/.well-known/acme-challenge/x",
     "/.well-known/acme-challenge/", "/foo/'(*)!", "/foo/a%3Fb", "/foo/a%23b", "/foo/x|y", "/foo/%7B%7D/",
 )  # fmt: skip
+BAD_REQUESTS = ("/..", "/foo/%00", "/foo/%zz", "/foo/../../x", "/%2e%2e/")
 QUERIES = ("", "", "", "?", "?q=1", "?q=a%2Fb&r=/", "?x=/y/", "?a=b?c")
 SERVICES = ("one", "two", "three", "canary", "pages", "empty")
 PORTS = ({"number": 80}, {"name": "http"}, {"number": 8080}, {"name": "web"}, {"number": 81})
@@ -51,14 +52,14 @@ _AUTHORITY = Authority()
 
 
 @functools.cache
-def pair(*names: str) -> Pair:
-    """A certificate for these names."""
-    return _AUTHORITY.issue(*names)
+def pair(secret: str, *names: str) -> Pair:
+    """The certificate of a Secret for these names."""
+    return _AUTHORITY.issue(*names, common=secret)
 
 
 def tls_secret(space: str, name: str, *names: str) -> Object:
     """A TLS Secret."""
-    made = pair(*names)
+    made = pair(f"{space}/{name}", *names)
     data = {"tls.crt": made.certificate, "tls.key": made.key}
     return {
         "apiVersion": "v1",
@@ -143,9 +144,11 @@ class Generator:
     def __init__(self, seed: int, size: int = 8) -> None:
         self._random = random.Random(seed)
         self._size = size
+        self._hosts: list[str] = list(HOSTS)
 
     def objects(self) -> list[Object]:
         """A set of objects with `size` Ingresses at most."""
+        self._hosts = self._random.sample(HOSTS, 3)
         made = [self._ingress(number) for number in range(self._random.randint(1, self._size))]
         found = standard_objects() + made
         if self._chance(0.3):
@@ -196,7 +199,7 @@ class Generator:
 
     def _rule(self, *, regex: bool, canary: bool) -> Object:
         rule: Object = {}
-        if host := self._random.choice(HOSTS):
+        if host := self._random.choice(self._hosts if self._chance(0.9) else HOSTS):
             rule["host"] = host
         if self._chance(0.04) and not canary:
             return rule
@@ -244,7 +247,9 @@ class Generator:
         for share, group in groups:
             if self._chance(share):
                 found |= group()
-        if self._chance(0.1):
+        if self._chance(0.5):
+            found.setdefault("ssl-redirect", "false")
+        if self._chance(0.2):
             found["satisfy"] = pick(("any", "any", "all", "some"))
         if "canary" in found:  # error pages of an upstream with a canary may come from the canary
             found.pop("default-backend", None)
@@ -303,15 +308,15 @@ class Generator:
         found = {}
         if self._chance(0.6):
             name = pick(("whitelist-source-range", "allowlist-source-range"))
-            found[name] = pick((*RANGES, "no address", ""))
+            found[name] = pick((*RANGES, *RANGES, "no address", ""))
         if self._chance(0.5):
-            found["denylist-source-range"] = pick((*RANGES, "10.0.0.0/99"))
+            found["denylist-source-range"] = pick((*RANGES, *RANGES, "10.0.0.0/99"))
         return found
 
     def _password(self) -> dict[str, str]:
         pick = self._random.choice
-        space = pick(("", "", "", "shop/"))
-        found = {"auth-type": "basic", "auth-secret": space + pick(("users", "users", "users", "missing"))}
+        space = "shop/" if self._chance(0.1) else ""
+        found = {"auth-type": "basic", "auth-secret": space + ("missing" if self._chance(0.1) else "users")}
         if self._chance(0.2):
             found |= {"auth-secret": "map", "auth-secret-type": "auth-map"}
         if self._chance(0.5):
@@ -322,15 +327,19 @@ class Generator:
 
     def _external(self) -> dict[str, str]:
         pick = self._random.choice
-        found = {"auth-url": pick(("http://auth.web:8080/check", "http://auth.web/a?b=c", "http:///x"))}
+        found = {"auth-url": pick(("http://auth.web:8080/check", "http://auth.web/a?b=c"))}
+        if self._chance(0.05):
+            found["auth-url"] = "http:///x"
         if self._chance(0.4):
             found["auth-signin"] = pick(("https://in.test/start", "https://in.test/?a=b", "https://in.test/?rd=/x"))
         if self._chance(0.2):
             found["auth-signin-redirect-param"] = "to"
         if self._chance(0.4):
-            found["auth-response-headers"] = pick(("X-Auth-User", "X-Auth-User, X-Missing", "X Bad!"))
+            found["auth-response-headers"] = pick(("X-Auth-User", "X-Auth-User, X-Missing"))
+        elif self._chance(0.05):
+            found["auth-response-headers"] = "X Bad!"
         if self._chance(0.2):
-            found["auth-method"] = pick(("POST", "GET", "post"))
+            found["auth-method"] = pick(("POST", "POST", "GET", "post"))
         if self._chance(0.2):
             found["auth-always-set-cookie"] = "true"
         if self._chance(0.1):
@@ -386,6 +395,8 @@ class Generator:
     def _request(self) -> Request:
         pick = self._random.choice
         host = pick(NAMES)
+        if self._chance(0.7):
+            host = pick([one.replace("*", "y") for one in self._hosts]) or host
         scheme = "https" if self._chance(0.25) else "http"
         sni = ""
         if scheme == "https":
@@ -394,9 +405,9 @@ class Generator:
         body = pick((5, 50)) if self._chance(0.08) else 0
         return Request(
             host=host,
-            target=pick(REQUESTS) + pick(QUERIES),
+            target=pick(BAD_REQUESTS if self._chance(0.02) else REQUESTS) + pick(QUERIES),
             scheme=scheme,
-            port=443 if scheme == "https" else 80,
+            port=8443 if scheme == "https" else 8080,
             sni=sni,
             method="POST" if body else pick(("GET", "GET", "GET", "DELETE")),
             headers=self._headers(),

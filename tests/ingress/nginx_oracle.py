@@ -175,7 +175,7 @@ class NginxOracle:
             location = before + quote(after.encode("latin-1"), safe="-_.~!*'()")
         location = self._standard_ports(location, request)
         return Answer(
-            status, location, backend, target, self._own_port(sent), tuple(response), certificate, auth
+            status, location, backend, target, self._own_port(sent, request), tuple(response), certificate, auth
         )
 
     def _backend(self, name: str) -> Backend:
@@ -188,9 +188,12 @@ class NginxOracle:
         port = self.run.https if request.scheme == "https" else self.run.http
         return text.replace(f":{port}", f":{request.port}", 1)
 
-    def _own_port(self, sent: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    def _own_port(
+        self, sent: tuple[tuple[str, str], ...], request: Request
+    ) -> tuple[tuple[str, str], ...]:
+        own, asked = str(self.run.http), str(request.port)
         return tuple(
-            (name, "80" if name == "x-forwarded-port" and value == str(self.run.http) else value)
+            (name, asked if name == "x-forwarded-port" and value == own else value)
             for name, value in sent
         )
 

@@ -201,7 +201,8 @@ class Model:
     # ---- servers ----
 
     def _create_servers(self) -> None:
-        root = Location("/", False, DEFAULT_UPSTREAM, True, None, Settings())
+        plain = Settings(body_size=self.config.get("proxy-body-size", "1m"))
+        root = Location("/", False, DEFAULT_UPSTREAM, True, None, plain)
         self.servers[DEFAULT_SERVER] = Server(DEFAULT_SERVER, [root], DEFAULT_CERTIFICATE)
         primaries = [one for one in self.ingresses if not one.settings.canary]
         for ingress in primaries:
@@ -402,7 +403,7 @@ class Model:
             location.backend = page.name
 
     def duplicates(self) -> list[str]:
-        """Locations that make nginx refuse the whole configuration: one path twice, one sign-in location twice."""
+        """What makes nginx refuse the whole configuration: one path twice, one sign-in location twice, `www.*.test`."""
         found = []
         for server in self.servers.values():
             seen: set[tuple[str, ...]] = set()
@@ -412,6 +413,19 @@ class Model:
                     keys.append((location.path, "sign-in", location.settings.external.signin))
                 found += [f"{server.name} {key}" for key in keys if key in seen]
                 seen.update(keys)
+        found += [name for name, _ in self.redirects() if "*" in name]
+        listed = self.config.get("no-auth-locations", "/.well-known/acme-challenge").split(",")
+        asking = [
+            location
+            for server in self.servers.values()
+            for location in server.locations
+            if location.settings.external.url and not location.settings.denied
+        ]
+        if any(one.settings.external.signin for one in asking) and all(
+            one.path.startswith(tuple(entry.strip() for entry in listed if entry.strip()))
+            for one in asking
+        ):
+            found.append("a sign-in location without authentication")
         return found
 
 

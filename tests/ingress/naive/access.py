@@ -6,7 +6,7 @@ import base64
 import hashlib
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from ingress.message import AuthCall, Headers, Request, answer_auth, first
@@ -41,7 +41,7 @@ class Decision:
     status: int = 0
     call: AuthCall | None = None
     answer: Headers = ()  # of the authentication service
-    challenge: str = ""  # WWW-Authenticate
+    challenges: list[str] = field(default_factory=list)  # WWW-Authenticate
 
 
 def external_of(location: Location, objects: Objects) -> External | None:
@@ -99,7 +99,7 @@ def decide(request: Request, client: Client, served: Served, objects: Objects) -
             decision.status = 500
             return decision
         if any_suffices and status == 0:
-            decision.status, decision.challenge = 0, ""
+            decision.status, decision.challenges = 0, []
             return decision
         if not any_suffices and status:
             decision.status = status
@@ -107,8 +107,6 @@ def decide(request: Request, client: Client, served: Served, objects: Objects) -
         if any_suffices and status:
             refused = _worse(refused, status)
     decision.status = refused
-    if refused != 401:
-        decision.challenge = ""
     return decision
 
 
@@ -152,7 +150,7 @@ def _check_password(
         return None
     if _password_is_known(request, _password_lines(served, objects)):
         return 0
-    decision.challenge = f'Basic realm="{realm}"'
+    decision.challenges.append(f'Basic realm="{realm}"')
     return 401
 
 
@@ -194,7 +192,7 @@ def _check_external(
     if 200 <= status < 300:
         return 0
     if status == 401:
-        decision.challenge = first(decision.answer, "www-authenticate")
+        decision.challenges.append(first(decision.answer, "www-authenticate"))
     return status if status in (401, 403) else 500
 
 

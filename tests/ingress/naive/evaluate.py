@@ -105,7 +105,7 @@ class Evaluator:
         if decision.status:
             return self._refuse(case, decision)
         if case.request.chunked and case.request.body > self._body_limit(case.served):
-            return self._error(case, 413, "chunked body", decision)
+            return replace(self._error(case, 413, "chunked body"), auth=decision.call)
         return self._forward(case, decision, page if replaced else None)
 
     def _refuse(self, case: _Case, decision: access.Decision) -> Answer:
@@ -113,28 +113,27 @@ class Evaluator:
         access_word = {401: "unauthorized", 403: "forbidden"}.get(decision.status, "error")
         if decision.status == 401 and (answer := self._signin(case, decision)) is not None:
             return answer
-        answer = self._error(case, decision.status, "access", decision)
-        response = dict(answer.response)
-        if decision.challenge and decision.status == 401 and answer.step == "access":
-            response["www-authenticate"] = decision.challenge
+        answer = self._error(case, decision.status, "access")
+        response = [*answer.response, *_challenges(decision)]
         if external and external.always_set_cookie and decision.answer and answer.step == "access":
-            response["set-cookie"] = first(decision.answer, "set-cookie")
+            response.append(("set-cookie", first(decision.answer, "set-cookie")))
         return replace(
-            answer, auth=decision.call, access=access_word, response=tuple(sorted(response.items()))
+            answer, auth=decision.call, access=access_word, response=tuple(sorted(response))
         )
 
     def _signin(self, case: _Case, decision: access.Decision) -> Answer | None:
-        """Set-Cookie of the service is added to the sign-in redirect."""
+        """Set-Cookie of the service is added to the sign-in redirect; the challenges stay on it."""
         external = access.external_of(case.served.location, self.objects)
         if not access.needs_login(case.served, self.objects):
             return None
         if external is None or not external.signin:
             return None
         cookie = first(decision.answer, "set-cookie")
+        response = [*([("set-cookie", cookie)] if cookie else []), *_challenges(decision)]
         return Answer(
             302,
             access.signin_location(external, case.request, case.client),
-            response=(("set-cookie", cookie),) if cookie else (),
+            response=tuple(sorted(response)),
             auth=decision.call,
             access="unauthorized",
             step="sign-in",
@@ -159,7 +158,7 @@ class Evaluator:
                 return answer
             if status in codes:
                 return replace(
-                    self._error(case, status, "backend", decision),
+                    self._error(case, status, "backend"),
                     auth=decision.call,
                     access="allowed",
                 )
@@ -248,9 +247,7 @@ class Evaluator:
             self._counted[key] = self._counted.get(key, 0) + 1
         return True
 
-    def _error(
-        self, case: _Case, code: int, step: str, decision: access.Decision | None = None
-    ) -> Answer:
+    def _error(self, case: _Case, code: int, step: str) -> Answer:
         """An own error, or the page for it. Error pages have no HSTS and no cookie."""
         location = case.served.location
         if code not in errorpages.codes_of(location):
@@ -280,3 +277,8 @@ class Evaluator:
             value += "; preload"
         found = (*answer.response, ("strict-transport-security", value))
         return replace(answer, response=tuple(sorted(found)))
+
+
+def _challenges(decision: access.Decision) -> list[tuple[str, str]]:
+    """WWW-Authenticate of each check that asked for credentials."""
+    return [("www-authenticate", one) for one in decision.challenges]

@@ -93,7 +93,8 @@ def ssl_location(
         "preserve-trailing-slash", _global_flag(objects, "preserve-trailing-slash", False)
     )
     target = request.target if keep else without_slash(request.target)
-    return f"https://{client.host.partition(':')[0]}{target}"
+    port = ":443" if location.flag("use-port-in-redirects") else ""
+    return f"https://{client.host.partition(':')[0]}{port}{target}"
 
 
 def _forced(served: Served, objects: Objects) -> bool:
