@@ -37,6 +37,7 @@ REQUESTS = (
     "/foo//bar", "/foo/./bar", "/foo/../dir/", "/%66oo", "/foo%2Fbar", "/foo/%2e%2e/dir", "/foo/a%20b", "/foo/%C3%A4",
     "/foo/a%7Cb", "/foo/a%25b", "/foo/a+b", "/foo/;v=1", "/.well-known/acme-challenge/x",
     "/.well-known/acme-challenge/", "/foo/'(*)!", "/foo/a%3Fb", "/foo/a%23b", "/foo/x|y", "/foo/%7B%7D/",
+    "/foo/{x}", "/foo/a\"b<c>", "/foo/^`", "/foo/\xe4", "/api/v1/x|y+z&w;", "/a/%7C+", "/api/v1/a%20b%C3%A4%26%3B%25",
 )  # fmt: skip
 BAD_REQUESTS = ("/..", "/foo/%00", "/foo/%zz", "/foo/../../x", "/%2e%2e/")
 QUERIES = ("", "", "", "?", "?q=1", "?q=a%2Fb&r=/", "?x=/y/", "?a=b?c")

@@ -225,7 +225,9 @@ class Evaluator:
         return self.objects.has_endpoints(f"{upstream[0]}/{upstream[1]}", upstream[2])
 
     def _body_limit(self, served: Served) -> int:
-        """proxy-body-size of the location, else of the ConfigMap, else 1 MiB."""
+        """proxy-body-size of the location, else of the ConfigMap, else 1 MiB; a closed location has nginx' own 1 MiB."""
+        if not is_open(served.location):
+            return body_limit("1m")
         default = self.objects.setting("proxy-body-size", "1m")
         return body_limit(served.location.text("proxy-body-size") or default)
 

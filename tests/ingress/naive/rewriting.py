@@ -40,10 +40,8 @@ def forwarded_target(target: str, path: bytes | None) -> str:
     is escaped anew (`%2F` arrives as `/`), the query is kept as it was."""
     if path is None:
         return target
-    raw, _, query = target.partition("?")
-    text = path.decode("latin-1")
-    if "%" in raw:
-        text = _escape(text, _URI)
+    text = _escape(path.decode("latin-1"), _URI)
+    _, _, query = target.partition("?")
     return f"{text}?{query}" if query else text
 
 
