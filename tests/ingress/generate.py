@@ -26,11 +26,33 @@ NAMES = (
     "d.e.w.test", "z.test", "alias.test", "one.alias.test", "two.one.alias.test", "other.org", "A.TEST", "b.test:8080",
     "a.test.", "y.w.test:80",
 )  # fmt: skip
-PATHS = ("/", "/foo", "/foo/", "/foo/bar", "/Foo", "/dir/", "/dir/sub/", "/a.b", "/foob", "/.well-known/acme-challenge/x", "")
+PATHS = (
+    "/",
+    "/foo",
+    "/foo/",
+    "/foo/bar",
+    "/Foo",
+    "/dir/",
+    "/dir/sub/",
+    "/a.b",
+    "/foob",
+    "/.well-known/acme-challenge/x",
+    "",
+)
 REGEXES = (
     "/foo(/|$)(.*)", "/api/v[0-9]+/(.*)", "/(a|b)/?(.*)", "/foo/[^/]+", "/dir/(x)?(.*)", "/()(.*)", "/foo$", "/a.b(.*)",
 )  # fmt: skip
-TARGETS = ("/", "/$1", "/$2", "/new/$1", "/foo", "/x$2y$1", "/dir/", "https://else.test/$1", "http://else.test/to")
+TARGETS = (
+    "/",
+    "/$1",
+    "/$2",
+    "/new/$1",
+    "/foo",
+    "/x$2y$1",
+    "/dir/",
+    "https://else.test/$1",
+    "http://else.test/to",
+)
 REQUESTS = (
     "/", "/foo", "/foo/", "/foobar", "/FOO/x", "/foo/bar", "/foo/bar/baz", "/foob", "/foob/", "/dir", "/dir/", "/dir/x",
     "/dir/sub", "/dir/sub/x", "/DIR/", "/a.b", "/aXb", "/api/v1/users", "/api/v2/", "/a/1", "/b/2/3", "/none",
@@ -44,7 +66,13 @@ QUERIES = ("", "", "", "?", "?q=1", "?q=a%2Fb&r=/", "?x=/y/", "?a=b?c")
 SERVICES = ("one", "two", "three", "canary", "pages", "empty")
 PORTS = ({"number": 80}, {"name": "http"}, {"number": 8080}, {"name": "web"}, {"number": 81})
 PEERS = ("127.0.0.1", "127.0.0.2", "127.0.1.3")
-RANGES = ("127.0.0.1", "127.0.0.0/24", "10.0.0.0/8", "127.0.0.2,127.0.1.0/24", "127.0.0.1/32, 10.0.0.0/8")
+RANGES = (
+    "127.0.0.1",
+    "127.0.0.0/24",
+    "10.0.0.0/8",
+    "127.0.0.2,127.0.1.0/24",
+    "127.0.0.1/32, 10.0.0.0/8",
+)
 PASSWORD = "secret"
 LOGIN = "Basic " + base64.b64encode(b"user:secret").decode()
 WRONG = "Basic " + base64.b64encode(b"user:wrong").decode()
@@ -116,6 +144,14 @@ def standard_objects() -> list[Object]:
         }
         for name, controller in (("nginx", "k8s.io/ingress-nginx"), ("other", "example.com/other"))
     ]
+    found.append(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"namespace": "web", "name": "headers"},
+            "data": {"X-Custom-A": "1", "X-Custom-B": "$host"},
+        }
+    )
     for space in SPACES:
         found += [service(space, name) for name in SERVICES]
         found += [endpoints(space, name, ready=name != "empty") for name in SERVICES]
@@ -244,6 +280,7 @@ class Generator:
             (0.2, self._external),
             (0.15, self._pages),
             (0.3, self._single),
+            (0.12, self._cors),
         )
         for share, group in groups:
             if self._chance(share):
@@ -300,6 +337,9 @@ class Generator:
                 {"temporal-redirect": "https://t.test/x", "temporal-redirect-code": pick(("307", "303", "308", "300"))},
                 {"permanent-redirect": "https://p.test/"},
                 {"permanent-redirect": "https://p.test/", "permanent-redirect-code": pick(("308", "302", "400", "305"))},
+                {"permanent-redirect": "/new/place"},
+                {"permanent-redirect": "/new/place", "relative-redirects": "true"},
+                {"temporal-redirect": "/new/place", "from-to-www-redirect": "true"},
                 {"temporal-redirect": "https://t.test/", "permanent-redirect": "https://p.test/"},
             )
         )  # fmt: skip
@@ -317,7 +357,10 @@ class Generator:
     def _password(self) -> dict[str, str]:
         pick = self._random.choice
         space = "shop/" if self._chance(0.1) else ""
-        found = {"auth-type": "basic", "auth-secret": space + ("missing" if self._chance(0.1) else "users")}
+        found = {
+            "auth-type": "basic",
+            "auth-secret": space + ("missing" if self._chance(0.1) else "users"),
+        }
         if self._chance(0.2):
             found |= {"auth-secret": "map", "auth-secret-type": "auth-map"}
         if self._chance(0.5):
@@ -332,7 +375,9 @@ class Generator:
         if self._chance(0.05):
             found["auth-url"] = "http:///x"
         if self._chance(0.4):
-            found["auth-signin"] = pick(("https://in.test/start", "https://in.test/?a=b", "https://in.test/?rd=/x"))
+            found["auth-signin"] = pick(
+                ("https://in.test/start", "https://in.test/?a=b", "https://in.test/?rd=/x")
+            )
         if self._chance(0.2):
             found["auth-signin-redirect-param"] = "to"
         if self._chance(0.4):
@@ -356,6 +401,23 @@ class Generator:
             found["default-backend"] = pick(("pages", "pages", "missing", "empty"))
         return found
 
+    def _cors(self) -> dict[str, str]:
+        pick = self._random.choice
+        found = {"enable-cors": pick(("true", "true", "maybe"))}
+        if self._chance(0.6):
+            found["cors-allow-origin"] = pick(
+                ("*", "https://o.test", "https://*.o.test, http://p.test:81", "o.test", "null", "a b")
+            )
+        if self._chance(0.2):
+            found["cors-allow-credentials"] = "false"
+        if self._chance(0.2):
+            found["cors-expose-headers"] = "X-One, X-Two"
+        if self._chance(0.2):
+            found["cors-allow-methods"] = pick(("PUT, GET", "GET1"))
+        if self._chance(0.2):
+            found["cors-max-age"] = pick(("60", "x"))
+        return found
+
     def _single(self) -> dict[str, str]:
         pick = self._random.choice
         return pick(
@@ -365,6 +427,9 @@ class Generator:
                 {"server-alias": "alias.test, *.alias.test, a.test, z.test"},
                 {"upstream-vhost": "inner.test"},
                 {"proxy-body-size": pick(("10", "1k", "0", "8m", "x"))},
+                {"custom-headers": pick(("web/headers", "web/headers", "web/missing"))},
+                {"configuration-snippet": "return 418;"},
+                {"disable-proxy-intercept-errors": "true", "custom-http-errors": "404,403"},
             )
         )
 
@@ -382,6 +447,11 @@ class Generator:
             "global-auth-url": "http://global.web/auth",
             "whitelist-source-range": "127.0.0.0/24",
             "denylist-source-range": "127.0.0.2",
+            "global-allowed-response-headers": "X-Custom-A,X-Custom-B",
+            "enable-real-ip": "true",
+            "block-cidrs": "127.0.1.0/24",
+            "block-user-agents": "~*curl,Bot",
+            "block-referers": "bad.test",
         }
         names = self._random.sample(sorted(options), self._random.choice((1, 1, 2)))
         return {
@@ -410,7 +480,7 @@ class Generator:
             scheme=scheme,
             port=8443 if scheme == "https" else 8080,
             sni=sni,
-            method="POST" if body else pick(("GET", "GET", "GET", "DELETE")),
+            method="POST" if body else pick(("GET", "GET", "GET", "OPTIONS")),
             headers=self._headers(),
             peer=pick(PEERS),
             body=body,
@@ -435,5 +505,10 @@ class Generator:
             (0.05, "Proxy", ("evil",)),
             (0.05, "X-Real-IP", ("1.1.1.1",)),
             (0.05, "x_under", ("1",)),
+            (0.15, "Origin", ("https://o.test", "https://a.o.test", "HTTP://P.test:81", "xhttps://o.test", "null")),
+            (0.05, "User-Agent", ("my Curl/1", "bot", "botx")),
+            (0.05, "Referer", ("bad.test", "bad.test/x")),
         )
-        return tuple((name, pick(values)) for share, name, values in optional if self._chance(share))
+        return tuple(
+            (name, pick(values)) for share, name, values in optional if self._chance(share)
+        )

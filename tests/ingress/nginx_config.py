@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ingress.nginx_servers import DEFAULT_CERTIFICATE, DEFAULT_SERVER, Location, Model, Server, Upstream
+from ingress.nginx_servers import (
+    DEFAULT_CERTIFICATE,
+    DEFAULT_SERVER,
+    Location,
+    Model,
+    Server,
+    Upstream,
+)
 
 #: Header that names the upstream, the authentication URL, and the request.
 UPSTREAM, AUTH, NUMBER = "X-Oracle-Upstream", "X-Oracle-Auth", "X-Oracle-Number"
@@ -48,6 +55,7 @@ class _Render:
         self.lines: list[str] = []
         self.forwarded = model.config.get("use-forwarded-headers") == "true"
         self.zones: set[str] = set()
+        self.origins: dict[int, str] = {}
 
     def text(self) -> str:
         servers = [self.model.servers[name] for name in sorted(self.model.servers)]
@@ -66,7 +74,7 @@ class _Render:
             "map_hash_bucket_size 256; proxy_headers_hash_bucket_size 256;",
             "server_name_in_redirect off; port_in_redirect off; uninitialized_variable_warn off;",
             "server_tokens off; keepalive_requests 100000; client_body_buffer_size 64k;",
-            "geo $literal_dollar { default \"$\"; }",
+            'geo $literal_dollar { default "$"; }',
             f"upstream origin {{ server 127.0.0.1:{self.run.origin}; keepalive 8; }}",
             f"upstream standard {{ server 127.0.0.1:{self.run.standard}; keepalive 8; }}",
             f"server {{ listen 127.0.0.1:{self.run.standard}; location / {{ return 404; }} }}",
@@ -80,6 +88,7 @@ class _Render:
         for server in servers:
             for location in server.locations:
                 self._zones(location)
+                self._cors_maps(location)
         for name, server in self.model.redirects():
             self._redirect_server(name, server)
         for server in servers:
@@ -97,12 +106,25 @@ class _Render:
 
     def _maps(self) -> None:
         put = self._put
-        if self.forwarded:
+        if self.forwarded or self.model.config.get("enable-real-ip") == "true":
             put("set_real_ip_from 0.0.0.0/0; real_ip_header X-Forwarded-For; real_ip_recursive on;")
-            put('map $http_x_forwarded_proto $pass_access_scheme { "" $scheme; default $http_x_forwarded_proto; }')
-            put('map $http_x_forwarded_host $best_http_host { "" $http_host; "~^(?<first_host>[^,]*)" $first_host; }')
-            put('map $http_x_forwarded_port $pass_port { "" $own_port; default $http_x_forwarded_port; }')
-            put('map $http_x_forwarded_port $www_port { "" $server_port; default $http_x_forwarded_port; }')
+        put(*(f"deny {one};" for one in self._setting("block-cidrs")))
+        for setting, source in (("block-user-agents", "user_agent"), ("block-referers", "referer")):
+            entries = " ".join(f"{one} 1;" for one in self._setting(setting))
+            put(f"map $http_{source} $block_{source} {{ default 0; {entries} }}")
+        if self.forwarded:
+            put(
+                'map $http_x_forwarded_proto $pass_access_scheme { "" $scheme; default $http_x_forwarded_proto; }'
+            )
+            put(
+                'map $http_x_forwarded_host $best_http_host { "" $http_host; "~^(?<first_host>[^,]*)" $first_host; }'
+            )
+            put(
+                'map $http_x_forwarded_port $pass_port { "" $own_port; default $http_x_forwarded_port; }'
+            )
+            put(
+                'map $http_x_forwarded_port $www_port { "" $server_port; default $http_x_forwarded_port; }'
+            )
         else:
             put("map $scheme $pass_access_scheme { default $scheme; }")
             put("map $http_host $best_http_host { default $http_host; }")
@@ -112,11 +134,21 @@ class _Render:
         put('map $http_x_request_id $req_id { default $http_x_request_id; "" "<random>"; }')
         put('map $http_upgrade $connection_upgrade { default upgrade; "" ""; }')
         put('map $best_http_host $redirect_host { "~^(?<host_only>[^:]*)" $host_only; }')
-        put('map $request_uri $uri_without_slash { "~^(?<before_slash>.*)/$" $before_slash; default $request_uri; }')
-        put('map $http_x_forwarded_for $full_x_forwarded_for { default "$http_x_forwarded_for, $realip_remote_addr"; "" "$realip_remote_addr"; }')
+        put(
+            'map $request_uri $uri_without_slash { "~^(?<before_slash>.*)/$" $before_slash; default $request_uri; }'
+        )
+        put(
+            'map $http_x_forwarded_for $full_x_forwarded_for { default "$http_x_forwarded_for, $realip_remote_addr"; "" "$realip_remote_addr"; }'
+        )
         put('map $pass_access_scheme $is_plain { "~^http$" 1; default ""; }')
-        put('map "$pass_access_scheme:$has_certificate" $is_plain_secured { "~^http:1$" 1; default ""; }')
+        put(
+            'map "$pass_access_scheme:$has_certificate" $is_plain_secured { "~^http:1$" 1; default ""; }'
+        )
         put(f'map $scheme $hsts {{ https "{self._hsts()}"; default ""; }}')
+
+    def _setting(self, name: str) -> list[str]:
+        listed = self.model.config.get(name, "").split(",")
+        return [one.strip() for one in listed if one.strip()]
 
     def _hsts(self) -> str:
         config = self.model.config
@@ -174,6 +206,31 @@ class _Render:
             "}",
         )
 
+    def _cors(self, location: Location) -> None:
+        """Headers where the origin is allowed; a preflight is 204. The maps stand before the servers."""
+        name = self.origins.get(id(location))
+        if name is None:
+            return
+        self._put(f"add_header Access-Control-Allow-Origin ${name} always;")
+        for number, header in enumerate(location.settings.cors_headers):
+            self._put(f"add_header {header} ${name}_{number} always;")
+        self._put(f"if (${name}_preflight) {{ return 204; }}")
+
+    def _cors_maps(self, location: Location) -> None:
+        pattern = location.settings.cors_origins
+        if pattern is None or location.settings.denied:
+            return
+        name = self.origins[id(location)] = f"cors_{len(self.origins)}"
+        entries = 'default "*";'
+        if pattern != "*":
+            entries = f'{quoted("~*" + pattern)} $http_origin; default "";'
+        self._put(f"map $http_origin ${name} {{ {entries} }}")
+        for number, value in enumerate(location.settings.cors_headers.values()):
+            self._put(f'map ${name} ${name}_{number} {{ "" ""; default {quoted(value)}; }}')
+        self._put(
+            f'map "$request_method:${name}" ${name}_preflight {{ "~^OPTIONS:." 1; default ""; }}'
+        )
+
     def _zones(self, location: Location) -> None:
         ingress, settings = location.ingress, location.settings
         if ingress is None or not settings.limits:
@@ -189,7 +246,9 @@ class _Render:
         )
         for kind, unit in (("limit-rps", "s"), ("limit-rpm", "m")):
             if limit := settings.limits.get(kind):
-                self._put(f"limit_req_zone $limit_{name} zone={name}_{unit}:1m rate={limit}r/{unit};")
+                self._put(
+                    f"limit_req_zone $limit_{name} zone={name}_{unit}:1m rate={limit}r/{unit};"
+                )
 
     # ---- servers ----
 
@@ -206,12 +265,14 @@ class _Render:
         scheme = "$pass_access_scheme" if self.forwarded else "$scheme"
         self._put("server {", f"server_name {quoted(name)};")
         self._listen(name)
+        self._put(*_BLOCKS)
         self._put(f"return {code} {scheme}://{server.name}:$www_port$uri_without_slash;", "}")
 
     def _server(self, server: Server) -> None:
         names = [_server_name(server.name), *(quoted(one) for one in server.aliases)]
         self._put("server {", f"server_name {' '.join(names)};")
         self._listen(server.name)
+        self._put(*_BLOCKS)
         pages: dict[str, set[int]] = {}
         for location in server.locations:
             pages.setdefault(location.page_backend, set()).update(location.settings.error_codes)
@@ -264,8 +325,13 @@ class _Render:
         if settings.denied:
             put("return 503; }")
             return
+        for name, value in settings.response_headers.items():
+            put(f"add_header {name} {quoted(value.replace('$', '${literal_dollar}'))} always;")
+        self._cors(location)
         put(*(f"deny {one};" for one in settings.deny))
-        put(*(f"allow {one};" for one in settings.allow), *(["deny all;"] if settings.allow else []))
+        put(
+            *(f"allow {one};" for one in settings.allow), *(["deny all;"] if settings.allow else [])
+        )
         listed = self.model.config.get("no-auth-locations", "/.well-known/acme-challenge")
         if not _in_list(location, listed):
             self._authentication(location, auth_path, signin)
@@ -277,7 +343,7 @@ class _Render:
             put(f"satisfy {settings.satisfy};")
         if settings.relative:
             put("absolute_redirect off;")
-        if settings.error_codes:
+        if settings.error_codes and settings.intercepts:
             put("proxy_intercept_errors on;")
         for code in settings.error_codes:
             put(f"error_page {code} = @custom_{location.page_backend}_{code};")
@@ -291,7 +357,7 @@ class _Render:
             put(f"return {settings.redirect_code} {settings.redirect_url};")
         rewrite = ""
         if settings.target and settings.target != location.path:
-            rewrite = f'rewrite {quoted("(?i)" + location.path)} {settings.target} break;'
+            rewrite = f"rewrite {quoted('(?i)' + location.path)} {settings.target} break;"
         if settings.target.startswith(("http://", "https://")):
             put(rewrite)
         listed = self.model.config.get("no-tls-redirect-locations", "/.well-known/acme-challenge")
@@ -356,7 +422,9 @@ class _Render:
     def _auth_location(self, path: str, location: Location) -> None:
         external = self._external(location)
         put = self._put
-        put(f"location = {path} {{ internal; proxy_intercept_errors off; proxy_pass_request_body off;")
+        put(
+            f"location = {path} {{ internal; proxy_intercept_errors off; proxy_pass_request_body off;"
+        )
         put('proxy_set_header Content-Length ""; proxy_set_header X-Forwarded-Proto "";')
         put("proxy_set_header X-Request-ID $req_id;")
         if external.method:
@@ -382,7 +450,9 @@ class _Render:
         external, put = self._external(location), self._put
         if auth_path:
             always = " always" if external.always_cookie else ""
-            put(f"auth_request {auth_path}; auth_request_set $auth_cookie $upstream_http_set_cookie;")
+            put(
+                f"auth_request {auth_path}; auth_request_set $auth_cookie $upstream_http_set_cookie;"
+            )
             put(f"add_header Set-Cookie $auth_cookie{always};")
             for number, name in enumerate(external.response_headers):
                 variable = name.lower().replace("-", "_")
@@ -427,13 +497,19 @@ class _Render:
         if settings.prefix and settings.target and settings.target != location.path:
             put(f"proxy_set_header X-Forwarded-Prefix {quoted(settings.prefix)};")
         if location.backend.startswith("custom-default-backend-"):
-            put("proxy_set_header X-Code 503; proxy_set_header X-Format $http_accept;", *_DESCRIPTION)
-        number = list(self.model.upstreams).index(location.backend) if (
-            location.backend in self.model.upstreams
-        ) else 0
+            put(
+                "proxy_set_header X-Code 503; proxy_set_header X-Format $http_accept;",
+                *_DESCRIPTION,
+            )
+        number = (
+            list(self.model.upstreams).index(location.backend)
+            if (location.backend in self.model.upstreams)
+            else 0
+        )
         put(f"proxy_set_header {UPSTREAM} $upstream_{number};")
 
 
+_BLOCKS = ("if ($block_user_agent) { return 403; }", "if ($block_referer) { return 403; }")
 _DESCRIPTION = (
     "proxy_set_header X-Namespace $namespace; proxy_set_header X-Ingress-Name $ingress_name;",
     "proxy_set_header X-Service-Name $service_name; proxy_set_header X-Service-Port $service_port;",

@@ -168,14 +168,25 @@ class NginxOracle:
         if number in self._origin.calls:
             method, _, given = self._origin.calls.pop(number)
             auth = AuthCall(first(given, AUTH), method, _compared(given))
-        response = sorted((name.lower(), value) for name, value in headers if name.lower() in _COMPARED)
+        response = sorted(
+            (name.lower(), value)
+            for name, value in headers
+            if name.lower() in _COMPARED or name.lower().startswith(("access-control-", "x-custom-"))
+        )
         location = first(headers, "location")
         before, mark, after = location.partition(ESCAPE)
         if mark:
             location = before + quote(after.encode("latin-1"), safe="-_.~!*'()")
         location = self._standard_ports(location, request)
         return Answer(
-            status, location, backend, target, self._own_port(sent, request), tuple(response), certificate, auth
+            status,
+            location,
+            backend,
+            target,
+            self._own_port(sent, request),
+            tuple(response),
+            certificate,
+            auth,
         )
 
     def _backend(self, name: str) -> Backend:
@@ -212,7 +223,9 @@ def _read(connection: socket.socket, *, head: bool) -> tuple[int, list[tuple[str
         data += part
     raw, _, body = data.partition(b"\r\n\r\n")
     lines = raw.decode("latin-1").split("\r\n")
-    headers = [(name, value.strip()) for name, _, value in (one.partition(":") for one in lines[1:])]
+    headers = [
+        (name, value.strip()) for name, _, value in (one.partition(":") for one in lines[1:])
+    ]
     status = int(lines[0].split(" ")[1])
     length = 0 if head or status in (204, 304) else int(first(headers, "content-length") or 0)
     while len(body) < length:

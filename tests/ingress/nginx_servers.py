@@ -160,7 +160,9 @@ class Model:
 
     def _new_upstream(self, ingress: Ingress, service: dict[str, Any]) -> Upstream:
         port, up = self._endpoints(ingress.namespace, service["name"], _port(service))
-        upstream = Upstream(_upstream(ingress, service), ingress.namespace, service["name"], port, up)
+        upstream = Upstream(
+            _upstream(ingress, service), ingress.namespace, service["name"], port, up
+        )
         if ingress.settings.canary:
             upstream.serverless, upstream.policy = True, ingress.settings
         return upstream
@@ -323,9 +325,7 @@ class Model:
                     server.from_to_www = True
 
     @staticmethod
-    def _add(
-        server: Server, ingress: Ingress, path: dict[str, Any], upstream: Upstream
-    ) -> bool:
+    def _add(server: Server, ingress: Ingress, path: dict[str, Any], upstream: Upstream) -> bool:
         text, exact = path.get("path") or "/", path.get("pathType") == "Exact"
         for location in server.locations:
             if location.path != text:

@@ -84,6 +84,11 @@ class Settings:
     prefix: str = ""
     limits: dict[str, int] = field(default_factory=dict)
     burst: int = 5
+    intercepts: bool = True
+    response_headers: dict[str, str] = field(default_factory=dict)
+    #: None: no CORS. Else the regular expression of allowed origins, or "*", and the headers.
+    cors_origins: str | None = None
+    cors_headers: dict[str, str] = field(default_factory=dict)
     unlimited: list[str] = field(default_factory=list)
 
 
@@ -124,7 +129,9 @@ class _Reader:
             return default
         text = self.get(name, alias=alias) or ""
         try:
-            return sorted({str(ipaddress.ip_network(one.strip(), False)) for one in text.split(",")})
+            return sorted(
+                {str(ipaddress.ip_network(one.strip(), False)) for one in text.split(",")}
+            )
         except ValueError:
             self.deny(name)
             return default
@@ -141,11 +148,17 @@ def read_settings(ingress: dict[str, Any], cluster: Cluster) -> Settings | None:
 
 def _read(reader: _Reader, config: dict[str, str]) -> Settings:
     found = Settings()
+    if config.get("annotations-risk-level", "High").lower() != "critical":
+        for name in ("configuration", "server", "stream", "auth", "modsecurity"):
+            if _PREFIX + f"{name}-snippet" in reader.values:
+                raise Unserved(name)
     found.aliases = sorted(
         {
             one.strip()
             for one in (
-                reader.get("server-alias", rf"[{_PLAIN}\^\$\[\]\(\)\{{\}}\*\+\?\|&=\\ ,]*", fatal=True)
+                reader.get(
+                    "server-alias", rf"[{_PLAIN}\^\$\[\]\(\)\{{\}}\*\+\?\|&=\\ ,]*", fatal=True
+                )
                 or ""
             ).split(",")
             if one.strip()
@@ -169,9 +182,13 @@ def _read(reader: _Reader, config: dict[str, str]) -> Settings:
     found.port_in_redirect = reader.bool("use-port-in-redirects", False)
     found.vhost = reader.get("upstream-vhost", rf"[{_PLAIN}\^\$\[\]\(\)\{{\}}\*\+\?\|&=\\]*") or ""
     found.allow = reader.ranges(
-        "allowlist-source-range", "whitelist-source-range", _listed(config, "whitelist-source-range")
+        "allowlist-source-range",
+        "whitelist-source-range",
+        _listed(config, "whitelist-source-range"),
     )
-    found.deny = reader.ranges("denylist-source-range", "", _listed(config, "denylist-source-range"))
+    found.deny = reader.ranges(
+        "denylist-source-range", "", _listed(config, "denylist-source-range")
+    )
     found.prefix = reader.get("x-forwarded-prefix", rf"[{_PLAIN}]*") or ""
     for name in ("limit-rps", "limit-rpm", "limit-connections"):
         if limit := reader.int(name, 0, fatal=True):
@@ -179,8 +196,58 @@ def _read(reader: _Reader, config: dict[str, str]) -> Settings:
     found.burst = reader.int("limit-burst-multiplier", 5)
     exempt = reader.get("limit-allowlist", alias="limit-whitelist") or ""
     found.unlimited = [one.strip() for one in exempt.split(",") if one.strip()]
+    found.intercepts = not reader.bool("disable-proxy-intercept-errors", False)
+    _read_cors(reader, found)
+    _read_response_headers(reader, found, config)
     found.denied = reader.denied
     return found
+
+
+def _read_response_headers(reader: _Reader, found: Settings, config: dict[str, str]) -> None:
+    named = reader.get("custom-headers", rf"[{_PLAIN}]*")
+    if named is None:
+        return
+    namespace, _, name = named.rpartition("/")
+    headers = (reader.cluster.get("ConfigMap", namespace, name) or {}).get("data")
+    allowed = [
+        one.strip() for one in config.get("global-allowed-response-headers", "").split(",")
+    ]
+    if headers is None or not set(headers) <= set(allowed):
+        return reader.deny("custom-headers")
+    found.response_headers = headers
+
+
+def _read_cors(reader: _Reader, found: Settings) -> None:
+    if not reader.bool("enable-cors", False):
+        return
+    listed = reader.get(
+        "cors-allow-origin",
+        r"((((([a-z]+://)?(\*\.)?[A-Za-z0-9\-.]*(:\d+)?,? ?)|null)+)|\*)?",
+    )
+    origins = [one.strip() for one in (listed or "*").split(",") if one.strip()]
+    valid = [
+        one
+        for one in origins
+        if re.fullmatch(r"([a-z]+://(\*\.)?[A-Za-z0-9\-.]*(:\d+)?|\*|null)?", one)
+    ]
+    if "*" in valid:
+        found.cors_origins = "*"
+    elif valid:
+        patterns = [re.escape(one).replace(r"\*", r"[A-Za-z0-9\-]+", 1) for one in valid]
+        found.cors_origins = "(" + "|".join(f"({one})" for one in patterns) + ")$"
+    headers = {
+        "Access-Control-Allow-Methods": reader.get("cors-allow-methods", r"([A-Za-z]+,?\s?)+")
+        or "GET, PUT, POST, DELETE, PATCH, OPTIONS",
+        "Access-Control-Allow-Headers": reader.get("cors-allow-headers", r"[A-Za-z0-9-_, ]*")
+        or "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,"
+        "Authorization",
+        "Access-Control-Max-Age": str(reader.int("cors-max-age", 1728000)),
+    }
+    if reader.bool("cors-allow-credentials", True):
+        headers["Access-Control-Allow-Credentials"] = "true"
+    if exposed := reader.get("cors-expose-headers", r"(([A-Za-z0-9\-_]+|\*),?\s?)+"):
+        headers["Access-Control-Expose-Headers"] = exposed
+    found.cors_headers = headers
 
 
 def _listed(config: dict[str, str], name: str) -> list[str]:

@@ -80,7 +80,10 @@ class _Connection(asyncio.Protocol):
         while b"\r\n\r\n" in self._buffer:
             raw, _, rest = self._buffer.partition(b"\r\n\r\n")
             lines = raw.decode("latin-1").split("\r\n")
-            headers = [(name, value.strip()) for name, _, value in (one.partition(":") for one in lines[1:])]
+            headers = [
+                (name, value.strip())
+                for name, _, value in (one.partition(":") for one in lines[1:])
+            ]
             length = int(first(headers, "content-length") or 0)
             if len(rest) < length:
                 return

@@ -84,11 +84,9 @@ def decide(request: Request, client: Client, served: Served, objects: Objects) -
     """denylist, allowlist, then basic auth, then auth-url. With both, a bad password is 401 without a call of auth-url."""
     decision = Decision()
     owner = served.location.owner
-    if owner is None:
-        return decision
-    any_suffices = owner.text("satisfy") == "any"
+    any_suffices = owner is not None and owner.text("satisfy") == "any"
     checks = [_check_address]
-    if needs_login(served, objects):
+    if owner is not None and needs_login(served, objects):
         checks += [_check_password, _check_external]
     refused = 0
     for check in checks:
@@ -119,11 +117,16 @@ def _check_address(
     decision: Decision, request: Request, client: Client, served: Served, objects: Objects
 ) -> int | None:
     """Denylist first, then allowlist. A denylist alone that does not match decides nothing: with `satisfy: any` it admits no
-    request."""
+    request. block-cidrs apply where a location has neither."""
     owner = served.location.owner
-    assert owner is not None
-    denied = owner.networks("denylist-source-range") or _global(objects, "denylist-source-range")
-    allowed = owner.networks("allowlist-source-range") or _global(objects, "whitelist-source-range")
+    denied, allowed = list[str](), list[str]()
+    if owner is not None:
+        denied = owner.networks("denylist-source-range")
+        denied = denied or _global(objects, "denylist-source-range")
+        allowed = owner.networks("allowlist-source-range")
+        allowed = allowed or _global(objects, "whitelist-source-range")
+    if not denied and not allowed:  # nginx inherits access rules only where a location has no own ones
+        denied = _global(objects, "block-cidrs")
     if contains(denied, client.address):
         return 403
     if not allowed:

@@ -58,7 +58,22 @@ SINGLE = {
     "x-forwarded-prefix": _BASIC,
     "upstream-vhost": rf"[/{_CHARS}\^$\[\](){{}}*+?|&=\\]*",
     "enable-global-auth": _BOOL,
+    "enable-cors": _BOOL,
+    "cors-allow-origin": r"(?:(?:(?:[a-z]+://)?(?:\*\.)?[A-Za-z0-9\-.]*(?::\d+)?,? *|null)+|\*)?",
+    "cors-allow-methods": r"(?:[A-Za-z]+,?\s?)+",
+    "cors-allow-headers": r"[A-Za-z0-9-_, ]*",
+    "cors-expose-headers": r"(?:(?:[A-Za-z0-9\-_]+|\*),?\s?)+",
+    "cors-max-age": _INT,
+    "custom-headers": _BASIC,
+    "disable-proxy-intercept-errors": _BOOL,
 }
+SNIPPETS = (
+    "configuration-snippet",
+    "server-snippet",
+    "stream-snippet",
+    "auth-snippet",
+    "modsecurity-snippet",
+)
 _ALIASES = {"allowlist-source-range": "whitelist-source-range"}
 _METHODS = "GET|HEAD|POST|PUT|PATCH|DELETE|CONNECT|OPTIONS|TRACE"
 
@@ -95,17 +110,29 @@ class Annotations:
 
     def is_served(self) -> bool:
         """An Ingress whose annotation fails validation as a whole is not served at all (`auth-type: kerberos`)."""
-        return all(
+        return not self._is_risky() and all(
             not self.raw(name) or _valid(pattern, self.raw(name)) for name, pattern in WHOLE.items()
         )
+
+    def has_good_redirect(self) -> bool:
+        """A temporal-redirect without http or https switches all redirects of the Ingress off, from-to-www too."""
+        url = self.raw("temporal-redirect")
+        return not url or urlsplit(url).scheme.startswith("http")
+
+    def _is_risky(self) -> bool:
+        """Snippets are Critical: with an annotations-risk-level below that, the Ingress is not served."""
+        level = self._objects.setting("annotations-risk-level", "High")
+        return level.lower() != "critical" and any(self.raw(name) for name in SNIPPETS)
 
     def closed(self) -> str:
         """A bad address list or a missing auth Secret closes the location with 503; the reason, or ""."""
         for name in ("denylist-source-range", "allowlist-source-range"):
-            present = PREFIX + name in self._values or PREFIX + _ALIASES.get(name, "") in self._values
+            present = (
+                PREFIX + name in self._values or PREFIX + _ALIASES.get(name, "") in self._values
+            )
             if present and not _networks(self.raw(name)):
                 return f"bad addresses in {name}"
-        return self._closed_basic() or self._closed_auth_url()
+        return self._closed_basic() or self._closed_auth_url() or self._closed_headers()
 
     def _closed_basic(self) -> str:
         if not self.raw("auth-type"):
@@ -137,6 +164,17 @@ class Annotations:
             return "bad auth-response-headers"
         return ""
 
+    def _closed_headers(self) -> str:
+        name = self.text("custom-headers")
+        found = self._objects.find("ConfigMap", name)
+        if not name:
+            return ""
+        listed = self._objects.setting("global-allowed-response-headers").split(",")
+        allowed = [one.strip() for one in listed]
+        if found is None or any(key not in allowed for key in found.get("data") or {}):
+            return "custom-headers is missing or has a header that is not allowed"
+        return ""
+
     def networks(self, name: str) -> list[str]:
         """The addresses and networks of a list."""
         return _networks(self.raw(name)) or []
@@ -149,7 +187,9 @@ def _valid(pattern: str, value: str) -> bool:
 def _networks(value: str) -> list[str] | None:
     try:
         return [
-            str(ipaddress.ip_network(one.strip(), strict=False)) for one in value.split(",") if value
+            str(ipaddress.ip_network(one.strip(), strict=False))
+            for one in value.split(",")
+            if value
         ]
     except ValueError:
         return None

@@ -26,7 +26,8 @@ def client_of(request: Request, objects: Objects) -> Client:
     """
     port = "443" if request.scheme == "https" else str(request.port)
     if objects.setting("use-forwarded-headers") != "true":
-        return Client(request.peer, request.scheme, request.host, port)
+        real = objects.setting("enable-real-ip") == "true"
+        return Client(_address(request) if real else request.peer, request.scheme, request.host, port)
     return Client(
         _address(request),
         request.value("x-forwarded-proto") or request.scheme,
@@ -57,4 +58,8 @@ def _address(request: Request) -> str:
 
 def name_of_host(host: str) -> str:
     """Host is compared without port, case and trailing dot."""
-    return host.rpartition(":")[0].lower().rstrip(".") if ":" in host else host.lower().removesuffix(".")
+    return (
+        host.rpartition(":")[0].lower().rstrip(".")
+        if ":" in host
+        else host.lower().removesuffix(".")
+    )

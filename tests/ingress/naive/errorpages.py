@@ -68,9 +68,7 @@ def describe(served: Served, host: str) -> dict[str, str]:
     }
 
 
-def page_headers(
-    request: Request, client: Client, served: Served, host: str, code: int
-) -> Sent:
+def page_headers(request: Request, client: Client, served: Served, host: str, code: int) -> Sent:
     """X-Code, X-Format, X-Original-URI, X-Namespace, X-Ingress-Name, X-Service-Name, X-Service-Port, Host, X-Forwarded-For; else
     the client's headers."""
     return passed_headers(

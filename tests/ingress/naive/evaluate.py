@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ingress.message import Answer, Backend, Request, answer_backend, first
-from ingress.naive import access, canary, certificates, errorpages, redirects, rewriting
+from ingress.naive import access, canary, certificates, cors, errorpages, redirects, rewriting
 from ingress.naive.client import Client, client_of, name_of_host
 from ingress.naive.forwarding import backend_headers, body_limit
 from ingress.naive.hosts import Host, Hosts, Upstream
@@ -40,6 +40,8 @@ class Evaluator:
         location; temporal or permanent redirect; rewrite with a scheme; ssl-redirect; 503 without endpoints; access; 413 of a
         chunked body; canary; backend."""
         answer = self._answer(request)
+        if extra := cors.global_headers(self.objects):
+            answer = replace(answer, response=tuple(sorted((*answer.response, *extra))))
         if request.scheme != "https":
             return answer
         return replace(
@@ -52,6 +54,8 @@ class Evaluator:
             path = normalise(request.target)
         except BadTarget:
             return Answer(400, step="target")
+        if cors.is_blocked(request, self.objects):
+            return Answer(403, step="blocked")
         www = self.hosts.redirecting_names()
         if name in www:
             location = redirects.www_location(request, www[name], self.objects)
@@ -69,12 +73,14 @@ class Evaluator:
             return self._in_location(case, Answer(301, location, step="slash"))
         if not is_open(found.served.location):
             return self._in_location(case, Answer(503, step="closed"))
+        if cors.is_preflight(found.served.location, request):
+            return self._in_location(case, Answer(204, step="preflight"))
         redirect = self._redirect(case)
         return redirect if redirect is not None else self._serve(case)
 
     def _redirect(self, case: _Case) -> Answer | None:
         """Temporal and permanent redirects beat ssl-redirect and need no access."""
-        fixed = redirects.fixed_redirect(case.served)
+        fixed = redirects.fixed_redirect(case.request, case.served)
         if fixed is not None:
             return self._in_location(case, Answer(*fixed, step="redirect"))
         location = rewriting.redirected(case.served, case.path, case.request.target)
@@ -153,7 +159,10 @@ class Evaluator:
             backend, status = None, 404
         else:
             backend = self._choose(location.upstream, request)
-        if status in (codes := errorpages.codes_of(location)) or (status == 401 and codes):
+        codes = errorpages.codes_of(location)
+        if location.flag("disable-proxy-intercept-errors"):
+            codes = frozenset()
+        if status in codes or (status == 401 and codes):
             if status == 401 and (answer := self._signin(case, decision)) is not None:
                 return answer
             if status in codes:
@@ -270,6 +279,11 @@ class Evaluator:
     def _in_location(self, case: _Case, answer: Answer) -> Answer:
         """HSTS (`max-age=31536000; includeSubDomains`) on every answer over TLS that a location gives, with the default certificate
         too."""
+        location = case.served.location
+        if is_open(location):
+            added = cors.cors_headers(location, case.request)
+            added += cors.custom_headers(location, self.objects)
+            answer = replace(answer, response=tuple(sorted((*answer.response, *added))))
         if case.request.scheme != "https" or self.objects.setting("hsts", "true") != "true":
             return answer
         value = "max-age=" + self.objects.setting("hsts-max-age", "31536000")

@@ -35,9 +35,7 @@ def backend_headers(
     """Host, X-Request-ID, X-Real-IP, X-Forwarded-For (overwritten by the peer unless use-forwarded-headers), -Host (with port),
     -Port, -Proto, -Scheme, X-Scheme, X-Original-Forwarded-For, X-Original-Forwarded-Host (what the client sent in
     X-Forwarded-For, -Host); X-Request-ID of the client is kept; `Proxy` removed. `changed`: what the location adds."""
-    chain = ", ".join(
-        value for name, value in request.headers if name.lower() == "x-forwarded-for"
-    )
+    chain = ", ".join(value for name, value in request.headers if name.lower() == "x-forwarded-for")
     full = objects.setting("use-forwarded-headers") == "true" and (
         objects.setting("compute-full-forwarded-for") == "true"
     )

@@ -24,9 +24,9 @@ class Location:
     automatic: bool = False
     without_redirects: bool = False  # redirect and rewrite annotations are ignored
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, default: str = "") -> str:
         """An annotation of the owner."""
-        return "" if self.owner is None or self._ignores(name) else self.owner.text(name)
+        return default if self.owner is None or self._ignores(name) else self.owner.text(name, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """A boolean annotation of the owner."""
@@ -130,14 +130,16 @@ class Hosts:
                     continue
                 host = self.hosts.get(name, self.hosts[CATCH_ALL])
                 text, exact = path.get("path") or "/", path.get("pathType") == "Exact"
-                taken = [each for each in host.locations if (each.path, each.exact) == (text, exact)]
+                taken = [
+                    each for each in host.locations if (each.path, each.exact) == (text, exact)
+                ]
                 if not taken:
                     host.locations.append(Location(text, exact, one, upstream))
                 elif taken[0].automatic:
                     taken[0].owner, taken[0].upstream, taken[0].automatic = one, upstream, False
                 else:
                     continue
-                host.from_to_www |= one.flag("from-to-www-redirect")
+                host.from_to_www |= one.flag("from-to-www-redirect") and one.has_good_redirect()
 
     def _aliases(self) -> None:
         """server-alias is per host; the first Ingress wins. A name that is a host is no alias."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingress.message import Request
 from ingress.naive.client import Client, name_of_host
-from ingress.naive.hosts import Host
+from ingress.naive.hosts import Host, Location
 from ingress.naive.matching import Served, served_locations
 from ingress.naive.objects import Objects
 
@@ -47,28 +47,35 @@ def app_root(request: Request, host: Host, path: str) -> str:
 def slash_location(request: Request, served: Served) -> str:
     """nginx' own 301 to `/dir/` (scheme and host without port, query kept)."""
     _, mark, query = request.target.partition("?")
-    target = served.path + (mark + query if query else "")
-    if served.location.flag("relative-redirects"):
+    return absolute(request, served.location, served.path + (mark + query if query else ""))
+
+
+def absolute(request: Request, location: Location, target: str) -> str:
+    """nginx adds scheme and host to a path in Location, unless relative-redirects; the port by use-port-in-redirects."""
+    if location.flag("relative-redirects"):
         return target
     port = ""
     default = {"http": 80, "https": 443}[request.scheme]
-    if served.location.flag("use-port-in-redirects") and request.port != default:
+    if location.flag("use-port-in-redirects") and request.port != default:
         port = f":{request.port}"
     return f"{request.scheme}://{name_of_host(request.host)}{port}{target}"
 
 
-def fixed_redirect(served: Served) -> tuple[int, str] | None:
-    """temporal (300-307, else 302) beats permanent (300-308, else 301). nginx writes no Location for 300, 304, 305 and 306."""
+def fixed_redirect(request: Request, served: Served) -> tuple[int, str] | None:
+    """temporal (300-307, else 302) beats permanent (300-308, else 301). nginx writes no Location for 300, 304, 305 and 306. A
+    permanent one may be a path: nginx makes it absolute, as its own 301."""
     location = served.location
+    if location.owner is None or not location.owner.has_good_redirect():
+        return None
     for kind, last, default in (("temporal", 307, 302), ("permanent", 308, 301)):
         url = location.text(f"{kind}-redirect")
         if not url:
             continue
-        if not url.startswith("http"):
-            return None
         given = int(location.text(f"{kind}-redirect-code") or 0)
         code = given if 300 <= given <= last else default
-        return code, url if code in _WITH_LOCATION else ""
+        if code not in _WITH_LOCATION:
+            return code, ""
+        return code, absolute(request, location, url) if url.startswith("/") else url
     return None
 
 
@@ -109,4 +116,3 @@ def _global_flag(objects: Objects, name: str, default: bool) -> bool:
 def is_listed(served: Served, listed: str) -> bool:
     """A location whose path begins with an entry of a list of locations."""
     return any(one.strip() and served.path.startswith(one.strip()) for one in listed.split(","))
-

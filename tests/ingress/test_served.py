@@ -1,0 +1,112 @@
+"""What the product serves for Ingresses against the naive evaluator, without sockets: `explain` on the compiled table.
+
+Compared: status, Location, the Service, the request target and Host at the backend. The heavy run is 200 sets with 300 requests each.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import pytest
+
+from edgefast.api.decode.decode import decode_api_object
+from edgefast.api.kinds import KINDS
+from edgefast.api.snapshot import Snapshot
+from edgefast.explain import RequestSpec, serve_translation
+from edgefast.explain.explain import explain
+from edgefast.translate import Settings, translate
+from ingress.differ import Ask, Objects, Unknown, compare
+from ingress.message import BACKEND_STATUS, Answer, Backend, Request, answer_auth
+from ingress.naive.objects import CONTROLLER
+
+pytestmark = [
+    pytest.mark.pure,
+    pytest.mark.skipif(
+        ("networking.k8s.io", "Ingress") not in KINDS,
+        reason="the decoder does not know the kind Ingress",
+    ),
+]
+
+#: `spec.controller` of the classes that edgefast serves.
+OURS = "gateway.edge.io/ingress-controller"
+FIELDS = ("status", "location", "backend", "target", "sent")
+
+
+def serve(objects: Objects) -> Ask:
+    """The table that the product compiles for these objects."""
+    decoded = [decode_api_object(_adopted(one), one["kind"]) for one in objects]
+    served = serve_translation(translate(Snapshot.of(decoded), Settings(standalone=True)))
+
+    def ask(request: Request) -> Answer:
+        found = explain(served, _spec(request))
+        answer = found.answers[0]
+        if answer.asks and not 200 <= answer_auth(request.headers)[0] < 300:
+            raise Unknown  # the explanation leaves open what the service answers
+        if answer.kind != "backend":
+            return Answer(answer.status, answer.location)
+        part = next(one for one in found.backends if one.name == answer.backend)
+        _, space, name, port = part.name.split("/")
+        lines = (
+            part.head[0].split(" ")[1],
+            dict(line.split(": ", 1) for line in part.head[1:] if line),
+        )
+        target, headers = lines
+        host = next(value for key, value in headers.items() if key.lower() == "host")
+        return Answer(
+            200, backend=Backend(space, name, int(port)), target=target, sent=(("host", host),)
+        )
+
+    return ask
+
+
+def _adopted(item: dict[str, object]) -> dict[str, object]:
+    changed = copy.deepcopy(item)
+    if item["kind"] == "IngressClass" and changed["spec"] == {"controller": CONTROLLER}:
+        changed["spec"] = {"controller": OURS}
+    return changed
+
+
+def _spec(request: Request) -> RequestSpec:
+    return RequestSpec(
+        method=request.method,
+        scheme=request.scheme,
+        port=request.port,
+        host=request.host,
+        target=request.target,
+        headers=request.headers,
+        source=request.peer,
+        sni=request.sni,
+    )
+
+
+def prepare(request: Request) -> Request:
+    """Standard ports, no body, and a backend that answers 200."""
+    headers = tuple(one for one in request.headers if one[0] != BACKEND_STATUS)
+    port = 443 if request.scheme == "https" else 80
+    return replace(request, headers=headers, port=port, body=0, chunked=False)
+
+
+def reduced(expected: Answer) -> Answer:
+    """What an explanation knows of an answer."""
+    backend = expected.backend and replace(expected.backend, canary=False)
+    return replace(
+        expected, backend=backend, sent=tuple(one for one in expected.sent if one[0] == "host")
+    )
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_no_difference(first: int) -> None:
+    compared = compare(
+        serve, range(first, first + 10), 100, fields=FIELDS, prepare=prepare, reduce=reduced
+    )
+    assert compared > 500
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("first", range(2000, 2200, 20))
+def test_no_difference_over_many_sets(first: int) -> None:
+    compared = compare(
+        serve, range(first, first + 20), 300, fields=FIELDS, prepare=prepare, reduce=reduced
+    )
+    assert compared > 3000
