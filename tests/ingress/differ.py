@@ -58,7 +58,7 @@ def compare(
     seeds: Iterable[int],
     requests: int,
     *,
-    size: int = 8,
+    size: int = 12,
     fields: tuple[str, ...] = FIELDS,
     prepare: Callable[[Request], Request] = lambda request: request,
     reduce: Callable[[Answer], Answer] = lambda answer: answer,

@@ -8,9 +8,11 @@ Must never: make what the proxy decides by chance, or a set that nginx refuses (
 from __future__ import annotations
 
 import base64
+import copy
 import functools
 import hashlib
 import random
+import re
 from typing import Any
 
 from ingress.message import AUTH_STATUS, BACKEND_STATUS, Request
@@ -178,15 +180,27 @@ def standard_objects() -> list[Object]:
 class Generator:
     """Objects and requests of one seed."""
 
-    def __init__(self, seed: int, size: int = 8) -> None:
+    def __init__(self, seed: int, size: int = 12) -> None:
         self._random = random.Random(seed)
         self._size = size
         self._hosts: list[str] = list(HOSTS)
+        self._paths: list[str] = []
 
     def objects(self) -> list[Object]:
         """A set of objects with `size` Ingresses at most."""
         self._hosts = self._random.sample(HOSTS, 3)
-        made = [self._ingress(number) for number in range(self._random.randint(1, self._size))]
+        made: list[Object] = []
+        for number in range(self._random.randint(1, self._size)):
+            made.append(self._ingress(number))
+            if made[-1]["metadata"]["annotations"].get(PREFIX + "canary") and self._chance(0.8):
+                self._follow(made[-1], made[:-1])
+        self._paths = [
+            path["path"]
+            for one in made
+            for rule in one["spec"].get("rules", ())
+            for path in rule.get("http", {"paths": ()})["paths"]
+            if re.fullmatch(r"/[a-zA-Z0-9/._-]+", path.get("path", ""))
+        ]
         found = standard_objects() + made
         if self._chance(0.3):
             found.append(self._configuration())
@@ -234,6 +248,18 @@ class Generator:
             "spec": spec,
         }
 
+    def _follow(self, canary: Object, others: list[Object]) -> None:
+        """Give a canary the hosts and paths of another Ingress."""
+        primaries = [one for one in others if "rules" in one["spec"]]
+        if not primaries:
+            return
+        primary = self._random.choice(primaries)
+        canary["metadata"]["namespace"] = primary["metadata"]["namespace"]
+        canary["spec"]["rules"] = copy.deepcopy(primary["spec"]["rules"])
+        for rule in canary["spec"]["rules"]:
+            for path in rule.get("http", {"paths": ()})["paths"]:
+                path["backend"] = self._backend(True)
+
     def _rule(self, *, regex: bool, canary: bool) -> Object:
         rule: Object = {}
         if host := self._random.choice(self._hosts if self._chance(0.9) else HOSTS):
@@ -272,13 +298,13 @@ class Generator:
         pick = self._random.choice
         found: dict[str, str] = {}
         groups = (
-            (0.12, self._canary),
+            (0.2, self._canary),
             (0.25, self._rewrite),
             (0.3, self._redirect),
             (0.2, self._addresses),
             (0.2, self._password),
             (0.2, self._external),
-            (0.15, self._pages),
+            (0.25, self._pages),
             (0.3, self._single),
             (0.12, self._cors),
         )
@@ -355,7 +381,6 @@ class Generator:
         return found
 
     def _password(self) -> dict[str, str]:
-        pick = self._random.choice
         space = "shop/" if self._chance(0.1) else ""
         found = {
             "auth-type": "basic",
@@ -371,12 +396,21 @@ class Generator:
 
     def _external(self) -> dict[str, str]:
         pick = self._random.choice
-        found = {"auth-url": pick(("http://auth.web:8080/check", "http://auth.web/a?b=c"))}
+        found = {
+            "auth-url": pick(
+                ("http://auth.web:8080/check", "http://auth.web/a?b=c", "http://$host/auth")
+            )
+        }
         if self._chance(0.05):
             found["auth-url"] = "http:///x"
         if self._chance(0.4):
             found["auth-signin"] = pick(
-                ("https://in.test/start", "https://in.test/?a=b", "https://in.test/?rd=/x")
+                (
+                    "https://in.test/start",
+                    "https://in.test/?a=b",
+                    "https://in.test/?rd=/x",
+                    "$scheme://$http_host/in?rd=$escaped_request_uri",
+                )
             )
         if self._chance(0.2):
             found["auth-signin-redirect-param"] = "to"
@@ -395,10 +429,10 @@ class Generator:
     def _pages(self) -> dict[str, str]:
         pick = self._random.choice
         found = {}
-        if self._chance(0.7):
+        if self._chance(0.8):
             found["custom-http-errors"] = pick(("503", "404,403", "401,403,500", "404,503,413"))
-        if self._chance(0.6):
-            found["default-backend"] = pick(("pages", "pages", "missing", "empty"))
+        if self._chance(0.8):
+            found["default-backend"] = pick(("pages", "pages", "pages", "missing", "empty"))
         return found
 
     def _cors(self) -> dict[str, str]:
@@ -406,7 +440,14 @@ class Generator:
         found = {"enable-cors": pick(("true", "true", "maybe"))}
         if self._chance(0.6):
             found["cors-allow-origin"] = pick(
-                ("*", "https://o.test", "https://*.o.test, http://p.test:81", "o.test", "null", "a b")
+                (
+                    "*",
+                    "https://o.test",
+                    "https://*.o.test, http://p.test:81",
+                    "o.test",
+                    "null",
+                    "a b",
+                )
             )
         if self._chance(0.2):
             found["cors-allow-credentials"] = "false"
@@ -476,7 +517,7 @@ class Generator:
         body = pick((5, 50)) if self._chance(0.08) else 0
         return Request(
             host=host,
-            target=pick(BAD_REQUESTS if self._chance(0.02) else REQUESTS) + pick(QUERIES),
+            target=self._target() + pick(QUERIES),
             scheme=scheme,
             port=8443 if scheme == "https" else 8080,
             sni=sni,
@@ -487,12 +528,21 @@ class Generator:
             chunked=bool(body) and self._chance(0.4),
         )
 
+    def _target(self) -> str:
+        pick = self._random.choice
+        if self._chance(0.02):
+            return pick(BAD_REQUESTS)
+        if not self._paths or self._chance(0.5):
+            return pick(REQUESTS)
+        path = pick(self._paths)
+        return pick((path, path, path + "/x", path + "x", path.rstrip("/"), path.upper())) or "/"
+
     def _headers(self) -> tuple[tuple[str, str], ...]:
         pick = self._random.choice
         optional = (
             (0.35, "Authorization", (LOGIN, LOGIN, WRONG, "Bearer x")),
             (0.3, AUTH_STATUS, ("200", "204", "401", "401", "403", "302", "500")),
-            (0.12, BACKEND_STATUS, ("404", "403", "401", "503", "201")),
+            (0.2, BACKEND_STATUS, ("404", "404", "404", "403", "401", "503", "201")),
             (0.25, "X-Canary", ("always", "never", "Yes", "yes", "bad", "")),
             (0.2, "Cookie", ("canary=always", "canary=never", "a=b; canary=always", "canary=x")),
             (0.1, "X-Forwarded-For", ("10.1.1.1", "10.1.1.1, 127.0.0.2", "bad, 10.2.2.2")),
@@ -505,7 +555,17 @@ class Generator:
             (0.05, "Proxy", ("evil",)),
             (0.05, "X-Real-IP", ("1.1.1.1",)),
             (0.05, "x_under", ("1",)),
-            (0.15, "Origin", ("https://o.test", "https://a.o.test", "HTTP://P.test:81", "xhttps://o.test", "null")),
+            (
+                0.15,
+                "Origin",
+                (
+                    "https://o.test",
+                    "https://a.o.test",
+                    "HTTP://P.test:81",
+                    "xhttps://o.test",
+                    "null",
+                ),
+            ),
             (0.05, "User-Agent", ("my Curl/1", "bot", "botx")),
             (0.05, "Referer", ("bad.test", "bad.test/x")),
         )

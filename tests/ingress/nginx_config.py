@@ -538,6 +538,7 @@ def _server_name(name: str) -> str:
 
 def _signin(url: str, parameter: str) -> str:
     parameter = parameter or "rd"
+    url = url.replace("$escaped_request_uri", ESCAPE + "$request_uri")
     query = urlsplit(url).query
     values = [one.partition("=") for one in query.split("&") if one]
     if any(name == parameter and value for name, _, value in values):

@@ -171,7 +171,8 @@ class NginxOracle:
         response = sorted(
             (name.lower(), value)
             for name, value in headers
-            if name.lower() in _COMPARED or name.lower().startswith(("access-control-", "x-custom-"))
+            if name.lower() in _COMPARED
+            or name.lower().startswith(("access-control-", "x-custom-"))
         )
         location = first(headers, "location")
         before, mark, after = location.partition(ESCAPE)

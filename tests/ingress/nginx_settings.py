@@ -209,9 +209,7 @@ def _read_response_headers(reader: _Reader, found: Settings, config: dict[str, s
         return
     namespace, _, name = named.rpartition("/")
     headers = (reader.cluster.get("ConfigMap", namespace, name) or {}).get("data")
-    allowed = [
-        one.strip() for one in config.get("global-allowed-response-headers", "").split(",")
-    ]
+    allowed = [one.strip() for one in config.get("global-allowed-response-headers", "").split(",")]
     if headers is None or not set(headers) <= set(allowed):
         return reader.deny("custom-headers")
     found.response_headers = headers

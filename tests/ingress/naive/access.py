@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from ingress.message import AuthCall, Headers, Request, answer_auth, first
-from ingress.naive.client import Client
+from ingress.naive.client import Client, name_of_host
 from ingress.naive.forwarding import passed_headers
 from ingress.naive.hosts import Location
 from ingress.naive.matching import Served
@@ -125,13 +125,20 @@ def _check_address(
         denied = denied or _global(objects, "denylist-source-range")
         allowed = owner.networks("allowlist-source-range")
         allowed = allowed or _global(objects, "whitelist-source-range")
-    if not denied and not allowed:  # nginx inherits access rules only where a location has no own ones
+    if (
+        not denied and not allowed
+    ):  # nginx inherits access rules only where a location has no own ones
         denied = _global(objects, "block-cidrs")
     if contains(denied, client.address):
         return 403
     if not allowed:
         return None
     return 0 if contains(allowed, client.address) else 403
+
+
+def is_blocked(client: Client, objects: Objects) -> bool:
+    """block-cidrs of the ConfigMap has the client."""
+    return contains(_global(objects, "block-cidrs"), client.address)
 
 
 def _global(objects: Objects, name: str) -> list[str]:
@@ -199,11 +206,29 @@ def _check_external(
     return status if status in (401, 403) else 500
 
 
+def expand(text: str, request: Request) -> str:
+    """Variables in auth-url and auth-signin: `$host`, `$http_host`, `$scheme`, `$request_uri`, `$escaped_request_uri`,
+    `$remote_addr`."""
+    values = {
+        "host": name_of_host(request.host),
+        "http_host": request.host,
+        "scheme": request.scheme,
+        "request_uri": request.target,
+        "escaped_request_uri": _component(request.target),
+        "remote_addr": request.peer,
+    }
+    return re.sub(r"\$([a-z_]+)", lambda found: values[found[1]], text)
+
+
+def _component(text: str) -> str:
+    return quote(text.encode("latin-1"), safe="-_.~!*'()")
+
+
 def auth_call(external: External, request: Request, client: Client) -> AuthCall:
     """GET (or auth-method) without body, all request headers plus X-Original-URL, X-Original-Method, X-Sent-From, X-Real-IP,
     X-Forwarded-For, X-Auth-Request-Redirect. Host of the call has no port."""
     headers = {
-        "host": urlsplit(external.url).hostname or "",
+        "host": expand(urlsplit(external.url).hostname or "", request),
         "x-original-url": f"{request.scheme}://{request.host}{request.target}",
         "x-original-method": request.method,
         "x-sent-from": "nginx-ingress-controller",
@@ -215,7 +240,8 @@ def auth_call(external: External, request: Request, client: Client) -> AuthCall:
     }
     if external.method:
         headers |= {"x-original-uri": request.target, "x-scheme": client.scheme}
-    return AuthCall(external.url, external.method or "GET", passed_headers(request, headers))
+    url = expand(external.url, request)
+    return AuthCall(url, external.method or "GET", passed_headers(request, headers))
 
 
 def signin_location(external: External, request: Request, client: Client) -> str:
@@ -225,8 +251,8 @@ def signin_location(external: External, request: Request, client: Client) -> str
     if not query:
         mark = "?"
     elif re.search(rf"(?:^|&){re.escape(parameter)}=[^&]", query):
-        return external.signin
+        return expand(external.signin, request)
     else:
         mark = "&"
-    escaped = quote(request.target.encode("latin-1"), safe="-_.~!*'()")
-    return f"{external.signin}{mark}{parameter}={client.scheme}://{request.host}{escaped}"
+    start = expand(external.signin, request)
+    return f"{start}{mark}{parameter}={client.scheme}://{request.host}{_component(request.target)}"

@@ -27,7 +27,9 @@ def client_of(request: Request, objects: Objects) -> Client:
     port = "443" if request.scheme == "https" else str(request.port)
     if objects.setting("use-forwarded-headers") != "true":
         real = objects.setting("enable-real-ip") == "true"
-        return Client(_address(request) if real else request.peer, request.scheme, request.host, port)
+        return Client(
+            _address(request) if real else request.peer, request.scheme, request.host, port
+        )
     return Client(
         _address(request),
         request.value("x-forwarded-proto") or request.scheme,

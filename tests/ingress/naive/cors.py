@@ -9,9 +9,7 @@ from ingress.naive.hosts import Location
 from ingress.naive.objects import Objects
 
 _METHODS = "GET, PUT, POST, DELETE, PATCH, OPTIONS"
-_HEADERS = (
-    "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization"
-)
+_HEADERS = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization"
 _ORIGIN = r"[a-z]+://(?:\*\.)?[A-Za-z0-9\-.]*(?::\d+)?|\*|null"
 
 Pairs = list[tuple[str, str]]

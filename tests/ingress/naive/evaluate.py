@@ -259,10 +259,12 @@ class Evaluator:
         return True
 
     def _error(self, case: _Case, code: int, step: str) -> Answer:
-        """An own error, or the page for it. Error pages have no HSTS and no cookie."""
+        """An own error, or the page for it. Error pages have no HSTS and no cookie; block-cidrs apply to them again."""
         location = case.served.location
         if code not in errorpages.codes_of(location):
             return self._in_location(case, Answer(code, step=step))
+        if access.is_blocked(case.client, self.objects):
+            return Answer(403, step="blocked page")
         page = errorpages.page_of(location, self.objects)
         if not page.service:
             return Answer(404, step="default page")

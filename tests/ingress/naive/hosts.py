@@ -26,7 +26,9 @@ class Location:
 
     def text(self, name: str, default: str = "") -> str:
         """An annotation of the owner."""
-        return default if self.owner is None or self._ignores(name) else self.owner.text(name, default)
+        return (
+            default if self.owner is None or self._ignores(name) else self.owner.text(name, default)
+        )
 
     def flag(self, name: str, default: bool = False) -> bool:
         """A boolean annotation of the owner."""
