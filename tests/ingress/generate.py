@@ -332,8 +332,10 @@ class Generator:
             found["canary-by-cookie"] = "canary"
         if self._chance(0.4):
             found["canary-weight"] = pick(("0", "100", "150"))
-        if self._chance(0.1):
-            found["canary-weight-total"] = pick(("10", "150"))
+        if self._chance(0.1) and found.get("canary-weight") != "100":
+            found["canary-weight-total"] = "150"
+        elif self._chance(0.1):
+            found["canary-weight-total"] = "10"
         return found
 
     def _rewrite(self) -> dict[str, str]:

@@ -24,8 +24,8 @@ from ingress.nginx_servers import (
 
 #: Header that names the upstream, the authentication URL, and the request.
 UPSTREAM, AUTH, NUMBER = "X-Oracle-Upstream", "X-Oracle-Auth", "X-Oracle-Number"
-#: What stands before a URI that the oracle has to escape.
-ESCAPE = "@escape@"
+#: The oracle has to escape the URI between these marks.
+ESCAPE, ESCAPED = "@escape@", "@escaped@"
 
 
 @dataclass(frozen=True)
@@ -538,10 +538,10 @@ def _server_name(name: str) -> str:
 
 def _signin(url: str, parameter: str) -> str:
     parameter = parameter or "rd"
-    url = url.replace("$escaped_request_uri", ESCAPE + "$request_uri")
+    url = url.replace("$escaped_request_uri", f"{ESCAPE}$request_uri{ESCAPED}")
     query = urlsplit(url).query
     values = [one.partition("=") for one in query.split("&") if one]
     if any(name == parameter and value for name, _, value in values):
         return url
     mark = "&" if values else "?"
-    return f"{url}{mark}{parameter}=$pass_access_scheme://$http_host{ESCAPE}$request_uri"
+    return f"{url}{mark}{parameter}=$pass_access_scheme://$http_host{ESCAPE}$request_uri{ESCAPED}"

@@ -7,6 +7,7 @@ own process only. Affinity, shares by weight, connection limits and whatever nee
 from __future__ import annotations
 
 import json
+import re
 import socket
 import ssl
 import subprocess
@@ -23,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from ingress.message import Answer, AuthCall, Backend, Request, first
 from ingress.naive.forwarding import IGNORED
-from ingress.nginx_config import AUTH, ESCAPE, NUMBER, UPSTREAM, Run, render
+from ingress.nginx_config import AUTH, ESCAPE, ESCAPED, NUMBER, UPSTREAM, Run, render
 from ingress.nginx_servers import DEFAULT_CERTIFICATE, Model
 from ingress.origin import Origin
 from proxy.pki import Authority
@@ -175,9 +176,11 @@ class NginxOracle:
             or name.lower().startswith(("access-control-", "x-custom-"))
         )
         location = first(headers, "location")
-        before, mark, after = location.partition(ESCAPE)
-        if mark:
-            location = before + quote(after.encode("latin-1"), safe="-_.~!*'()")
+        location = re.sub(
+            f"{ESCAPE}(.*?){ESCAPED}",
+            lambda found: quote(found[1].encode("latin-1"), safe="-_.~!*'()"),
+            location,
+        )
         location = self._standard_ports(location, request)
         return Answer(
             status,
