@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from ingress.message import Answer, AuthCall, Backend, Request, first
 from ingress.naive.forwarding import IGNORED
-from ingress.nginx_config import AUTH, ESCAPE, ESCAPED, NUMBER, UPSTREAM, Run, render
+from ingress.nginx_config import AUTH, ESCAPE, ESCAPED, NUMBER, UNESCAPED, UPSTREAM, Run, render
 from ingress.nginx_servers import DEFAULT_CERTIFICATE, Model
 from ingress.origin import Origin
 from proxy.pki import Authority
@@ -178,7 +178,7 @@ class NginxOracle:
         location = first(headers, "location")
         location = re.sub(
             f"{ESCAPE}(.*?){ESCAPED}",
-            lambda found: quote(found[1].encode("latin-1"), safe="-_.~!*'()"),
+            lambda found: quote(found[1].encode("latin-1"), safe=UNESCAPED),
             location,
         )
         location = self._standard_ports(location, request)
