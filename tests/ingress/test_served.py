@@ -6,6 +6,7 @@ Compared: status, Location, the Service, the request target and Host at the back
 from __future__ import annotations
 
 import copy
+import re
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,7 @@ from edgefast.explain import RequestSpec, serve_translation
 from edgefast.explain.explain import explain
 from edgefast.translate import Settings, translate
 from ingress.differ import Ask, Objects, Unknown, compare
+from ingress.generate import tls_secret
 from ingress.message import BACKEND_STATUS, Answer, Backend, Request, answer_auth
 from ingress.naive.objects import CONTROLLER
 
@@ -35,8 +37,15 @@ FIELDS = ("status", "location", "backend", "target", "sent")
 
 def serve(objects: Objects) -> Ask:
     """The table that the product compiles for these objects."""
-    decoded = [decode_api_object(_adopted(one), one["kind"]) for one in objects]
-    served = serve_translation(translate(Snapshot.of(decoded), Settings(standalone=True)))
+    from edgefast.translate.settings import IngressSettings
+
+    decoded = [
+        decode_api_object(_adopted(one), one["kind"])
+        for one in (*objects, tls_secret("ingress-nginx", "default", "ingress.local"))
+    ]
+    ingress = IngressSettings(certificate="ingress-nginx/default")
+    settings = Settings(standalone=True, ingress=ingress)
+    served = serve_translation(translate(Snapshot.of(decoded), settings))
 
     def ask(request: Request) -> Answer:
         found = explain(served, _spec(request))
@@ -87,12 +96,40 @@ def prepare(request: Request) -> Request:
     return replace(request, headers=headers, port=port, body=0, chunked=False)
 
 
+def is_plain(request: Request) -> bool:
+    """No request that a proxy may refuse or normalise by a rule of its own: other bytes in the path, `//`, `/.`, header names."""
+    path = request.target.partition("?")[0]
+    return re.fullmatch(r"(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?", path) is not None and all(
+        "_" not in name for name, _ in request.headers
+    )
+
+
+def serve_plain(objects: Objects) -> Ask:
+    """The same, for plain requests only."""
+    ask = serve(objects)
+
+    def ask_plain(request: Request) -> Answer:
+        if not is_plain(request):
+            raise Unknown
+        return ask(request)
+
+    return ask_plain
+
+
 def reduced(expected: Answer) -> Answer:
     """What an explanation knows of an answer."""
     backend = expected.backend and replace(expected.backend, canary=False)
     return replace(
         expected, backend=backend, sent=tuple(one for one in expected.sent if one[0] == "host")
     )
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_no_difference_for_plain_requests(first: int) -> None:
+    compared = compare(
+        serve_plain, range(first, first + 10), 100, fields=FIELDS, prepare=prepare, reduce=reduced
+    )
+    assert compared > 300
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
