@@ -227,7 +227,7 @@ class Generator:
             annotations["kubernetes.io/ingress.class"] = pick(("nginx", "nginx", "else"))
         is_canary = annotations.get(PREFIX + "canary") == "true"
         uses_regex = PREFIX + "use-regex" in annotations or PREFIX + "rewrite-target" in annotations
-        if self._chance(0.12) and not is_canary:
+        if self._chance(0.12):
             spec["defaultBackend"] = self._backend(is_canary)
         if "defaultBackend" not in spec or self._chance(0.5):
             spec["rules"] = [

@@ -349,13 +349,18 @@ class Model:
         if len(canaries) == len(self.ingresses):
             return
         for ingress in canaries:
+            if ingress.default_backend:
+                name = _upstream(ingress, ingress.default_backend)
+                if name in self.upstreams:
+                    self._merge(self.servers[DEFAULT_SERVER], None, name)
             for host, path in _paths(ingress):
                 service = path["backend"].get("service")
                 name = _upstream(ingress, service) if service else ""
                 if name in self.upstreams and host in self.servers:
                     self._merge(self.servers[host], path, name)
 
-    def _merge(self, server: Server, path: dict[str, Any], name: str) -> None:
+    def _merge(self, server: Server, path: dict[str, Any] | None, name: str) -> None:
+        """Merge a canary into the upstreams of the locations with this path; None: of all locations."""
         merged = False
         for location in server.locations:
             primary = self.upstreams.get(location.backend)
@@ -365,7 +370,7 @@ class Model:
                 return
             if primary.name == DEFAULT_UPSTREAM or primary.serverless:
                 continue
-            if (location.path, location.exact) == (
+            if path is None or (location.path, location.exact) == (
                 path.get("path") or "/",
                 path.get("pathType") == "Exact",
             ):

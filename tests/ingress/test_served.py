@@ -48,6 +48,8 @@ def serve(objects: Objects) -> Ask:
     served = serve_translation(translate(Snapshot.of(decoded), settings))
 
     def ask(request: Request) -> Answer:
+        if not any(one["kind"] == "Ingress" for one in objects):
+            raise Unknown  # without any Ingress the product opens no port
         found = explain(served, _spec(request))
         answer = found.answers[0]
         if answer.asks and not 200 <= answer_auth(request.headers)[0] < 300:

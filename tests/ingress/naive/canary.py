@@ -7,7 +7,15 @@ from http.cookies import CookieError, SimpleCookie
 
 from ingress.message import Request
 from ingress.naive.annotations import Annotations
-from ingress.naive.hosts import CATCH_ALL, Hosts, Location, Upstream, paths_of, upstream_of
+from ingress.naive.hosts import (
+    CATCH_ALL,
+    Hosts,
+    Location,
+    Upstream,
+    default_upstream,
+    paths_of,
+    upstream_of,
+)
 
 
 class UndecidedShare(Exception):
@@ -22,6 +30,7 @@ def canaries_of(hosts: Hosts) -> dict[Upstream, Upstream]:
     if not hosts.primaries:
         return {}
     for one in hosts.canaries:
+        _add_catch_all(hosts, one, found, void)
         for name, path in paths_of(one.ingress):
             canary = upstream_of(one.ingress, path.get("backend"))
             host = hosts.hosts.get(name or CATCH_ALL)
@@ -33,6 +42,25 @@ def canaries_of(hosts: Hosts) -> dict[Upstream, Upstream]:
             if not primaries and not is_primary:
                 void.add(canary)
     return {primary: canary for primary, canary in found.items() if canary not in void}
+
+
+def _add_catch_all(
+    hosts: Hosts, one: Annotations, found: dict[Upstream, Upstream], void: set[Upstream]
+) -> None:
+    """A canary with `spec.defaultBackend` applies to the upstreams of all locations of the catch-all, whatever their paths."""
+    canary = default_upstream(one.ingress)
+    if canary is None or canary in void:
+        return
+    merged = False
+    for location in hosts.hosts[CATCH_ALL].locations:
+        if location.upstream == canary:
+            return
+        if location.upstream and hosts.policies.get(location.upstream) is None:
+            if location.upstream not in void:
+                found.setdefault(location.upstream, canary)
+                merged = True
+    if not merged:
+        void.add(canary)
 
 
 def _primaries(
