@@ -2,7 +2,7 @@
 
 In: `serve`, a function of objects that returns a function of requests; a range of seeds. Out: the number of requests that were
 compared, or a `Difference` with the smallest objects and request that still show it. The server may know less than an `Answer`
-has: `fields` says what is compared, and `serve` may raise `Unknown` for a request that it cannot judge.
+has: `fields` lists what is compared, and `serve` may raise `Unknown` for a request that it cannot judge.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the evaluator, the oracle and the product are compared by: a request, and its expected answer.
+"""A request and its expected answer: the values that evaluator, oracle and product are compared by.
 
 In: nothing. Out: `Request`, `Answer`, and two scripted services: a backend and an authentication service that answer as the
 request's own headers ask. Text is Latin-1: one character is one byte.
@@ -65,7 +65,7 @@ class AuthCall:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the client gets, and what a backend saw on the way."""
+    """The client's answer, and the request as a backend saw it."""
 
     status: int
     location: str = ""

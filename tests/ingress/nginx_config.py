@@ -209,7 +209,7 @@ class _Render:
         )
 
     def _cors(self, location: Location) -> None:
-        """Headers where the origin is allowed; a preflight is 204. The maps stand before the servers."""
+        """Headers where the origin is allowed; a preflight is 204. `_cors_maps` wrote the maps."""
         name = self.origins.get(id(location))
         if name is None:
             return

@@ -196,7 +196,7 @@ class Evaluator:
     def _changes(
         self, case: _Case, decision: access.Decision, page: errorpages.Page | None
     ) -> dict[str, str]:
-        """What the location changes in the request: upstream-vhost changes Host only; `Authorization` does not reach the backend
+        """Changes of the location to the request: upstream-vhost changes Host only; `Authorization` does not reach the backend
         behind basic auth; auth-response-headers are copied and the client's own are removed, also when the call was not made;
         default-backend for a Service without endpoints gets X-Code 503."""
         location, changed = case.served.location, dict[str, str]()

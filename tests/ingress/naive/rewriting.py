@@ -37,7 +37,7 @@ def redirected(served: Served, path: str, request_target: str) -> str | None:
 
 def forwarded_target(target: str, path: bytes | None) -> str:
     """Without a rewrite the original bytes are forwarded (`//`, `/../`, `%2f`, an empty `?` included). After a rewrite the path
-    is escaped anew (`%2F` arrives as `/`), the query is kept as it was."""
+    is escaped again (`%2F` arrives as `/`), the query is kept as it was."""
     if path is None:
         return target
     text = _escape(path.decode("latin-1"), _URI)
