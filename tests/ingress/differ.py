@@ -59,17 +59,18 @@ def compare(
     requests: int,
     *,
     size: int = 12,
+    without: frozenset[str] = frozenset(),
     fields: tuple[str, ...] = FIELDS,
     prepare: Callable[[Request], Request] = lambda request: request,
     reduce: Callable[[Answer], Answer] = lambda answer: answer,
 ) -> int:
     """Compare over seeds; the number of requests. Raises AssertionError with the first difference.
 
-    `prepare` changes requests, `reduce` expected answers, for a server that does not take or tell all of them.
+    `without` leaves annotations and settings out that the server refuses. `prepare` changes requests, `reduce` expected answers, for a server that does not take or tell all of them.
     """
     compared = 0
     for seed in seeds:
-        generator = Generator(seed, size)
+        generator = Generator(seed, size, without)
         objects = without_duplicates(generator.objects())
         asked = [prepare(one) for one in generator.requests(requests)]
         found = find_difference(serve, objects, asked, fields, reduce)

@@ -180,8 +180,10 @@ def standard_objects() -> list[Object]:
 class Generator:
     """Objects and requests of one seed."""
 
-    def __init__(self, seed: int, size: int = 12) -> None:
+    def __init__(self, seed: int, size: int = 12, without: frozenset[str] = frozenset()) -> None:
+        """`without`: annotations and settings of the ConfigMap that are left out."""
         self._random = random.Random(seed)
+        self._without = without
         self._size = size
         self._hosts: list[str] = list(HOSTS)
         self._paths: list[str] = []
@@ -317,7 +319,7 @@ class Generator:
             found["satisfy"] = pick(("any", "any", "all", "some"))
         if "canary" in found:  # error pages of an upstream with a canary may come from the canary
             found.pop("default-backend", None)
-        return {PREFIX + name: value for name, value in found.items()}
+        return {PREFIX + name: value for name, value in found.items() if name not in self._without}
 
     def _canary(self) -> dict[str, str]:
         pick = self._random.choice
@@ -501,7 +503,7 @@ class Generator:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"namespace": "ingress-nginx", "name": "ingress-nginx-controller"},
-            "data": {name: options[name] for name in names},
+            "data": {name: options[name] for name in names if name not in self._without},
         }
 
     # ---- requests ----

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,8 @@ pytestmark = [
 
 #: `spec.controller` of the classes that edgefast serves.
 OURS = "gateway.edge.io/ingress-controller"
+#: Annotations and settings that the product refuses by closing the location or the Ingress.
+REFUSED: frozenset[str] = frozenset()
 FIELDS = ("status", "location", "backend", "target", "sent")
 
 
@@ -126,26 +129,28 @@ def reduced(expected: Answer) -> Answer:
     )
 
 
+HOW: dict[str, Any] = {
+    "fields": FIELDS,
+    "without": REFUSED,
+    "prepare": prepare,
+    "reduce": reduced,
+}
+
+
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_no_difference_for_plain_requests(first: int) -> None:
-    compared = compare(
-        serve_plain, range(first, first + 10), 100, fields=FIELDS, prepare=prepare, reduce=reduced
-    )
+    compared = compare(serve_plain, range(first, first + 10), 100, **HOW)
     assert compared > 300
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_no_difference(first: int) -> None:
-    compared = compare(
-        serve, range(first, first + 10), 100, fields=FIELDS, prepare=prepare, reduce=reduced
-    )
+    compared = compare(serve, range(first, first + 10), 100, **HOW)
     assert compared > 500
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("first", range(2000, 2200, 20))
 def test_no_difference_over_many_sets(first: int) -> None:
-    compared = compare(
-        serve, range(first, first + 20), 300, fields=FIELDS, prepare=prepare, reduce=reduced
-    )
+    compared = compare(serve, range(first, first + 20), 300, **HOW)
     assert compared > 3000
