@@ -24,6 +24,7 @@ from edgefast.api.validation import (
     healthcheck,
     hostname,
     httproute,
+    ingress,
     jwt,
     loadbalancer,
     policy,
@@ -57,6 +58,7 @@ _BOOKS = (
     sessionpersistence.BOOK,
     xbackend.BOOK,
     zoneaware.BOOK,
+    ingress.BOOK,
     config.BOOK,
 )
 
