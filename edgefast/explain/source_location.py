@@ -19,8 +19,8 @@ from edgefast.api.gateway.httproute import HTTPBackendRef, HTTPRoute
 from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.gateway.streamroute import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.model.failclosed import is_closed
-from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.origin import place_of
+from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.routename import key_of, ref_of_name
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem

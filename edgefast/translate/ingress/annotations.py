@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
+from edgefast.api.limits import MAX_SHOWN_NAME
 from edgefast.api.model.regex import check_regex
 from edgefast.diagnostics.problem import did_you_mean
 from edgefast.diagnostics.reasons.word import Word
@@ -52,6 +53,11 @@ __all__ = [
 
 _T = TypeVar("_T")
 
+#: Unknown annotations of one Ingress that are reported one by one.
+_MOST_UNKNOWN = 32
+
+#: What notes say of values that ingress-nginx serves.
+_LESS = re.compile(r"not served|is always|have the|decide access|\bno effect: edgefast")
 _PROTOCOLS = ("auto_http", "http", "https", "grpc", "grpcs", "fcgi")
 _ORIGINS = pattern(r"^((((([a-z]+://)?(\*\.)?[A-Za-z0-9\-.]*(:\d+)?,?)|null)+)|\*)?$", spaces=True)
 _ORIGIN = re.compile(r"([a-z]+://(\*\.)?[A-Za-z0-9\-.]*(:\d+)?|\*|null)?")
@@ -256,7 +262,8 @@ class _Reader:
 
     def _add(self, note: Note) -> None:
         """Note a value; the reason is NotSupported where edgefast serves less than ingress-nginx."""
-        reason: Word = "NotSupported" if "not served" in note.message else "Invalid"
+        less = _LESS.search(note.message) is not None
+        reason: Word = "NotSupported" if less and note.name != self._refused else "Invalid"
         if note.name not in KNOWN:
             reason = "Ignored"
         self._notes.append(msgspec.structs.replace(note, reason=reason))
@@ -532,6 +539,7 @@ class _Reader:
 
     def _note_others(self, made: Annotations) -> None:
         values = self._values
+        unknown = 0
         for name in values.names():
             if name in values.seen or name in HARMLESS:
                 continue
@@ -544,8 +552,14 @@ class _Reader:
             elif name in DIFFERS:
                 self._warn(name, f"not served: {DIFFERS[name]}")
             elif name not in PARTS:
+                unknown += 1
                 message = "not an annotation of ingress-nginx 1.15; it has no effect"
-                self._warn(name, message, did_you_mean(name, KNOWN))
+                if unknown <= _MOST_UNKNOWN:
+                    self._warn(name[:MAX_SHOWN_NAME], message, did_you_mean(name, KNOWN))
+        if unknown > _MOST_UNKNOWN:
+            more = unknown - _MOST_UNKNOWN
+            message = f"{more} more are not annotations of ingress-nginx 1.15; they have no effect"
+            self._warn("metadata.annotations", message)
         if made.satisfy_any and made.basic is not None and (made.allow or made.deny):
             self._close("satisfy", "any is not served beside auth-type and a list of addresses")
 

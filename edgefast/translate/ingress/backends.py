@@ -23,6 +23,7 @@ from edgefast.api.edge.backend import (
 from edgefast.api.gateway.httproute import HTTPBackendRef
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
+from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import ENCRYPTED, H2C
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Upstream
@@ -38,6 +39,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     ref: HTTPBackendRef | None = None
     backend: Backend | None = None  # an object made for an address
     wrong: str = ""  # why there is no ref: requests get 503
+    reason: Word = "BackendNotFound"
     available: bool = True  # it has a ready endpoint
     http2: bool = False
 
@@ -55,10 +57,12 @@ def find_target(
     port = _find_port(service, upstream.port)
     if port is None:
         known = ", ".join(str(one.port) for one in service.spec.ports) or "none"
-        return Target(wrong=f"{named} has no port {upstream.port} (its ports: {known})")
+        return Target(
+            wrong=f"{named} has no port {upstream.port} (its ports: {known})", reason="PortNotFound"
+        )
     wrong = _check_protocol(named, upstream, port, protocol, lookup)
     if wrong:
-        return Target(wrong=wrong)
+        return Target(wrong=wrong, reason="UnsupportedProtocol")
     http2 = protocol in ("GRPC", "GRPCS")
     address = service.spec.cluster_ip or ""
     if service_upstream and _is_address(address):
@@ -107,7 +111,7 @@ def _find_external(upstream: Upstream, service: Service, protocol: str) -> Targe
         if upstream.port in (one.name, str(one.port)):
             number = one.target_port if isinstance(one.target_port, int) else one.port
     if not 1 <= number <= 65535:
-        return Target(wrong=f"{named} has no port {upstream.port}")
+        return Target(wrong=f"{named} has no port {upstream.port}", reason="PortNotFound")
     host = (service.spec.external_name or "").rstrip(".").lower()
     if _is_address(host):
         endpoint = BackendEndpoint(ip=IPEndpoint(address=host, port=number))

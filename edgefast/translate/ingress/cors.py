@@ -29,19 +29,19 @@ def translate_cors(cors: Cors) -> tuple[HTTPRouteFilter | None, tuple[Note, ...]
             message = (
                 f'"{one}" is not served (allowed: *, http and https); the origin is not allowed'
             )
-            notes.append(Note(name="cors-allow-origin", message=message))
+            notes.append(Note(name="cors-allow-origin", message=message, reason="NotSupported"))
             continue
         if "*." in one:
             message = f'"{one}" allows any number of labels before the domain, ingress-nginx one'
-            notes.append(Note(name="cors-allow-origin", message=message))
+            notes.append(Note(name="cors-allow-origin", message=message, reason="NotSupported"))
         origins.append(one)
     methods: list[Any] = [one.upper() for one in cors.methods if one.upper() in _METHODS]
     if len(methods) < len(cors.methods):
         message = f"only methods of HTTP are served ({', '.join(_METHODS)})"
-        notes.append(Note(name="cors-allow-methods", message=message))
+        notes.append(Note(name="cors-allow-methods", message=message, reason="NotSupported"))
     if len(origins) > _ORIGINS_MOST or max(len(cors.headers), len(cors.exposed)) > _HEADERS_MOST:
         message = f"more than {_ORIGINS_MOST} origins or headers; the first ones are served"
-        notes.append(Note(name="enable-cors", message=message))
+        notes.append(Note(name="enable-cors", message=message, reason="TooMany"))
     if not origins:
         return None, tuple(notes)
     made = HTTPCORSFilter(

@@ -46,7 +46,9 @@ def translate_mirror(source: Source) -> Mirror:
     port = int(found[3] or 80) if found else 0
     if found is None or found[1] != "http" or not 1 <= port <= 65535:
         message = "not served (allowed: http://HOST[:PORT]$request_uri); no copies are sent"
-        return Mirror(notes=(Note(name="mirror-target", message=message, error=True),))
+        return Mirror(
+            notes=(Note(name="mirror-target", message=message, error=True, reason="NotSupported"),)
+        )
     host = found[2].lower().rstrip(".")
     try:
         endpoint = BackendEndpoint(
@@ -65,5 +67,7 @@ def translate_mirror(source: Source) -> Mirror:
     )
     message = "copies of requests have the Host of the request, not that of the target"
     return Mirror(
-        filter=made, backend=backend, notes=(Note(name="mirror-target", message=message),)
+        filter=made,
+        backend=backend,
+        notes=(Note(name="mirror-target", message=message, reason="NotSupported"),),
     )

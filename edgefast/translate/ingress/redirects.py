@@ -65,6 +65,18 @@ def redirect_to_name(host: str, code: int) -> Redirect:
     return Redirect(filters=(_filter(made),), trim_slash=True, write_port=True)
 
 
+def redirect_to_place(scheme: str, host: str, port: str, path: str) -> Redirect:
+    """Redirect to the URL of a rewrite-target, with the query of the request."""
+    made = HTTPRequestRedirectFilter(
+        scheme="https" if scheme == "https" else "http",
+        hostname=host,
+        port=int(port) if port else None,
+        path=HTTPPathModifier(type="ReplaceFullPath", replace_full_path=path),
+        status_code=302,
+    )
+    return Redirect(filters=(_filter(made),))
+
+
 def redirect_to_url(url: str, code: int) -> Redirect:
     """Redirect to a URL as it is written."""
     headers = HTTPHeaderFilter(set=(HTTPHeader(name="location", value=url),))

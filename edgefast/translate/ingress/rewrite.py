@@ -19,8 +19,10 @@ from edgefast.api.edge.httproutefilter import (
     ReplaceRegexMatch,
 )
 from edgefast.api.model.regex import check_regex, count_groups
+from edgefast.translate.ingress.redirects import Redirect, redirect_to_place
 
 _GROUP = re.compile(r"\$([0-9])")
+_URL = re.compile(r"(https?)://([a-z0-9][a-z0-9.-]{0,252})(?::([0-9]{1,5}))?(/[^$]*)")
 _LONGEST = 1024
 
 
@@ -28,16 +30,19 @@ class Rewrite(msgspec.Struct, frozen=True, kw_only=True):
     """A rewrite: one of the three."""
 
     spec: HTTPRouteFilterSpec | None = None
-    redirect: str = ""  # a URL without groups: 302 to it
+    redirect: Redirect | None = (
+        None  # a URL without groups: 302 to it, with the query of the request
+    )
     wrong: str = ""  # why it is not served
 
 
 def translate_rewrite(path: str, target: str) -> Rewrite:
     """Translate the target of a location whose path differs from it."""
     if re.match(r"(?i)https?://|\$scheme", target):
-        if "$" in target:
-            return Rewrite(wrong="a redirect with groups is not served")
-        return Rewrite(redirect=target)
+        found = _URL.fullmatch(target)
+        if found is None:
+            return Rewrite(wrong="a redirect to anything but a URL with a host and a path")
+        return Rewrite(redirect=redirect_to_place(*found.groups(default="")))
     if not target.startswith("/"):
         return Rewrite(wrong="the target must begin with /")
     if "$" in _GROUP.sub("", target):

@@ -187,7 +187,9 @@ class _Host:
         if place.kind == "refused":
             field = f"{place.location.field}.path"
             message = f'"{place.path}": {place.wrong}; requests that it can match get 503'
-            self._findings.note(source, Note(name=field, message=message, error=True))
+            self._findings.note(
+                source, Note(name=field, message=message, error=True, reason="NotSupported")
+            )
             return field
         return ""
 
@@ -290,7 +292,12 @@ class _Host:
         target = self._findings.target_of(upstream, source.annotations)
         field = location.field
         if target.ref is None:
-            note = Note(name=field, message=f"{target.wrong}; requests get 503", error=True)
+            note = Note(
+                name=field,
+                message=f"{target.wrong}; requests get 503",
+                error=True,
+                reason=target.reason,
+            )
             self._findings.note(source, note)
             yield self._answer(source, field, place.match, 503)
             return
@@ -347,10 +354,13 @@ class _Host:
         found = translate_rewrite(place.path, target_of(location))
         if found.wrong:
             message = f"not served: {found.wrong}; its locations answer 503"
-            self._findings.note(source, Note(name="rewrite-target", message=message, error=True))
+            self._findings.note(
+                source,
+                Note(name="rewrite-target", message=message, error=True, reason="NotSupported"),
+            )
             return None
-        if found.redirect:
-            return redirect_to_url(found.redirect, 302)
+        if found.redirect is not None:
+            return found.redirect
         assert found.spec is not None
         return (found.spec,)
 
@@ -367,7 +377,11 @@ class _Host:
                 found.wrong
                 or f"Service {alternative.namespace}/{alternative.service} has no endpoints"
             )
-            note = Note(name="canary", message=f"{message}; the canary gets no requests")
+            note = Note(
+                name="canary",
+                message=f"{message}; the canary gets no requests",
+                reason="EndpointsNotFound",
+            )
             self._findings.note(owner, note)
             return [Share(backends=(target.ref,))]
         return split_shares(target.ref, found.ref, canary)
@@ -417,7 +431,10 @@ class _Host:
         host = source.annotations.upstream_vhost
         if not _HOST.fullmatch(host):
             message = "not a host name without a port; backends get the Host of the request"
-            self._findings.note(source, Note(name="upstream-vhost", message=message, error=True))
+            self._findings.note(
+                source,
+                Note(name="upstream-vhost", message=message, error=True, reason="NotSupported"),
+            )
             return
         yield HTTPRouteFilter(type="URLRewrite", url_rewrite=HTTPURLRewriteFilter(hostname=host))
 
