@@ -25,6 +25,7 @@ from edgefast.translate.settings import IngressSettings
 from edgefast.translate.translation import Translation
 
 HERE = Path(__file__).parent
+NGINX = IngressSettings(classes=("nginx",))
 BASES = HERE.parent / "bases"
 
 
@@ -34,7 +35,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     about: str
     requests: tuple[str, ...]
     base: tuple[str, ...] = ()
-    ingress: IngressSettings = IngressSettings(classes=("nginx",))
+    ingress: IngressSettings = NGINX
     #: Paths of forwarded requests and headers to backends are shown, too.
     heads: bool = False
 
@@ -51,7 +52,7 @@ def render(path: Path) -> str:
 
 def translate_documents(
     text: str,
-    ingress: IngressSettings = IngressSettings(classes=("nginx",)),
+    ingress: IngressSettings = NGINX,
     base: tuple[str, ...] = (),
     name: str = "case.yaml",
 ) -> tuple[Translation, tuple[Any, ...]]:

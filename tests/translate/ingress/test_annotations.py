@@ -19,7 +19,10 @@ from edgefast.translate.ingress.values import PREFIX
 pytestmark = pytest.mark.pure
 
 
-def read(settings: Globals = Globals(), /, **given: str) -> Annotations:
+PLAIN = Globals()
+
+
+def read(settings: Globals = PLAIN, /, **given: str) -> Annotations:
     return read_annotations(
         {PREFIX + name.replace("_", "-"): value for name, value in given.items()}, settings
     )
