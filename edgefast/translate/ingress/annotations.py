@@ -56,7 +56,7 @@ _T = TypeVar("_T")
 #: Unknown annotations of one Ingress that are reported one by one.
 _MOST_UNKNOWN = 32
 
-#: What notes say of values that ingress-nginx serves.
+#: Texts of notes about values that ingress-nginx serves.
 _LESS = re.compile(r"not served|is always|have the|decide access|\bno effect: edgefast")
 _PROTOCOLS = ("auto_http", "http", "https", "grpc", "grpcs", "fcgi")
 _ORIGINS = pattern(r"^((((([a-z]+://)?(\*\.)?[A-Za-z0-9\-.]*(:\d+)?,?)|null)+)|\*)?$", spaces=True)

@@ -2,7 +2,7 @@
 
 In: `Cors`. Out: the filter, and a note for each value that it cannot express.
 Source: ingress-nginx nginx.tmpl ("CORS"), template.go (`buildCorsOriginRegex`).
-Must never: allow an origin that the annotations do not allow, except as its note says.
+Must never: allow an origin that the annotations do not allow, except where a note reports it.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Expansion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     problems: tuple[Problem, ...] = ()
     reads: Reads = {}
     settings: IngressSettings = IngressSettings()
-    #: By Ingress: the settings that its annotations were read with, and what they say.
+    #: By Ingress: the Ingress, the settings, and the annotations as parsed with them.
     parsed: Mapping[Key, tuple[Ingress, Globals, Source]] = {}
 
 

@@ -333,7 +333,7 @@ class _Builder:
         canary: Canary,
         source: Source,
     ) -> bool:
-        """Merge a canary into the primaries of the locations with its path; False: there are none."""
+        """Merge a canary into the primaries of the locations with its path; False without such a location."""
         found = False
         for one in server.locations:
             primary = one.upstream

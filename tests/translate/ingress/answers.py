@@ -73,7 +73,7 @@ def translate_documents(
 
 
 def answer(translation: Translation, request: str, *, heads: bool = False) -> Any:
-    """Return the answers to one request in words."""
+    """Return the answers to one request."""
     line, *headers = request.split(" | ")
     method, _, url = line.partition(" ")
     spec = read_request_spec(method, url, headers)
