@@ -49,7 +49,7 @@ class IngressSettings(msgspec.Struct, frozen=True, kw_only=True):
     http_port: int = 80
     https_port: int = 443
     config_map: str = ""  # "namespace/name"; "" finds the ConfigMap of ingress-nginx by its name
-    certificate: str = ""  # "namespace/name" of the Secret for hosts without one; "" is none
+    certificate: str = ""  # "namespace/name" of the Secret for hosts without a certificate
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
