@@ -36,6 +36,8 @@ from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.gateway.referencegrant import ReferenceGrant
 from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
+from edgefast.api.ingress.ingress import Ingress
+from edgefast.api.ingress.ingressclass import IngressClass
 from edgefast.api.kinds import Object, info_of
 from edgefast.api.loaded import Loaded, Refused
 from edgefast.api.migration.foreign_policy import ForeignPolicy
@@ -70,6 +72,8 @@ _TABLES: dict[str, str] = {
     "XBackend": "x_backends",
     "XBackendTrafficPolicy": "x_backend_traffic_policies",
     "HTTPRouteFilter": "http_route_filters",
+    "Ingress": "ingresses",
+    "IngressClass": "ingress_classes",
 }
 
 
@@ -100,6 +104,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     x_backends: SortedMap[Key, XBackend] = EMPTY
     x_backend_traffic_policies: SortedMap[Key, XBackendTrafficPolicy] = EMPTY
     http_route_filters: SortedMap[Key, HTTPRouteFilter] = EMPTY
+    ingresses: SortedMap[Key, Ingress] = EMPTY
+    ingress_classes: SortedMap[Key, IngressClass] = EMPTY
     #: EndpointSlices by (namespace, Service), each tuple sorted by name.
     slices_by_service: SortedMap[Key, tuple[EndpointSlice, ...]] = EMPTY
     #: Pods by (namespace, selector of an XBackend); the controller's cache writes it, no document does.

@@ -18,6 +18,7 @@ import click
 from edgefast import ir
 from edgefast.cli.backend_option import backend_option
 from edgefast.cli.example_slice import show_slice
+from edgefast.cli.ingressoptions import ingress_options
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.options import (
     Format,
@@ -33,6 +34,7 @@ from edgefast.cli.output import render_line, write_value
 from edgefast.diagnostics.problem import Problem, ask_for_more, page_of
 from edgefast.providers.added_backends import AddedBackend
 from edgefast.translate.pipeline import translate
+from edgefast.translate.settings import IngressSettings
 from edgefast.translate.translation import Translation
 
 
@@ -41,6 +43,7 @@ from edgefast.translate.translation import Translation
 @config_option
 @adopt_option
 @ignore_option
+@ingress_options
 @backend_option
 @cluster_option
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
@@ -53,6 +56,7 @@ def check(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     cluster: bool,
     strict: bool,
@@ -79,6 +83,7 @@ def check(
         standalone=not cluster,
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
+        ingress=ingress,
         backends=backends,
     )
     translation = translate(inputs.reading.snapshot, inputs.settings)

@@ -23,6 +23,7 @@ import uvloop
 from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.api.decode.decode import LoadedConfig
 from edgefast.cli.backend_option import backend_option
+from edgefast.cli.ingressoptions import ingress_options
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import adopt_option, config_option, ignore_option
 from edgefast.cli.output import render_line
@@ -66,6 +67,7 @@ from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import receive_sockets
 from edgefast.proxy.traces.export_thread import has_tracing
 from edgefast.translate.settings import Settings, settings_from
+from edgefast.translate.settings import IngressSettings, Settings, settings_from
 
 
 @click.command()
@@ -83,6 +85,7 @@ from edgefast.translate.settings import Settings, settings_from
 @config_option
 @adopt_option
 @ignore_option
+@ingress_options
 @backend_option
 @click.option(
     "--echo",
@@ -113,6 +116,7 @@ def run(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     echo: bool,
     settings: ProxySettings,
@@ -158,6 +162,7 @@ def run(
                 settings,
                 adopt=adopt,
                 ignore_foreign_policies=ignore_foreign_policies,
+                ingress=ingress,
                 backends=backends,
                 echo=echo,
                 take_over=take_over,
@@ -177,6 +182,7 @@ async def _serve(
     *,
     adopt: bool,
     ignore_foreign_policies: bool,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     echo: bool,
     take_over: bool,
@@ -208,6 +214,7 @@ async def _serve(
             tracing=has_tracing(),
             adopt=adopt,
             ignore_foreign_policies=ignore_foreign_policies,
+            ingress=ingress,
         )
 
     agent.on_problems = report_problems

@@ -388,10 +388,13 @@ def write_location(
     if not redirect.port and not redirect.scheme and https != (listener.protocol == "HTTPS"):
         port = defaults[scheme]  # the client's port is that of the proxy before this one
     name = redirect.hostname.encode() or head.host_sent
-    if defaults.get(scheme) != port:
+    if defaults.get(scheme) != port or redirect.write_port:
         name += b":%d" % port
     path = head.path if head.path.startswith(b"/") else b"/"
     if redirect.path is not None:
         path = replace_path(path, prefix_len, redirect.path)
-    query = b"?" + head.query if head.query else b""
-    return b"".join((scheme.encode(), b"://", name, path, query)).decode("utf-8", "surrogateescape")
+    query = b"?" + head.query if head.query and not redirect.drop_query else b""
+    target = path + query
+    if redirect.trim_slash:
+        target = target.removesuffix(b"/")
+    return b"".join((scheme.encode(), b"://", name, target)).decode("utf-8", "surrogateescape")

@@ -62,6 +62,11 @@ class Redirect(Struct, frozen=True, gc=False):
     hostname: str = ""
     port: int = 0
     path: PathRewrite | None = None
+    # Forms that Ingresses require: without one "/" at the end of path and query, with the port even if it is the default, without
+    # the query of the request.
+    trim_slash: bool = False
+    write_port: bool = False
+    drop_query: bool = False
 
 
 class Rewrite(Struct, frozen=True, gc=False):

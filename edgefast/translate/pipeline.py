@@ -46,6 +46,7 @@ from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.fleet.frontend import translate_frontend
 from edgefast.translate.fleet.proxies import find_unplaced
 from edgefast.translate.gateway.listenerset import find_lost_sets
+from edgefast.translate.ingress.expand import Expansion, expand_ingresses, place_problem
 from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, translate_policies
 from edgefast.translate.policy.edge_policies import EdgePolicies, OwnChange, translate_edge_policies
 from edgefast.translate.policy.inherited import inherit_policies
@@ -77,22 +78,24 @@ def translate(
     """Translate all objects; with `previous`, only what changed since is done anew."""
     memo = _usable_memo(previous, settings)
     unfollowed = memo.selectors.unfollowed if memo else EMPTY
-    found = _translate(snapshot, settings, previous, unfollowed)
+    expansion = expand_ingresses(snapshot, settings, memo.expansion if memo else None)
+    found = _translate(expansion, settings, previous, unfollowed)
     chosen = found.memo.selectors.unfollowed
     if chosen is unfollowed:
         return found
     # Whose Pods are followed is known when it is known who is used, which does not depend on it: the second time is the last.
-    made = _translate(snapshot, settings, found, chosen)
+    made = _translate(expansion, settings, found, chosen)
     return msgspec.structs.replace(made, work=found.work.plus(made.work))
 
 
 def _translate(
-    snapshot: Snapshot,
+    expansion: Expansion,
     settings: Settings,
     previous: Translation | None,
     unfollowed: SortedMap[Selection, Lack],
 ) -> Translation:
     """Translate with the selections that are known not to be followed."""
+    snapshot = expansion.snapshot
     memo = _usable_memo(previous, settings)
     before = memo.world if memo else None
     if before and before.snapshot.reference_grants is snapshot.reference_grants:
@@ -248,6 +251,7 @@ def _translate(
 
     def find_problems() -> tuple[Problem, ...]:
         found: list[Problem] = [
+            *expansion.problems,
             *limit_store.problems,
             *find_lost_sets(world),
             *find_orphans(world, classes),
@@ -268,7 +272,7 @@ def _translate(
             found += find_unplaced(around, fleet.proxies) if fleet.proxies is not None else ()
         found += hosts.problems()
         found += reach.problems()
-        return _place_problems(snapshot, found, hints=settings.standalone)
+        return _place_problems(snapshot, expansion, found, hints=settings.standalone)
 
     return Translation(
         ir=fleets,
@@ -285,6 +289,7 @@ def _translate(
             filters=filters.made,
         ),
         memo=Memo(
+            expansion=expansion,
             world=world,
             keyring=keyring,
             front=frontend,
@@ -322,10 +327,12 @@ def _usable_memo(previous: Translation | None, settings: Settings) -> Memo | Non
 
 
 def _place_problems(
-    snapshot: Snapshot, found: Iterable[Problem], *, hints: bool
+    snapshot: Snapshot, expansion: Expansion, found: Iterable[Problem], *, hints: bool
 ) -> tuple[Problem, ...]:
-    """Return each problem once, by object, with its place in a file."""
+    """Return each problem once, by object, with its place in a file; those of made objects name the Ingress."""
     placed = []
+    if origins := expansion.made.origins:
+        found = [own for one in found if (own := place_problem(one, origins)) is not None]
     once = sorted(dict.fromkeys(found), key=lambda one: str(one.object))
     for problem in explain_absent(once, snapshot, hints=hints):
         source = problem.source  # its own, where the mistake is in another object

@@ -42,6 +42,16 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""  # why the fleet could not be made or changed as wanted, in words
 
 
+class IngressSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which Ingresses are served, and where."""
+
+    classes: tuple[str, ...] = ()  # names of classes; () is every class with the controller's name
+    http_port: int = 80
+    https_port: int = 443
+    config_map: str = ""  # "namespace/name"; "" finds the ConfigMap of ingress-nginx by its name
+    certificate: str = ""  # "namespace/name" of the Secret for hosts without a certificate
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How to translate; the defaults are those of standalone without a configuration file."""
 
@@ -75,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     adopt: bool = False  # standalone: every GatewayClass is ours (--adopt), see adopted_classes.py
     # Standalone: targets of foreign policies that decide access are served open (--ignore-foreign-policies).
     ignore_foreign_policies: bool = False
+    ingress: IngressSettings = IngressSettings()
     now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
 
     def core(self) -> Settings:
@@ -103,6 +114,7 @@ def settings_from(
     tracing: bool = True,
     adopt: bool = False,
     ignore_foreign_policies: bool = False,
+    ingress: IngressSettings | None = None,
 ) -> Settings:
     """Derive settings from the configuration file; None is an empty file."""
     config = config or EdgeGateway()
@@ -133,6 +145,7 @@ def settings_from(
         tracing=tracing,
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
+        ingress=ingress or IngressSettings(),
     )
 
 

@@ -26,6 +26,7 @@ from edgefast.translate.diagnostics.unreachable_rule import Reachability
 from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.fleet.frontend import Frontend
+from edgefast.translate.ingress.expand import Expansion
 from edgefast.translate.policy.backendtlspolicy import Policies
 from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.rate_limit.limit_store import LimitStore
@@ -62,6 +63,7 @@ _WORK = Work.__struct_fields__
 class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Outcomes of every stage, for the next translation."""
 
+    expansion: Expansion
     world: World
     keyring: Keyring
     front: Frontend

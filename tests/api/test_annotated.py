@@ -56,7 +56,7 @@ def test_many_and_long_ones_are_bounded() -> None:
 def test_an_ingress_keeps_a_bounded_message_and_no_value() -> None:
     annotations = {f"{NGINX}/{'x' * 1_000}{at:03}": "hunter2" * 100 for at in range(100)}
     raw = {
-        "apiVersion": "networking.k8s.io/v1",
+        "apiVersion": "extensions/v1beta1",
         "kind": "Ingress",
         "metadata": {"name": "many", "annotations": annotations},
         "spec": {"rules": [{"host": "a.example"}]},

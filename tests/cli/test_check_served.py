@@ -53,7 +53,9 @@ spec:
 INGRESS = """apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: api, namespace: shop}
-spec: {}
+spec:
+  ingressClassName: nginx
+  defaultBackend: {service: {name: api, port: {number: 80}}}
 """
 POLICY = """apiVersion: gateway.envoyproxy.io/v1alpha1
 kind: SecurityPolicy
@@ -106,7 +108,7 @@ def test_what_is_served_whole_is_no_problem(check: Check) -> None:
         ),
         (
             (*WHOLE, INGRESS),
-            "edgefast does not serve Ingress of networking.k8s.io/v1, write an HTTPRoute that names a Gateway in parentRefs",
+            'the Ingress has class "nginx", which edgefast does not serve here, serve it with --ingress-class nginx',
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("backendRefs: [{name: api, port: 80}]", "name: none")),

@@ -17,6 +17,7 @@ from edgefast.api.decode.fail_closed.gateway import close_gateway, close_listene
 from edgefast.api.decode.fail_closed.grpcroute import close_grpc_route
 from edgefast.api.decode.fail_closed.layer4_route import close_stream_route
 from edgefast.api.decode.fail_closed.misspelled_policy import (
+from edgefast.api.decode.failclosed.ingress import close_ingress
     CLOSING_KINDS,
     guess_policy,
     guess_targets,
@@ -32,6 +33,7 @@ from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.gateway.listenerset import ListenerSet
+from edgefast.api.ingress.ingress import Ingress
 from edgefast.api.kinds import KINDS, KindInfo, Object
 from edgefast.api.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.api.loaded import Path, render_path
@@ -58,7 +60,7 @@ from edgefast.diagnostics.reasons.word import Word
 DEFAULT_NAMESPACE = "default"
 
 #: An object that only keeps the place of one with a mistake.
-Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | Scope
+Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | Ingress | Scope
 #: Kinds that have a place, decide about those of others, or are named by rules that then say what is wrong.
 _CLOSES: dict[str, Callable[..., Closing]] = {
     "HTTPRoute": close_route,
@@ -66,6 +68,7 @@ _CLOSES: dict[str, Callable[..., Closing]] = {
     **dict.fromkeys(("TLSRoute", "TCPRoute", "UDPRoute"), close_stream_route),
     "Gateway": close_gateway,
     "ListenerSet": close_listener_set,
+    "Ingress": close_ingress,
     **dict.fromkeys(SCOPES, close_scope),
 }
 #: Hints of kinds that were perhaps meant to be one of them.

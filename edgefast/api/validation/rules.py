@@ -24,6 +24,7 @@ from edgefast.api.validation import (
     health_check,
     hostname,
     httproute,
+    ingress,
     jwt,
     load_balancer,
     policy,
@@ -57,6 +58,7 @@ _BOOKS = (
     session_persistence.BOOK,
     xbackend.BOOK,
     zone_aware.BOOK,
+    ingress.BOOK,
     config.BOOK,
 )
 

@@ -79,6 +79,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     namespace: str  # of the route
     certificate: str  # of the Gateway, "namespace/secret" or ""
     kind: str  # of the route
+    http2: bool = False  # backends get HTTP/2, whatever the appProtocol of the port
     prefixes: bool  # all matches of the rule are PathPrefix
     limits: bool = True  # ExternalAuth, RateLimitFilters and HTTPRouteFilters are allowed: it is the rule itself
 

@@ -10,6 +10,7 @@ Must never: know of other routes (see virtual_host.py).
 from __future__ import annotations
 
 from edgefast.api.gateway.grpcroute import Route
+from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.route_name import RouteKey, name_of
 from edgefast.api.validation.regexes import find_excess
@@ -87,7 +88,10 @@ def translate_route(
     }
     first = next(iter(rules.values()))
     working = not first or not all(one.broken for one in first)
-    plain = {certificate: _part_of(key, age, outcomes) for certificate, outcomes in rules.items()}
+    ranks = _ranks_of(route)
+    plain = {
+        certificate: _part_of(key, age, outcomes, ranks) for certificate, outcomes in rules.items()
+    }
     own_policies = reader.attached(
         type(route).__name__, route.metadata.namespace, route.metadata.name
     )
@@ -128,14 +132,33 @@ def translate_route(
     )
 
 
-def _part_of(key: RouteKey, age: Age, outcomes: list[RuleOutcome]) -> RoutePart:
+def _ranks_of(route: Route) -> tuple[int, ...]:
+    """Return the turns of the rules of a route that serves an Ingress, () of others."""
+    if isinstance(route, HTTPRoute) and route.origin is not None:
+        return tuple(one.rank for one in route.origin.rules)
+    return ()
+
+
+def _part_of(
+    key: RouteKey, age: Age, outcomes: list[RuleOutcome], ranks: tuple[int, ...]
+) -> RoutePart:
     return RoutePart(
         key=key,
         age=age,
         rules=tuple(one.rule for one in outcomes),
         candidates=intern(
             tuple(
-                (match_order(match, one.widened.get(at), one.characters.get(at)), index, at, match)
+                (
+                    match_order(
+                        match,
+                        one.widened.get(at),
+                        one.characters.get(at),
+                        ranks[index] if ranks else None,
+                    ),
+                    index,
+                    at,
+                    match,
+                )
                 for index, one in enumerate(outcomes)
                 for at, match in one.matches
             )

@@ -25,6 +25,7 @@ from edgefast.api.edge.ratelimitfilter import RateLimitFilterSpec
 from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
+from edgefast.api.ingress.ingress import NETWORKING_GROUP
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
 from edgefast.api.limits import MAX_SHOWN_NAME
 from edgefast.api.loaded import Path
@@ -44,7 +45,14 @@ CLOSING_KINDS: dict[str, str] = {
 }
 _GROUPS = (EDGE_GROUP, GATEWAY_GROUP, EXPERIMENTAL_GROUP)
 _VERSIONS = tuple(
-    sorted({one for info in KINDS.values() if "." in info.group for one in info.api_versions})
+    sorted(
+        {
+            one
+            for info in KINDS.values()
+            if "." in info.group and info.group != NETWORKING_GROUP  # it has no policies of ours
+            for one in info.api_versions
+        }
+    )
 )
 _OTHERS = frozenset(one.kind for one in KINDS.values()) | UNREAD_KINDS
 _AIMS = ("targetRef", "targetRefs", "targetSelectors")
