@@ -28,7 +28,7 @@ from edgefast.daemon.logs import start_logging
 from edgefast.daemon.process import process_age, share_interpreter
 from edgefast.httpd.address import Address
 from edgefast.httpd.echo import Echo
-from edgefast.providers.addedbackends import add_backends
+from edgefast.providers.added_backends import add_backends
 from edgefast.providers.document import TextDocument
 from edgefast.providers.files import FileSource
 from edgefast.proxy.admin.servers import ServerTaken, bind_servers, make_orders, make_servers

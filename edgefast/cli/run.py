@@ -66,7 +66,6 @@ from edgefast.proxy.pipelines.standalone import (
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import receive_sockets
 from edgefast.proxy.traces.export_thread import has_tracing
-from edgefast.translate.settings import Settings, settings_from
 from edgefast.translate.settings import IngressSettings, Settings, settings_from
 
 

@@ -25,7 +25,7 @@ from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
-from edgefast.api.edge.policytarget import PolicyTargetReference
+from edgefast.api.edge.policy_target import PolicyTargetReference
 from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec
@@ -61,7 +61,7 @@ from edgefast.api.model.reference import (
     ParentReference,
     SecretObjectReference,
 )
-from edgefast.api.model.sessionpersistence import SessionCookie
+from edgefast.api.model.session_persistence import SessionCookie
 from edgefast.api.snapshot import Key
 from edgefast.translate.ingress.annotations import Annotations
 from edgefast.translate.ingress.backends import MARK

@@ -18,7 +18,7 @@ from edgefast.api.ingress.ingress import Ingress
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.origin import Origin, place_of
 from edgefast.api.snapshot import Key, Snapshot
-from edgefast.collections.sortedmap import SortedMap, find_unlike
+from edgefast.collections.sorted_map import SortedMap, find_unlike
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.ingress.annotations import Annotations, read_annotations
 from edgefast.translate.ingress.classes import Classes, class_of, find_classes

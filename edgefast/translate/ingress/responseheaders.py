@@ -16,7 +16,7 @@ from edgefast.api.gateway.httproutefilter import HTTPHeader
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Source
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.header_name import check_header_name
 
 _NAME = re.compile(r"[a-zA-Z0-9\-_]+")
 _VALUE = re.compile(r"[!-~]+([\t ][!-~]+)*")

@@ -19,7 +19,7 @@ from edgefast.explain import serve_translation
 from edgefast.explain.explain import explain
 from edgefast.explain.explanation import Answer, Explanation
 from edgefast.explain.request_spec import read_request_spec
-from edgefast.providers.addedbackends import make_slice
+from edgefast.providers.added_backends import make_slice
 from edgefast.translate import Settings, translate
 from edgefast.translate.settings import IngressSettings
 from edgefast.translate.translation import Translation

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.api.decode.failclosed.fuzzy import build, note_closed, read_meta, read_spec
+from edgefast.api.decode.fail_closed.fuzzy import build, note_closed, read_meta, read_spec
 from edgefast.api.ingress.ingress import (
     CLASS_ANNOTATION,
     MAX_PATHS,
