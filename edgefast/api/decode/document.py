@@ -15,9 +15,9 @@ import msgspec
 
 from edgefast.api.decode.fail_closed.gateway import close_gateway, close_listener_set
 from edgefast.api.decode.fail_closed.grpcroute import close_grpc_route
+from edgefast.api.decode.fail_closed.ingress import close_ingress
 from edgefast.api.decode.fail_closed.layer4_route import close_stream_route
 from edgefast.api.decode.fail_closed.misspelled_policy import (
-from edgefast.api.decode.fail_closed.ingress import close_ingress
     CLOSING_KINDS,
     guess_policy,
     guess_targets,
