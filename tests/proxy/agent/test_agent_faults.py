@@ -264,23 +264,18 @@ def test_what_keeps_workers_from_starting_is_told_once(
     assert "worker 0: restarting" in caplog.text
 
 
-def test_a_first_table_is_not_waited_for_when_no_worker_lives() -> None:
+async def test_a_first_table_is_not_waited_for_when_no_worker_lives() -> None:
     port = free_port()
 
-    async def main() -> None:
-        made = Agent(
-            settings.ProxySettings(workers=1, arena_bytes=1 << 20, stat_rows=4), ("false",)
-        )
+    made = Agent(settings.ProxySettings(workers=1, arena_bytes=1 << 20, stat_rows=4), ("false",))
 
-        async def part() -> None:
-            await made.publish(make_fleet(port))
-            assert not made.serving
-            assert not made.ready
-            made.drain.order("the end of the test", min_drain=0.0)
+    async def part() -> None:
+        await made.publish(make_fleet(port))
+        assert not made.serving
+        assert not made.ready
+        made.drain.order("the end of the test", min_drain=0.0)
 
-        await made.run(part)
-
-    asyncio.run(asyncio.wait_for(main(), 30))
+    await made.run(part)
 
 
 def test_a_table_that_does_not_fit_leaves_the_one_before() -> None:

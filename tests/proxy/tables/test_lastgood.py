@@ -119,32 +119,27 @@ class Settled:
         return self.shards
 
 
-def test_only_a_table_that_somebody_vouches_for_is_kept(tmp_path: Path) -> None:
+async def test_only_a_table_that_somebody_vouches_for_is_kept(tmp_path: Path) -> None:
     """Nor one without listener, whoever vouches; and the end writes what is due."""
     kept = LastGood(tmp_path)
     whole, half, empty = make_fleet(8080), make_fleet(8081), make_shards({})
     settled = Settled()
     keeper = LastGoodKeeper(kept, settled)
 
-    async def main() -> None:
-        running = asyncio.ensure_future(keeper.run())
-        for shards in (half, whole, empty):
-            settled.shards = shards
-            keeper.look()
-            if shards is not half:
-                keeper.approve(shards.version)
-        await until(kept.path.exists, "file")
-        settled.shards = later = make_fleet(8082)
-        keeper.approve(later.version)
-        await asyncio.sleep(0)
-        running.cancel()  # within the second after the first one
-        await asyncio.wait([running])
-        assert kept.load().version == later.version
-        assert LastGood(tmp_path)._load(kept.path.with_name(module._BEFORE)).version == (
-            whole.version
-        )
-
-    asyncio.run(main())
+    running = asyncio.ensure_future(keeper.run())
+    for shards in (half, whole, empty):
+        settled.shards = shards
+        keeper.look()
+        if shards is not half:
+            keeper.approve(shards.version)
+    await until(kept.path.exists, "file")
+    settled.shards = later = make_fleet(8082)
+    keeper.approve(later.version)
+    await asyncio.sleep(0)
+    running.cancel()  # within the second after the first one
+    await asyncio.wait([running])
+    assert kept.load().version == later.version
+    assert LastGood(tmp_path)._load(kept.path.with_name(module._BEFORE)).version == (whole.version)
 
 
 def test_a_table_is_kept_as_soon_as_the_disk_takes_it(
