@@ -15,7 +15,7 @@ from edgefast.proxy.tables.lastgood import LastGood, LastGoodError
 from edgefast.proxy.tables.lastgoodkeeper import LastGoodKeeper
 from edgefast.table import Shards, diff
 from edgefast.table.format import digest_records, table_format
-from proxy.living import mark_of, until, with_agent
+from proxy.living import agent_test, mark_of, until, with_agent
 from proxy.shards import make_fleet, make_shards
 from wire.harness.ports import free_port
 
@@ -263,17 +263,15 @@ def test_the_agent_keeps_what_all_workers_took(tmp_path: Path) -> None:
 
 
 @pytest.mark.wire
-def test_the_agent_serves_on_when_nothing_can_be_kept() -> None:
+@agent_test(state_dir=Path("/proc/self/fdinfo"))
+async def test_the_agent_serves_on_when_nothing_can_be_kept(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        kept = agent.last_good
-        assert kept is not None
-        shards = make_fleet(port)
-        agent.keeper.approve(shards.version)  # before anybody holds it, as good as after
-        await agent.publish(shards)
-        await until(lambda: kept.failures, "failure")
-        assert await mark_of(port) == "v1"
-        assert agent.ready
-
-    with_agent(talk, state_dir=Path("/proc/self/fdinfo"))
+    kept = agent.last_good
+    assert kept is not None
+    shards = make_fleet(port)
+    agent.keeper.approve(shards.version)  # before anybody holds it, as good as after
+    await agent.publish(shards)
+    await until(lambda: kept.failures, "failure")
+    assert await mark_of(port) == "v1"
+    assert agent.ready
