@@ -267,6 +267,10 @@ class World:
         self._clients.append(client)
         return client
 
+    async def client_of(self, fleet: ir.Fleet, **settings: Any) -> Client:
+        """serve() a fleet, then connect a client."""
+        return await self.client(await self.serve(fleet), **settings)
+
     def attend(self, client: Closes) -> None:
         """Close a client before it is checked what is left."""
         self._clients.append(client)

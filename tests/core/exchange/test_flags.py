@@ -10,7 +10,7 @@ from edgefast import ir
 
 
 async def flags_of(world: World, fleet: ir.Fleet, *requests: bytes) -> list[str]:
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for request in requests:
         await client.ask(request)
     return [line["flags"] for line in world.lines()]
@@ -73,7 +73,7 @@ async def test_a_backend_that_hangs_up(world: World) -> None:
 
 async def test_a_client_that_hangs_up(world: World) -> None:
     backend = await world.backend()
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(make_cluster(backend.port)))
     await client.send(make_request())
     await backend.call()
     client.close()

@@ -35,8 +35,9 @@ async def test_numbers_of_endpoints_that_are_gone_say_nothing(world: World) -> N
     old, new = [H2Backend(), H2Backend()], H2Backend()
     for one in (*old, new):
         world.keep(await one.start())
-    port = await world.serve(make_fleet(make_cluster(*(one.port for one in old), protocol="h2")))
-    client = await world.client(port)
+    client = await world.client_of(
+        make_fleet(make_cluster(*(one.port for one in old), protocol="h2"))
+    )
     await client.send(make_request(method="POST", body=b"x"))
     await world.until(lambda: any(one.asks for one in old))
     first = next(one for one in old if one.asks)

@@ -246,7 +246,7 @@ async def test_what_rules_ask_for_is_not_brought_in_behind_a_body(world: World) 
         make_cluster(backend.port),
         access(*rules, allow=True),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     lines = b"x-role: guest\r\nX_Role: guest\r\nx-sum: 1\r\nX-Plan: gold\r\nx-sum2: 2\r\n"
     head = b"POST / HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n"
     assert (await client.ask(head + b"0\r\n" + lines + b"\r\n")).status == 200

@@ -134,8 +134,7 @@ async def test_idle_connections_of_one_endpoint_do_not_starve_another(world: Wor
     """All connections that the cluster may have are idle, none at the endpoint that was picked."""
     one, two, three = [await world.backend(say("x")) for _ in range(3)]
     cluster = make_cluster(one.port, two.port, three.port, max_connections=1)
-    port = await world.serve(make_fleet(make_listener(route_timeout=10_000), cluster))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_listener(route_timeout=10_000), cluster))
     assert [(await client.get()).status for _ in range(20)] == [200] * 20
 
 
