@@ -14,12 +14,6 @@ HEAD = b"POST %b HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def site(origin: RecordingOrigin) -> Iterator[Site]:
     objects = [
         make.route("all", [make.rule("origin", matches=[make.path("/ok")])]),

@@ -14,12 +14,6 @@ from wire.harness.site import Site
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def site(origin: RecordingOrigin) -> Iterator[Site]:
     half = [make.backend_ref("origin", 1), make.backend_ref("missing", 1)]
     limit = {"type": "ExtensionRef", "extensionRef": {

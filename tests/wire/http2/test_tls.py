@@ -69,12 +69,6 @@ class Site(Gateway):
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def site(origin: RecordingOrigin) -> Iterator[Site]:
     with Site(origin.port) as running:
         yield running
