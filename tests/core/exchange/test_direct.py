@@ -73,8 +73,7 @@ async def test_a_large_body_for_who_reads_late(world: World) -> None:
 
 async def test_limits_come_first(world: World) -> None:
     listener = make_listener(rate_limit_headers=True)
-    fleet = make_fleet(listener, route(TEAPOT, rate_limits=(limit(1),)))
-    client = await world.client_of(fleet)
+    client = await world.client_of(make_fleet(listener, route(TEAPOT, rate_limits=(limit(1),))))
     first = await client.get()
     assert (first.status, first.body) == (418, b'{"tea":1}')
     assert first.value("ratelimit-limit") == "1"

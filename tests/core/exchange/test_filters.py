@@ -49,8 +49,7 @@ async def test_no_star_is_exposed_with_credentials(world: World) -> None:
     """Browsers would take it for a header's name (HTTPCORSFilter.exposeHeaders)."""
     backend = await world.backend(say("x"))
     cors = ir.Cors(allow_origins=("http://a.test",), expose_headers=("*",), allow_credentials=True)
-    fleet = make_fleet(make_rule(cors=cors), make_cluster(backend.port))
-    client = await world.client_of(fleet)
+    client = await world.client_of(make_fleet(make_rule(cors=cors), make_cluster(backend.port)))
     answer = await client.ask(make_request(headers=[("origin", "http://a.test")]))
     assert answer.value("access-control-allow-credentials") == "true"
     assert answer.value("access-control-expose-headers") is None
@@ -202,8 +201,7 @@ async def test_cors(world: World, cors: ir.Cors, page: str, allowed: str | None)
     """Preflights are answered by the proxy, answers get the permission in place of the backend's own, other origins get none."""
     own = (("Access-Control-Allow-Origin", "https://z.test"), ("access-control-max-age", "1"))
     backend = await world.backend(lambda call: make_response(b"x", headers=own if allowed else ()))
-    rule = make_rule(cors=cors)
-    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
+    client = await world.client_of(make_fleet(make_rule(cors=cors), make_cluster(backend.port)))
     asked = [
         ("access-control-request-method", "PUT"),
         ("access-control-request-headers", "x-one"),
@@ -226,8 +224,7 @@ async def test_cors(world: World, cors: ir.Cors, page: str, allowed: str | None)
 
 async def test_requests_without_an_origin_are_no_cors(world: World) -> None:
     backend = await world.backend(say("x"))
-    rule = make_rule(cors=CORS)
-    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
+    client = await world.client_of(make_fleet(make_rule(cors=CORS), make_cluster(backend.port)))
     for method in ("GET", "OPTIONS"):
         answer = await client.ask(make_request(method=method))
         assert (answer.body, answer.value("access-control-allow-origin")) == (b"x", None)

@@ -76,8 +76,7 @@ async def test_a_backend_that_hangs_up(world: World) -> None:
 @pytest.mark.parametrize("begun", [False, True], ids=["before", "behind"])
 async def test_a_client_that_hangs_up(world: World, begun: bool) -> None:
     """Before the answer or in the middle of it: its backend hears of it at once."""
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(make_request())
     call = await backend.call()
     if begun:

@@ -101,8 +101,7 @@ def sent_timeout(call: Call) -> int:
 
 @apart(clock=True)
 async def test_a_client_waits_no_longer_than_it_says(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     for _ in range(8):  # whoever asks for a moment only has no endpoint ejected
         await client.send(grpc_head(headers=[("grpc-timeout", "3S")]))
         call = await backend.call()
@@ -117,8 +116,7 @@ async def test_a_client_waits_no_longer_than_it_says(world: World) -> None:
 
 @apart(clock=True)
 async def test_a_timeout_ends_an_answer_that_has_begun(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(grpc_head(headers=[("grpc-timeout", "3S")]))
     call = await backend.call()
     call.send(
@@ -135,8 +133,7 @@ async def test_a_timeout_ends_an_answer_that_has_begun(world: World) -> None:
 
 @pytest.mark.parametrize("value", ["", "1", "1s", "123456789S", "-1S"])
 async def test_what_is_no_timeout_is_the_backends_to_judge(world: World, value: str) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(grpc_head(headers=[("grpc-timeout", value)]))
     call = await backend.call()
     assert call.message.value(b"grpc-timeout") == value.encode()
@@ -145,8 +142,7 @@ async def test_what_is_no_timeout_is_the_backends_to_judge(world: World, value: 
 
 
 async def test_statuses_of_backends_are_counted(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     for status in (0, 5, 13, 77):
         await client.send(grpc_head())
         reply(await backend.call(), status)

@@ -95,8 +95,7 @@ async def test_a_content_type_is_replaced(world: World) -> None:
 async def test_cors_lines_stay(world: World) -> None:
     """As on answers of backends: the CORS filter sets these headers."""
     ops = ir.HeaderOps(remove=("access-control-allow-origin", "vary"), set=(HSTS,))
-    cors = ir.Cors(allow_origins=("http://a.test",))
-    rule = make_rule(response_headers=ops, cors=cors)
+    rule = make_rule(response_headers=ops, cors=ir.Cors(allow_origins=("http://a.test",)))
     client = await world.client_of(make(rule))
     answer = await client.get(headers=[("origin", "http://a.test")])
     assert answer.status == 503

@@ -80,8 +80,7 @@ async def test_the_body_is_sent_again(world: World) -> None:
 
 
 async def test_a_body_that_is_too_large_to_keep_is_sent_once(world: World) -> None:
-    backend = await world.backend(failing(1))
-    client = await world.client_of(make_fleet(make_rule(retry=RETRY), make_cluster(backend.port)))
+    backend, client = await world.pair(failing(1), make_rule(retry=RETRY))
     await client.send(make_request(method="PUT", body=b"x" * 300_000))
     assert (await client.response()).status == 503
     assert backend.count == 1
@@ -101,8 +100,7 @@ async def test_a_pooled_connection_that_broke(
     world: World, method: str, size: int, status: int, closes: bool
 ) -> None:
     """The reuse race: only what is idempotent is sent again, without any retry in the route."""
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair(say("x"))
     assert (await client.get()).status == 200
 
     def cut(call: Call) -> bytes | None:
@@ -120,8 +118,7 @@ async def test_a_pooled_connection_that_broke(
 async def test_zero_attempts_are_no_second_try_of_anything(world: World, method: str) -> None:
     """`attempts: 0` also turns off the retries that are safe without a setting."""
     rule = make_rule(retry=ir.Retry(codes=(503,), attempts=0))
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
+    backend, client = await world.pair(say("x"), rule)
     assert (await client.get()).status == 200
     backend.answer = lambda call: make_response(status=503)
     assert (await client.ask(make_request(method=method))).status == 503
@@ -137,8 +134,7 @@ async def test_zero_attempts_are_no_second_try_of_anything(world: World, method:
 
 
 async def test_a_fresh_connection_that_breaks_is_not_tried_again(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(make_request())
     (await backend.call()).link.abort()
     assert (await client.response()).status == 502
@@ -178,8 +174,7 @@ async def test_every_endpoint_is_asked_once_at_most(world: World) -> None:
 
 
 async def test_nothing_is_repeated_once_a_byte_is_out(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_rule(retry=RETRY), make_cluster(backend.port)))
+    backend, client = await world.pair(None, make_rule(retry=RETRY))
     await client.send(make_request())
     call = await backend.call()
     call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")

@@ -15,10 +15,7 @@ SHORT = 60  # milliseconds
 
 
 async def test_the_default_bounds_the_time_to_the_response_head(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(
-        make_fleet(make_listener(route_timeout=SHORT), make_cluster(backend.port))
-    )
+    backend, client = await world.pair(None, make_listener(route_timeout=SHORT))
     answer = await client.get()
     assert (answer.status, answer.body) == (504, b"the backend did not answer in time\n")
     await world.until(lambda: backend.open == [], "the connection is not used again")
@@ -35,8 +32,7 @@ async def test_the_default_bounds_the_time_to_the_response_head(world: World) ->
 
 @apart(clock=True)
 async def test_the_default_begins_when_the_request_is_complete(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 4\r\n\r\n")
     for byte in (b"1", b"2", b"3"):
         shift(10)
@@ -209,8 +205,7 @@ async def test_an_answer_that_never_begins_is_504(world: World) -> None:
 
 @apart(clock=True)
 async def test_whatever_moves_is_not_idle(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\n\r\n")
     for sent in range(3):
         shift(200)

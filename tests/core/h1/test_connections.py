@@ -47,8 +47,7 @@ async def test_requests_per_connection(world: World, most: int) -> None:
 
 async def test_bytes_between_requests(world: World) -> None:
     """A blank line is skipped; anything else is the start of a request."""
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    _, client = await world.pair(say("x"))
     assert (await client.get()).status == 200
     await client.send(b"\r\n")
     assert (await client.get()).status == 200
@@ -104,8 +103,7 @@ async def test_an_idle_backend_connection_expires(world: World) -> None:
 
 @apart(clock=True)
 async def test_an_idle_backend_connection_lives_for_20_seconds(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair(say("x"))
     for _ in range(4):
         assert (await client.get()).status == 200
         shift(15)
@@ -117,8 +115,7 @@ async def test_an_idle_backend_connection_lives_for_20_seconds(world: World) -> 
 @apart(clock=True)
 async def test_the_end_of_a_pooled_connection_is_seen_at_checkout(world: World) -> None:
     """The backend's FIN is in the socket but not yet read: a POST could not be sent again, so it must not be sent at all."""
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair(say("x"))
     assert (await client.get()).status == 200
     await world.settle()
     shift(1)
@@ -132,8 +129,7 @@ async def test_the_end_of_a_pooled_connection_is_seen_at_checkout(world: World) 
 
 
 async def test_bytes_that_nobody_asked_for_poison_a_connection(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair(say("x"))
     await client.get()
     await world.settle()
     backend.links[0].transport.write(make_response(b"evil"))
@@ -151,8 +147,7 @@ async def test_bytes_that_nobody_asked_for_poison_a_connection(world: World) -> 
     ids=["a byte too many", "two answers", "close"],
 )
 async def test_connections_that_are_not_clean_are_thrown_away(world: World, answer: bytes) -> None:
-    backend = await world.backend(lambda call: answer)
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair(lambda call: answer)
     for _ in range(3):
         assert (await client.get()).body == b"1"
     assert len(backend.links) == 3
@@ -160,8 +155,7 @@ async def test_connections_that_are_not_clean_are_thrown_away(world: World, answ
 
 
 async def test_an_answer_before_the_end_of_the_request_costs_the_connection(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 1000\r\n\r\n123")
     await world.until(lambda: backend.links and backend.links[0].bytes_in)
     backend.links[0].transport.write(make_response(b"enough"))

@@ -26,8 +26,7 @@ def tcp_info(client: Client) -> tuple[int, int]:
 
 async def test_the_end_comes_with_the_answer(world: World) -> None:
     """In one segment: a segment more is most of what the end of a connection costs."""
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(LAST)
     call = await backend.call()
     await world.until(lambda: tcp_info(client)[0] == 0)

@@ -17,8 +17,7 @@ async def test_who_finds_a_new_connection_full_asks_no_endpoint_again(world: Wor
     refuses, takes = H2Backend(refuse), H2Backend(streams=1)
     world.keep(await refuses.start())
     world.keep(await takes.start())
-    cluster = make_cluster(refuses.port, takes.port, protocol="h2")
-    port = await world.serve(make_fleet(cluster))
+    port = await world.serve(make_fleet(make_cluster(refuses.port, takes.port, protocol="h2")))
     clients = [await world.client(port) for _ in range(24)]
     for number, client in enumerate(clients):
         await client.send(make_request(f"/{number}", method="POST", body=b"x"))

@@ -265,8 +265,7 @@ async def test_redirects_are_limited(world: World) -> None:
 
 async def test_preflights_are_not_counted(world: World) -> None:
     rule = make_rule(cors=ir.Cors(allow_origins=("*",)), rate_limits=(limit(1),))
-    backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
+    _, client = await world.pair(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", rule)
     preflight = make_request(
         method="OPTIONS",
         headers=[("origin", "http://a.test"), ("access-control-request-method", "PUT")],

@@ -177,8 +177,7 @@ async def test_no_connection_is_left(world: World) -> None:
     """One that nobody uses makes room; else the request waits until one of another endpoint is free, which ends for it."""
     backends = [await world.backend() for _ in range(2)]
     ports = [one.port for one in backends]
-    cluster = make_cluster(*ports, max_connections=1)
-    client = await world.client_of(fleet_of(cluster))
+    client = await world.client_of(fleet_of(make_cluster(*ports, max_connections=1)))
     other = await world.client(await world.listen())
 
     async def ask(one: Any, at: int) -> None:

@@ -184,8 +184,7 @@ async def test_a_bad_listener_keeps_the_old_one(world: World, data: bytes) -> No
 @pytest.mark.parametrize("used", [True, False], ids=["in use", "not used yet"])
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", b"\xff" * 40])
 async def test_a_bad_cluster_keeps_the_old_one(world: World, data: bytes, used: bool) -> None:
-    backend = await world.backend(say("old"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    _, client = await world.pair(say("old"))
     if used:
         assert (await client.get()).body == b"old"
     ((type_, name, _),) = world.send([resource("cluster", CLUSTER, data)], [], "v2")

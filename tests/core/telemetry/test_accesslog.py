@@ -20,8 +20,7 @@ FIELDS = [
 
 
 async def test_a_line_says_it_all(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     agent = [("User-Agent", "curl/8")]
     await client.send(
         make_request("/a?b=1", method="POST", host="T.test", headers=agent, body=b"12345")
@@ -53,8 +52,7 @@ async def test_a_line_says_it_all(world: World) -> None:
 
 
 async def test_every_byte_of_a_client_is_escaped(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    _, client = await world.pair(say("x"))
     legal = bytes([9, *range(32, 127), *range(128, 256)])
     parts = [legal[i : i + 60] for i in range(0, len(legal), 60)]
     for part in parts:
@@ -143,8 +141,7 @@ async def test_the_address_of_a_preamble_is_the_client(world: World) -> None:
 
 
 async def test_long_values_are_cut(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    _, client = await world.pair(say("x"))
     headers = [("user-agent", "\xe9" * 4000)]
     await client.get("/" + "p" * 4000, headers=headers, host="h" * 250)
     (line,) = world.lines()
@@ -169,8 +166,7 @@ async def test_names_of_the_configuration_are_escaped(
 
 
 async def test_batches_are_whole_lines(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    _, client = await world.pair(say("x"))
     headers = [("user-agent", "\xff" * 512)]
     for _ in range(60):  # 3 KB each
         await client.get(headers=headers)
@@ -209,8 +205,9 @@ async def test_a_batch_is_handed_over_without_being_asked(world: World) -> None:
     ids=["all", "off", "none sampled", "from 404", "from 500", "slow ones"],
 )
 async def test_filters(world: World, log: ir.AccessLog, statuses: list[int]) -> None:
-    backend = await world.backend(lambda call: make_response(status=int(call.path[1:])))
-    client = await world.client_of(make_fleet(make_listener(log=log), make_cluster(backend.port)))
+    _, client = await world.pair(
+        lambda call: make_response(status=int(call.path[1:])), make_listener(log=log)
+    )
     for status in (200, 404, 500, 503):
         assert (await client.get(f"/{status}")).status == status
     assert [line["status"] for line in world.lines()] == statuses
@@ -257,8 +254,7 @@ async def test_each_listener_of_a_port_has_its_own_settings(world: World) -> Non
 
 async def test_the_client_is_the_one_that_headers_believe(world: World) -> None:
     backend = await world.backend(say("x"))
-    trust = ir.ClientAddress(trusted_hops=1)
-    listener = make_listener(client_address=trust)
+    listener = make_listener(client_address=ir.ClientAddress(trusted_hops=1))
     client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.ask(make_request(headers=[("x-forwarded-for", "203.0.113.9")]))
     await client.ask(make_request())

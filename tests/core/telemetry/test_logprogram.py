@@ -217,12 +217,12 @@ async def test_every_byte_of_a_client_is_escaped(world: World, shape: str) -> No
         if shape == "text"
         else json_log(agent="%REQ(USER-AGENT)%", line=template)
     )
-    backend = await world.backend(
+    _, client = await world.pair(
         lambda call: make_response(
             headers=[("x-echo", (call.message.value(b"user-agent") or b"").decode("latin-1"))]
-        )
+        ),
+        make_listener(log=log),
     )
-    client = await world.client_of(make_fleet(make_listener(log=log), make_cluster(backend.port)))
     parts = [LEGAL[i : i + 60].strip(b" \t") for i in range(0, len(LEGAL), 60)]
     for part in parts:
         head = b"GET / HTTP/1.1\r\nhost: test\r\nuser-agent: %b\r\nx-request-id: %b\r\nx-evil: %b\r\n\r\n"

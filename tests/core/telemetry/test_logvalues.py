@@ -272,8 +272,7 @@ async def test_times_and_durations(world: World) -> None:
         head="%RESPONSE_DURATION%",
         rest="%RESPONSE_TX_DURATION%",
     )
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_listener(log=log), make_cluster(backend.port)))
+    backend, client = await world.pair(None, make_listener(log=log))
     await client.send(make_request())
     call = await backend.call()
     begin = time.monotonic()  # not the loop's: its turn began before the request did

@@ -22,8 +22,7 @@ Scene = Callable[[World, pytest.MonkeyPatch], Awaitable[None]]
 
 async def plain(world: World, patch: pytest.MonkeyPatch) -> None:
     """A request; a second one on the same connections."""
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    _, client = await world.pair(say("x"))
     await client.get()
     await client.get()
 
@@ -126,8 +125,7 @@ async def large_body(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 async def malformed_body(world: World, patch: pytest.MonkeyPatch) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    _, client = await world.pair()
     head = b"POST / HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n"
     assert (await client.ask(head + b"zz\r\n")).status == 400
     await client.ending()
@@ -168,8 +166,7 @@ async def bad_path(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 async def tunnel(world: World, patch: pytest.MonkeyPatch) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     upgrade = [("connection", "upgrade"), ("upgrade", "x")]
     await client.send(make_request(headers=upgrade))
     (await backend.call()).send(b"HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")

@@ -194,8 +194,7 @@ async def test_a_filter_has_the_last_word(world: World) -> None:
 
 
 async def test_sampling(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(traced(0.25), make_cluster(backend.port)))
+    _, client = await world.pair(say("x"), traced(0.25))
     await client.send(make_request() * 400)
     for _ in range(400):
         await client.response()
@@ -230,8 +229,7 @@ async def test_a_span_names_the_row_that_counted_it(
 
 async def test_the_proxys_own_answers_have_no_client_span(world: World) -> None:
     rule = ir.Rule(route="ns/web", index=3, redirect=ir.Redirect(hostname="other.test"))
-    log = ir.AccessLog(off=True)
-    client = await world.client_of(make_fleet(traced(log=log), rule))
+    client = await world.client_of(make_fleet(traced(log=ir.AccessLog(off=True)), rule))
     await client.get("/x", headers=[("traceparent", GIVEN)])
     world.engine.log_flush()
     (span,) = decode_spans(world.spans[0])

@@ -222,8 +222,7 @@ async def test_a_try_that_may_not_even_wait_names_no_endpoint(world: World) -> N
 
 
 async def test_a_tunnel_that_its_client_cuts_has_no_failed_try(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(traced(), make_cluster(backend.port)))
+    backend, client = await world.pair(None, traced())
     upgrade = [("connection", "upgrade"), ("upgrade", "websocket")]
     await client.send(make_request(headers=upgrade))
     call = await backend.call()
@@ -254,8 +253,7 @@ async def test_a_tunnel_that_nobody_uses_has_a_failed_try(world: World) -> None:
 
 
 async def test_a_connection_that_was_old_has_a_try_of_its_own(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(traced(), make_cluster(backend.port)))
+    backend, client = await world.pair(say("x"), traced())
     await client.get()
     backend.answer = lambda call: call.link.close() if call.link.calls > 1 else make_response(b"y")
     assert (await client.get()).body == b"y"

@@ -123,8 +123,7 @@ async def test_fallback_is_used_only_while_there_is_nothing_else(world: World) -
 
 
 async def test_clusters_that_are_gone_are_forgotten(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair(say("x"))
     for number in range(5):
         name = f"service/ns/web-{number}/80"
         world.apply(make_fleet(make_rule(name), make_cluster(backend.port, name=name)))

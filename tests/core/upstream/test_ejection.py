@@ -159,8 +159,7 @@ async def test_a_client_that_stops_sending_is_not_the_backends_failure(world: Wo
 
 
 async def test_a_client_that_leaves_is_not_the_backends_failure(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client_of(make_fleet(make_cluster(backend.port)))
+    backend, client = await world.pair()
     await client.send(make_request())
     await backend.call()
     client.reset()

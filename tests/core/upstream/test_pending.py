@@ -140,8 +140,7 @@ async def test_idle_connections_of_one_endpoint_do_not_starve_another(world: Wor
 
 async def test_a_removed_cluster_lets_go_of_those_that_wait(world: World) -> None:
     backend = await world.backend()
-    cluster = make_cluster(backend.port, max_connections=1)
-    port = await world.serve(make_fleet(cluster))
+    port = await world.serve(make_fleet(make_cluster(backend.port, max_connections=1)))
     one, two = await world.client(port), await world.client(port)
     await one.send(make_request())
     call = await backend.call()

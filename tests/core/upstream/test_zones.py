@@ -245,8 +245,7 @@ async def test_panic_knows_no_zones(world: World) -> None:
         await count(client, 10, "/free")
 
     async def failures(panic: int) -> int:
-        fleet = fleet_of(backends, "aabb", FORCE, panic=panic)
-        world.apply(fleet)
+        world.apply(fleet_of(backends, "aabb", FORCE, panic=panic))
         before = world.counters["upstream_connect_failures"]
         assert (await count(client, 60)).keys() == {"a"}
         return int(world.counters["upstream_connect_failures"] - before)

@@ -32,8 +32,7 @@ from wire.harness.ports import free_port
 @pytest.mark.pure
 def test_what_is_served_in_place_of_what_was_refused() -> None:
     new = {key: make_resource(*key, b"new") for key in (("cluster", "a"), ("cluster", "b"))}
-    secret = make_resource("secret", "s", b"NEW KEY")
-    shards = Shards({**new, ("secret", "s"): secret}, "v2")
+    shards = Shards({**new, ("secret", "s"): make_resource("secret", "s", b"NEW KEY")}, "v2")
     placed = {
         ("cluster", "a"): Placed(Block(0, 3), new["cluster", "a"].version),
         ("cluster", "b"): Placed(Block(8, 3), "0000"),

@@ -182,8 +182,7 @@ async def test_a_taken_port_is_said_and_tried_again(agent: Agent) -> None:
 async def test_a_refused_resource_is_a_problem_and_the_rest_is_served(agent: Agent) -> None:
     port = free_port()
 
-    table = make_fleet(port)
-    await agent.publish(table)
+    await agent.publish(make_fleet(port))
     published = await agent.publish(with_cluster(make_fleet(port, mark="v2"), "refuse-me"))
     assert await mark_of(port) == "v2"
     await until(lambda: agent.problems, "problem")
