@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import threading
 from collections.abc import Iterator
 
 import pytest
@@ -116,34 +115,3 @@ def test_client_certificates(site: TlsSite, authority: Authority) -> None:
 
 
 # --- swapping ---------------------------------------------------------------------------------------------------------
-
-
-def test_certificate_swapped_under_traffic(site: TlsSite, authority: Authority) -> None:
-    """New handshakes show the new one, open connections go on, no request fails."""
-    stop = threading.Event()
-    failures: list[str] = []
-
-    def traffic() -> None:
-        while not stop.is_set():
-            try:
-                with site.connect("a.test") as client:
-                    for _ in range(3):
-                        if client.request("GET", "/t", "a.test").status != 200:
-                            failures.append("status")
-            except (OSError, AssertionError) as error:
-                failures.append(repr(error))
-
-    threads = [threading.Thread(target=traffic) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    with site.connect("a.test") as steady:
-        for _ in range(3):
-            site.pairs["a"] = authority.issue(["a.test"])
-            site.apply(site.build())
-            with site.connect("a.test") as fresh:
-                assert shown(fresh) == site.pairs["a"].serial
-            assert steady.request("GET", "/steady", "a.test").status == 200
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures[:5]

@@ -8,7 +8,6 @@ from core.policy.called import called
 from core.policy.checkmessages import denying, passing
 from core.world import World
 
-PASS = passing()
 GRPC = [("content-type", "application/grpc"), ("te", "trailers")]
 
 

@@ -225,15 +225,6 @@ async def test_thousands_of_resources_travel_in_many_frames(agent: Agent) -> Non
     assert {await mark_of(port) for _ in range(10)} == {"v1"}
 
 
-@agent_test(binds=("127.0.0.1", "::1"))
-async def test_both_families_are_served(agent: Agent) -> None:
-    port = free_port()
-
-    await agent.publish(make_fleet(port))
-    for bind in ("127.0.0.1", "::1"):
-        assert b"location" in (await ask(port, bind=bind)).lower()
-
-
 @agent_test()
 async def test_no_connection_is_refused_while_tables_change(agent: Agent) -> None:
     port = free_port()

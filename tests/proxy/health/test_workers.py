@@ -9,7 +9,6 @@ import signal
 import pytest
 
 from edgefast import ir
-from edgefast.core.cells import GLOBALS
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards, compile_fleet
 from proxy.living import agent_test, until
@@ -17,7 +16,6 @@ from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
 
-_BAD = b"HTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n"
 _GOOD = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -124,50 +122,3 @@ async def test_a_bound_holds_for_all_workers_and_survives_one(agent: Agent) -> N
         assert sorted(await asyncio.gather(*more)) == [200] * (6 - left) + [503] * (34 + left)
         await asyncio.gather(*asked)
         assert backend.most <= 6
-
-
-@agent_test(workers=2)
-async def test_workers_lend_one_another_connections(agent: Agent) -> None:
-    port = free_port()
-    async with Backend(_GOOD) as backend:
-        await agent.publish(table(port, ir.Traffic(max_connections=1), backend.port))
-        for _ in range(3):  # however they fall to the workers
-            answers = await asyncio.gather(*(get(port) for _ in range(20)))
-            assert set(answers) == {200}
-        assert backend.most_connections == 1
-
-
-@agent_test(workers=2)
-async def test_an_endpoint_is_out_for_all_workers(agent: Agent) -> None:
-    port = free_port()
-    async with Backend(_BAD) as bad, Backend(_GOOD) as good:
-        outlier = ir.OutlierDetection(server=5)
-        await agent.publish(table(port, ir.Traffic(outlier=outlier), bad.port, good.port))
-        answers = [await get(port) for _ in range(80)]
-        assert answers.count(500) == bad.count == 5
-        assert answers.count(200) == 75
-
-
-def checks(agent: Agent) -> list[int]:
-    """How often each worker has asked anybody."""
-    place = GLOBALS.index("health_checks")
-    return [slot.segment.globals()[place] for slot in agent.slots]
-
-
-@agent_test(workers=2)
-async def test_one_worker_asks_and_another_one_goes_on(agent: Agent) -> None:
-    port = free_port()
-    async with Backend(_GOOD) as backend:
-        check = ir.HealthCheck(kind="http", path="/", interval=100)
-        await agent.publish(table(port, ir.Traffic(check=check), backend.port))
-        await until(lambda: sum(checks(agent)) >= 3, "checks")
-        asking = [at for at, count in enumerate(checks(agent)) if count]
-        assert len(asking) == 1
-        other = agent.slots[1 - asking[0]]
-        before, pid = checks(agent), agent.slots[asking[0]].pid
-        os.kill(pid, signal.SIGKILL)
-        await until(
-            lambda: sum(checks(agent)) > sum(before) + 3,
-            f"checks without {pid}, by {other.pid}",
-        )
-        assert [await get(port) for _ in range(4)] == [200] * 4

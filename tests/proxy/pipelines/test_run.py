@@ -99,21 +99,6 @@ def test_reload_and_problems_that_come_and_go(start: Start, tmp_path: Path) -> N
     run.until(lambda: run.dump()["problems"] == [], "end of the problems")
 
 
-def test_a_taken_port_is_a_problem_and_the_others_go_on(start: Start, tmp_path: Path) -> None:
-    other, port = taken()
-    free = free_port()
-    save(tmp_path / "a.yaml", gateway_class(), gateway(free, port), route("v1"))
-    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1")
-    run.wait_ready()
-    assert mark_of(free) == "v1"
-    run.until(lambda: f"127.0.0.1:{port} is in use" in run.said, "problem")
-    run.until(lambda: f"name=p{port}" in run.said, "its name")
-    run.until(lambda: "NOT LISTENING" in run.said, "banner")
-    other.close()
-    run.until(lambda: mark_of(port) == "v1", "port")
-    run.until(lambda: "solved" in run.said, "solution")
-
-
 def test_nothing_to_serve_is_exit_1(start: Start, tmp_path: Path) -> None:
     other, port = taken()
     save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
