@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.policy.called import called
-from core.policy.checkmessages import denying, passing
+from core.policy.checkmessages import denying
 from core.world import World
 
 GRPC = [("content-type", "application/grpc"), ("te", "trailers")]

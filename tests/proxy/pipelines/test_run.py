@@ -168,28 +168,6 @@ def test_ctrl_c_reaches_the_group_and_drains_in_order(tmp_path: Path) -> None:
         run.stop()
 
 
-def test_the_last_good_table_is_served_when_no_file_can_be_read(
-    start: Start, tmp_path: Path
-) -> None:
-    port = free_port()
-    file = tmp_path / "a.yaml"
-    save(file, gateway_class(), gateway(port), route("v1"))
-    state = ("--state-dir", str(tmp_path / "state"), "--workers", "1")
-    run = start("-f", str(file), *state)
-    run.wait_ready()
-    run.until((tmp_path / "state" / "last-good.table").exists, "state")
-    assert run.stop() == 0
-    file.unlink()
-    run = start("-f", str(file), *state)
-    run.wait_ready()
-    assert mark_of(port) == "v1"
-    run.until(lambda: "serving the last good table from disk" in run.said, "warning")
-    not_all = "NOT ALL FILES CAN BE READ: serving the last good table"
-    run.until(lambda: not_all in run.said, "what is served")
-    save(file, gateway_class(), gateway(port), route("v2"))
-    run.until(lambda: mark_of(port) == "v2", "the file again")
-
-
 # --- admin --------------------------------------------------------------------------------------------
 
 
