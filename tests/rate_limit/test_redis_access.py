@@ -46,44 +46,35 @@ def test_passwords(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert secret not in caplog.text and guess not in caplog.text
 
 
-def test_a_password_that_nobody_asked_for(server: RedisServer) -> None:
-    async def talk() -> None:
-        async with calling(config_of(server.address, password="surplus")) as caller:
-            outcomes = await caller.until_unavailable(CHECK)
-            assert set(outcomes) == {"the store refuses the user or the password"}
-
-    uvloop.run(talk())
+async def test_a_password_that_nobody_asked_for(server: RedisServer) -> None:
+    async with calling(config_of(server.address, password="surplus")) as caller:
+        outcomes = await caller.until_unavailable(CHECK)
+        assert set(outcomes) == {"the store refuses the user or the password"}
 
 
-def test_users_and_databases(own: RedisServer) -> None:
-    async def talk() -> None:
-        with contextlib.closing(own.client()) as client:
-            rules = "on >pw ~ef:* +evalsha +script|load +auth +select +get +set +time"
-            client.execute_command("ACL", "SETUSER", "limits", *rules.split())
-            client.execute_command("ACL", "SETUSER", "reader", *"on >pw ~ef:* +@read +auth".split())
-        config = config_of(own.address, user="limits", password="pw", database=3)
-        async with calling(config) as caller:
-            assert (await caller.settled(Ask(b"db", n=2)))[0] == 2
-        with contextlib.closing(own.client()) as client:
-            assert client.dbsize() == 0
-            client.execute_command("SELECT", 3)
-            assert client.exists(redis_key(b"db"))
-        async with calling(config_of(own.address, user="reader", password="pw")) as caller:
-            outcomes = await caller.until_unavailable(CHECK)
-            assert set(outcomes) == {"the user may not run the script or write the keys"}
-
-    uvloop.run(talk())
+async def test_users_and_databases(own: RedisServer) -> None:
+    with contextlib.closing(own.client()) as client:
+        rules = "on >pw ~ef:* +evalsha +script|load +auth +select +get +set +time"
+        client.execute_command("ACL", "SETUSER", "limits", *rules.split())
+        client.execute_command("ACL", "SETUSER", "reader", *"on >pw ~ef:* +@read +auth".split())
+    config = config_of(own.address, user="limits", password="pw", database=3)
+    async with calling(config) as caller:
+        assert (await caller.settled(Ask(b"db", n=2)))[0] == 2
+    with contextlib.closing(own.client()) as client:
+        assert client.dbsize() == 0
+        client.execute_command("SELECT", 3)
+        assert client.exists(redis_key(b"db"))
+    async with calling(config_of(own.address, user="reader", password="pw")) as caller:
+        outcomes = await caller.until_unavailable(CHECK)
+        assert set(outcomes) == {"the user may not run the script or write the keys"}
 
 
-def test_a_password_changed_under_the_connection(own: RedisServer) -> None:
-    async def talk() -> None:
-        with contextlib.closing(own.client()) as client:
+async def test_a_password_changed_under_the_connection(own: RedisServer) -> None:
+    with contextlib.closing(own.client()) as client:
+        client.execute_command("ACL", "SETUSER", "limits", "on", ">old", "~*", "+@all")
+        async with calling(config_of(own.address, user="limits", password="old")) as caller:
+            await caller.settled(CHECK)
+            client.execute_command("ACL", "DELUSER", "limits")  # ends its connections
+            await caller.until_unavailable(CHECK)
             client.execute_command("ACL", "SETUSER", "limits", "on", ">old", "~*", "+@all")
-            async with calling(config_of(own.address, user="limits", password="old")) as caller:
-                await caller.settled(CHECK)
-                client.execute_command("ACL", "DELUSER", "limits")  # ends its connections
-                await caller.until_unavailable(CHECK)
-                client.execute_command("ACL", "SETUSER", "limits", "on", ">old", "~*", "+@all")
-                await caller.until_settled(CHECK)
-
-    uvloop.run(talk())
+            await caller.until_settled(CHECK)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import pytest
-import uvloop
 
 from rate_limit.answers import pack_reply
 from rate_limit.caller import Ask, calling, config_of, until
@@ -18,35 +17,26 @@ _COUNTED = pack_reply(1, 9, 1000, 0)
 _READONLY = b"-READONLY You can't write against a read only replica.\r\n"
 
 
-def test_a_batch_that_was_not_counted_is_sent_again() -> None:
-    async def talk() -> None:
-        told = Told(_READONLY, _COUNTED)
-        async with serving(told.serve) as address, calling(config_of(address)) as caller:
-            assert await caller.one(CHECK) == (1, 9, 1000, 0)
-            assert told.calls == [(1, 1), (2, 1)], "on a new connection"
-
-    uvloop.run(talk())
+async def test_a_batch_that_was_not_counted_is_sent_again() -> None:
+    told = Told(_READONLY, _COUNTED)
+    async with serving(told.serve) as address, calling(config_of(address)) as caller:
+        assert await caller.one(CHECK) == (1, 9, 1000, 0)
+        assert told.calls == [(1, 1), (2, 1)], "on a new connection"
 
 
-def test_a_batch_is_not_sent_again_for_ever() -> None:
-    async def talk() -> None:
-        told = Told(*[_READONLY] * 10)
-        async with serving(told.serve) as address, calling(config_of(address)) as caller:
-            assert await caller.one(CHECK) == "the server is a replica"
-            assert len(told.calls) == 4
-
-    uvloop.run(talk())
+async def test_a_batch_is_not_sent_again_for_ever() -> None:
+    told = Told(*[_READONLY] * 10)
+    async with serving(told.serve) as address, calling(config_of(address)) as caller:
+        assert await caller.one(CHECK) == "the server is a replica"
+        assert len(told.calls) == 4
 
 
-def test_a_batch_that_may_have_been_counted_is_not_sent_again() -> None:
-    async def talk() -> None:
-        told = Told(None, _COUNTED)
-        async with serving(told.serve) as address, calling(config_of(address)) as caller:
-            assert await caller.one(CHECK) == "the connection was lost"
-            assert told.calls == [(1, 1)]
-            assert await caller.until_settled(CHECK) == (1, 9, 1000, 0)
-
-    uvloop.run(talk())
+async def test_a_batch_that_may_have_been_counted_is_not_sent_again() -> None:
+    told = Told(None, _COUNTED)
+    async with serving(told.serve) as address, calling(config_of(address)) as caller:
+        assert await caller.one(CHECK) == "the connection was lost"
+        assert told.calls == [(1, 1)]
+        assert await caller.until_settled(CHECK) == (1, 9, 1000, 0)
 
 
 @pytest.mark.parametrize(
@@ -60,28 +50,20 @@ def test_a_batch_that_may_have_been_counted_is_not_sent_again() -> None:
         b":4\r\n",
     ],
 )
-def test_an_answer_of_another_shape_fails_the_batch(answer: bytes) -> None:
-    async def talk() -> None:
-        told = Told(answer, _COUNTED)
-        async with serving(told.serve) as address, calling(config_of(address)) as caller:
-            assert (
-                await caller.one(CHECK) == "the answer of the store is not an answer of the script"
-            )
-            assert await caller.one(CHECK) == (1, 9, 1000, 0)
-
-    uvloop.run(talk())
+async def test_an_answer_of_another_shape_fails_the_batch(answer: bytes) -> None:
+    told = Told(answer, _COUNTED)
+    async with serving(told.serve) as address, calling(config_of(address)) as caller:
+        assert await caller.one(CHECK) == "the answer of the store is not an answer of the script"
+        assert await caller.one(CHECK) == (1, 9, 1000, 0)
 
 
 @pytest.mark.parametrize("answer", [b"?\r\n", _COUNTED + _COUNTED])
-def test_answers_that_make_no_sense_end_the_connection(answer: bytes) -> None:
-    async def talk() -> None:
-        told = Told(answer, _COUNTED)
-        async with serving(told.serve) as address, calling(config_of(address)) as caller:
-            await caller.one(CHECK)
-            await until(lambda: told.connections == 2, "a new connection")
-            assert await caller.until_settled(CHECK) == (1, 9, 1000, 0)
-
-    uvloop.run(talk())
+async def test_answers_that_make_no_sense_end_the_connection(answer: bytes) -> None:
+    told = Told(answer, _COUNTED)
+    async with serving(told.serve) as address, calling(config_of(address)) as caller:
+        await caller.one(CHECK)
+        await until(lambda: told.connections == 2, "a new connection")
+        assert await caller.until_settled(CHECK) == (1, 9, 1000, 0)
 
 
 def test_a_worker_without_a_redis_store_does_not_pay_for_redis_py() -> None:

@@ -6,7 +6,6 @@ import contextlib
 import struct
 
 import pytest
-import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,60 +18,51 @@ from rate_limit.servers import RedisServer
 from wire.harness.ports import free_port
 
 
-def test_what_is_counted_is_listed(server: RedisServer) -> None:
-    async def talk() -> None:
-        config = config_of(server.address)
-        empty = await list_counters(config)
-        assert (empty.counters, empty.complete) == ([], True)
-        async with calling(config) as caller:
-            one = await caller.settled(Ask(b"one", n=3, unit=86400))
-            two = await caller.settled(Ask(b"r:2:xy,", n=9, limit=5, unit=604800, sliding=True))
-            await caller.settled(Ask(b"blocked", limit=0))
-        with contextlib.closing(server.client()) as client:
-            client.set("foreign", "x")
-            client.set(redis_key(b"text"), "x")
-            client.hset(redis_key(b"hash"), "a", "b")
-            client.set("ef:other", b"\0" * 18)
-        listing = await list_counters(config)
-        assert listing.complete
-        first, second = sorted(listing.counters, key=lambda counter: counter.key)
-        assert (first.key, first.window, first.unit, first.count) == (b"one", one[3], 86400, 3)
-        assert (second.key, second.window, second.count) == (b"r:2:xy,", two[3], 5)
-        assert not first.sliding and second.sliding
-        assert 0 <= one[2] - first.remaining_ms < 60_000
-        assert 0 < second.remaining_ms <= 604_800_000
-
-    uvloop.run(talk())
+async def test_what_is_counted_is_listed(server: RedisServer) -> None:
+    config = config_of(server.address)
+    empty = await list_counters(config)
+    assert (empty.counters, empty.complete) == ([], True)
+    async with calling(config) as caller:
+        one = await caller.settled(Ask(b"one", n=3, unit=86400))
+        two = await caller.settled(Ask(b"r:2:xy,", n=9, limit=5, unit=604800, sliding=True))
+        await caller.settled(Ask(b"blocked", limit=0))
+    with contextlib.closing(server.client()) as client:
+        client.set("foreign", "x")
+        client.set(redis_key(b"text"), "x")
+        client.hset(redis_key(b"hash"), "a", "b")
+        client.set("ef:other", b"\0" * 18)
+    listing = await list_counters(config)
+    assert listing.complete
+    first, second = sorted(listing.counters, key=lambda counter: counter.key)
+    assert (first.key, first.window, first.unit, first.count) == (b"one", one[3], 86400, 3)
+    assert (second.key, second.window, second.count) == (b"r:2:xy,", two[3], 5)
+    assert not first.sliding and second.sliding
+    assert 0 <= one[2] - first.remaining_ms < 60_000
+    assert 0 < second.remaining_ms <= 604_800_000
 
 
-def test_the_list_is_bounded(server: RedisServer) -> None:
-    async def talk() -> None:
-        config = config_of(server.address)
-        async with calling(config) as caller:
-            await caller.take(*(Ask(b"k%d" % number) for number in range(1200)))
-        listing = await list_counters(config)
-        assert (len(listing.counters), listing.complete) == (1200, True)
-        assert len({counter.key for counter in listing.counters}) == 1200
-        listing = await list_counters(config, most=100)
-        assert (len(listing.counters), listing.complete) == (100, False)
-
-    uvloop.run(talk())
+async def test_the_list_is_bounded(server: RedisServer) -> None:
+    config = config_of(server.address)
+    async with calling(config) as caller:
+        await caller.take(*(Ask(b"k%d" % number) for number in range(1200)))
+    listing = await list_counters(config)
+    assert (len(listing.counters), listing.complete) == (1200, True)
+    assert len({counter.key for counter in listing.counters}) == 1200
+    listing = await list_counters(config, most=100)
+    assert (len(listing.counters), listing.complete) == (100, False)
 
 
-def test_a_store_that_does_not_answer_is_said(server: RedisServer) -> None:
-    async def talk() -> None:
-        with pytest.raises(Refused, match="Connection refused"):
-            await list_counters(config_of(f"127.0.0.1:{free_port()}"))
-        with pytest.raises(Refused, match="user or the password"):
-            await list_counters(config_of(server.address, password="wrong"))
-        server.pause()
-        try:
-            with pytest.raises(Refused, match="in time"):
-                await list_counters(config_of(server.address), deadline=0.2)
-        finally:
-            server.resume()
-
-    uvloop.run(talk())
+async def test_a_store_that_does_not_answer_is_said(server: RedisServer) -> None:
+    with pytest.raises(Refused, match="Connection refused"):
+        await list_counters(config_of(f"127.0.0.1:{free_port()}"))
+    with pytest.raises(Refused, match="user or the password"):
+        await list_counters(config_of(server.address, password="wrong"))
+    server.pause()
+    try:
+        with pytest.raises(Refused, match="in time"):
+            await list_counters(config_of(server.address), deadline=0.2)
+    finally:
+        server.resume()
 
 
 @pytest.mark.pure

@@ -98,78 +98,63 @@ def _asking(broken: set[str], silent: set[str]) -> tuple[list[str], Any]:
     return asked, ask
 
 
-def test_who_answered_is_asked_first_the_next_time() -> None:
-    async def talk() -> None:
-        servers = AddressList(["a", "b", "c"])
-        asked, ask = _asking({"a"}, {"b"})
-        assert await servers.ask(ask, 0.01) == "c"
-        assert asked == ["a", "b", "c"]
-        assert await servers.ask(ask, 0.01) == "c"
-        assert asked[3:] == ["c"]
-        servers.defer("c")
-        assert await servers.ask(ask, 0.01) == "c"
-        assert asked[4:] == ["a", "b", "c"]
-
-    asyncio.run(talk())
+async def test_who_answered_is_asked_first_the_next_time() -> None:
+    servers = FailoverList(["a", "b", "c"])
+    asked, ask = _asking({"a"}, {"b"})
+    assert await servers.ask(ask, 0.01) == "c"
+    assert asked == ["a", "b", "c"]
+    assert await servers.ask(ask, 0.01) == "c"
+    assert asked[3:] == ["c"]
+    servers.defer("c")
+    assert await servers.ask(ask, 0.01) == "c"
+    assert asked[4:] == ["a", "b", "c"]
 
 
-def test_when_nobody_answers_the_first_reason_counts() -> None:
-    async def talk() -> None:
-        with pytest.raises(Refused, match="a"):
-            await AddressList(["a", "b"]).ask(_asking({"a", "b"}, set())[1], 0.01)
-
-    asyncio.run(talk())
+async def test_when_nobody_answers_the_first_reason_counts() -> None:
+    with pytest.raises(Refused, match="a"):
+        await FailoverList(["a", "b"]).ask(_asking({"a", "b"}, set())[1], 0.01)
 
 
-def test_whoever_was_silent_until_the_end_is_asked_last() -> None:
-    async def talk() -> None:
-        servers = AddressList(["a", "b"])
-        asked, ask = _asking(set(), {"a"})
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await servers.ask(ask, 10)
-        assert await servers.ask(ask, 10) == "b"
-        assert asked == ["a", "b"]
-
-    asyncio.run(talk())
+async def test_whoever_was_silent_until_the_end_is_asked_last() -> None:
+    servers = FailoverList(["a", "b"])
+    asked, ask = _asking(set(), {"a"})
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await servers.ask(ask, 10)
+    assert await servers.ask(ask, 10) == "b"
+    assert asked == ["a", "b"]
 
 
-def test_an_order_follows_the_cluster() -> None:
-    async def talk() -> None:
-        servers = AddressList(["a", "b"])
-        servers.prefer("new")
-        servers.drop_all_but(["b", "c", "new"])
-        asked, ask = _asking({"new", "b"}, set())
-        assert await servers.ask(ask, 1) == "c"
-        assert asked == ["new", "b", "c"]
-
-    asyncio.run(talk())
+async def test_an_order_follows_the_cluster() -> None:
+    servers = FailoverList(["a", "b"])
+    servers.prefer("new")
+    servers.drop_all_but(["b", "c", "new"])
+    asked, ask = _asking({"new", "b"}, set())
+    assert await servers.ask(ask, 1) == "c"
+    assert asked == ["new", "b", "c"]
 
 
-def test_one_look_up_of_a_name_at_a_time() -> None:
-    async def talk() -> None:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Any] = loop.create_future()
-        lookups = 0
+async def test_one_look_up_of_a_name_at_a_time() -> None:
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Any] = loop.create_future()
+    lookups = 0
 
-        async def getaddrinfo(*_: Any, **__: Any) -> Any:
-            nonlocal lookups
-            lookups += 1
-            return await answer
+    async def getaddrinfo(*_: Any, **__: Any) -> Any:
+        nonlocal lookups
+        lookups += 1
+        return await answer
 
-        names = Names()
-        with patch.object(loop, "getaddrinfo", getaddrinfo):
-            for _ in range(5):  # as many attempts, each giving up
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(0.001):
-                        await names.resolve("silent.example")
-            assert lookups == 1
-            stream = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
-            answer.set_result([(*stream, ("10.0.0.1", 0)), (*stream, ("10.0.0.1", 0))])
-            assert await names.resolve("silent.example") == ["10.0.0.1"]
-            await names.resolve("silent.example")
-            assert lookups == 2, "a name is looked up for each connection"
-        assert await names.resolve("::1") == ["::1"]
-        names.close()
-
-    asyncio.run(talk())
+    names = Names()
+    with patch.object(loop, "getaddrinfo", getaddrinfo):
+        for _ in range(5):  # as many attempts, each giving up
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.001):
+                    await names.resolve("silent.example")
+        assert lookups == 1
+        stream = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+        answer.set_result([(*stream, ("10.0.0.1", 0)), (*stream, ("10.0.0.1", 0))])
+        assert await names.resolve("silent.example") == ["10.0.0.1"]
+        await names.resolve("silent.example")
+        assert lookups == 2, "a name is looked up for each connection"
+    assert await names.resolve("::1") == ["::1"]
+    names.close()

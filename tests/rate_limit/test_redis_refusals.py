@@ -103,27 +103,21 @@ def test_whatever_keeps_it_from_counting_opens_the_breaker(
         b"+OK\r\n",
     ],
 )
-def test_answers_that_nobody_foresaw_open_it(answer: bytes) -> None:
-    async def talk() -> None:
-        told = Told(answer, answer, answer, *[_COUNTED] * 3)
-        async with serving(told.serve) as address, calling(config_of(address)) as caller:
-            outcomes = [await caller.one(CHECK) for _ in range(3)]
-            assert all(isinstance(outcome, str) for outcome in outcomes)
-            assert not caller.store.available
-            assert isinstance(await caller.until_settled(CHECK), tuple)
-            assert [number for number, _ in told.calls] == [1, 1, 1, 2], "on a new connection"
-
-    uvloop.run(talk())
+async def test_answers_that_nobody_foresaw_open_it(answer: bytes) -> None:
+    told = Told(answer, answer, answer, *[_COUNTED] * 3)
+    async with serving(told.serve) as address, calling(config_of(address)) as caller:
+        outcomes = [await caller.one(CHECK) for _ in range(3)]
+        assert all(isinstance(outcome, str) for outcome in outcomes)
+        assert not caller.store.available
+        assert isinstance(await caller.until_settled(CHECK), tuple)
+        assert [number for number, _ in told.calls] == [1, 1, 1, 2], "on a new connection"
 
 
-def test_a_success_in_between_keeps_it_closed() -> None:
-    async def talk() -> None:
-        refused = b"-ERR something unheard of\r\n"
-        told = Told(*[refused, refused, _COUNTED] * 3)
-        async with serving(told.serve) as address, calling(config_of(address)) as caller:
-            for _ in range(9):
-                assert await caller.one(CHECK) is not None
-                assert caller.store.available
-            assert told.connections == 1
-
-    uvloop.run(talk())
+async def test_a_success_in_between_keeps_it_closed() -> None:
+    refused = b"-ERR something unheard of\r\n"
+    told = Told(*[refused, refused, _COUNTED] * 3)
+    async with serving(told.serve) as address, calling(config_of(address)) as caller:
+        for _ in range(9):
+            assert await caller.one(CHECK) is not None
+            assert caller.store.available
+        assert told.connections == 1

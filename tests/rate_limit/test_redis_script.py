@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -158,21 +157,18 @@ def test_switching_between_fixed_and_sliding_keeps_the_count(timed: Any, client:
 
 
 @pytest.mark.parametrize("sliding", [False, True])
-def test_expiry_is_set_once(server: RedisServer, client: Any, sliding: bool) -> None:
-    async def talk() -> None:
-        async with calling(config_of(server.address)) as caller:
-            check = Ask(b"expiry", unit=86400, sliding=sliding)
-            _, _, reset, window = await caller.settled(check)
-            key = redis_key(b"expiry")
-            expires = expiry(client, key)
-            end = (window + 86400 * (2 if sliding else 1)) * 1000
-            assert end <= expires <= end + 2000
-            assert abs(client.pttl(key) - 1000 - reset - (86_400_000 if sliding else 0)) < 30_000
-            for _ in range(3):
-                await caller.settled(check)
-            assert abs(expiry(client, key) - expires) <= 1
-
-    uvloop.run(talk())
+async def test_expiry_is_set_once(server: RedisServer, client: Any, sliding: bool) -> None:
+    async with calling(config_of(server.address)) as caller:
+        check = Ask(b"expiry", unit=86400, sliding=sliding)
+        _, _, reset, window = await caller.settled(check)
+        key = redis_key(b"expiry")
+        expires = expiry(client, key)
+        end = (window + 86400 * (2 if sliding else 1)) * 1000
+        assert end <= expires <= end + 2000
+        assert abs(client.pttl(key) - 1000 - reset - (86_400_000 if sliding else 0)) < 30_000
+        for _ in range(3):
+            await caller.settled(check)
+        assert abs(expiry(client, key) - expires) <= 1
 
 
 def expiry(client: Any, key: bytes) -> int:
@@ -182,108 +178,88 @@ def expiry(client: Any, key: bytes) -> int:
     return int(seconds) * 1000 + int(microseconds) // 1000 + int(left)
 
 
-def test_what_admits_nothing_writes_nothing(server: RedisServer, client: Any) -> None:
-    async def talk() -> None:
-        async with calling(config_of(server.address)) as caller:
-            admitted, remaining, reset, window = await caller.settled(Ask(b"blocked", limit=0))
-            assert (admitted, remaining) == (0, 0)
-            assert 0 < reset <= 3_600_000 and window % 3600 == 0
-            assert not client.exists(redis_key(b"blocked"))
-
-    uvloop.run(talk())
+async def test_what_admits_nothing_writes_nothing(server: RedisServer, client: Any) -> None:
+    async with calling(config_of(server.address)) as caller:
+        admitted, remaining, reset, window = await caller.settled(Ask(b"blocked", limit=0))
+        assert (admitted, remaining) == (0, 0)
+        assert 0 < reset <= 3_600_000 and window % 3600 == 0
+        assert not client.exists(redis_key(b"blocked"))
 
 
-def test_the_window_is_the_servers(server: RedisServer, client: Any) -> None:
-    async def talk() -> None:
-        async with calling(config_of(server.address)) as caller:
-            for unit in UNITS:
-                before = client.time()
-                check = Ask(b"clock%d" % unit, n=2, limit=5, unit=unit)
-                admitted, remaining, reset, window = await caller.settled(check)
-                after = client.time()
-                assert (admitted, remaining) == (2, 3)
-                assert window % unit == 0
-                assert before[0] - unit < window <= after[0]
-                now_ms = (window + unit) * 1000 - reset
-                assert before[0] * 1000 + before[1] // 1000 <= now_ms
-                assert now_ms <= after[0] * 1000 + after[1] // 1000
-
-    uvloop.run(talk())
+async def test_the_window_is_the_servers(server: RedisServer, client: Any) -> None:
+    async with calling(config_of(server.address)) as caller:
+        for unit in UNITS:
+            before = client.time()
+            check = Ask(b"clock%d" % unit, n=2, limit=5, unit=unit)
+            admitted, remaining, reset, window = await caller.settled(check)
+            after = client.time()
+            assert (admitted, remaining) == (2, 3)
+            assert window % unit == 0
+            assert before[0] - unit < window <= after[0]
+            now_ms = (window + unit) * 1000 - reset
+            assert before[0] * 1000 + before[1] // 1000 <= now_ms
+            assert now_ms <= after[0] * 1000 + after[1] // 1000
 
 
-def test_parts_of_keys_cannot_be_mixed_up(server: RedisServer, client: Any) -> None:
+async def test_parts_of_keys_cannot_be_mixed_up(server: RedisServer, client: Any) -> None:
     """The key is taken as it is: what the engine keeps apart by its lengths stays apart."""
 
-    async def talk() -> None:
-        async with calling(config_of(server.address)) as caller:
-            keys = [
-                b"r:3:a_b,1:c,",
-                b"r:1:a,3:b_c,",
-                b"r:3:a_b,1:c",
-                b"",
-                b"\0",
-                b"\0\r\n$-1\r\n",
-                b"}{",
-                b"{x}",
-            ]
-            for key in keys:
-                assert (await caller.settled(Ask(key, n=7)))[:2] == (7, 3)
-            for key in keys:
-                assert (await caller.settled(Ask(key, n=7)))[:2] == (3, 0)
-            assert client.dbsize() == len(keys) + 1, "and the probe"
-
-    uvloop.run(talk())
+    async with calling(config_of(server.address)) as caller:
+        keys = [
+            b"r:3:a_b,1:c,",
+            b"r:1:a,3:b_c,",
+            b"r:3:a_b,1:c",
+            b"",
+            b"\0",
+            b"\0\r\n$-1\r\n",
+            b"}{",
+            b"{x}",
+        ]
+        for key in keys:
+            assert (await caller.settled(Ask(key, n=7)))[:2] == (7, 3)
+        for key in keys:
+            assert (await caller.settled(Ask(key, n=7)))[:2] == (3, 0)
+        assert client.dbsize() == len(keys) + 1, "and the probe"
 
 
-def test_a_batch_is_one_call(server: RedisServer) -> None:
-    async def talk() -> None:
-        async with calling(config_of(server.address)) as caller:
-            await caller.settled(Ask(b"first"))
-            before = server.calls("evalsha")
-            await caller.take(*(Ask(b"k%d" % number) for number in range(MAX_KEYS)))
-            assert server.calls("evalsha") == before + 1
-            outcomes = await caller.take(
-                *(Ask(b"k%d" % n, limit=1) for n in range(2 * MAX_KEYS + 1))
-            )
-            assert server.calls("evalsha") == before + 4
-            admitted = [outcome[0] for outcome in outcomes if isinstance(outcome, tuple)]
-            assert admitted == [0] * MAX_KEYS + [1] * (MAX_KEYS + 1), "in the order of the checks"
-
-    uvloop.run(talk())
+async def test_a_batch_is_one_call(server: RedisServer) -> None:
+    async with calling(config_of(server.address)) as caller:
+        await caller.settled(Ask(b"first"))
+        before = server.calls("evalsha")
+        await caller.take(*(Ask(b"k%d" % number) for number in range(MAX_KEYS)))
+        assert server.calls("evalsha") == before + 1
+        outcomes = await caller.take(*(Ask(b"k%d" % n, limit=1) for n in range(2 * MAX_KEYS + 1)))
+        assert server.calls("evalsha") == before + 4
+        admitted = [outcome[0] for outcome in outcomes if isinstance(outcome, tuple)]
+        assert admitted == [0] * MAX_KEYS + [1] * (MAX_KEYS + 1), "in the order of the checks"
 
 
-def test_callers_at_once_never_exceed_the_limit(server: RedisServer) -> None:
-    async def talk() -> None:
-        async with contextlib.AsyncExitStack() as stack:
-            enter = stack.enter_async_context
-            callers = [await enter(calling(config_of(server.address))) for _ in range(4)]
+async def test_callers_at_once_never_exceed_the_limit(server: RedisServer) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        callers = [await enter(calling(config_of(server.address))) for _ in range(4)]
 
-            async def press(caller: Any) -> int:
-                rounds = [await caller.settled(Ask(b"hot", n=3, limit=100)) for _ in range(40)]
-                return sum(admitted for admitted, *_ in rounds)
+        async def press(caller: Any) -> int:
+            rounds = [await caller.settled(Ask(b"hot", n=3, limit=100)) for _ in range(40)]
+            return sum(admitted for admitted, *_ in rounds)
 
-            assert sum(await asyncio.gather(*map(press, callers))) == 100
-
-    uvloop.run(talk())
+        assert sum(await asyncio.gather(*map(press, callers))) == 100
 
 
-def test_a_forgotten_script_is_loaded_again(server: RedisServer, client: Any) -> None:
-    async def talk() -> None:
-        async with calling(config_of(server.address)) as caller:
-            assert (await caller.settled(Ask(b"forgotten", n=4)))[1] == 6
-            client.script_flush()
-            outcomes = await caller.take(*(Ask(b"forgotten", n=2), Ask(b"other", n=1)))
-            assert [outcome[:2] for outcome in outcomes if isinstance(outcome, tuple)] == [
-                (2, 4),
-                (1, 9),
-            ]
-            # Redis 6 counts all of SCRIPT, the flush above as well.
-            assert (server.calls("script|load") or server.calls("script") - 1) == 2
-            client.script_flush()
-            many = await caller.take(*(Ask(b"f%d" % number) for number in range(MAX_KEYS + 1)))
-            assert all(isinstance(outcome, tuple) for outcome in many)
-
-    uvloop.run(talk())
+async def test_a_forgotten_script_is_loaded_again(server: RedisServer, client: Any) -> None:
+    async with calling(config_of(server.address)) as caller:
+        assert (await caller.settled(Ask(b"forgotten", n=4)))[1] == 6
+        client.script_flush()
+        outcomes = await caller.take(*(Ask(b"forgotten", n=2), Ask(b"other", n=1)))
+        assert [outcome[:2] for outcome in outcomes if isinstance(outcome, tuple)] == [
+            (2, 4),
+            (1, 9),
+        ]
+        # Redis 6 counts all of SCRIPT, the flush above as well.
+        assert (server.calls("script|load") or server.calls("script") - 1) == 2
+        client.script_flush()
+        many = await caller.take(*(Ask(b"f%d" % number) for number in range(MAX_KEYS + 1)))
+        assert all(isinstance(outcome, tuple) for outcome in many)
 
 
 @pytest.mark.parametrize("sliding", [False, True])
@@ -331,16 +307,13 @@ def test_a_step_costs_one_window_at_most(timed: Any, unit: int, sliding: bool) -
         now += waited
 
 
-def test_foreign_values_are_no_counters(server: RedisServer, client: Any) -> None:
-    async def talk() -> None:
-        client.set(redis_key(b"text"), "17")
-        client.hset(redis_key(b"hash"), "a", "b")
-        async with calling(config_of(server.address)) as caller:
-            assert (await caller.settled(Ask(b"text", n=4)))[:2] == (4, 6)
-            outcomes = await caller.take(Ask(b"hash", n=3), Ask(b"other"))
-            assert [outcome[:2] for outcome in outcomes if isinstance(outcome, tuple)] == [
-                (3, 7),
-                (1, 9),
-            ]
-
-    uvloop.run(talk())
+async def test_foreign_values_are_no_counters(server: RedisServer, client: Any) -> None:
+    client.set(redis_key(b"text"), "17")
+    client.hset(redis_key(b"hash"), "a", "b")
+    async with calling(config_of(server.address)) as caller:
+        assert (await caller.settled(Ask(b"text", n=4)))[:2] == (4, 6)
+        outcomes = await caller.take(Ask(b"hash", n=3), Ask(b"other"))
+        assert [outcome[:2] for outcome in outcomes if isinstance(outcome, tuple)] == [
+            (3, 7),
+            (1, 9),
+        ]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import uvloop
 
 from edgefast.rate_limit.redis_list import list_counters
 from rate_limit.caller import Ask, calling, config_of
@@ -79,70 +78,56 @@ def _synced(primary: RedisServer) -> bool:
         return bool(client.execute_command("WAIT", 1, 5000) == 1)
 
 
-def test_a_failover_is_followed(group: Group) -> None:
-    async def talk() -> None:
-        silent = f"127.0.0.1:{free_port()}"
-        config = config_of(
-            silent, group.sentinel.address, mode="sentinel", master="limits", password=_SECRET
-        )
-        check = Ask(b"failover", n=3)
-        async with calling(config) as caller:
-            assert (await caller.settled(check))[:2] == (3, 7)
-            # The first sentinel's state is known to the primary only when it has sent everything.
-            until(lambda: _synced(group.primary), "replica's acknowledgement")
-            listing = await list_counters(config)
-            assert [counter.count for counter in listing.counters] == [3]
-            group.primary.kill()
-            assert (await caller.until_settled(check))[:2] == (3, 4)
-            assert caller.store.state()["connected"]
-            # The former primary comes back as one, for a moment: nobody asks it.
-            group.primary.start()
-            assert (await caller.settled(check))[:2] == (3, 1)
-
-    uvloop.run(talk())
+async def test_a_failover_is_followed(group: Group) -> None:
+    silent = f"127.0.0.1:{free_port()}"
+    config = config_of(
+        silent, group.sentinel.address, mode="sentinel", master="limits", password=_SECRET
+    )
+    check = Ask(b"failover", n=3)
+    async with calling(config) as caller:
+        assert (await caller.settled(check))[:2] == (3, 7)
+        # The first sentinel's state is known to the primary only when it has sent everything.
+        until(lambda: _synced(group.primary), "replica's acknowledgement")
+        listing = await list_counters(config)
+        assert [counter.count for counter in listing.counters] == [3]
+        group.primary.kill()
+        assert (await caller.until_settled(check))[:2] == (3, 4)
+        assert caller.store.state()["connected"]
+        # The former primary comes back as one, for a moment: nobody asks it.
+        group.primary.start()
+        assert (await caller.settled(check))[:2] == (3, 1)
 
 
-def test_a_demoted_primary_is_left(group: Group) -> None:
+async def test_a_demoted_primary_is_left(group: Group) -> None:
     """The primary is alive and well when the sentinel makes it a replica."""
 
-    async def talk() -> None:
-        config = config_of(
-            group.sentinel.address, mode="sentinel", master="limits", password=_SECRET
-        )
-        check = Ask(b"demoted", limit=10**6)
+    config = config_of(group.sentinel.address, mode="sentinel", master="limits", password=_SECRET)
+    check = Ask(b"demoted", limit=10**6)
+    async with calling(config) as caller:
+        await caller.settled(check)
+        with contextlib.closing(group.sentinel.client()) as client:
+            client.execute_command("SENTINEL", "FAILOVER", "limits")
+            until(lambda: _address(client) == group.replica.port, "failover")
+        with contextlib.closing(group.primary.client()) as client:  # as the sentinel does later
+            client.execute_command("REPLICAOF", "127.0.0.1", group.replica.port)
+        before = group.replica.calls("evalsha")
+        while group.replica.calls("evalsha") < before + 2:
+            await caller.until_settled(check)
+
+
+async def test_a_name_that_the_sentinel_does_not_know(group: Group) -> None:
+    config = config_of(group.sentinel.address, mode="sentinel", master="others")
+    async with calling(config) as caller:
+        outcomes = await caller.until_unavailable(Ask(b"key"))
+        assert set(outcomes) == {'the sentinel knows no primary "others"'}
+
+
+async def test_a_sentinel_with_the_same_password(tmp_path: Path, group: Group) -> None:
+    sentinel = _sentinel(tmp_path, group.primary, f"requirepass {_SECRET}", password=_SECRET)
+    try:
+        sentinel.start()
+        config = config_of(sentinel.address, mode="sentinel", master="limits", password=_SECRET)
         async with calling(config) as caller:
-            await caller.settled(check)
-            with contextlib.closing(group.sentinel.client()) as client:
-                client.execute_command("SENTINEL", "FAILOVER", "limits")
-                until(lambda: _address(client) == group.replica.port, "failover")
-            with contextlib.closing(group.primary.client()) as client:  # as the sentinel does later
-                client.execute_command("REPLICAOF", "127.0.0.1", group.replica.port)
-            before = group.replica.calls("evalsha")
-            while group.replica.calls("evalsha") < before + 2:
-                await caller.until_settled(check)
-
-    uvloop.run(talk())
-
-
-def test_a_name_that_the_sentinel_does_not_know(group: Group) -> None:
-    async def talk() -> None:
-        config = config_of(group.sentinel.address, mode="sentinel", master="others")
-        async with calling(config) as caller:
-            outcomes = await caller.until_unavailable(Ask(b"key"))
-            assert set(outcomes) == {'the sentinel knows no primary "others"'}
-
-    uvloop.run(talk())
-
-
-def test_a_sentinel_with_the_same_password(tmp_path: Path, group: Group) -> None:
-    async def talk() -> None:
-        sentinel = _sentinel(tmp_path, group.primary, f"requirepass {_SECRET}", password=_SECRET)
-        try:
-            sentinel.start()
-            config = config_of(sentinel.address, mode="sentinel", master="limits", password=_SECRET)
-            async with calling(config) as caller:
-                await caller.settled(Ask(b"key"))
-        finally:
-            sentinel.kill()
-
-    uvloop.run(talk())
+            await caller.settled(Ask(b"key"))
+    finally:
+        sentinel.kill()

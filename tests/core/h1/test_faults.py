@@ -117,7 +117,7 @@ async def test_a_backend_that_hangs_up_before_it_answers(
         backend.answer = lambda call: end(call.link)
     else:
         backend.on_link = end
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(make_cluster(backend.port)))
     request = make_request(method=method, body=b"x" if method == "POST" else None)
     for _ in range(2):
         answer = await client.ask(request, head=method == "HEAD")

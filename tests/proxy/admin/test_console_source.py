@@ -24,7 +24,7 @@ from edgefast.proxy.tables.arena import Block
 from edgefast.proxy.tables.epoch import Placed, Refusal, Table
 from edgefast.table import compile_fleet
 from edgefast.table.shards import Shards, make_resource
-from proxy.living import ask, until, with_agent
+from proxy.living import agent_test, ask, until
 from proxy.shards import make_fleet
 from wire.harness.ports import free_port
 
@@ -32,8 +32,7 @@ from wire.harness.ports import free_port
 @pytest.mark.pure
 def test_what_is_served_in_place_of_what_was_refused() -> None:
     new = {key: make_resource(*key, b"new") for key in (("cluster", "a"), ("cluster", "b"))}
-    secret = make_resource("secret", "s", b"NEW KEY")
-    shards = Shards({**new, ("secret", "s"): secret}, "v2")
+    shards = Shards({**new, ("secret", "s"): make_resource("secret", "s", b"NEW KEY")}, "v2")
     placed = {
         ("cluster", "a"): Placed(Block(0, 3), new["cluster", "a"].version),
         ("cluster", "b"): Placed(Block(8, 3), "0000"),
@@ -84,56 +83,57 @@ def counted(agent: Agent) -> int:
 
 
 @pytest.mark.wire
-def test_a_living_agent() -> None:
+@agent_test()
+async def test_a_living_agent(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        source = ConsoleSource(agent, LimitList(agent))
-        empty = source.table("standalone")
-        assert empty is not None and not empty.resources
-        assert source.table("other") is None
-        assert {one.said for one in source.members()} <= {
-            "does not run",
-            "serves no table yet",
-        }
-        await agent.publish(make_fleet(port))
-        assert source.past("").look().steps == ()
-        await agent.publish(make_fleet(port, mark="v2"))
-        (step,) = source.past("").look().steps
-        assert step.after == agent.ledger.current.version
-        assert {one.said for one in source.members()} == {"serves"}
-        facts = source.facts()
-        assert (facts["state"], facts["said"]) == ("good", "ready")
-        rows = dict(facts["rows"])
-        assert f"127.0.0.1:{port}" in rows["listens on"] and "TLS handshakes" not in rows
-        cells = map_segment(agent.slots[0].segment.fd)
-        for name, count in (("1.2_true", 1), ("1.3_false", 5), ("1.3_true", 2)):
-            add_global(cells, f"handshakes_done_{name}", count)
-        rows = dict(source.facts()["rows"])
-        assert rows["TLS handshakes"] == "8: 38% resumed, 88% TLS 1.3"
+    source = ConsoleSource(agent, LimitList(agent))
+    empty = source.table("standalone")
+    assert empty is not None and not empty.resources
+    assert source.table("other") is None
+    assert {one.said for one in source.members()} <= {
+        "does not run",
+        "serves no table yet",
+    }
+    await agent.publish(make_fleet(port))
+    assert source.past("").look().steps == ()
+    await agent.publish(make_fleet(port, mark="v2"))
+    (step,) = source.past("").look().steps
+    assert step.after == agent.ledger.current.version
+    assert {one.said for one in source.members()} == {"serves"}
+    facts = source.facts()
+    assert (facts["state"], facts["said"]) == ("good", "ready")
+    rows = dict(facts["rows"])
+    assert f"127.0.0.1:{port}" in rows["listens on"] and "TLS handshakes" not in rows
+    cells = map_segment(agent.slots[0].segment.fd)
+    for name, count in (("1.2_true", 1), ("1.3_false", 5), ("1.3_true", 2)):
+        add_global(cells, f"handshakes_done_{name}", count)
+    rows = dict(source.facts()["rows"])
+    assert rows["TLS handshakes"] == "8: 38% resumed, 88% TLS 1.3"
 
-        meter = Meter(source.bounds)
-        meter.take(0.0, await asyncio.to_thread(source.count))
-        for _ in range(20):
-            await ask(port)
-        await until(lambda: counted(agent) == 20, "what was counted")  # after the answers
-        meter.take(1.0, await asyncio.to_thread(source.count))
-        rate = meter.window.rate_all()
-        assert rate is not None and (rate.requests, rate.errors) == (20.0, 0.0)
-        assert rate.p99 is not None and rate.p99 > 0
-        live = await source.live()
-        assert live is not None and live.rows == ()
+    meter = Meter(source.bounds)
+    meter.take(0.0, await asyncio.to_thread(source.count))
+    for _ in range(20):
+        await ask(port)
+    await until(lambda: counted(agent) == 20, "what was counted")  # after the answers
+    meter.take(1.0, await asyncio.to_thread(source.count))
+    rate = meter.window.rate_all()
+    assert rate is not None and (rate.requests, rate.errors) == (20.0, 0.0)
+    assert rate.p99 is not None and rate.p99 > 0
+    live = await source.live()
+    assert live is not None and live.rows == ()
 
-        os.kill(agent.slots[0].pid, signal.SIGKILL)
-        await until(lambda: source.members()[0].state == "bad", "a worker that is gone")
-        await until(lambda: source.members()[0].state == "good", "its successor")
-
-    assert with_agent(talk) == 0
+    os.kill(agent.slots[0].pid, signal.SIGKILL)
+    await until(lambda: source.members()[0].state == "bad", "a worker that is gone")
+    await until(lambda: source.members()[0].state == "good", "its successor")
 
 
 @pytest.mark.wire
 @pytest.mark.parametrize("length", [3, 253])
-def test_names_of_any_length_have_numbers(length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@agent_test(workers=1)
+async def test_names_of_any_length_have_numbers(
+    agent: Agent, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rows of counters have room for 183 bytes of "route<tab>rule"; names of objects may be longer."""
     monkeypatch.setattr("edgefast.console.console._READ_EVERY", 0.0)
     port = free_port()
@@ -155,24 +155,21 @@ def test_names_of_any_length_have_numbers(length: int, monkeypatch: pytest.Monke
         limit_store=ir.RateLimitStore(),
     )
 
-    async def talk(agent: Agent) -> None:
-        console = Console(ConsoleSource(agent, LimitList(agent)))
+    console = Console(ConsoleSource(agent, LimitList(agent)))
 
-        async def read(path: str, **query: str) -> Any:
-            request = Request("GET", f"/console/api/{path}", query, b"", "127.0.0.1:1")
-            reply = await console.routes[("GET", request.path)](request)
-            return msgspec.json.decode(reply.body)
+    async def read(path: str, **query: str) -> Any:
+        request = Request("GET", f"/console/api/{path}", query, b"", "127.0.0.1:1")
+        reply = await console.routes[("GET", request.path)](request)
+        return msgspec.json.decode(reply.body)
 
-        await agent.publish(compile_fleet(fleet))
-        (found,) = (await read("search", q="rrr"))["rows"]
-        for _ in range(3):
-            assert b" 302 " in await ask(port)
-        await until(lambda: counted(agent) == 3, "what was counted")  # after the answers
-        detail = await read("node", id=found["row"]["id"])
-        assert detail["since_start"]["requests"] == 3 and detail["rate"]["requests"] > 0
-        (line,) = (await read("limits"))["rows"]
-        assert line["passed"] > 0
-        (busiest,) = (await read("overview"))["busiest"]
-        assert busiest["id"] == found["row"]["id"]
-
-    assert with_agent(talk, workers=1) == 0
+    await agent.publish(compile_fleet(fleet))
+    (found,) = (await read("search", q="rrr"))["rows"]
+    for _ in range(3):
+        assert b" 302 " in await ask(port)
+    await until(lambda: counted(agent) == 3, "what was counted")  # after the answers
+    detail = await read("node", id=found["row"]["id"])
+    assert detail["since_start"]["requests"] == 3 and detail["rate"]["requests"] > 0
+    (line,) = (await read("limits"))["rows"]
+    assert line["passed"] > 0
+    (busiest,) = (await read("overview"))["busiest"]
+    assert busiest["id"] == found["row"]["id"]

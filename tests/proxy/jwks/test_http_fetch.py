@@ -6,7 +6,6 @@ import asyncio
 import re
 import ssl
 import tempfile
-from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.wire
 AUTHORITY = Authority()
 BODY = b'{"keys":[]}'
 GOOD = b"HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n" + BODY
-Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
 
 
 def context(pair: Pair, *, client: bool = False) -> ssl.SSLContext:

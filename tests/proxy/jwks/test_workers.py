@@ -20,8 +20,8 @@ from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards
 from edgefast.table.shards import make_resource
-from proxy.jwks.token_worker import TOKENS
-from proxy.living import until, with_agent
+from proxy.keys.token_worker import TOKENS
+from proxy.living import agent_test, until, with_agent
 from proxy.shards import make_fleet
 from wire.harness.ports import free_port
 
@@ -98,46 +98,40 @@ def tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_keys_come_rotate_and_survive_a_worker(tokens: Path) -> None:
+@agent_test(command=COMMAND)
+async def test_keys_come_rotate_and_survive_a_worker(agent: Agent, tokens: Path) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        async with Issuer() as issuer:
-            assert (await agent.publish(table(port, issuer.port))).acknowledged
-            assert set(await become(agent, FIRST, "")) <= {None}, "nobody was refused meanwhile"
-            assert issuer.asked == 1, "one fetch for all workers"
-            issuer.keys = [OLD, NEW]
-            before = agent.slots[0].pid
-            os.kill(before, signal.SIGKILL)
-            await until(lambda: agent.slots[0].pid not in (0, before), "successor")
-            assert set(await become(agent, FIRST, "")) <= {None}
-            assert issuer.asked == 1 and agent.problems == ()
-            agent.keys._sources["http://idp.ns/keys", "service/ns/idp/80"]._ended -= 60
-            await asyncio.to_thread(tokens.write_bytes, FIRST + b"\n" + SECOND)
-            assert set(await become(agent, SECOND, "")) <= {None}
-            assert issuer.asked == 2, "a worker asked, and all have it"
-            assert await become(agent, FIRST, "") == []
-
-    with_agent(talk, command=COMMAND)
+    async with Issuer() as issuer:
+        assert (await agent.publish(table(port, issuer.port))).acknowledged
+        assert set(await become(agent, FIRST, "")) <= {None}, "nobody was refused meanwhile"
+        assert issuer.asked == 1, "one fetch for all workers"
+        issuer.keys = [OLD, NEW]
+        before = agent.slots[0].pid
+        os.kill(before, signal.SIGKILL)
+        await until(lambda: agent.slots[0].pid not in (0, before), "successor")
+        assert set(await become(agent, FIRST, "")) <= {None}
+        assert issuer.asked == 1 and agent.problems == ()
+        agent.keys._sources["http://idp.ns/keys", "service/ns/idp/80"]._ended -= 60
+        await asyncio.to_thread(tokens.write_bytes, FIRST + b"\n" + SECOND)
+        assert set(await become(agent, SECOND, "")) <= {None}
+        assert issuer.asked == 2, "a worker asked, and all have it"
+        assert await become(agent, FIRST, "") == []
 
 
-def test_an_issuer_that_is_gone_is_told(tokens: Path) -> None:
+@agent_test(command=COMMAND)
+async def test_an_issuer_that_is_gone_is_told(agent: Agent, tokens: Path) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        async with Issuer() as issuer:
-            pass
-        await agent.publish(table(port, issuer.port))
-        await become(agent, FIRST, "keys")
-        (problem,) = agent.problems
-        assert (
-            "connection refused" in problem.text() and str(problem.object) == "SecurityPolicy ns/p"
-        )
-        async with issuer:
-            assert set(await become(agent, FIRST, "")) <= {None, "keys"}
-            assert agent.problems == ()
-
-    with_agent(talk, command=COMMAND)
+    async with Issuer() as issuer:
+        pass
+    await agent.publish(table(port, issuer.port))
+    await become(agent, FIRST, "keys")
+    (problem,) = agent.problems
+    assert "connection refused" in problem.text() and str(problem.object) == "SecurityPolicy ns/p"
+    async with issuer:
+        assert set(await become(agent, FIRST, "")) <= {None, "keys"}
+        assert agent.problems == ()
 
 
 def test_an_agent_that_begins_anew_has_them_from_disk(tokens: Path, tmp_path: Path) -> None:

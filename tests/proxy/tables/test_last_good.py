@@ -15,7 +15,7 @@ from edgefast.proxy.tables.last_good import LastGood, LastGoodError
 from edgefast.proxy.tables.last_good_keeper import LastGoodKeeper
 from edgefast.table import Shards, diff
 from edgefast.table.format import digest_records, table_format
-from proxy.living import mark_of, until, with_agent
+from proxy.living import agent_test, mark_of, until, with_agent
 from proxy.shards import make_fleet, make_shards
 from wire.harness.ports import free_port
 
@@ -119,32 +119,27 @@ class Settled:
         return self.shards
 
 
-def test_only_a_table_that_somebody_vouches_for_is_kept(tmp_path: Path) -> None:
+async def test_only_a_table_that_somebody_vouches_for_is_kept(tmp_path: Path) -> None:
     """Nor one without listener, whoever vouches; and the end writes what is due."""
     kept = LastGood(tmp_path)
     whole, half, empty = make_fleet(8080), make_fleet(8081), make_shards({})
     settled = Settled()
     keeper = LastGoodKeeper(kept, settled)
 
-    async def main() -> None:
-        running = asyncio.ensure_future(keeper.run())
-        for shards in (half, whole, empty):
-            settled.shards = shards
-            keeper.look()
-            if shards is not half:
-                keeper.approve(shards.version)
-        await until(kept.path.exists, "file")
-        settled.shards = later = make_fleet(8082)
-        keeper.approve(later.version)
-        await asyncio.sleep(0)
-        running.cancel()  # within the second after the first one
-        await asyncio.wait([running])
-        assert kept.load().version == later.version
-        assert LastGood(tmp_path)._load(kept.path.with_name(module._BEFORE)).version == (
-            whole.version
-        )
-
-    asyncio.run(main())
+    running = asyncio.ensure_future(keeper.run())
+    for shards in (half, whole, empty):
+        settled.shards = shards
+        keeper.look()
+        if shards is not half:
+            keeper.approve(shards.version)
+    await until(kept.path.exists, "file")
+    settled.shards = later = make_fleet(8082)
+    keeper.approve(later.version)
+    await asyncio.sleep(0)
+    running.cancel()  # within the second after the first one
+    await asyncio.wait([running])
+    assert kept.load().version == later.version
+    assert LastGood(tmp_path)._load(kept.path.with_name(module._BEFORE)).version == (whole.version)
 
 
 def test_a_table_is_kept_as_soon_as_the_disk_takes_it(
@@ -268,17 +263,15 @@ def test_the_agent_keeps_what_all_workers_took(tmp_path: Path) -> None:
 
 
 @pytest.mark.wire
-def test_the_agent_serves_on_when_nothing_can_be_kept() -> None:
+@agent_test(state_dir=Path("/proc/self/fdinfo"))
+async def test_the_agent_serves_on_when_nothing_can_be_kept(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        kept = agent.last_good
-        assert kept is not None
-        shards = make_fleet(port)
-        agent.keeper.approve(shards.version)  # before anybody holds it, as good as after
-        await agent.publish(shards)
-        await until(lambda: kept.failures, "failure")
-        assert await mark_of(port) == "v1"
-        assert agent.ready
-
-    with_agent(talk, state_dir=Path("/proc/self/fdinfo"))
+    kept = agent.last_good
+    assert kept is not None
+    shards = make_fleet(port)
+    agent.keeper.approve(shards.version)  # before anybody holds it, as good as after
+    await agent.publish(shards)
+    await until(lambda: kept.failures, "failure")
+    assert await mark_of(port) == "v1"
+    assert agent.ready

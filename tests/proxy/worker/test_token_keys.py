@@ -85,39 +85,36 @@ def test_a_worker_is_told_what_differs() -> None:
     assert len(keys_of(both, fresh, shared)) == 2
 
 
-def test_before_and_after_the_desk_is_there() -> None:
-    async def main() -> None:
-        sent: list[messages.KeysWanted] = []
-        arrived = asyncio.Event()
+async def test_before_and_after_the_desk_is_there() -> None:
+    sent: list[messages.KeysWanted] = []
+    arrived = asyncio.Event()
 
-        async def send(message: messages.KeysWanted) -> None:
-            sent.append(message)
-            arrived.set()
-            if len(sent) == 1:
-                raise TimeoutError
+    async def send(message: messages.KeysWanted) -> None:
+        sent.append(message)
+        arrived.set()
+        if len(sent) == 1:
+            raise TimeoutError
 
-        keys = TokenKeys(send)
-        keys.close()
-        running = asyncio.create_task(keys.run())
-        for part in messages.split_keys(URI, "", MANY):
-            keys.take(part)
-        token_verifier = keys.token_verifier()
-        assert keys.token_verifier() is token_verifier
-        (verifier,) = make_verifiers(token_verifier, Jwt((PROVIDER,)))
-        (source,) = verifier.sources.values()
-        assert source.keys.known and not source.pending
-        parts = list(messages.split_keys(URI, "", key_set(jwk("ES256"))))
-        for part in parts:
-            keys.take(part)
-        for _ in range(2):
-            keys._want(URI, "")
-            await arrived.wait()
-            arrived.clear()
-        assert sent == [messages.KeysWanted(URI, "")] * 2
-        keys.take(messages.KeysGone(URI, ""))
-        assert not source.keys.known
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        keys.close()
-
-    asyncio.run(main())
+    keys = TokenKeys(send)
+    keys.close()
+    running = asyncio.create_task(keys.run())
+    for part in messages.split_keys(URI, "", MANY):
+        keys.take(part)
+    token_verifier = keys.token_verifier()
+    assert keys.token_verifier() is token_verifier
+    (verifier,) = make_verifiers(token_verifier, Jwt((PROVIDER,)))
+    (source,) = verifier.sources.values()
+    assert source.keys.known and not source.pending
+    parts = list(messages.split_keys(URI, "", key_set(jwk("ES256"))))
+    for part in parts:
+        keys.take(part)
+    for _ in range(2):
+        keys._want(URI, "")
+        await arrived.wait()
+        arrived.clear()
+    assert sent == [messages.KeysWanted(URI, "")] * 2
+    keys.take(messages.KeysGone(URI, ""))
+    assert not source.keys.known
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    keys.close()

@@ -15,7 +15,6 @@ from wire.limits.proxy import LimitProxy
 
 #: Room is shared by all limits with values: with so many of them a few hundred requests fill one's.
 FILTERS, RULES, LIMITS = 4, 14, 16
-OTHERS = RULES * FILTERS * LIMITS
 CEILING = 1_000
 
 
