@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from ratelimit.caller import Ask, calling, config_of, until
-from ratelimit.faulty import Late, serving
-from ratelimit.servers import RedisServer
+from rate_limit.caller import Ask, calling, config_of, until
+from rate_limit.faulty import Late, serving
+from rate_limit.servers import RedisServer
 
 CHECK = Ask(b"counter", limit=1_000_000)
 

@@ -99,7 +99,7 @@ def _asking(broken: set[str], silent: set[str]) -> tuple[list[str], Any]:
 
 
 async def test_who_answered_is_asked_first_the_next_time() -> None:
-    servers = FailoverList(["a", "b", "c"])
+    servers = AddressList(["a", "b", "c"])
     asked, ask = _asking({"a"}, {"b"})
     assert await servers.ask(ask, 0.01) == "c"
     assert asked == ["a", "b", "c"]
@@ -112,11 +112,11 @@ async def test_who_answered_is_asked_first_the_next_time() -> None:
 
 async def test_when_nobody_answers_the_first_reason_counts() -> None:
     with pytest.raises(Refused, match="a"):
-        await FailoverList(["a", "b"]).ask(_asking({"a", "b"}, set())[1], 0.01)
+        await AddressList(["a", "b"]).ask(_asking({"a", "b"}, set())[1], 0.01)
 
 
 async def test_whoever_was_silent_until_the_end_is_asked_last() -> None:
-    servers = FailoverList(["a", "b"])
+    servers = AddressList(["a", "b"])
     asked, ask = _asking(set(), {"a"})
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
@@ -126,7 +126,7 @@ async def test_whoever_was_silent_until_the_end_is_asked_last() -> None:
 
 
 async def test_an_order_follows_the_cluster() -> None:
-    servers = FailoverList(["a", "b"])
+    servers = AddressList(["a", "b"])
     servers.prefer("new")
     servers.drop_all_but(["b", "c", "new"])
     asked, ask = _asking({"new", "b"}, set())

@@ -14,7 +14,7 @@ import pytest
 
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.metrics.stats import sum_globals
-from proxy.datagramtables import make_tables
+from proxy.datagram_tables import make_tables
 from proxy.living import agent_test, mark_of, until
 from wire.harness.ports import free_port
 

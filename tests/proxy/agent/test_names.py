@@ -9,7 +9,7 @@ import pytest
 
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.metrics.stats import sum_globals
-from proxy.datagramtables import make_tables
+from proxy.datagram_tables import make_tables
 from proxy.living import agent_test, until
 from proxy.nameserver import name_server, resolver
 from wire.harness.ports import free_port

@@ -20,7 +20,7 @@ from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards
 from edgefast.table.shards import make_resource
-from proxy.keys.token_worker import TOKENS
+from proxy.jwks.token_worker import TOKENS
 from proxy.living import agent_test, until, with_agent
 from proxy.shards import make_fleet
 from wire.harness.ports import free_port

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ratelimit.servers import RedisServer, running
+from rate_limit.servers import RedisServer, running
 
 for module in ("account", "pair", "proxy"):
     pytest.register_assert_rewrite(f"wire.limits.{module}")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from origin.recording import RecordingOrigin
-from ratelimit.servers import until
+from rate_limit.servers import until
 from wire.harness import objects as make
 from wire.limits import proxy as limits
 from wire.limits.clock import MovableClock

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ratelimit.servers import RedisServer
+from rate_limit.servers import RedisServer
 from wire.limits.account import Line
 from wire.limits.pair import SKEW, Fleet, make_objects, name_limit, running_pair
 from wire.limits.proxy import LimitProxy
