@@ -21,7 +21,7 @@ from controller.fleets.render import render_fleet
 from controller.kube.client import Kube
 from edgefast import ir
 from edgefast.translate.settings import FleetState
-from tests.controller.kube.waiting import run, running, until
+from tests.controller.waiting import run, running, until
 
 #: A fleet as `fleet` describes it, and the kinds of its objects.
 NAME = "edge-default-eg-e41e7b31"

@@ -23,7 +23,7 @@ from cluster.world.api import Api
 from cluster.world.apiserver import ApiServer
 from controller.fleets.placement import Placement
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from cluster.infrabench import (
 from cluster.world.apiserver import ApiServer
 from controller.fleets.placement import Placement
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
 
 
 @pytest.fixture

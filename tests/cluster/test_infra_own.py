@@ -22,7 +22,7 @@ from controller.fleets.metadata import adopt
 from controller.fleets.placement import Placement
 from controller.fleets.render import render_fleet
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.roles import render_roles
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
 
 NAME = "edge-default-eg-e41e7b31"
 MODES = {

@@ -8,7 +8,7 @@ from cluster.infrabench import NAME, InfraBench, fleet, installation, run_bench,
 from cluster.world.apiserver import ApiServer
 from controller.fleets.placement import Manifest, Placement
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.kube_cached import WORLD, following
 from cluster.world.apiserver import ApiServer
-from tests.controller.kube.waiting import run, until
+from tests.controller.waiting import run, until
 
 _RBAC = "rbac.authorization.k8s.io"
 

@@ -7,7 +7,7 @@ import msgspec
 from cluster.kube_cached import GROUP, QUICK, WORLD, following, gateway_ref
 from cluster.world.apiserver import ApiServer
 from controller.kube.discovery import OPTIONAL
-from tests.controller.kube.waiting import run, until
+from tests.controller.waiting import run, until
 
 
 def test_a_snapshot_holds_what_counts(apiserver: ApiServer) -> None:

@@ -16,7 +16,7 @@ from controller.kube.scope import Scope
 from edgefast.api.model.meta import LabelSelector
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
-from tests.controller.kube.waiting import run, until
+from tests.controller.waiting import run, until
 
 
 def test_listed_namespaces_alone_and_others_later(apiserver: ApiServer) -> None:

@@ -11,7 +11,7 @@ from cluster.world.apiserver import ApiServer
 from controller.kube.apis import APIS, api_of
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
-from tests.controller.kube.waiting import run
+from tests.controller.waiting import run
 
 CONFIG_MAPS = APIS["v1", "ConfigMap"]
 

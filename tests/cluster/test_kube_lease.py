@@ -12,7 +12,7 @@ from cluster.world.apiserver import ApiServer
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.lease import Lease, LeaseTimes
-from tests.controller.kube.waiting import run, running, until
+from tests.controller.waiting import run, running, until
 
 LEASES = APIS["coordination.k8s.io/v1", "Lease"]
 #: As 15/10/2 s, faster, and so long that a slow machine does not lose a Lease.

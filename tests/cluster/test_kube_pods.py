@@ -13,7 +13,7 @@ from edgefast.api.config.edgegateway import EdgeGateway, ExtensionApis
 from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
-from tests.controller.kube.waiting import run, until
+from tests.controller.waiting import run, until
 
 XBACKEND = """
 ---

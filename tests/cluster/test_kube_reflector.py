@@ -14,7 +14,7 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.reflector import Item, Reflector, Target
 from controller.kube.throttle import RequestRate
-from tests.controller.kube.waiting import run, running, until
+from tests.controller.waiting import run, running, until
 
 CONFIG_MAPS = APIS["v1", "ConfigMap"]
 QUICK = RequestRate(page=2, silence=1.0, backoff_first=0.02, backoff_most=0.2)

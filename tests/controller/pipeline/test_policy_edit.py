@@ -19,7 +19,7 @@ from edgefast.providers.files import FileSource
 from edgefast.table import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, translate
-from tests.controller.pipeline.running import Room, many, run
+from tests.controller.pipeline.running import many, running_pipeline
 from tests.translate import world
 from tests.translate.gatewaytext import gateway
 
@@ -88,11 +88,10 @@ def route(at: int) -> dict[str, Any]:
     }
 
 
-def edit_objects(routes: int, make: Make) -> list[float]:
+async def edit_objects(routes: int, make: Make) -> list[float]:
     """Seconds of the controller's pipeline for its start, then for each edit."""
     taken: list[float] = []
-
-    async def scenario(made: Room) -> None:
+    async with running_pipeline(many(routes)) as made:
         began = time.perf_counter()
         await made.wait_for(1)
         taken.append(time.perf_counter() - began)
@@ -110,8 +109,6 @@ def edit_objects(routes: int, make: Make) -> list[float]:
                 assert after.translation.work.routes == 0
                 assert after.translation.work.policies == 1
                 taken.append(spent)
-
-    run(many(routes), scenario)
     return taken
 
 
@@ -142,15 +139,15 @@ def edit_files(routes: int, folder: Path, make: Make) -> list[float]:
 
 @pytest.mark.pure
 @pytest.mark.parametrize("make", [admits, checks])
-def test_one_resource_is_sent_and_no_route_translated(make: Make, tmp_path: Path) -> None:
-    edit_objects(200, make)
+async def test_one_resource_is_sent_and_no_route_translated(make: Make, tmp_path: Path) -> None:
+    await edit_objects(200, make)
     edit_files(200, tmp_path, make)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("make", [admits, checks])
-def test_ten_thousand_routes_wait_for_nothing(make: Make, tmp_path: Path) -> None:
-    objects, files = edit_objects(10_000, make), edit_files(10_000, tmp_path, make)
+async def test_ten_thousand_routes_wait_for_nothing(make: Make, tmp_path: Path) -> None:
+    objects, files = await edit_objects(10_000, make), edit_files(10_000, tmp_path, make)
     for name, (start, *edits) in (("controller", objects), ("files", files)):
         shown = ", ".join(f"{one * 1e3:.1f}" for one in edits)
         assert median(edits) < start * PART, f"{name}: {shown} ms, a start {start * 1e3:.0f} ms"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,6 @@ from tests.controller.push.loopback import (
     client_pair,
     ended,
     shards_of,
-    until,
 )
 from tests.controller.push.refusing import (
     OTHER,
@@ -34,11 +34,17 @@ from tests.controller.push.refusing import (
     UNARY,
     check,
     opening,
-    run,
+    serving,
     with_token,
 )
+from tests.controller.waiting import until
 
 pytestmark = pytest.mark.wire
+
+
+@pytest.fixture
+def loopback(tmp_path: Path) -> contextlib.AbstractAsyncContextManager[Loopback]:
+    return serving(tmp_path)
 
 
 BAD_TOKENS: dict[str, tuple[Callable[[], str], Cause]] = {
@@ -65,30 +71,25 @@ BAD_TOKENS: dict[str, tuple[Callable[[], str], Cause]] = {
 
 
 @pytest.mark.parametrize("method", [METHOD, STREAM, UNARY, REPORT, "/", "/a/b"])
-def test_no_token(tmp_path: Path, caplog: Any, method: str) -> None:
-    async def body(loopback: Loopback) -> None:
+async def test_no_token(tmp_path: Path, caplog: Any, method: str) -> None:
+    async with serving(tmp_path, review=Reviewer()) as loopback:
         async with loopback.channel(None, loopback.tokens) as channel:
             call = channel.stream_stream(method)()
             said = await ended(call)
         check(loopback, said, "UNAUTHENTICATED", "no_credential", caplog)
 
-    run(body, tmp_path, review=Reviewer())
-
 
 @pytest.mark.parametrize("kind", BAD_TOKENS)
-def test_a_bad_token(tmp_path: Path, caplog: Any, kind: str) -> None:
+async def test_a_bad_token(tmp_path: Path, caplog: Any, kind: str) -> None:
     make, cause = BAD_TOKENS[kind]
     reviewer = Reviewer()
-
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=reviewer) as loopback:
         async with loopback.channel(None, loopback.tokens) as channel:
             call = channel.stream_stream(METHOD)(metadata=(("authorization", make()),))
             said = await ended(call)
         check(loopback, said, "UNAUTHENTICATED", cause, caplog)
         # What cannot be right costs the API server nothing.
         assert reviewer.asked == 0
-
-    run(body, tmp_path, review=reviewer)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +114,14 @@ def test_a_bad_token(tmp_path: Path, caplog: Any, kind: str) -> None:
         (accepted(OTHER, pod=OTHER_POD), POD, "PERMISSION_DENIED", "node"),
     ],
 )
-def test_a_token_of_somebody_else(
+async def test_a_token_of_somebody_else(
     tmp_path: Path, caplog: Any, answer: Any, node: str, code: str, cause: Cause
 ) -> None:
     reviewer = Reviewer()
     token = make_token()
     if answer is not None:
         reviewer.answers[token] = answer
-
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=reviewer) as loopback:
         async with loopback.channel(None, loopback.tokens) as channel:
             call = channel.stream_stream(METHOD)(metadata=(("authorization", f"Bearer {token}"),))
             # Before the gate nothing is read: only the node is told by a message.
@@ -130,14 +130,13 @@ def test_a_token_of_somebody_else(
         check(loopback, said, code, cause, caplog)
         assert reviewer.asked == 1
 
-    run(body, tmp_path, review=reviewer)
 
-
-def test_a_good_token_reads_its_own_fleet_and_no_other_method(tmp_path: Path, caplog: Any) -> None:
+async def test_a_good_token_reads_its_own_fleet_and_no_other_method(
+    tmp_path: Path, caplog: Any
+) -> None:
     reviewer = Reviewer()
     token = reviewer.accept(make_token())
-
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=reviewer) as loopback:
         async with loopback.proxy(token=token) as proxy:
             await proxy.take()
             assert proxy.version == TABLE.version
@@ -152,13 +151,11 @@ def test_a_good_token_reads_its_own_fleet_and_no_other_method(tmp_path: Path, ca
         assert loopback.server.refusals.counts["method"] == 5
         assert reviewer.asked == 1  # remembered
 
-    run(body, tmp_path, review=reviewer)
 
-
-def test_a_unary_call_of_the_one_method_is_an_opening_that_never_ends(
+async def test_a_unary_call_of_the_one_method_is_an_opening_that_never_ends(
     tmp_path: Path, caplog: Any
 ) -> None:
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=Reviewer()) as loopback:
         async with loopback.channel(None, loopback.tokens) as channel:
             with pytest.raises(grpc.aio.AioRpcError) as error:
                 await channel.unary_unary(METHOD)(opening())
@@ -170,16 +167,13 @@ def test_a_unary_call_of_the_one_method_is_an_opening_that_never_ends(
             assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert loopback.server.counts.messages == 0
 
-    run(body, tmp_path, review=Reviewer())
-
 
 @pytest.mark.parametrize("method", [METHOD, UNARY])
-def test_the_closed_port_asks_nobody(tmp_path: Path, caplog: Any, method: str) -> None:
+async def test_the_closed_port_asks_nobody(tmp_path: Path, caplog: Any, method: str) -> None:
     """18001 in Controller Namespace mode: a good token, a good certificate, anything."""
     reviewer = Reviewer()
     token = reviewer.accept(make_token())
-
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=reviewer) as loopback:
         closed = await loopback.server.serve_nobody(ANYWHERE)
         async with loopback.channel(client_pair(loopback.ring), closed) as channel:
             metadata = (("authorization", f"Bearer {token}"),)
@@ -188,16 +182,13 @@ def test_the_closed_port_asks_nobody(tmp_path: Path, caplog: Any, method: str) -
         assert "port 18000" in said.details
         assert reviewer.asked == 0
 
-    run(body, tmp_path, review=reviewer)
 
-
-def test_one_pod_has_few_streams(tmp_path: Path, caplog: Any) -> None:
+async def test_one_pod_has_few_streams(tmp_path: Path, caplog: Any) -> None:
     """A tenant's pod cannot take the places of all: openings that do not end have no node yet that is replaced."""
     reviewer = Reviewer()
     token = reviewer.accept(make_token())
     neighbour = reviewer.accept(make_token(name="neighbour"), fleet=OTHER, pod=OTHER_POD)
-
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=reviewer) as loopback:
         metadata = (("authorization", f"Bearer {token}"),)
         async with loopback.channel(None, loopback.tokens) as channel:
             calls = [channel.stream_stream(METHOD)(metadata=metadata) for _ in range(4)]
@@ -217,14 +208,11 @@ def test_one_pod_has_few_streams(tmp_path: Path, caplog: Any) -> None:
         await until(lambda: not loopback.server.counts.streams)
         assert not loopback.server._of_pods
 
-    run(body, tmp_path, review=reviewer)
 
-
-def test_a_stream_ends_with_its_token(tmp_path: Path, caplog: Any) -> None:
+async def test_a_stream_ends_with_its_token(tmp_path: Path, caplog: Any) -> None:
     reviewer = Reviewer()
     token = reviewer.accept(make_token(seconds=3))
-
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=reviewer) as loopback:
         async with loopback.proxy(token=token) as proxy:
             await proxy.take()
             said = await proxy.end()
@@ -232,16 +220,13 @@ def test_a_stream_ends_with_its_token(tmp_path: Path, caplog: Any) -> None:
         # Replayed afterwards, it opens nothing.
         assert (await with_token(loopback, token)).code == "UNAUTHENTICATED"
 
-    run(body, tmp_path, review=reviewer)
 
-
-def test_a_token_is_asked_about_again_and_an_absent_api_server_ends_nothing(
+async def test_a_token_is_asked_about_again_and_an_absent_api_server_ends_nothing(
     tmp_path: Path, caplog: Any
 ) -> None:
     reviewer = Reviewer()
     token = reviewer.accept(make_token())
-
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=reviewer) as loopback:
         tokens = loopback.server.tokens
         async with loopback.proxy(token=token) as proxy:
             await proxy.take()
@@ -259,16 +244,13 @@ def test_a_token_is_asked_about_again_and_an_absent_api_server_ends_nothing(
         assert loopback.server.refusals.counts["review_failed"] == 1
         assert not [one for one in caplog.messages if token in one or "eyJ" in one]
 
-    run(body, tmp_path, review=reviewer)
 
-
-def test_a_token_whose_pod_is_gone_ends_its_stream_with_the_next_change(
+async def test_a_token_whose_pod_is_gone_ends_its_stream_with_the_next_change(
     tmp_path: Path, caplog: Any
 ) -> None:
     reviewer = Reviewer()
     token = reviewer.accept(make_token())
-
-    async def body(loopback: Loopback) -> None:
+    async with serving(tmp_path, review=reviewer) as loopback:
         async with loopback.proxy(token=token) as proxy:
             await proxy.take()
             loopback.server.tokens.forget()
@@ -278,19 +260,17 @@ def test_a_token_whose_pod_is_gone_ends_its_stream_with_the_next_change(
         check(loopback, said, "UNAUTHENTICATED", "token", caplog)
         assert proxy.version == TABLE.version
 
-    run(body, tmp_path, review=reviewer)
 
-
-def test_many_refusals_are_all_counted_and_few_are_logged(tmp_path: Path, caplog: Any) -> None:
-    async def body(loopback: Loopback) -> None:
+async def test_many_refusals_are_all_counted_and_few_are_logged(
+    tmp_path: Path, caplog: Any
+) -> None:
+    async with serving(tmp_path, review=Reviewer()) as loopback:
         loopback.server.refusals._clock = lambda: 7.5  # all within a second
         async with loopback.channel(None, loopback.tokens) as channel:
             for _ in range(100):
                 await ended(channel.stream_stream(METHOD)())
         assert loopback.server.refusals.counts["no_credential"] == 100
         assert len([one for one in caplog.messages if "no_credential" in one]) == 1
-
-    run(body, tmp_path, review=Reviewer())
 
 
 @pytest.fixture(autouse=True)
