@@ -6,7 +6,8 @@ ended with it. Must never: write to the cluster itself.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from controller.fleets.render import render_fleet
 from controller.kube.client import Kube
 from edgefast import ir
 from edgefast.translate.settings import FleetState
-from tests.controller.waiting import run, running, until
+from tests.controller.waiting import running, until
 
 #: A fleet as `fleet` describes it, and the kinds of its objects.
 NAME = "edge-default-eg-e41e7b31"
@@ -91,23 +92,19 @@ _VERSIONS = {
 }
 
 
-def run_bench(
+@contextlib.asynccontextmanager
+async def infra_bench(
     server: ApiServer,
     place: Placement,
-    body: Callable[[InfraBench], Awaitable[None]],
     namespaces: Sequence[str] | None = (),
     kubeconfig: Path | None = None,
-) -> None:
-    """Run a body with the room around it; `namespaces` () is the placement's, None all; as administrator by default."""
-
-    async def whole() -> None:
-        async with await Kube.open(kubeconfig or server.kubeconfig) as kube:
-            where = (place.namespace,) if namespaces == () else namespaces
-            bench = InfraBench(server, kube, place, where)
-            async with running(bench.inventory.run(), bench.applier.run()):
-                await body(bench)
-
-    run(whole())
+) -> AsyncIterator[InfraBench]:
+    """Run the inventory and the applier; `namespaces` () is the placement's, None all; as administrator by default."""
+    async with await Kube.open(kubeconfig or server.kubeconfig) as kube:
+        where = (place.namespace,) if namespaces == () else namespaces
+        bench = InfraBench(server, kube, place, where)
+        async with running(bench.inventory.run(), bench.applier.run()):
+            yield bench
 
 
 def installation(server: ApiServer) -> Placement:

@@ -18,7 +18,7 @@ from controller.kube.store import Name, Source
 from controller.kube.throttle import RequestRate
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.reference import GATEWAY_GROUP
-from tests.controller.waiting import run, running, until
+from tests.controller.waiting import running, until
 
 from .script import event, failure, page, scripted, stream
 
@@ -241,31 +241,28 @@ class Lone:
 
 
 @pytest.mark.parametrize("by_its_own", [False, True])
-def test_a_policy_stays_in_the_snapshot_when_its_crd_is_deleted(by_its_own: bool) -> None:
-    async def test() -> None:
-        server, key = Lone(), ("ns", "a")
-        quick = RequestRate(
-            absent_after=0.01, gone_after=0.01, discover_missing=0.02, discover=0.05, silence=5.0
-        )
-        async with scripted(server.serve) as kube:
-            cache = Cache(kube, Scope("system"), pace=quick)
-            async with running(cache.run()):
-                await cache.wait_synced()
-                policy = cache.snapshot().security_policies[key]
-                assert server.crd is not None
-                if by_its_own:
-                    server.removed.set()
-                    await until(lambda: not cache.snapshot().security_policies, "deleted")
-                    assert not cache.retained
-                    return
-                # As an API server does it: the CRD is marked, its objects are deleted, then the kind is gone.
-                server.crd = {**server.crd, "deletionTimestamp": CREATED}
+async def test_a_policy_stays_in_the_snapshot_when_its_crd_is_deleted(by_its_own: bool) -> None:
+    server, key = Lone(), ("ns", "a")
+    quick = RequestRate(
+        absent_after=0.01, gone_after=0.01, discover_missing=0.02, discover=0.05, silence=5.0
+    )
+    async with scripted(server.serve) as kube:
+        cache = Cache(kube, Scope("system"), pace=quick)
+        async with running(cache.run()):
+            await cache.wait_synced()
+            policy = cache.snapshot().security_policies[key]
+            assert server.crd is not None
+            if by_its_own:
                 server.removed.set()
-                await until(lambda: cache.retained == {"SecurityPolicy": 1}, "held")
-                server.crd = None
-                await until(lambda: "SecurityPolicy" in cache.missing, "missing")
-                assert cache.snapshot().security_policies[key] is policy
-                cache.release(["SecurityPolicy"])
-                assert not cache.snapshot().security_policies and not cache.retained
-
-    run(test(), 30)
+                await until(lambda: not cache.snapshot().security_policies, "deleted")
+                assert not cache.retained
+                return
+            # As an API server does it: the CRD is marked, its objects are deleted, then the kind is gone.
+            server.crd = {**server.crd, "deletionTimestamp": CREATED}
+            server.removed.set()
+            await until(lambda: cache.retained == {"SecurityPolicy": 1}, "held")
+            server.crd = None
+            await until(lambda: "SecurityPolicy" in cache.missing, "missing")
+            assert cache.snapshot().security_policies[key] is policy
+            cache.release(["SecurityPolicy"])
+            assert not cache.snapshot().security_policies and not cache.retained
