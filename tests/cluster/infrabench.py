@@ -23,6 +23,7 @@ from controller.kube.client import Kube
 from edgefast import ir
 from edgefast.translate.settings import FleetState
 from tests.controller.waiting import running, until
+from tests.support.manifest import manifest
 
 #: A fleet as `fleet` describes it, and the kinds of its objects.
 NAME = "edge-default-eg-e41e7b31"
@@ -72,11 +73,7 @@ class InfraBench:
     def path(self, kind: str, namespace: str, name: str) -> str:
         """Return the path of an object of a fleet."""
         return self.server.admin.path_of(
-            {
-                "apiVersion": _VERSIONS[kind],
-                "kind": kind,
-                "metadata": {"namespace": namespace, "name": name},
-            }
+            manifest(f"{kind} {namespace}/{name}", api=_VERSIONS[kind])
         )
 
 

@@ -20,6 +20,7 @@ from cluster.world.world import World
 from controller.manifests.generate import FOLDER
 from controller.manifests.naming import Release
 from edgefast.translate.fleet.fleet import digest_of
+from tests.support.manifest import manifest
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 EDGE = "gateway.edge.io/v1alpha1"
@@ -92,12 +93,7 @@ class Installed:
                 "namespace": proxy[0],
                 "name": proxy[1],
             }
-        return {
-            "apiVersion": GATEWAY,
-            "kind": "GatewayClass",
-            "metadata": {"name": name},
-            "spec": spec,
-        }
+        return manifest(f"GatewayClass {name}", spec)
 
     def gateway_of(self, namespace: str, name: str, seconds: float = 90.0) -> Manifest:
         """Return a Gateway once it is programmed in its present generation."""
@@ -259,23 +255,15 @@ def route(
     }
     if hostnames:
         spec["hostnames"] = list(hostnames)
-    return {
-        "apiVersion": f"gateway.networking.k8s.io/{version}",
-        "kind": "HTTPRoute",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": spec,
-    }
+    return manifest(
+        f"HTTPRoute {namespace}/{name}", spec, api=f"gateway.networking.k8s.io/{version}"
+    )
 
 
 def edge_proxy(namespace: str, name: str, **spec: Any) -> Manifest:
     """Return an EdgeProxy whose proxies are small and do not linger."""
     quick = {"workers": 1, "shutdown": {"drainTimeout": "2s", "minDrainDuration": "0s"}}
-    return {
-        "apiVersion": EDGE,
-        "kind": "EdgeProxy",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {**quick, **spec},
-    }
+    return manifest(f"EdgeProxy {namespace}/{name}", {**quick, **spec})
 
 
 def application(world: World, name: str = "app", **labels: str) -> str:

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cluster.installed import GATEWAY, gateway
+from cluster.installed import gateway
 from cluster.tools.missing import built
 from cluster.tools.versions import HELM_HOME
 from cluster.world.apiserver import ApiServer
 from cluster.world.helm import homes
+from tests.support.manifest import manifest
 
 SYSTEM = "edge-gateway-system"
 PROJECT = Path(__file__).parents[2]
@@ -100,19 +101,11 @@ def left_fleets(apiserver: ApiServer) -> Iterator[tuple[str, str]]:
         }
         made += [
             gateway(namespace, name, class_name),
-            {
-                "apiVersion": GATEWAY,
-                "kind": "GatewayClass",
-                "metadata": {"name": class_name},
-                "spec": {"controllerName": controller},
-            },
+            manifest(f"GatewayClass {class_name}", {"controllerName": controller}),
         ]
-        service = {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": f"edge-{name}", "namespace": SYSTEM, "labels": labels},
-            "spec": {"ports": [{"port": 80}]},
-        }
+        service = manifest(
+            f"Service {SYSTEM}/edge-{name}", {"ports": [{"port": 80}]}, labels=labels
+        )
         api.apply(service, manager="edge-gateway")
         made.append(service)
     api.apply(*(one for one in made if one["kind"] != "Service"))

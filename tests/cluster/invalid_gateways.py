@@ -11,6 +11,7 @@ from typing import Any
 
 from cluster.installed import GATEWAY, Manifest, gateway, listener, route
 from cluster.invalid import Case, Ground
+from tests.support.manifest import manifest
 
 
 def gateway_cases(ground: Ground) -> Iterator[Case]:
@@ -163,12 +164,7 @@ def _classes(ground: Ground) -> Iterator[Case]:
     for what, reference in references.items():
         name = f"{ground.namespace}-{what}"
         spec = {"controllerName": ground.controller}
-        right = {
-            "apiVersion": GATEWAY,
-            "kind": "GatewayClass",
-            "metadata": {"name": name},
-            "spec": spec,
-        }
+        right = manifest(f"GatewayClass {name}", spec)
         wrong = {
             **right,
             "spec": {**spec, "parametersRef": {"group": "gateway.edge.io", **reference}},

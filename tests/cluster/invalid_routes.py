@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cluster.installed import EDGE, Manifest, route
+from cluster.installed import Manifest, route
 from cluster.invalid import Case, Ground
+from tests.support.manifest import manifest
 
 
 def route_cases(ground: Ground) -> Iterator[Case]:
@@ -226,12 +227,10 @@ def _extensions(ground: Ground) -> Iterator[Case]:
     missing = extension("RateLimitFilter", name="missing")
     yield _route(ground, "extension-missing", "BackendNotFound", unresolved, filters=missing)
     limit = {"limit": {"requests": 1, "unit": "Hour"}}
-    filters = {
-        "apiVersion": EDGE,
-        "kind": "RateLimitFilter",
-        "metadata": {"namespace": ground.namespace, "name": "no-store"},
-        "spec": {"type": "Global", "global": {"rules": [limit]}},
-    }
+    filters = manifest(
+        f"RateLimitFilter {ground.namespace}/no-store",
+        {"type": "Global", "global": {"rules": [limit]}},
+    )
     case = _route(
         ground, "extension-no-store", filters=extension("RateLimitFilter", name="no-store")
     )

@@ -9,6 +9,7 @@ import pytest
 from cluster.world.api import Api, ApiError, Server
 from cluster.world.apiserver import ApiServer
 from cluster.world.waiting import wait_until
+from tests.support.manifest import manifest
 
 GATEWAY = """
 apiVersion: gateway.networking.k8s.io/v1
@@ -84,12 +85,11 @@ def test_a_token_is_good_for_its_audience_alone(apiserver: ApiServer) -> None:
     seen = {}
     for audience in ("ours", "theirs"):
         review = apiserver.admin.create(
-            {
-                "apiVersion": "authentication.k8s.io/v1",
-                "kind": "TokenReview",
-                "metadata": {"name": "x"},
-                "spec": {"token": token, "audiences": [audience]},
-            }
+            manifest(
+                "TokenReview x",
+                {"token": token, "audiences": [audience]},
+                api="authentication.k8s.io/v1",
+            )
         )
         seen[audience] = bool(review["status"].get("authenticated"))
     assert seen == {"ours": True, "theirs": False}

@@ -19,6 +19,7 @@ import yaml
 
 from cluster.world.world import World
 from controller.manifests.naming import Release
+from tests.support.manifest import manifest
 
 PROJECT = Path(__file__).parents[2]
 LABEL = "edge-tenant"
@@ -88,12 +89,11 @@ class Tenant:
         """The class, and in both namespaces a Gateway with a route and a backend."""
         group = "gateway.networking.k8s.io/v1"
         self._world.admin.apply(
-            {
-                "apiVersion": group,
-                "kind": "GatewayClass",
-                "metadata": {"name": self.gateway_class},
-                "spec": {"controllerName": self.controller_name},
-            }
+            manifest(
+                f"GatewayClass {self.gateway_class}",
+                {"controllerName": self.controller_name},
+                api=group,
+            )
         )
         for namespace in (self.served, self.beside):
             self._world.admin.apply(

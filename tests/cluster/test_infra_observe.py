@@ -21,6 +21,7 @@ from cluster.world.apiserver import ApiServer
 from controller.fleets.placement import Placement
 from edgefast import ir
 from tests.controller.waiting import until
+from tests.support.manifest import manifest
 
 
 @pytest.fixture
@@ -44,14 +45,13 @@ def put_slice(server: ApiServer, place: Placement, name: str, *endpoints: dict[s
         "kubernetes.io/service-name": NAME,
     }
     server.admin.apply(
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {"name": name, "namespace": place.namespace, "labels": labels},
-            "addressType": "IPv4",
-            "endpoints": list(endpoints),
-            "ports": [{"name": "http-80", "port": 10080}],
-        }
+        manifest(
+            f"EndpointSlice {place.namespace}/{name}",
+            labels=labels,
+            addressType="IPv4",
+            endpoints=list(endpoints),
+            ports=[{"name": "http-80", "port": 10080}],
+        )
     )
 
 

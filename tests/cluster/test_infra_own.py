@@ -22,6 +22,7 @@ from controller.fleets.placement import Placement
 from controller.fleets.render import render_fleet
 from edgefast import ir
 from tests.controller.waiting import until
+from tests.support.manifest import manifest
 
 
 @pytest.fixture
@@ -98,12 +99,9 @@ async def test_a_client_s_secret_goes_with_its_fleet(
 async def test_a_name_that_somebody_else_has_is_not_taken(
     apiserver: ApiServer, place: Placement
 ) -> None:
-    theirs = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": NAME, "namespace": place.namespace, "labels": dict(SELECTOR)},
-        "spec": {"ports": [{"port": 9}]},
-    }
+    theirs = manifest(
+        f"Service {place.namespace}/{NAME}", {"ports": [{"port": 9}]}, labels=dict(SELECTOR)
+    )
     apiserver.admin.create(theirs)
     async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place))

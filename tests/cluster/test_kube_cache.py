@@ -8,6 +8,7 @@ from cluster.kube_cached import GROUP, QUICK, WORLD, following, gateway_ref
 from cluster.world.apiserver import ApiServer
 from controller.kube.discovery import OPTIONAL
 from tests.controller.waiting import until
+from tests.support.manifest import manifest
 
 
 async def test_a_snapshot_holds_what_counts(apiserver: ApiServer) -> None:
@@ -29,13 +30,11 @@ async def test_a_snapshot_holds_what_counts(apiserver: ApiServer) -> None:
         assert one.cache.snapshot() is snapshot
 
         # A Secret that changes, goes, comes back, and is referred to no longer.
-        secret = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": "used", "namespace": namespace},
-            "type": "kubernetes.io/tls",
-            "stringData": {"tls.crt": "new", "tls.key": "y"},
-        }
+        secret = manifest(
+            f"Secret {namespace}/used",
+            type="kubernetes.io/tls",
+            stringData={"tls.crt": "new", "tls.key": "y"},
+        )
 
         def certificate() -> bytes | None:
             found = one.cache.snapshot().secrets.get((namespace, "used"))

@@ -11,17 +11,13 @@ from cluster.world.apiserver import ApiServer
 from controller.kube.apis import APIS, api_of
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
+from tests.support.manifest import manifest
 
 CONFIG_MAPS = APIS["v1", "ConfigMap"]
 
 
 def config_map(namespace: str, name: str, **data: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": namespace},
-        "data": data,
-    }
+    return manifest(f"ConfigMap {namespace}/{name}", data=data)
 
 
 async def test_an_object_lives_through_every_verb(apiserver: ApiServer) -> None:
@@ -66,15 +62,13 @@ async def test_an_object_lives_through_every_verb(apiserver: ApiServer) -> None:
 async def test_a_status_is_written_apart(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("client")
     [gateway] = apiserver.admin.apply(
-        {
-            "apiVersion": "gateway.networking.k8s.io/v1",
-            "kind": "Gateway",
-            "metadata": {"name": "g", "namespace": namespace},
-            "spec": {
+        manifest(
+            f"Gateway {namespace}/g",
+            {
                 "gatewayClassName": "x",
                 "listeners": [{"name": "a", "port": 80, "protocol": "HTTP"}],
             },
-        }
+        )
     )
     condition = {
         "type": "Accepted",

@@ -13,6 +13,7 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.lease import Lease, LeaseTimes
 from tests.controller.waiting import running, until
+from tests.support.manifest import manifest
 
 LEASES = APIS["coordination.k8s.io/v1", "Lease"]
 #: As 15/10/2 s, faster, and so long that a slow machine does not lose a Lease.
@@ -126,14 +127,7 @@ async def test_somebody_elses_lease_is_waited_for(apiserver: ApiServer) -> None:
         "acquireTime": "2001-01-01T00:00:00.000000Z",
         "leaseTransitions": 7,
     }
-    apiserver.admin.create(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": "n", "namespace": namespace},
-            "spec": spec,
-        }
-    )
+    apiserver.admin.create(manifest(f"Lease {namespace}/n", spec))
     async with await Kube.open(apiserver.kubeconfig) as kube:
         lease = Lease(kube, namespace, "n", "one", TIMES)
         began = time.monotonic()

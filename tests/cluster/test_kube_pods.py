@@ -14,6 +14,7 @@ from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from tests.controller.waiting import until
+from tests.support.manifest import manifest
 
 XBACKEND = """
 ---
@@ -43,15 +44,14 @@ spec:
 
 
 def pod(namespace: str, name: str, app: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": app}},
-        "spec": {
+    return manifest(
+        f"Pod {namespace}/{name}",
+        {
             "automountServiceAccountToken": False,
             "containers": [{"name": "web", "image": "web"}],
         },
-    }
+        labels={"app": app},
+    )
 
 
 def serve(server: ApiServer, namespace: str, name: str, address: str, ready: str = "True") -> None:

@@ -15,6 +15,7 @@ from controller.kube.client import Kube
 from controller.kube.reflector import Item, Reflector, Target
 from controller.kube.throttle import RequestRate
 from tests.controller.waiting import running, until
+from tests.support.manifest import manifest
 
 CONFIG_MAPS = APIS["v1", "ConfigMap"]
 QUICK = RequestRate(page=2, silence=1.0, backoff_first=0.02, backoff_most=0.2)
@@ -56,12 +57,7 @@ async def through_cable(server: ApiServer) -> AsyncIterator[tuple[Cable, Kube]]:
 def put(server: ApiServer, namespace: str, *names: str, text: str = "") -> None:
     for name in names:
         server.admin.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": name, "namespace": namespace, "labels": {"l": name}},
-                "data": {"text": text},
-            }
+            manifest(f"ConfigMap {namespace}/{name}", labels={"l": name}, data={"text": text})
         )
 
 

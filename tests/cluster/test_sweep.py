@@ -26,6 +26,7 @@ from cluster.installed import (
 )
 from cluster.world.api import ApiError
 from cluster.world.world import World
+from tests.support.manifest import manifest
 
 HOSTS = {"exact": "a.b.example.com", "inner": "*.b.example.com", "outer": "*.example.com"}
 
@@ -215,17 +216,16 @@ def test_entries_of_other_controllers_stay_and_ours_go(site: Site) -> None:
 
 def test_a_grant_that_is_taken_back(site: Site) -> None:
     """500 at once and said, for backends and for nothing else of the rule; given again, served again."""
-    grant = {
-        "apiVersion": "gateway.networking.k8s.io/v1beta1",
-        "kind": "ReferenceGrant",
-        "metadata": {"namespace": site.other, "name": "routes"},
-        "spec": {
+    grant = manifest(
+        f"ReferenceGrant {site.other}/routes",
+        {
             "from": [
                 {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": site.app}
             ],
             "to": [{"group": "", "kind": "Service", "name": "echo"}],
         },
-    }
+        api="gateway.networking.k8s.io/v1beta1",
+    )
     far = route(site.app, "far", "gw", ["far.example.com"])
     mirror = {"backendRef": {"name": "nothing", "port": 80}}
     far["spec"]["rules"] = [
@@ -350,15 +350,13 @@ def test_a_policy_of_one_port(site: Site) -> None:
     meta = {"namespace": site.app, "name": "ports"}
     service = {"selector": {"app": "echo"}, "ports": ports}
     target = {"group": "", "kind": "Service", "name": "ports", "sectionName": "c"}
-    policy: Manifest = {
-        "apiVersion": GATEWAY,
-        "kind": "BackendTLSPolicy",
-        "metadata": {"namespace": site.app, "name": "port"},
-        "spec": {
+    policy: Manifest = manifest(
+        f"BackendTLSPolicy {site.app}/port",
+        {
             "targetRefs": [target],
             "validation": {"hostname": "a.test", "wellKnownCACertificates": "System"},
         },
-    }
+    )
     both = route(site.app, "both", "gw", ["ports.example.com"])
     both["spec"]["rules"] = [
         {

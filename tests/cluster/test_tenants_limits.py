@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from cluster.installed import (
-    EDGE,
     PROXIES,
     Installed,
     applications,
@@ -30,6 +29,7 @@ from cluster.installed import (
 from cluster.world.manifests import pod
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
+from tests.support.manifest import manifest
 
 PASSWORD = "k3y-of-the-store"
 LIMIT = 7
@@ -55,18 +55,10 @@ def release(world: World, request: pytest.FixtureRequest) -> Iterator[Installed]
     }
     world.admin.apply(
         pod(store, "redis", redis),
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"namespace": store, "name": "redis"},
-            "spec": {"selector": {"app": "redis"}, "ports": [{"port": 6379}]},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"namespace": system, "name": "store"},
-            "stringData": {"password": PASSWORD},
-        },
+        manifest(
+            f"Service {store}/redis", {"selector": {"app": "redis"}, "ports": [{"port": 6379}]}
+        ),
+        manifest(f"Secret {system}/store", stringData={"password": PASSWORD}),
     )
     backend = {
         "type": "Redis",
@@ -100,12 +92,10 @@ def namespace(world: World) -> Iterator[str]:
 
 def _filter(namespace: str, name: str, *rules: dict[str, Any]) -> dict[str, Any]:
     limit = {"limit": {"requests": LIMIT, "unit": "Hour"}}
-    return {
-        "apiVersion": EDGE,
-        "kind": "RateLimitFilter",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"type": "Global", "global": {"rules": [{**limit, **one} for one in rules]}},
-    }
+    return manifest(
+        f"RateLimitFilter {namespace}/{name}",
+        {"type": "Global", "global": {"rules": [{**limit, **one} for one in rules]}},
+    )
 
 
 def _limited(namespace: str, name: str) -> dict[str, Any]:

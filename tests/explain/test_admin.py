@@ -18,6 +18,7 @@ from edgefast.explain import Served, read_request_spec
 from edgefast.explain.dump import read_live
 from edgefast.explain.explain import explain
 from proxy.command import Process, Start, gateway, gateway_class, save, start
+from tests.support.manifest import manifest
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
@@ -74,12 +75,7 @@ ports: [{{port: {backend}}}]
 endpoints: [{{addresses: [127.0.0.1]}}]
 """
     routes = [
-        {
-            "apiVersion": "gateway.networking.k8s.io/v1",
-            "kind": "HTTPRoute",
-            "metadata": {"name": f"r{number}", "namespace": "default"},
-            "spec": {"parentRefs": [{"name": "edge"}], "rules": rules},
-        }
+        manifest(f"HTTPRoute default/r{number}", {"parentRefs": [{"name": "edge"}], "rules": rules})
         for number, rules in enumerate(
             (
                 [limited],

@@ -24,30 +24,29 @@ from edgefast.providers.files import FileSource
 from edgefast.table import Request, compile_fleet
 from edgefast.table.match import Matcher, find_listener
 from edgefast.translate import Settings, Translation, translate
+from tests.support.manifest import manifest
 from tests.translate import brokenworld
 from tests.translate.golden import BASES
 
 pytestmark = pytest.mark.pure
 
 BASE: list[brokenworld.Object] = [
-    {
-        "apiVersion": brokenworld.API,
-        "kind": "GatewayClass",
-        "metadata": {"name": "edge"},
-        "spec": {"controllerName": "gateway.edge.io/gatewayclass-controller"},
-    },
-    {
-        "apiVersion": brokenworld.API,
-        "kind": "ReferenceGrant",
-        "metadata": {"name": "certificates", "namespace": "default"},
-        "spec": {
+    manifest(
+        "GatewayClass edge",
+        {"controllerName": "gateway.edge.io/gatewayclass-controller"},
+        api=brokenworld.API,
+    ),
+    manifest(
+        "ReferenceGrant default/certificates",
+        {
             "from": [
                 {"group": "gateway.networking.k8s.io", "kind": kind, "namespace": "other"}
                 for kind in ("Gateway", "ListenerSet")
             ],
             "to": [{"group": "", "kind": "Secret"}],
         },
-    },
+        api=brokenworld.API,
+    ),
 ]
 REQUESTS = [
     Request(method=method, path=path, headers=headers)

@@ -22,6 +22,7 @@ from cluster.controllerparts import wait_for
 from cluster.installed import GATEWAY, Installed, backend_of, fleet_of, gateway, listener, route
 from cluster.world.accounts import Accounts
 from cluster.world.api import ApiError
+from tests.support.manifest import manifest
 
 HOST = "www.live.example"
 
@@ -185,12 +186,9 @@ def test_diff_says_what_applying_does(
     assert all("plain" in json.dumps(one) for one in changes), changes
 
     # A new route, with a new Service behind it, in the namespace that is named for objects without one.
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "new"},
-        "spec": {"selector": {"app": "echo"}, "ports": [{"port": 80, "targetPort": "http"}]},
-    }
+    service = manifest(
+        "Service new", {"selector": {"app": "echo"}, "ports": [{"port": 80, "targetPort": "http"}]}
+    )
     new = route(first, "new", "live", ["new.live.example"], service="new")
     del new["metadata"]["namespace"]
     file = save(tmp_path, new, service)
@@ -254,13 +252,11 @@ def test_with_a_credential_that_may_read_no_secret(
     }
     tls = {**listener("tls", 443, "tls.live.example"), "protocol": "HTTPS"}
     tls["tls"] = {"certificateRefs": [{"name": "held"}]}
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "kubernetes.io/tls",
-        "metadata": {"name": "held", "namespace": first},
-        "stringData": {"tls.crt": "not sound", "tls.key": "not sound"},
-    }
+    secret = manifest(
+        f"Secret {first}/held",
+        type="kubernetes.io/tls",
+        stringData={"tls.crt": "not sound", "tls.key": "not sound"},
+    )
     default.admin.apply(
         {**role, "kind": "ClusterRole", "rules": rules},
         {**role, "kind": "ClusterRoleBinding", "subjects": [subject], "roleRef": ref},

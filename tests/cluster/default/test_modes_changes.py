@@ -8,7 +8,6 @@ from typing import Any
 
 from cluster.cutover import go_after
 from cluster.installed import (
-    EDGE,
     GATEWAY,
     Installed,
     backend_of,
@@ -21,6 +20,7 @@ from cluster.installed import (
     route,
 )
 from cluster.world.waiting import wait_until
+from tests.support.manifest import manifest
 
 CONFLICT = "port, protocol and hostname must be unique for every listener"
 
@@ -261,12 +261,10 @@ def test_an_edge_proxy_by_class_and_by_gateway(default: Installed, apps: tuple[s
         pdb={"minAvailable": 1},
         http={"headerCount": 20},
     )
-    of_gateway = {
-        "apiVersion": EDGE,
-        "kind": "EdgeProxy",
-        "metadata": {"namespace": namespace, "name": "mine"},
-        "spec": {"deployment": {"labels": {"from": "gateway"}, "replicas": 2}},
-    }
+    of_gateway = manifest(
+        f"EdgeProxy {namespace}/mine",
+        {"deployment": {"labels": {"from": "gateway"}, "replicas": 2}},
+    )
     reference = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "mine"}
     infrastructure = {
         "parametersRef": reference,

@@ -161,15 +161,11 @@ async def test_what_a_proxy_refuses_is_told_to_whom_it_concerns(room: Room) -> N
 async def test_keys_that_a_proxy_cannot_fetch_are_told_of_their_policy(room: Room) -> None:
     remote = {"uri": "https://idp.example/keys"}
     policy = make(
+        "SecurityPolicy default/p",
         {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "SecurityPolicy",
-            "metadata": {"name": "p", "namespace": "default"},
-            "spec": {
-                "targetRefs": [{"group": GATEWAY_GROUP, "kind": "Gateway", "name": "gw"}],
-                "jwt": {"providers": [{"name": "idp", "issuer": "i", "remoteJWKS": remote}]},
-            },
-        }
+            "targetRefs": [{"group": GATEWAY_GROUP, "kind": "Gateway", "name": "gw"}],
+            "jwt": {"providers": [{"name": "idp", "issuer": "i", "remoteJWKS": remote}]},
+        },
     )
     room.objects = room.objects.replace([policy])
     key = await room.run()

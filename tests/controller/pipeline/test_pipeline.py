@@ -184,16 +184,12 @@ async def test_routes_of_every_kind_are_kept_from_the_garbage_collector(
     monkeypatch.setattr(room, "_GROWTH_LEAST", 3)
     more = [
         world.make(
+            f"{kind} default/r{at}",
             {
-                "apiVersion": world.GATEWAY,
-                "kind": kind,
-                "metadata": {"name": f"r{at}", "namespace": "default"},
-                "spec": {
-                    "parentRefs": [{"name": "gw"}],
-                    **({"hostnames": ["a.example"]} if kind == "TLSRoute" else {}),
-                    "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
-                },
-            }
+                "parentRefs": [{"name": "gw"}],
+                **({"hostnames": ["a.example"]} if kind == "TLSRoute" else {}),
+                "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
+            },
         )
         for at in range(9)
     ]

@@ -20,6 +20,7 @@ from edgefast.table import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, translate
 from tests.controller.pipeline.running import many, running_pipeline
+from tests.support.manifest import manifest
 from tests.translate import world
 from tests.translate.gatewaytext import gateway
 
@@ -33,12 +34,9 @@ Make = Callable[[int], tuple[dict[str, Any], str]]  # number of an edit -> polic
 
 def policy(kind: str, **spec: Any) -> dict[str, Any]:
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
-    return {
-        "apiVersion": "gateway.edge.io/v1alpha1",
-        "kind": kind,
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"targetRefs": [target], **spec},
-    }
+    return manifest(
+        f"{kind} default/p", {"targetRefs": [target], **spec}, api="gateway.edge.io/v1alpha1"
+    )
 
 
 def admits(number: int) -> tuple[dict[str, Any], str]:
@@ -80,12 +78,7 @@ def route(at: int) -> dict[str, Any]:
         "hostnames": [f"h{at}.example.com"],
         "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
     }
-    return {
-        "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "HTTPRoute",
-        "metadata": {"name": f"r{at}"},
-        "spec": spec,
-    }
+    return manifest(f"HTTPRoute r{at}", spec)
 
 
 async def edit_objects(routes: int, make: Make) -> list[float]:

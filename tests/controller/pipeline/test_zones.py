@@ -23,25 +23,18 @@ KEY = ("proxies", "fleet")
 def pods(**zones: str) -> Object:
     """The slice of the fleet's Service: by pod its zone, with a "!" before it one that is not ready."""
     return world.make(
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": f"{FLEET}-x1",
-                "namespace": "edge-gateway-system",
-                "labels": {"kubernetes.io/service-name": FLEET},
-            },
-            "addressType": "IPv4",
-            "endpoints": [
-                {
-                    "addresses": [f"10.1.0.{at}"],
-                    "zone": zone.lstrip("!"),
-                    "conditions": {"ready": not zone.startswith("!")},
-                    "targetRef": {"kind": "Pod", "name": name, "namespace": "edge-gateway-system"},
-                }
-                for at, (name, zone) in enumerate(zones.items())
-            ],
-        }
+        f"EndpointSlice edge-gateway-system/{FLEET}-x1",
+        labels={"kubernetes.io/service-name": FLEET},
+        addressType="IPv4",
+        endpoints=[
+            {
+                "addresses": [f"10.1.0.{at}"],
+                "zone": zone.lstrip("!"),
+                "conditions": {"ready": not zone.startswith("!")},
+                "targetRef": {"kind": "Pod", "name": name, "namespace": "edge-gateway-system"},
+            }
+            for at, (name, zone) in enumerate(zones.items())
+        ],
     )
 
 
@@ -51,24 +44,14 @@ def policy(zone_aware: dict[str, Any] | None) -> Object:
         balancer["zoneAware"] = zone_aware
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
     return world.make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "BackendTrafficPolicy",
-            "metadata": {"name": "p", "namespace": "default"},
-            "spec": {"targetRefs": [target], "loadBalancer": balancer},
-        }
+        "BackendTrafficPolicy default/p", {"targetRefs": [target], "loadBalancer": balancer}
     )
 
 
 def wishing(name: str) -> Object:
     """A Service that wants endpoints of the client's zone."""
     return world.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"ports": [{"port": 80}], "trafficDistribution": "PreferClose"},
-        }
+        f"Service default/{name}", {"ports": [{"port": 80}], "trafficDistribution": "PreferClose"}
     )
 
 

@@ -44,15 +44,11 @@ def farewells(*objects: Object, held: tuple[Held, ...] = (), ours: Any = None) -
 
 def listener_set() -> Object:
     return world.make(
+        "ListenerSet default/s",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": "ListenerSet",
-            "metadata": {"name": "s", "namespace": "default"},
-            "spec": {
-                "parentRef": {"name": "gw"},
-                "listeners": [{"name": "l", "port": 81, "protocol": "HTTP"}],
-            },
-        }
+            "parentRef": {"name": "gw"},
+            "listeners": [{"name": "l", "port": 81, "protocol": "HTTP"}],
+        },
     )
 
 
