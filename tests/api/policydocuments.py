@@ -1,7 +1,4 @@
-"""Documents of each part of SecurityPolicy, BackendTrafficPolicy and HTTPRouteFilter that has rules (test_cel.py).
-
-In: nothing. Out: `POLICY_DOCUMENTS`, some of which each rule refuses.
-"""
+"""Documents of each part of SecurityPolicy, BackendTrafficPolicy and HTTPRouteFilter that has rules (test_cel.py)."""
 
 from __future__ import annotations
 

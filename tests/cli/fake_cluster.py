@@ -1,7 +1,4 @@
-"""A cluster made of documents, for `--live`: objects without files, proxies that say what a test wants.
-
-In: manifests. Out: `FakeCluster`, in place of the one that a kubeconfig opens (fixture `cluster`), and builders of manifests.
-"""
+"""A cluster made of documents, for `--live`: objects without files, proxies that say what a test wants."""
 
 from __future__ import annotations
 

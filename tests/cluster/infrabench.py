@@ -1,8 +1,4 @@
-"""The infra room of one controller against a real API server.
-
-In: the `apiserver` fixture and a body to run. Out: `InfraBench` with the applier and the observer running beside the body,
-ended with it. Must never: write to the cluster itself.
-"""
+"""The infra room of one controller against a real API server."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""A release of the chart in a world, and what its users do with it: apply objects, look at statuses, ask for pages.
-
-In: a `World`, values of the chart. Out: `Installed`, made by real helm, so under the chart's own names and permissions; requests go
-through the address of the load balancer, from outside the node. Manifests of the kinds that users write are made here too.
-Must never: reach into a controller or proxy; what a user cannot see, a test of this kind does not need.
-"""
+"""A release of the chart in a world, and what its users do with it: apply objects, look at statuses, ask for pages."""
 
 from __future__ import annotations
 
@@ -159,10 +154,7 @@ def installed(
     release: Release | None = None,
     values: Mapping[str, Any] | None = None,
 ) -> Iterator[Installed]:
-    """Install a release for a while; afterwards it, its namespace, its classes and their Gateways are gone.
-
-    Without `release` the namespace is a fresh one, and without a controllerName it is one that no other has.
-    """
+    """Install a release for a while; afterwards it, its namespace, its classes and their Gateways are gone."""
     if release is None:
         release = Release("edge-gateway", world.namespace("edge"))
     config = dict(config or {})

@@ -1,8 +1,4 @@
-"""What installs a release at an API server that has no nodes: real helm, and `edgefast install`, and what both leave behind.
-
-In: an ApiServer, a folder for helm's files. Out: what the commands say; objects that are labelled as a release's. Whoever plays
-the node is `chart_helpers.py`. Must never: pass over a command that failed, or a traceback.
-"""
+"""What installs a release at an API server that has no nodes: real helm, and `edgefast install`, and what both leave behind."""
 
 from __future__ import annotations
 

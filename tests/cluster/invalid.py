@@ -1,9 +1,4 @@
-"""Mistakes: what a case of an invalid object is, and what there must be for all of them.
-
-In: the namespaces that they are in, a sound certificate. Out: `Case`, and the objects that cases refer to, sound ones and others. The
-cases are in invalid_routes.py and invalid_gateways.py.
-Must never: hold an object that schema or CEL of a kind refuses; those are in test_chart_crds.py and the Gateway API's own tests.
-"""
+"""Mistakes: what a case of an invalid object is, and what there must be for all of them."""
 
 from __future__ import annotations
 

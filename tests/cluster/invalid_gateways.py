@@ -1,8 +1,4 @@
-"""Gateways, listeners, classes and TLS policies with a mistake, one for each field and mistake that an API server lets through.
-
-In: the ground that they stand on. Out: cases. All Gateways are of a merged class, so that they share a fleet with sound ones.
-Must never: want a port, protocol and hostname that another case has.
-"""
+"""Gateways, listeners, classes and TLS policies with a mistake, one for each field and mistake that an API server lets through."""
 
 from __future__ import annotations
 

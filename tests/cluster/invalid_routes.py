@@ -1,8 +1,4 @@
-"""Routes with a mistake, one for each field and mistake that an API server lets through.
-
-In: the ground that they stand on. Out: cases. Every route has a host of its own, which answers 200 once it is right.
-Must never: lean on each other; all of them are there at once.
-"""
+"""Routes with a mistake, one for each field and mistake that an API server lets through."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Mistakes in a cluster: all of them applied, and waited for until each is told, or told no more.
-
-In: a release, cases. Out: nothing, or AssertionError with those that are not told. Shared by the test of what they harm and the bench
-of how long it takes. Must never: take a condition of an older generation for an answer.
-"""
+"""Mistakes in a cluster: all of them applied, and waited for until each is told, or told no more."""
 
 from __future__ import annotations
 

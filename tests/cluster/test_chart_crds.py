@@ -1,8 +1,4 @@
-"""Our CRDs at a real API server: applied again and again, shown by kubectl, and each of their rules kept.
-
-In: documents of every part that has a rule (those of tests/api/test_cel.py), put into an object that is sound
-otherwise. The API server must accept and refuse exactly what our own decoder does, and say the rule's message.
-"""
+"""Our CRDs at a real API server: applied again and again, shown by kubectl, and each of their rules kept."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Every deployment mode as the chart installs it: real controllers under exactly the chart's permissions serve, and are refused nothing.
-
-In: values of a mode. A release of its own per mode, with its own controllerName, beside the others. Out: a Gateway in a watched namespace
-answers through its address; where its fleet runs; one in a namespace that is not watched stays untouched; no call was forbidden.
-"""
+"""Every deployment mode as the chart installs it: real controllers under exactly the chart's permissions serve, and are refused nothing."""
 
 from __future__ import annotations
 

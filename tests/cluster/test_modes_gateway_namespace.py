@@ -1,7 +1,4 @@
-"""Gateway Namespace mode: fleets beside their Gateways, tokens instead of client certificates, merged ones too.
-
-Merged inside this mode there is one fleet per class and namespace; what one namespace has, no other one takes away.
-"""
+"""Gateway Namespace mode: fleets beside their Gateways, tokens instead of client certificates, merged ones too."""
 
 from __future__ import annotations
 

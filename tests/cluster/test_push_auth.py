@@ -1,7 +1,4 @@
-"""Who may read a table, as a real API server judges tokens; and certificates in its Secrets under least privilege.
-
-The push server runs here, with the API server's TokenReview, as a ServiceAccount that may do that and no more.
-"""
+"""Who may read a table, as a real API server judges tokens; and certificates in its Secrets under least privilege."""
 
 from __future__ import annotations
 

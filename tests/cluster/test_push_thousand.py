@@ -1,7 +1,4 @@
-"""A thousand proxies on one controller: everyone gets every change, memory is bounded, and the stuck hold nobody.
-
-The server is a process of its own (push_child.py); the proxies are streams with TLS and connections of their own.
-"""
+"""A thousand proxies on one controller: everyone gets every change, memory is bounded, and the stuck hold nobody."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What sentences of the Gateway API's own comments say and the official suite leaves out, asked of one release as its users would.
-
-Redirects tell which route answered (`location` is its name), so most of this needs no backend.
-"""
+"""What sentences of the Gateway API's own comments say and the official suite leaves out, asked of one release as its users would."""
 
 from __future__ import annotations
 

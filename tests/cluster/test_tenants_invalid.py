@@ -1,7 +1,4 @@
-"""200 kinds of invalid object at once: every other route keeps its 200s, each bad one is told what is wrong, and heals.
-
-All are in one merged fleet with the sound ones, under a steady load of these; see invalid_*.py for the mistakes.
-"""
+"""200 kinds of invalid object at once: every other route keeps its 200s, each bad one is told what is wrong, and heals."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Rate limits in a cluster: configuration in the ConfigMap, a real redis behind a password, two proxies, exact counts.
-
-Spec section 8: the counter is common to all proxies; the first N requests of the hour pass, the next ones are 429. Spec section 5 and
-the configuration's rules: what reaches the store is the controller's own and is in no object beside a Gateway.
-"""
+"""Rate limits in a cluster: configuration in the ConfigMap, a real redis behind a password, two proxies, exact counts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""ClusterTrustBundles: an API server that has them, backends trusted by them, and what becomes of that when they change.
-
-Source: GEP-5075, "Support and Validation".
-"""
+"""ClusterTrustBundles: an API server that has them, backends trusted by them, and what becomes of that when they change."""
 
 from __future__ import annotations
 

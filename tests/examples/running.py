@@ -1,8 +1,4 @@
-"""One example running as its reader would run it: origins and gateway on free ports, and the promises of its comments.
-
-In: an example's file name. Out: `Example` with its curl lines (`promises`) and a running process tree. The origins are
-examples/origin.py itself. Nothing in the files is changed but port numbers and the path of a unix socket.
-"""
+"""One example running as its reader would run it: origins and gateway on free ports, and the promises of its comments."""
 
 from __future__ import annotations
 

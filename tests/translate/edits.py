@@ -1,7 +1,4 @@
-"""Edits of the world of incremental tests, for histories of any order.
-
-Out: a strategy of objects that are put and of references to what is taken away.
-"""
+"""Edits of the world of incremental tests, for histories of any order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Writes bases/certificates.yaml: the certificates of the golden cases, made once and kept.
-
-Run by hand: `python tests/translate/make_certificates.py`. Keys are for tests alone.
-"""
+"""Writes bases/certificates.yaml: the certificates of the golden cases, made once and kept."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Whatever is broken in one object, no request that it was to answer is answered by something less specific.
-
-Over random worlds (brokenworld.py), each once as it was meant and once with a mistake in one object X: what a rule of X, or a rule on a
-listener of X, would have answered is answered by the same rule, by what is sound of X, or by nobody (404, 500, no handshake).
-"""
+"""Whatever is broken in one object, no request that it was to answer is answered by something less specific."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Many routes made by hand: the snapshots of the incremental and speed tests.
-
-Out: objects of one Gateway with routes on hosts of their own, all to one Service.
-"""
+"""Many routes made by hand: the snapshots of the incremental and speed tests."""
 
 from __future__ import annotations
 

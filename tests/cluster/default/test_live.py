@@ -1,7 +1,4 @@
-"""`edgefast explain --live`, `diff --live` and `status` through a kubeconfig: what they say is what the cluster does.
-
-The command runs outside the node, as a user's would: it reaches the API server and nothing else; proxies answer through it.
-"""
+"""`edgefast explain --live`, `diff --live` and `status` through a kubeconfig: what they say is what the cluster does."""
 
 from __future__ import annotations
 

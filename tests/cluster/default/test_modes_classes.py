@@ -1,8 +1,4 @@
-"""Deployment modes of spec section 1 in one cluster: one class, several classes, merged Gateways, separate controllers.
-
-The default release has the names of spec section 2; beside it another one with a controllerName of its own. Fleets are in the
-namespace of their controller.
-"""
+"""Deployment modes of spec section 1 in one cluster: one class, several classes, merged Gateways, separate controllers."""
 
 from __future__ import annotations
 

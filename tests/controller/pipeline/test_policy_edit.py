@@ -1,7 +1,4 @@
-"""An edited policy of very many routes: one resource is sent, no route is translated, and nobody waits for it.
-
-How long that is on some machine says bench/test_bench_edit.py; here it is held against a start with the same objects.
-"""
+"""An edited policy of very many routes: one resource is sent, no route is translated, and nobody waits for it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A push server on loopback with real keys, and proxies that speak with it, a message at a time.
-
-In: a folder for the keys. Out: `Loopback`, tables to publish, clients. Must never use a port that another test may have.
-"""
+"""A push server on loopback with real keys, and proxies that speak with it, a message at a time."""
 
 from __future__ import annotations
 

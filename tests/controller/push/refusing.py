@@ -1,7 +1,4 @@
-"""What the tests of refusals share: a server with two fleets, and what every refusal has to be.
-
-In: a test's body. Out: how calls end. Must never: leave a refusal without looking at its counter and its line in the log.
-"""
+"""What the tests of refusals share: a server with two fleets, and what every refusal has to be."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Hierarchies: one Gateway with listeners and a ListenerSet, routes with named rules, backends with ports, and policies anywhere on them.
-
-Out: objects, the places that requests can come to, random policies as plain values and as objects.
-"""
+"""Hierarchies: one Gateway with listeners and a ListenerSet, routes with named rules, backends with ports, and policies anywhere on them."""
 
 from __future__ import annotations
 
