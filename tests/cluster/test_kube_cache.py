@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import msgspec
-
-from cluster.kube_cached import GROUP, QUICK, WORLD, following, gateway_ref
+from cluster.kube_cached import WORLD, following
 from cluster.world.apiserver import ApiServer
-from controller.kube.discovery import OPTIONAL
 from tests.controller.waiting import until
 from tests.support.manifest import manifest
 
@@ -48,69 +45,6 @@ async def test_a_snapshot_holds_what_counts(apiserver: ApiServer) -> None:
         apiserver.admin.apply(secret)
         await until(lambda: certificate() == b"new", "back")
         assert one.cache.want(frozenset()) and certificate() is None
-
-
-async def test_another_release_of_the_kinds_is_noticed_between_looks_at_them(
-    apiserver: ApiServer,
-) -> None:
-    """All kinds are there, so that they are looked at a minute apart; their release is told in seconds."""
-    namespace = apiserver.namespace("cache")
-    crd = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gatewayclasses.{GROUP}"
-    key = f"{GROUP}/bundle-version"
-    before = apiserver.admin.get(crd)["metadata"]["annotations"][key]
-    pace = msgspec.structs.replace(QUICK, discover=3600.0, discover_version=0.1)
-
-    def write(version: str) -> None:
-        apiserver.admin.patch(crd, {"metadata": {"annotations": {key: version}}})
-
-    async with following(apiserver, namespace, pace=pace) as one:
-        await one.cache.wait_synced()
-        assert one.cache.bundle_version == before and one.cache.missing <= OPTIONAL
-        try:
-            write("v1.6.99")
-            changes = one.changes
-            await until(lambda: one.cache.bundle_version == "v1.6.99", "seen")
-            await until(lambda: one.changes > changes, "told")
-        finally:
-            write(before)
-        await until(lambda: one.cache.bundle_version == before, "seen again")
-
-
-async def test_a_status_costs_no_translation(apiserver: ApiServer) -> None:
-    namespace = apiserver.namespace("cache")
-    apiserver.admin.apply(WORLD.replace("NAMESPACE", namespace))
-    async with following(apiserver, namespace) as one:
-        await one.cache.wait_synced()
-        before = one.cache.snapshot()
-        present = one.cache.present(gateway_ref(namespace))
-        assert present is not None and present.generation == 1 and present.uid
-        changes = one.changes
-        one.statuses.clear()
-        path = f"/apis/{GROUP}/v1/namespaces/{namespace}/gateways/g"
-        apiserver.admin.patch(f"{path}/status", {"status": {"conditions": []}})
-        apiserver.admin.patch(path, {"metadata": {"finalizers": ["test/x"]}})
-        apiserver.admin.patch(path, {"metadata": {"finalizers": []}})
-        version = apiserver.admin.get(path)["metadata"]["resourceVersion"]
-
-        def seen() -> str:
-            now = one.cache.present(gateway_ref(namespace))
-            return now.resource_version if now else ""
-
-        await until(lambda: seen() == version, "seen")
-        now = one.cache.present(gateway_ref(namespace))
-        assert now is not None and b"conditions" in now.status and now.uid == present.uid
-        assert one.statuses == [gateway_ref(namespace)]
-        assert one.cache.snapshot().gateways[namespace, "g"] is before.gateways[namespace, "g"]
-        # Other tests leave their objects alone; this one's changes are none.
-        assert one.changes == changes
-
-        apiserver.admin.patch(path, {"metadata": {"labels": {"a": "b"}}})
-        await until(lambda: one.changes > changes, "a label counts")
-        labelled = one.cache.snapshot().gateways[namespace, "g"]
-        assert labelled is not before.gateways[namespace, "g"]
-        apiserver.admin.delete(path)
-        await until(lambda: one.cache.present(gateway_ref(namespace)) is None, "deleted")
-        assert (namespace, "g") not in one.cache.snapshot().gateways
 
 
 async def test_the_address_of_a_service_is_seen(apiserver: ApiServer) -> None:

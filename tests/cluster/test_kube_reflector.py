@@ -120,33 +120,6 @@ async def test_a_reset_watch_goes_on_where_it_was(apiserver: ApiServer) -> None:
             assert not reflector.problem and not reflector.restarts["expired"]
 
 
-async def test_after_an_expired_version_only_differences_are_told(apiserver: ApiServer) -> None:
-    namespace = apiserver.namespace("reflector")
-    other = apiserver.namespace("reflector")
-    put(apiserver, namespace, "same", "changed", "gone")
-    picture = Picture()
-    async with through_cable(apiserver) as (cable, kube):
-        reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
-        async with running(reflector.run()):
-            await until(lambda: reflector.synced, "synced")
-            cable.cut()
-            put(apiserver, namespace, "new")
-            put(apiserver, namespace, "changed", text="x")
-            remove(apiserver, namespace, "gone")
-            put(apiserver, other, "elsewhere")
-            # A new process knows nothing of versions before its start.
-            apiserver.plane.stop_apiserver()
-            apiserver.plane.start_apiserver()
-            cable.mend()
-            await until(lambda: "new" in picture.objects, "caught up", 60)
-            await until(lambda: picture.deletes["gone"], "deleted")
-            assert reflector.restarts["expired"] >= 1
-            assert picture.puts == Counter({"same": 1, "changed": 2, "gone": 1, "new": 1})
-            assert picture.deletes == Counter({"gone": 1})
-            put(apiserver, namespace, "later")
-            await until(lambda: "later" in picture.objects, "watching again")
-
-
 ROLE = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
