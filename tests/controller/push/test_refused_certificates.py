@@ -60,24 +60,15 @@ URI = x509.UniformResourceIdentifier
 GOOD = f"edge://{SYSTEM}/fleet/{FLEET}"
 
 
-async def test_no_client_certificate(loopback: Loopback) -> None:
-    async with loopback.channel(None) as channel:
-        said = await ended(channel.stream_stream(METHOD)())
-    assert said.code == "UNAVAILABLE"  # TLS itself refuses
-    assert loopback.server.counts.opened == 0
-
-
-async def test_a_certificate_of_another_authority(loopback: Loopback) -> None:
-    stranger = client_pair(make_authority_set("edge-gateway", datetime.now(UTC)))
-    async with loopback.channel(stranger) as channel:
-        said = await ended(channel.stream_stream(METHOD)())
-    assert said.code == "UNAVAILABLE"
-    assert loopback.server.counts.opened == 0
-
-
-async def test_an_expired_certificate(loopback: Loopback) -> None:
-    past = client_pair(loopback.ring, life=timedelta(minutes=-1))
-    async with loopback.channel(past) as channel:
+@pytest.mark.parametrize("what", ["none", "another authority", "expired"])
+async def test_a_certificate_that_tls_refuses(loopback: Loopback, what: str) -> None:
+    stranger = make_authority_set("edge-gateway", datetime.now(UTC))
+    pairs = {
+        "none": None,
+        "another authority": client_pair(stranger),
+        "expired": client_pair(loopback.ring, life=timedelta(minutes=-1)),
+    }
+    async with loopback.channel(pairs[what]) as channel:
         said = await ended(channel.stream_stream(METHOD)())
     assert said.code == "UNAVAILABLE"
     assert loopback.server.counts.opened == 0
