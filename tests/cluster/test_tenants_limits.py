@@ -221,29 +221,3 @@ def _is_not_shown(release: Installed, namespace: str, pods: list[str]) -> None:
         texts.append(workloads.execute(namespace, name, "edge", dump).stdout)
     assert all(texts)
     assert not [one for one in texts if PASSWORD in one]
-
-
-def test_without_a_store_the_filter_is_refused(release: Installed, namespace: str) -> None:
-    """Spec section 8.6: the limit needs the store; what was to be limited is 500, and heals with the store."""
-    release.admin.apply(
-        gateway(namespace, "eg", release.namespace),
-        route(namespace, "free", "eg", ["free.example"]),
-        _filter(namespace, "all", {}),
-        _limited(namespace, "all"),
-    )
-    address = release.address(namespace, "eg")
-    assert release.wait_status(address, "all.example")
-    config = release.config
-    stored = config.pop("rateLimit")
-    try:
-        release.helm("upgrade")
-        refused = {"type": "Accepted", "status": "False", "reason": "UnsupportedValue"}
-        found = release.wait_condition("httproutes", namespace, "all", refused)
-        assert "store" in json.dumps(found["status"])
-        release.wait_status(address, "all.example", 500)
-        assert release.ask(address, "free.example").status == 200
-    finally:
-        config["rateLimit"] = stored
-        release.helm("upgrade")
-    release.wait_route(namespace, "all")
-    release.wait_status(address, "all.example")
