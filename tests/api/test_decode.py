@@ -85,9 +85,7 @@ def test_json_by_content_and_by_name() -> None:
     assert len(decode_documents(raw, "-").objects) == 1
     flow = b"{apiVersion: v1, kind: Namespace, metadata: {name: one}}\n---\n" + b"{kind: x}"
     assert len(decode_documents(flow, "-").objects) == 1
-    assert _texts(flow, "a.json") == [
-        "a.json:1 Invalid JSON: object keys must be strings",
-    ]
+    assert _texts(flow, "a.json") == ["a.json:1 Invalid JSON: object keys must be strings"]
 
 
 def test_default_namespace_and_scope() -> None:
@@ -268,7 +266,7 @@ def test_api_object_passes_over_unknown_fields() -> None:
                     "matches": [{"path": {"type": "Glob", "value": "a*"}}],
                     "filters": [{"type": "Tomorrow", "tomorrow": {}}],
                 }
-            ],
+            ]
         },
         "status": {"parents": []},
     }

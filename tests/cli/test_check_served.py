@@ -309,11 +309,7 @@ def _unaimed(api: str, kind: str, space: str, spec: str, name: str = "deny") -> 
             "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}",
             True,
         ),
-        (
-            "shop",
-            "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}",
-            True,
-        ),
+        ("shop", "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}", True),
         ("shop", '{targetRefs: [{group: "", kind: Service, name: none}]}', False),
     ],
 )

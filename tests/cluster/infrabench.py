@@ -37,11 +37,7 @@ class InfraBench:
     """What a body sees."""
 
     def __init__(
-        self,
-        server: ApiServer,
-        kube: Kube,
-        place: Placement,
-        namespaces: Sequence[str] | None,
+        self, server: ApiServer, kube: Kube, place: Placement, namespaces: Sequence[str] | None
     ) -> None:
         self.server = server
         self.leading = True

@@ -209,10 +209,7 @@ def gateway(
     infrastructure: Mapping[str, Any] | None = None,
 ) -> Manifest:
     """Return a Gateway; without listeners it has one on port 80."""
-    spec: Manifest = {
-        "gatewayClassName": class_name,
-        "listeners": list(listeners) or [listener()],
-    }
+    spec: Manifest = {"gatewayClassName": class_name, "listeners": list(listeners) or [listener()]}
     if infrastructure:
         spec["infrastructure"] = dict(infrastructure)
     meta = {"namespace": namespace, "name": name}

@@ -45,13 +45,7 @@ from edgefast.api.edge.httproutefilter import (
     RegexPathModifier,
     ReplaceRegexMatch,
 )
-from edgefast.api.edge.jwt import (
-    JWT,
-    JWTExtractor,
-    JWTProvider,
-    LocalJWKS,
-    RemoteJWKS,
-)
+from edgefast.api.edge.jwt import JWT, JWTExtractor, JWTProvider, LocalJWKS, RemoteJWKS
 from edgefast.api.edge.policytarget import PolicyTargetReference
 from edgefast.api.edge.ratelimitfilter import (
     RateLimitFilterSpec,
@@ -59,11 +53,7 @@ from edgefast.api.edge.ratelimitfilter import (
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
-from edgefast.api.edge.responseoverride import (
-    ResponseOverride,
-    StatusCodeMatch,
-    StatusCodeRange,
-)
+from edgefast.api.edge.responseoverride import ResponseOverride, StatusCodeMatch, StatusCodeRange
 from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,

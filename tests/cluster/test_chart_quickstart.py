@@ -46,11 +46,7 @@ class Reader:
             raise MissingTool("kubectl", "run the commands of the documentation")
         path = f"{HELM_HOME}{os.pathsep}{os.environ['PATH']}"
         built(HELM_HOME / "helm")
-        self._environment = {
-            **homes(folder),
-            "PATH": path,
-            "KUBECONFIG": str(world.kubeconfig),
-        }
+        self._environment = {**homes(folder), "PATH": path, "KUBECONFIG": str(world.kubeconfig)}
         self._curl = (
             f'curl() {{ nsenter --net=/run/netns/{world.network.client} curl --max-time 10 "$@"; }}'
         )

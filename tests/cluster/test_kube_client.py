@@ -64,10 +64,7 @@ async def test_a_status_is_written_apart(apiserver: ApiServer) -> None:
     [gateway] = apiserver.admin.apply(
         manifest(
             f"Gateway {namespace}/g",
-            {
-                "gatewayClassName": "x",
-                "listeners": [{"name": "a", "port": 80, "protocol": "HTTP"}],
-            },
+            {"gatewayClassName": "x", "listeners": [{"name": "a", "port": 80, "protocol": "HTTP"}]},
         )
     )
     condition = {

@@ -46,10 +46,7 @@ spec:
 def pod(namespace: str, name: str, app: str) -> dict[str, Any]:
     return manifest(
         f"Pod {namespace}/{name}",
-        {
-            "automountServiceAccountToken": False,
-            "containers": [{"name": "web", "image": "web"}],
-        },
+        {"automountServiceAccountToken": False, "containers": [{"name": "web", "image": "web"}]},
         labels={"app": app},
     )
 

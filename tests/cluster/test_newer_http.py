@@ -242,11 +242,7 @@ def test_multiple_routes_attachment_same_hostname_intersection(bench: Bench) -> 
             made.append(bench.apply("HTTPRoute", f"older-{listener}{suffix}", spec))
     grow_older(*made)
     for listener, hostname in newer.items():
-        at = {
-            "": [],
-            "-path": [path("/path")],
-            "-header": [{**path("/path"), "headers": HEADER_A}],
-        }
+        at = {"": [], "-path": [path("/path")], "-header": [{**path("/path"), "headers": HEADER_A}]}
         for suffix, matches in at.items():
             rule = to("v2", **({"matches": matches} if matches else {}))
             spec = attach("gw", f"{listener}{suffix}", rule, hostname=hostname)

@@ -54,8 +54,7 @@ class Site:
     def attached(self, wanted: dict[str, int]) -> Manifest:
         """Wait until listeners of the Gateway have these numbers of routes; return the Gateway."""
         found: Manifest = self.admin.wait(
-            self.path("gateways", "gw"),
-            lambda one: wanted.items() <= _numbers(one).items(),
+            self.path("gateways", "gw"), lambda one: wanted.items() <= _numbers(one).items()
         )
         return found
 

@@ -9,14 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cluster.installed import (
-    Installed,
-    applications,
-    backend_of,
-    edge_proxy,
-    installed,
-    route,
-)
+from cluster.installed import Installed, applications, backend_of, edge_proxy, installed, route
 from cluster.invalid import Case, Ground, certificate_of, ground_gateways, ground_objects
 from cluster.invalid_gateways import gateway_cases
 from cluster.invalid_routes import route_cases

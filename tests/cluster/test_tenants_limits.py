@@ -58,10 +58,7 @@ def release(world: World, request: pytest.FixtureRequest) -> Iterator[Installed]
     )
     backend = {
         "type": "Redis",
-        "redis": {
-            "url": f"redis.{store}.svc.cluster.local:6379",
-            "passwordRef": {"name": "store"},
-        },
+        "redis": {"url": f"redis.{store}.svc.cluster.local:6379", "passwordRef": {"name": "store"}},
     }
     config = {
         # The machine of the tests is slow at times, and a request that the store did not count would pass.

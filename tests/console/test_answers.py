@@ -179,16 +179,10 @@ async def test_a_new_table_is_seen_and_an_old_one_is_not_read_again() -> None:
 
 @pytest.mark.parametrize(
     ("api", "query", "slow"),
-    [
-        ("changes", {}, list_changes),
-        ("explain", {"url": "http://h0.example.com/r0"}, serve),
-    ],
+    [("changes", {}, list_changes), ("explain", {"url": "http://h0.example.com/r0"}, serve)],
 )
 def test_what_takes_longer_than_anybody_waits_is_done_once(
-    monkeypatch: pytest.MonkeyPatch,
-    api: str,
-    query: dict[str, str],
-    slow: Callable[..., object],
+    monkeypatch: pytest.MonkeyPatch, api: str, query: dict[str, str], slow: Callable[..., object]
 ) -> None:
     begun: list[int] = []
     may_end = threading.Event()

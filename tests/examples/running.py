@@ -50,11 +50,7 @@ class Example:
     """Use as a context manager; the origins and the gateway run inside it."""
 
     def __init__(
-        self,
-        name: str,
-        folder: Path,
-        more: tuple[Path, ...] = (),
-        gateway: Gateway | None = None,
+        self, name: str, folder: Path, more: tuple[Path, ...] = (), gateway: Gateway | None = None
     ) -> None:
         """`gateway`: a running gateway that serves the example, instead of a new one."""
         self.ports = Ports()

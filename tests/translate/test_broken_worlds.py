@@ -9,11 +9,7 @@ from pathlib import Path
 import pytest
 
 from edgefast import ir
-from edgefast.api.decode.decode import (
-    DecodeError,
-    close_api_object,
-    decode_api_object,
-)
+from edgefast.api.decode.decode import DecodeError, close_api_object, decode_api_object
 from edgefast.api.kinds import Object
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource

@@ -17,10 +17,7 @@ from tests.translate.gatewaytext import gateway
 pytestmark = pytest.mark.pure
 
 BASE = (
-    gateway(
-        "name: http, port: 80, protocol: HTTP",
-        "name: other, port: 81, protocol: HTTP",
-    )
+    gateway("name: http, port: 80, protocol: HTTP", "name: other, port: 81, protocol: HTTP")
     + """\
 apiVersion: v1
 kind: Service

@@ -170,11 +170,7 @@ def test_namespaces_that_are_not_watched_have_nobody_followed() -> None:
         "ReferenceGrant away/g",
         {
             "from": [
-                {
-                    "group": "gateway.networking.k8s.io",
-                    "kind": "HTTPRoute",
-                    "namespace": "default",
-                }
+                {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "default"}
             ],
             "to": [{"group": EXPERIMENTAL_GROUP, "kind": "XBackend"}],
         },

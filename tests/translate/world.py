@@ -214,11 +214,7 @@ def grant(namespace: str) -> Object:
         "ReferenceGrant default/grant",
         {
             "from": [
-                {
-                    "group": "gateway.networking.k8s.io",
-                    "kind": "HTTPRoute",
-                    "namespace": namespace,
-                }
+                {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": namespace}
             ],
             "to": [{"group": "", "kind": "Service"}],
         },

@@ -136,10 +136,7 @@ async def test_servers() -> None:
         found["ready"] = await _ask(probes, "GET /readyz")
         task.cancel()
     statuses = [status for status, _ in found.values()]
-    assert statuses == [
-        *(200, 200, 404, 200, 403, 404, 200, 503, 200, 404),
-        *(400, 200, 200, 200),
-    ]
+    assert statuses == [*(200, 200, 404, 200, 403, 404, 200, 503, 200, 404), *(400, 200, 200, 200)]
     assert not any(secret in str(found) for secret in SECRETS)
     assert found[f"{admin.port} GET /log-level"][1] == "error\n"
     assert found[f"{probes.port} GET /readyz"][1] == "not yet\n"

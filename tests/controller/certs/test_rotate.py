@@ -41,11 +41,7 @@ class World:
 
     def controller(self) -> Rotation:
         rotation = Rotation(
-            self.store,
-            NS,
-            leading=lambda: self.leading,
-            policy=self.policy,
-            clock=lambda: self.now,
+            self.store, NS, leading=lambda: self.leading, policy=self.policy, clock=lambda: self.now
         )
         rotation.on_change = self._changed
         return rotation
@@ -197,10 +193,7 @@ async def test_a_fleet_that_is_revoked_gets_another_certificate(
     assert values(rotation.client_secret(NS, "edge-b")) == kept
     future = at > f"{world.now:%Y-%m-%dT%H:%M:%SZ}"
     assert [at in one for one in caplog.messages if "in the future" in one] == [True] * future
-    for hours in (
-        0,
-        3,
-    ):  # replicas that start later accept the same one, and so does a new leader
+    for hours in (0, 3):  # replicas that start later accept the same one, and so does a new leader
         world.now += timedelta(hours=hours)
         await rotation.step()
         other = CertificatePolicy(lambda: world.certificates, NS)

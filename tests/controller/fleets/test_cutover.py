@@ -98,10 +98,7 @@ def refused(name: str = "gw") -> Object:
         (state(ready=0, replicas=0), "0 of 1 proxies are ready"),
         (state(addresses=()), "it has no address"),
         (state(ready=2, ports=(("TCP", 443), ("UDP", 80))), "its Service lacks port 80"),
-        (
-            state(ready=2, failure="Service edge/edge: 403 Forbidden"),
-            "it could not be applied",
-        ),
+        (state(ready=2, failure="Service edge/edge: 403 Forbidden"), "it could not be applied"),
     ],
     ids=[
         "nothing of it",

@@ -27,10 +27,7 @@ LISTENER = "default/leaves/http"
 def merged_class(name: str) -> tuple[Object, Object]:
     """A class whose Gateways share a fleet."""
     reference = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": name, "namespace": SYSTEM}
-    spec = {
-        "controllerName": "gateway.edge.io/gatewayclass-controller",
-        "parametersRef": reference,
-    }
+    spec = {"controllerName": "gateway.edge.io/gatewayclass-controller", "parametersRef": reference}
     return (
         world.make(f"GatewayClass {name}", spec),
         world.make(f"EdgeProxy {SYSTEM}/{name}", {"mergeGateways": True}),

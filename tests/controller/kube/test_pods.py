@@ -62,10 +62,7 @@ async def test_pods_come_and_go() -> None:
         pods = Pods(kube, lambda: changes.append(1), QUICK)
         async with running(pods.run()):
             assert not pods.want({WEB})
-            both = (
-                SelectedPod(address="10.0.0.1", leaving=True),
-                SelectedPod(address="10.0.0.2"),
-            )
+            both = (SelectedPod(address="10.0.0.1", leaving=True), SelectedPod(address="10.0.0.2"))
             found = SelectedPods(pods=both)
             await until(lambda: pods.table().get(WEB) == found, "followed")
             assert pods.want({WEB})

@@ -12,14 +12,7 @@ from controller.pipeline import Outcome, Pipeline
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.settings import FleetState
-from tests.controller.pipeline.running import (
-    SETTINGS,
-    Kept,
-    Objects,
-    Room,
-    many,
-    running_pipeline,
-)
+from tests.controller.pipeline.running import SETTINGS, Kept, Objects, Room, many, running_pipeline
 from tests.controller.waiting import running
 from tests.translate import world
 

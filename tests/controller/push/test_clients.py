@@ -16,15 +16,7 @@ from edgefast.xds.credentials import Credentials
 from edgefast.xds.messages import Node
 from edgefast.xds.rejections import Refused
 from edgefast.xds.ticket_secrets import TicketSecrets
-from tests.controller.push.loopback import (
-    FLEET,
-    ONE,
-    TWO,
-    Loopback,
-    client_pair,
-    pod,
-    shards_of,
-)
+from tests.controller.push.loopback import FLEET, ONE, TWO, Loopback, client_pair, pod, shards_of
 from tests.controller.waiting import until
 
 pytestmark = pytest.mark.wire

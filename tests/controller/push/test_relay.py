@@ -82,10 +82,7 @@ async def test_the_leader_hears_what_a_followers_nodes_answer(pair: Pair) -> Non
 
 
 async def test_a_new_leader_is_told_everything_and_the_old_one_nothing_more(pair: Pair) -> None:
-    relays = [
-        pair.relay(pair.follower, pair.leader),
-        pair.relay(pair.leader, pair.follower),
-    ]
+    relays = [pair.relay(pair.follower, pair.leader), pair.relay(pair.leader, pair.follower)]
     leader, follower = pair.leader.fleets, pair.follower.fleets
     async with (
         pair.follower.proxy(node=POD) as one,

@@ -12,12 +12,7 @@ import pytest
 from controller.push import transport
 from controller.push.stream import Deadlines
 from edgefast.table.shards import make_resource
-from edgefast.xds.messages import (
-    COMMIT,
-    METHOD,
-    Request,
-    encode_request,
-)
+from edgefast.xds.messages import COMMIT, METHOD, Request, encode_request
 from edgefast.xds.proxy_problems import ProxyProblem
 from edgefast.xds.rejections import Refused
 from tests.controller.push.loopback import (
@@ -217,10 +212,7 @@ async def test_a_removed_fleet_ends_its_streams_and_no_other(loopback: Loopback)
     loopback.fleets.publish(FLEET, ONE)
     loopback.fleets.publish(other, ONE)
     pair = client_pair(loopback.ring, other)
-    async with (
-        loopback.proxy() as gone,
-        loopback.proxy(pair, node="edge-other-12345678-a") as kept,
-    ):
+    async with loopback.proxy() as gone, loopback.proxy(pair, node="edge-other-12345678-a") as kept:
         await gone.take()
         await kept.take()
         loopback.fleets.remove(FLEET)

@@ -45,10 +45,7 @@ def farewells(*objects: Object, held: tuple[Held, ...] = (), ours: Any = None) -
 def listener_set() -> Object:
     return world.make(
         "ListenerSet default/s",
-        {
-            "parentRef": {"name": "gw"},
-            "listeners": [{"name": "l", "port": 81, "protocol": "HTTP"}],
-        },
+        {"parentRef": {"name": "gw"}, "listeners": [{"name": "l", "port": 81, "protocol": "HTTP"}]},
     )
 
 

@@ -199,10 +199,7 @@ def test_in_files_a_mistake_closes_the_shares_and_an_edit_of_a_good_one_what_onl
     write(policy("other", **random))
     assert read() == {"other": {("traffic/default/p",)}}
     write(policy("other", "web", loadBalancer={"type": "Rundom"}))
-    assert read() == {
-        "other": {("traffic/default/p",)},
-        "web": {("traffic/default/p?new#closed",)},
-    }
+    assert read() == {"other": {("traffic/default/p",)}, "web": {("traffic/default/p?new#closed",)}}
     write(policy("other", **random), policy("web", **random))  # two of one name
     assert read()["web"] and all("#closed" in one[0] for one in read()["web"])
 

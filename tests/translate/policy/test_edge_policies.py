@@ -173,11 +173,7 @@ def test_rules_of_one_name_all_have_what_is_attached_to_it() -> None:
         {
             "parentRefs": [{"name": "gw"}],
             "rules": [
-                {
-                    "name": "a",
-                    "matches": [{"path": {"value": f"/{at}"}}],
-                    "backendRefs": backends,
-                }
+                {"name": "a", "matches": [{"path": {"value": f"/{at}"}}], "backendRefs": backends}
                 for at in range(2)
             ],
         },
