@@ -36,7 +36,6 @@ def _route(
         name,
         (route(ground.namespace, name, ground.gateway, [host], **rule),),
         (route(ground.namespace, name, ground.gateway, [host]),),
-        "httproutes",
         type_,
         status,
         reason,
@@ -243,7 +242,7 @@ def _parents(ground: Ground) -> Iterator[Case]:
         wrong = route(ground.namespace, name, ground.gateway, hosts or [host])
         wrong["spec"]["parentRefs"][0].update(reference)
         right = route(ground.namespace, name, ground.gateway, [host])
-        return Case(name, (wrong,), (right,), "httproutes", "Accepted", "False", reason, host, 404)
+        return Case(name, (wrong,), (right,), "Accepted", "False", reason, host, 404)
 
     yield parent("parent-section", "NoMatchingParent", sectionName="htpp")
     yield parent("parent-port", "NoMatchingParent", port=81)
