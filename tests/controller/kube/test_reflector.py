@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -50,6 +53,18 @@ class Told:
         self.puts.append(f"{item.name}@{item.resource_version}")
 
 
+@contextlib.asynccontextmanager
+async def reflected(
+    serve: Callable[[web.Request], Any], pace: RequestRate = QUICK
+) -> AsyncIterator[tuple[Told, Reflector]]:
+    """Run a reflector of what a scripted server says."""
+    told = Told()
+    async with scripted(serve) as kube:
+        reflector = told.reflect(kube, pace)
+        async with running(reflector.run()):
+            yield told, reflector
+
+
 async def test_pages_that_expire_are_read_at_once() -> None:
     limits: list[str] = []
 
@@ -63,11 +78,8 @@ async def test_pages_that_expire_are_read_at_once() -> None:
             return page(5, obj("a", 1), cursor="more")
         return page(7, obj("a", 1), obj("b", 6))
 
-    told = Told()
-    async with scripted(serve) as kube:
-        reflector = told.reflect(kube)
-        async with running(reflector.run()):
-            await until(lambda: told.synced, "synced")
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: told.synced, "synced")
     assert limits == ["500", "500", "all"]
     assert told.puts == ["a@1", "b@6"] and not told.deletes
 
@@ -87,11 +99,8 @@ async def test_an_error_inside_a_watch_is_taken_by_its_code() -> None:
             return await stream(request, event("ERROR", status))
         return await stream(request, event("MODIFIED", obj("same", 10)))
 
-    told = Told()
-    async with scripted(serve) as kube:
-        reflector = told.reflect(kube)
-        async with running(reflector.run()):
-            await until(lambda: "same@10" in told.puts, "watching again")
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: "same@10" in told.puts, "watching again")
     assert told.puts == ["gone@1", "same@2", "new@8", "same@10"]
     assert told.deletes == ["gone"] and told.synced == 1
     assert reflector.restarts == Counter({"expired": 1})
@@ -110,10 +119,8 @@ async def test_a_bookmark_is_where_the_next_watch_begins() -> None:
             return await stream(request, event("BOOKMARK", obj("", 42)), hold=False)
         return await stream(request, event("DELETED", obj("a", 50)))
 
-    told = Told()
-    async with scripted(serve) as kube:
-        async with running(told.reflect(kube).run()):
-            await until(lambda: told.deletes, "deleted")
+    async with reflected(serve) as (told, _):
+        await until(lambda: told.deletes, "deleted")
     assert asked == ["5", "6", "42"]
     assert told.puts == ["a@6"] and told.deletes == ["a"]
 
@@ -125,10 +132,8 @@ async def test_events_may_come_in_any_pieces() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         return await stream(request, *pieces) if "watch" in request.query else page(5)
 
-    told = Told()
-    async with scripted(serve) as kube:
-        async with running(told.reflect(kube).run()):
-            await until(lambda: told.deletes, "deleted")
+    async with reflected(serve) as (told, _):
+        await until(lambda: told.deletes, "deleted")
     assert told.puts == ["a@6"]
 
 
@@ -142,11 +147,8 @@ async def test_a_line_that_is_no_event_costs_a_list() -> None:
         lists += 1
         return page(5, obj("a", 1))
 
-    told = Told()
-    async with scripted(serve) as kube:
-        reflector = told.reflect(kube)
-        async with running(reflector.run()):
-            await until(lambda: lists == 2 and not reflector.problem, "listed again")
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: lists == 2 and not reflector.problem, "listed again")
     assert told.puts == ["a@1"]
 
 
@@ -156,11 +158,8 @@ async def test_an_object_without_metadata_stops_nothing() -> None:
             return await stream(request, event("ADDED", {"x": 1}), event("ADDED", obj("b", 8)))
         return page(5, {"metadata": 7}, obj("a", 1))
 
-    told = Told()
-    async with scripted(serve) as kube:
-        reflector = told.reflect(kube)
-        async with running(reflector.run()):
-            await until(lambda: len(told.puts) == 2, "the others")
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: len(told.puts) == 2, "the others")
     assert told.puts == ["a@1", "b@8"] and told.synced == 1
 
 
@@ -178,11 +177,8 @@ async def test_watches_that_give_nothing_lead_back_to_the_list() -> None:
             return failure(504, "Timeout")
         return await stream(request, event("ADDED", obj("a", 201)))
 
-    told = Told()
-    async with scripted(serve) as kube:
-        reflector = told.reflect(kube)
-        async with running(reflector.run()):
-            await until(lambda: told.puts, "followed again")
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: told.puts, "followed again")
     assert (lists, watches) == (2, QUICK.failures + 1)
     assert reflector.restarts["error"] == QUICK.failures
 
@@ -196,10 +192,8 @@ async def test_a_server_that_ends_every_watch_is_not_asked_without_pause() -> No
         watches.append(time.monotonic())
         return await stream(request, hold=False)
 
-    async with scripted(serve) as kube:
-        pace = RequestRate(backoff_first=0.02, backoff_most=60.0)
-        async with running(Told().reflect(kube, pace).run()):
-            await until(lambda: len(watches) == 4, "tried again")
+    async with reflected(serve, RequestRate(backoff_first=0.02, backoff_most=60.0)):
+        await until(lambda: len(watches) == 4, "tried again")
     waits = [later - one for one, later in itertools.pairwise(watches)]
     # Each at least half of a ceiling that doubles.
     assert all(wait >= least for wait, least in zip(waits, (0.01, 0.02, 0.04), strict=True))
@@ -218,12 +212,10 @@ async def test_silence_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
         lists += 1
         return page(5, obj("a", 1))
 
-    async with scripted(serve) as kube:
-        pace = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=0.01)
-        reflector = Told().reflect(kube, pace)
-        async with running(reflector.run()):
-            await until(lambda: reflector.restarts["silent"] == 2 * pace.failures, "silent")
-            assert not reflector.problem
+    pace = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=0.01)
+    async with reflected(serve, pace) as (_, reflector):
+        await until(lambda: reflector.restarts["silent"] == 2 * pace.failures, "silent")
+        assert not reflector.problem
     assert lists == 1 and asked == {"5"}
     assert not [one for one in caplog.records if one.name.startswith("controller")]
 
@@ -238,15 +230,12 @@ async def test_a_kind_that_is_gone_is_told_and_kept() -> None:
             return await stream(request, hold=False)
         return page(5, obj("a", 1))
 
-    told = Told()
-    async with scripted(serve) as kube:
-        reflector = told.reflect(kube)
-        async with running(reflector.run()):
-            await until(lambda: told.synced, "synced")
-            there = False
-            await until(lambda: told.missing >= 2, "told")
-            assert reflector.known == {("ns", "a"): "1"} and not told.deletes
-            assert "404" in reflector.problem
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: told.synced, "synced")
+        there = False
+        await until(lambda: told.missing >= 2, "told")
+        assert reflector.known == {("ns", "a"): "1"} and not told.deletes
+        assert "404" in reflector.problem
 
 
 async def test_a_list_that_fails_halfway_syncs_nothing_and_deletes_nothing() -> None:
@@ -265,14 +254,11 @@ async def test_a_list_that_fails_halfway_syncs_nothing_and_deletes_nothing() -> 
         await seen.wait()
         return page(5, obj("b", 2))
 
-    told = Told()
-    async with scripted(serve) as kube:
-        reflector = told.reflect(kube)
-        async with running(reflector.run()):
-            await until(lambda: tries > 2, "failed twice")
-            assert not told.synced
-            seen.set()
-            await until(lambda: told.synced, "synced")
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: tries > 2, "failed twice")
+        assert not told.synced
+        seen.set()
+        await until(lambda: told.synced, "synced")
     assert told.puts == ["a@1", "b@2"] and not told.deletes
 
 
@@ -280,9 +266,6 @@ async def test_an_empty_list_is_synced() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         return await stream(request) if "watch" in request.query else page(5)
 
-    told = Told()
-    async with scripted(serve) as kube:
-        reflector = told.reflect(kube)
-        async with running(reflector.run()):
-            await until(lambda: reflector.synced, "synced")
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: reflector.synced, "synced")
     assert told.synced == 1 and not told.puts and not told.deletes
