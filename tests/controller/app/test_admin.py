@@ -18,6 +18,7 @@ from edgefast.httpd.address import Address
 from edgefast.httpd.control_socket import send_command
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
+from tests.controller.waiting import running
 from tests.translate import world
 
 DENIED = {
@@ -111,8 +112,7 @@ async def test_servers() -> None:
     admin = servers.open_admin(loopback)
     probes = servers.open_probes(loopback)
     metrics = servers.open_metrics(loopback)
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(servers.run())
+    async with running(servers.run()):
         found: dict[str, Any] = {}
         for server, line in (
             (admin, "GET /dump"),
@@ -134,7 +134,6 @@ async def test_servers() -> None:
         assert seen == ([{"fleet": "n/f"}], (ProblemRow(**DENIED),))
         state["ready"] = ""
         found["ready"] = await _ask(probes, "GET /readyz")
-        task.cancel()
     statuses = [status for status, _ in found.values()]
     assert statuses == [*(200, 200, 404, 200, 403, 404, 200, 503, 200, 404), *(400, 200, 200, 200)]
     assert not any(secret in str(found) for secret in SECRETS)

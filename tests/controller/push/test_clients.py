@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from edgefast.xds.messages import Node
 from edgefast.xds.rejections import Refused
 from edgefast.xds.ticket_secrets import TicketSecrets
 from tests.controller.push.loopback import FLEET, ONE, TWO, Loopback, client_pair, pod, shards_of
-from tests.controller.waiting import until
+from tests.controller.waiting import running, until
 
 pytestmark = pytest.mark.wire
 
@@ -63,8 +62,7 @@ class Agent:
 async def test_real_clients_follow_and_come_back(loopback: Loopback) -> None:
     loopback.fleets.publish(FLEET, ONE)
     agents = [Agent(loopback, number) for number in range(5)]
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(agent.client.run()) for agent in agents]
+    async with running(*(agent.client.run() for agent in agents)):
         await until(lambda: all(agent.version == ONE.version for agent in agents))
         agents[0].refuse = (Refused("virtual_host", "a", "no"),)
         loopback.fleets.publish(FLEET, TWO)
@@ -82,8 +80,6 @@ async def test_real_clients_follow_and_come_back(loopback: Loopback) -> None:
         await until(lambda: all(agent.version == ONE.version for agent in agents))
         # One resource for the four and two for the one that said what is not in force.
         assert loopback.server.counts.resources - sent <= 5 + 1
-        for task in running:
-            task.cancel()
 
 
 async def test_keys_of_session_tickets_reach_all_that_take_them_and_are_no_table(
@@ -96,8 +92,7 @@ async def test_keys_of_session_tickets_reach_all_that_take_them_and_are_no_table
     fleets.tickets = lambda fleet: given if fleet == FLEET else None
     fleets.publish(FLEET, ONE)
     agents = [Agent(loopback, number, tickets=number != 2) for number in range(3)]
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(agent.client.run()) for agent in agents]
+    async with running(*(agent.client.run() for agent in agents)):
         await until(lambda: all(agent.version == ONE.version for agent in agents))
         assert [agent.given for agent in agents] == [[first], [first], []]
         assert agents[0].tables_before == [0]  # handshakes begin with the first table
@@ -110,8 +105,6 @@ async def test_keys_of_session_tickets_reach_all_that_take_them_and_are_no_table
         assert [len(agent.given) for agent in agents] == [2, 2, 0]
         assert loopback.server.counts.nacks == 0
         assert all(len(agent.tables) == 2 for agent in agents)
-        for task in running:
-            task.cancel()
 
 
 async def test_sixty_proxies_at_once(loopback: Loopback) -> None:
@@ -121,8 +114,7 @@ async def test_sixty_proxies_at_once(loopback: Loopback) -> None:
     fleets.publish(FLEET, shards_of(names))
     pair = client_pair(loopback.ring)
     agents = [Agent(loopback, number, pair) for number in range(60)]
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(agent.client.run()) for agent in agents]
+    async with running(*(agent.client.run() for agent in agents)):
 
         def all_at(version: str) -> bool:
             acks = fleets.acks(FLEET)
@@ -134,5 +126,3 @@ async def test_sixty_proxies_at_once(loopback: Loopback) -> None:
             await until(lambda: all_at(fleets.version(FLEET)), 20)
         assert fleets.find(FLEET).history.encoded == 400 + 5
         assert loopback.server.counts.resources == 60 * (400 + 5)
-        for task in running:
-            task.cancel()

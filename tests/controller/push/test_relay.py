@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from controller.push.reports import Line, encode_reports
 from edgefast.xds.proxy_problems import ProxyProblem
 from edgefast.xds.rejections import Refused
 from tests.controller.push.loopback import FLEET, POD, Loopback, shards_of
-from tests.controller.waiting import until
+from tests.controller.waiting import running, until
 
 pytestmark = pytest.mark.wire
 
@@ -57,10 +56,11 @@ async def test_the_leader_hears_what_a_followers_nodes_answer(pair: Pair) -> Non
     leader, follower = pair.leader.fleets, pair.follower.fleets
     leader.on_ack = heard.append
     relay = pair.relay(pair.follower, pair.leader)
-    async with pair.follower.proxy() as proxy, asyncio.TaskGroup() as tasks:
+    async with contextlib.AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(pair.follower.proxy())
         await proxy.take()
         await until(lambda: POD in follower.acks(FLEET))
-        running = tasks.create_task(relay.run())
+        await stack.enter_async_context(running(relay.run()))
         await until(lambda: POD in leader.acks(FLEET))
         await until(lambda: leader.acks(FLEET)[POD].version == TABLE.version)
         assert leader.acks(FLEET)[POD].via == FOLLOWER
@@ -76,7 +76,6 @@ async def test_the_leader_hears_what_a_followers_nodes_answer(pair: Pair) -> Non
         fleet, version = follower.find(FLEET), two.version
         follower.tell(fleet, POD, version, (), (trouble,))
         await until(lambda: leader.acks(FLEET)[POD].troubles == (trouble,))
-        running.cancel()
     # Who no longer reports is no longer believed.
     await until(lambda: leader.acks(FLEET) == {})
 
@@ -87,9 +86,8 @@ async def test_a_new_leader_is_told_everything_and_the_old_one_nothing_more(pair
     async with (
         pair.follower.proxy(node=POD) as one,
         pair.leader.proxy(node=POD + "2") as two,
-        asyncio.TaskGroup() as tasks,
+        running(*(relay.run() for relay in relays)),
     ):
-        running = [tasks.create_task(relay.run()) for relay in relays]
         await one.take()
         await two.take()
         await until(lambda: {POD, POD + "2"} == set(leader.acks(FLEET)))
@@ -100,29 +98,24 @@ async def test_a_new_leader_is_told_everything_and_the_old_one_nothing_more(pair
         await until(lambda: {POD, POD + "2"} == set(follower.acks(FLEET)))
         await until(lambda: set(leader.acks(FLEET)) == {POD + "2"})
         assert relays[0].connected_to == "" and relays[1].connected_to == FOLLOWER
-        for task in running:
-            task.cancel()
 
 
 async def test_a_leader_that_was_away_is_called_again(pair: Pair) -> None:
     relay = pair.relay(pair.follower, pair.leader)
-    async with pair.follower.proxy() as proxy, asyncio.TaskGroup() as tasks:
+    async with pair.follower.proxy() as proxy, running(relay.run()):
         await proxy.take()
-        running = tasks.create_task(relay.run())
         await until(lambda: POD in pair.leader.fleets.acks(FLEET))
         address = pair.leader.replicas
         await pair.leader.server.stop(0)
         await until(lambda: relay.connected_to == "")
         await pair.leader.server.serve_replicas(address)
         await until(lambda: POD in pair.leader.fleets.acks(FLEET))
-        running.cancel()
 
 
 async def test_who_tells_nobody_remembers_nothing(pair: Pair) -> None:
     """A leader, and a replica whose call has ended, see nodes come and go for months."""
     relays = [pair.relay(pair.leader, pair.follower), pair.relay(pair.follower, pair.leader)]
-    async with asyncio.TaskGroup() as tasks:
-        running = [tasks.create_task(relay.run()) for relay in relays]
+    async with running(*(relay.run() for relay in relays)):
         await until(lambda: relays[1].connected_to == LEADER)
         for whose, loopback in (("of-leader", pair.leader), ("of-follower", pair.follower)):
             fleet = loopback.fleets.find(FLEET)
@@ -135,8 +128,6 @@ async def test_who_tells_nobody_remembers_nothing(pair: Pair) -> None:
         pair.holder = ""
         pair.follower.fleets.tell(pair.follower.fleets.find(FLEET), f"{POD}-x", "", ())
         await until(lambda: relays[1]._changed is None)
-        for task in running:
-            task.cancel()
 
 
 @pytest.mark.parametrize("holder", ["", "leader", "leader_", "leader_x", FOLLOWER])
