@@ -11,6 +11,7 @@ from edgefast import ir
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
+from tests.support.documents import backend
 from tests.support.manifest import manifest
 from tests.translate.gatewaytext import gateway
 
@@ -18,19 +19,8 @@ pytestmark = pytest.mark.pure
 
 BASE = (
     gateway("name: http, port: 80, protocol: HTTP", "name: other, port: 81, protocol: HTTP")
-    + """\
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {ports: [{port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: web, labels: {kubernetes.io/service-name: web}}
-addressType: IPv4
-endpoints: [{addresses: [10.0.0.1]}]
-ports: [{port: 80}]
----
+    + backend("web")
+    + """---
 apiVersion: gateway.edge.io/v1alpha1
 kind: RateLimitFilter
 metadata: {name: limits}

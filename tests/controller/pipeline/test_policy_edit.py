@@ -17,6 +17,7 @@ from edgefast.table import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, translate
 from tests.controller.pipeline.running import many, running_pipeline
+from tests.support.documents import backend
 from tests.support.manifest import manifest
 from tests.translate import world
 from tests.translate.gatewaytext import gateway
@@ -51,22 +52,7 @@ def checks(number: int) -> tuple[dict[str, Any], str]:
     return policy("BackendTrafficPolicy", healthCheck=health), "traffic/default/p"
 
 
-BASE = (
-    gateway("name: http, port: 80, protocol: HTTP")
-    + """\
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {ports: [{port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
-addressType: IPv4
-ports: [{port: 80}]
-endpoints: [{addresses: [10.0.0.1]}]
-"""
-)
+BASE = gateway("name: http, port: 80, protocol: HTTP") + backend("web")
 
 
 def route(at: int) -> dict[str, Any]:
