@@ -17,7 +17,7 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["leisure"]
+pytest_plugins = ["coroutines", "leisure"]
 
 # The product's processes read compiled modules, as an installed one does: compiling 300 sources takes longer than all else at a start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

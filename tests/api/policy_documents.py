@@ -1,7 +1,4 @@
-"""Documents of each part of SecurityPolicy, BackendTrafficPolicy and HTTPRouteFilter that has rules (test_cel.py).
-
-In: nothing. Out: `POLICY_DOCUMENTS`, some of which each rule refuses.
-"""
+"""Documents of each part of SecurityPolicy, BackendTrafficPolicy and HTTPRouteFilter that has rules (test_cel.py)."""
 
 from __future__ import annotations
 
@@ -23,19 +20,9 @@ from edgefast.api.edge.httproutefilter import (
     RegexPathModifier,
     ReplaceRegexMatch,
 )
-from edgefast.api.edge.jwt import (
-    JWT,
-    JWTExtractor,
-    JWTProvider,
-    LocalJWKS,
-    RemoteJWKS,
-)
-from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.api.edge.response_override import (
-    ResponseOverride,
-    StatusCodeMatch,
-    StatusCodeRange,
-)
+from edgefast.api.edge.jwt import JWT, JWTExtractor, JWTProvider, LocalJWKS, RemoteJWKS
+from edgefast.api.edge.policytarget import PolicyTargetReference
+from edgefast.api.edge.responseoverride import ResponseOverride, StatusCodeMatch, StatusCodeRange
 from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
@@ -179,10 +166,7 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
     OperationPath: [
         {"value": value, **kind}
         for value in _PATHS
-        for kind in (
-            {},
-            *({"type": one} for one in ("Exact", "PathPrefix", "RegularExpression")),
-        )
+        for kind in ({}, *({"type": one} for one in ("Exact", "PathPrefix", "RegularExpression")))
     ],
     ExtAuth: [
         {**service, **timeout}
@@ -219,10 +203,7 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
     ],
     RegexPathModifier: [
         {"type": "ReplaceRegexMatch"},
-        {
-            "type": "ReplaceRegexMatch",
-            "replaceRegexMatch": {"pattern": "a", "substitution": "b"},
-        },
+        {"type": "ReplaceRegexMatch", "replaceRegexMatch": {"pattern": "a", "substitution": "b"}},
     ],
     ExtractFrom: [
         {**headers, **cookies, **params}

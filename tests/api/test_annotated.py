@@ -9,6 +9,7 @@ import yaml
 
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.migration.annotations import Rest, find_annotated, name_annotations
+from tests.support.manifest import manifest
 
 pytestmark = pytest.mark.pure
 
@@ -55,12 +56,12 @@ def test_many_and_long_ones_are_bounded() -> None:
 
 def test_an_ingress_keeps_a_bounded_message_and_no_value() -> None:
     annotations = {f"{NGINX}/{'x' * 1_000}{at:03}": "hunter2" * 100 for at in range(100)}
-    raw = {
-        "apiVersion": "extensions/v1beta1",
-        "kind": "Ingress",
-        "metadata": {"name": "many", "annotations": annotations},
-        "spec": {"rules": [{"host": "a.example"}]},
-    }
+    raw = manifest(
+        "Ingress many",
+        {"rules": [{"host": "a.example"}]},
+        api="networking.k8s.io/v1",
+        annotations=annotations,
+    )
     problems = decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").problems
     assert len(problems) == 1 + 32 + 1
     assert {problem.severity for problem in problems} == {"error"}

@@ -1,9 +1,4 @@
-"""Rules of our own kinds say the same in Python and in CEL, evaluated by a CEL library.
-
-In: documents of each Struct that has rules. Each rule must refuse one of them at least and let one
-pass, and its CEL, asked about the document as an API server would (defaults filled in, an error is a
-refusal), must agree on every single one.
-"""
+"""Rules of our own kinds say the same in Python and in CEL, evaluated by a CEL library."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The rules of our own kinds: those that a CRD says in CEL, too.
-
-In: the books of rules, by name. Out: their rules. Must never: be told by what a rule has (that it has CEL is what test_validation.py holds
-against this list).
-"""
+"""The rules of our own kinds: those that a CRD says in CEL, too."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.calling import Outcome, call
+from tests.support.documents import backend
 
 pytestmark = pytest.mark.pure
 
@@ -30,18 +31,9 @@ spec:
   parentRefs: [{name: edge}]
   rules: [{backendRefs: [{name: api, port: 80}]}]
 """
-BACKEND = """apiVersion: v1
-kind: Service
-metadata: {name: api, namespace: shop}
-spec: {ports: [{name: http, port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: api-1, namespace: shop, labels: {kubernetes.io/service-name: api}}
-addressType: IPv4
-ports: [{name: http, port: 3001}]
-endpoints: [{addresses: [127.0.0.1]}]
-"""
+BACKEND = backend(
+    "api", "shop", port="name: http, port: 80", target="name: http, port: 3001", address="127.0.0.1"
+)
 WHOLE = (CLASS, GATEWAY, ROUTE, BACKEND)
 FOREIGN_CLASS = """apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -311,11 +303,7 @@ def _unaimed(api: str, kind: str, space: str, spec: str, name: str = "deny") -> 
             "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}",
             True,
         ),
-        (
-            "shop",
-            "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}",
-            True,
-        ),
+        ("shop", "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}", True),
         ("shop", '{targetRefs: [{group: "", kind: Service, name: none}]}', False),
     ],
 )

@@ -1,7 +1,4 @@
-"""Parts of BackendTrafficPolicies about backends, each in an object that is sound otherwise.
-
-In: documents of a part. Out: a kind and a spec. Must never hold a part that has no rule.
-"""
+"""Parts of BackendTrafficPolicies about backends, each in an object that is sound otherwise."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A proxy between clients and servers of gRPC that others wrote: one way in clear text, one in TLS on both sides.
-
-In: the ports of two servers, the second of which shows the name INSIDE. Out: a proxy with the ports `plain` and `tls`.
-"""
+"""A proxy between clients and servers of gRPC that others wrote: one way in clear text, one in TLS on both sides."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ class Identity:
 
 
 class GrpcSite(Gateway):
-    """A proxy between gRPC clients and servers of another implementation.
-
-    `requests`: after so many a connection ends.
-    """
+    """A proxy between gRPC clients and servers of another implementation."""
 
     def __init__(
         self, identity: Identity, plain: int, tls: int, requests: int = 0, workers: int = 1

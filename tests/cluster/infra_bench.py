@@ -1,12 +1,9 @@
-"""The infra room of one controller against a real API server.
-
-In: the `apiserver` fixture and a body to run. Out: `InfraBench` with the applier and the observer running beside the body,
-ended with it. Must never: write to the cluster itself.
-"""
+"""The infra room of one controller against a real API server."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,8 @@ from controller.fleets.render import render_fleet
 from controller.kube.client import Kube
 from edgefast import ir
 from edgefast.translate.settings import FleetState
-from tests.controller.kube.waiting import run, running, until
+from tests.controller.waiting import running, until
+from tests.support.manifest import manifest
 
 #: A fleet as `fleet` describes it, and the kinds of its objects.
 NAME = "edge-default-eg-e41e7b31"
@@ -39,11 +37,7 @@ class InfraBench:
     """What a body sees."""
 
     def __init__(
-        self,
-        server: ApiServer,
-        kube: Kube,
-        place: Placement,
-        namespaces: Sequence[str] | None,
+        self, server: ApiServer, kube: Kube, place: Placement, namespaces: Sequence[str] | None
     ) -> None:
         self.server = server
         self.leading = True
@@ -71,11 +65,7 @@ class InfraBench:
     def path(self, kind: str, namespace: str, name: str) -> str:
         """Return the path of an object of a fleet."""
         return self.server.admin.path_of(
-            {
-                "apiVersion": _VERSIONS[kind],
-                "kind": kind,
-                "metadata": {"namespace": namespace, "name": name},
-            }
+            manifest(f"{kind} {namespace}/{name}", api=_VERSIONS[kind])
         )
 
 
@@ -91,23 +81,19 @@ _VERSIONS = {
 }
 
 
-def run_bench(
+@contextlib.asynccontextmanager
+async def infra_bench(
     server: ApiServer,
     place: Placement,
-    body: Callable[[InfraBench], Awaitable[None]],
     namespaces: Sequence[str] | None = (),
     kubeconfig: Path | None = None,
-) -> None:
-    """Run a body with the room around it; `namespaces` () is the placement's, None all; as administrator by default."""
-
-    async def whole() -> None:
-        async with await Kube.open(kubeconfig or server.kubeconfig) as kube:
-            where = (place.namespace,) if namespaces == () else namespaces
-            bench = InfraBench(server, kube, place, where)
-            async with running(bench.inventory.run(), bench.applier.run()):
-                await body(bench)
-
-    run(whole())
+) -> AsyncIterator[InfraBench]:
+    """Run the inventory and the applier; `namespaces` () is the placement's, None all; as administrator by default."""
+    async with await Kube.open(kubeconfig or server.kubeconfig) as kube:
+        where = (place.namespace,) if namespaces == () else namespaces
+        bench = InfraBench(server, kube, place, where)
+        async with running(bench.inventory.run(), bench.applier.run()):
+            yield bench
 
 
 def installation(server: ApiServer) -> Placement:

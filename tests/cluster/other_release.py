@@ -1,7 +1,4 @@
-"""A program of the release before or after this one, as far as the config stream can tell: of another table format.
-
-In: as arguments, the module with `main` and its arguments. Out: what that program does.
-"""
+"""A program of the release before or after this one, as far as the config stream can tell: of another table format."""
 
 from __future__ import annotations
 

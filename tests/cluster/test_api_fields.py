@@ -52,8 +52,7 @@ def test_the_release_is_supported(bench: Bench) -> None:
 
 
 def test_filters_of_a_listener(bench: Bench) -> None:
-    """They are asked; nobody comes in without those that cannot be asked, nor where one is of a type that is not here; their removal
-    opens it again."""
+    """They are asked; nobody comes in without those that cannot be asked, nor where one is of a type that is not here; their removal opens it again."""
     bench.add_route("open")
     bench.expect(bench.port, (200, "one"))
     spec = bench.get("Gateway", "gw")["spec"]

@@ -1,8 +1,4 @@
-"""Our CRDs at a real API server: applied again and again, shown by kubectl, and each of their rules kept.
-
-In: documents of every part that has a rule (those of tests/api/test_cel.py), put into an object that is sound
-otherwise. The API server must accept and refuse exactly what our own decoder does, and say the rule's message.
-"""
+"""Our CRDs at a real API server: applied again and again, shown by kubectl, and each of their rules kept."""
 
 from __future__ import annotations
 
@@ -49,25 +45,15 @@ from edgefast.api.edge.httproutefilter import (
     RegexPathModifier,
     ReplaceRegexMatch,
 )
-from edgefast.api.edge.jwt import (
-    JWT,
-    JWTExtractor,
-    JWTProvider,
-    LocalJWKS,
-    RemoteJWKS,
-)
-from edgefast.api.edge.policy_target import PolicyTargetReference
+from edgefast.api.edge.jwt import JWT, JWTExtractor, JWTProvider, LocalJWKS, RemoteJWKS
+from edgefast.api.edge.policytarget import PolicyTargetReference
 from edgefast.api.edge.ratelimitfilter import (
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
-from edgefast.api.edge.response_override import (
-    ResponseOverride,
-    StatusCodeMatch,
-    StatusCodeRange,
-)
+from edgefast.api.edge.responseoverride import ResponseOverride, StatusCodeMatch, StatusCodeRange
 from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,

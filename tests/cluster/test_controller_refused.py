@@ -114,12 +114,3 @@ def test_a_proxy_of_another_table_format_keeps_its_table_and_is_told(bench: Benc
     bench.controller = bench.start_controller("downgraded", xds=address)
     bench.expect_condition("HTTPRoute", "next", "Accepted", "True")
     assert bench.request(port, host="next.example.com") == (200, "one")
-
-
-def test_the_port_for_tokens_is_closed_in_this_mode(bench: Bench) -> None:
-    _, fleet = bench.bring_up("closed")
-    bench.expect_condition("Gateway", "closed", "Programmed", "True")
-    where = bench.controller.find(r"serving xds=.*\bxds-token=(\S+)")
-    proxy = bench.start_proxy(fleet, "1", server=where)
-    proxy.find(r"(PERMISSION_DENIED: tokens are not accepted in Controller Namespace mode)")
-    wait_for("a line in the log", lambda: "(closed)" in bench.controller.text())

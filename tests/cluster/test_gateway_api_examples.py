@@ -1,7 +1,4 @@
-"""The manifests of the Gateway API's own examples: each is served, or refused for a reason that stands here.
-
-Each file is read as `edgefast check --adopt` reads it, with what it refers to (environment.py). Both releases, both channels.
-"""
+"""The manifests of the Gateway API's own examples: each is served, or refused for a reason that stands here."""
 
 from __future__ import annotations
 

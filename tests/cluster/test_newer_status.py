@@ -13,11 +13,7 @@ from wire.harness.certificates import Authority
 
 _JSON_PATCH = "application/json-patch+json"
 STALE = "gateway.networking.k8s.io/stale-controller"
-THEIRS = {
-    "group": "gateway.networking.k8s.io",
-    "kind": "Gateway",
-    "name": "unmanaged-gateway",
-}
+THEIRS = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "unmanaged-gateway"}
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,4 @@
-"""Releases of the Gateway API: whatever CRDs a cluster has, what is there is served and what is missing is told.
-
-The CRDs of both channels, some of them, older ones, and others put in their place while a controller and requests run.
-"""
+"""Releases of the Gateway API: whatever CRDs a cluster has, what is there is served and what is missing is told."""
 
 from __future__ import annotations
 

@@ -92,16 +92,6 @@ def test_replicas_of_a_fleet_share_keys_that_no_other_fleet_has(bench: Bench) ->
     assert secrets[0].current in ring(again)
 
 
-def test_what_others_do_to_the_secret_is_repaired(bench: Bench) -> None:
-    before = held(bench)
-    path = bench.path("Secret", NAME)
-    bench.api.patch(path, {"data": {"next": base64.b64encode(b"rubbish").decode()}})
-    bench.controller.find(rf"Secret \S+/{NAME}: (next is not base64|next does not have \d+ bytes)")
-    assert held(bench) == before
-    bench.api.delete(path)
-    assert held(bench) == before
-
-
 def ask(sock: ssl.SSLSocket, *headers: bytes) -> None:
     """Ask on an open connection, and read the whole answer."""
     sock.sendall(b"\r\n".join((b"GET / HTTP/1.1", b"Host: " + HOST.encode(), *headers, b"", b"")))

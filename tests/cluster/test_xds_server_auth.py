@@ -1,13 +1,11 @@
-"""Who may read a table, as a real API server judges tokens; and certificates in its Secrets under least privilege.
-
-The push server runs here, with the API server's TokenReview, as a ServiceAccount that may do that and no more.
-"""
+"""Who may read a table, as a real API server judges tokens; and certificates in its Secrets under least privilege."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,9 +30,9 @@ from tests.controller.xds_server.loopback import (
     ended,
     open_channel,
     shards_of,
-    until,
     write_keys,
 )
+from tests.controller.waiting import until
 
 NAME = "edge-gateway"
 FLEET_NAME = "edge-team-a-gw-0ac91f5a"
@@ -145,31 +143,27 @@ class Gate:
             await proxy.take()
             return proxy.version
 
-    def run(self, body: Callable[[], Awaitable[None]]) -> None:
-        """Run a test's body beside the server."""
-
-        async def main() -> None:
-            kubeconfig = self.cluster.kubeconfig_for(f"{self.system}/{NAME}")
-            async with await Kube.open(kubeconfig) as kube:
-                await self.reviewing(kube)
-                self.fleets = Fleets("one_127.0.0.1")
-                self.fleets.publish(self.fleet, TABLE)
-                self.server = PushServer(
-                    self.fleets, self.folder, namespace=self.system, review=kube.token_review
-                )
-                self.address = await self.server.serve_tokens(ANYWHERE)
-                try:
-                    await body()
-                finally:
-                    await self.server.stop(0)
-
-        asyncio.run(asyncio.wait_for(main(), 100))
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Serve one fleet's table to tokens."""
+        kubeconfig = self.cluster.kubeconfig_for(f"{self.system}/{NAME}")
+        async with await Kube.open(kubeconfig) as kube:
+            await self.reviewing(kube)
+            self.fleets = Fleets("one_127.0.0.1")
+            self.fleets.publish(self.fleet, TABLE)
+            self.server = PushServer(
+                self.fleets, self.folder, namespace=self.system, review=kube.token_review
+            )
+            self.address = await self.server.serve_tokens(ANYWHERE)
+            try:
+                yield
+            finally:
+                await self.server.stop(0)
 
 
-def test_the_fleets_own_token_reads_its_table(apiserver: ApiServer, tmp_path: Path) -> None:
+async def test_the_fleets_own_token_reads_its_table(apiserver: ApiServer, tmp_path: Path) -> None:
     gate = Gate(apiserver, tmp_path)
-
-    async def body() -> None:
+    async with gate.serving():
         metadata = (("authorization", f"Bearer {gate.token()}"),)
         async with open_channel(gate.address, gate.ring.bundle, None) as channel:
             proxy = Proxy(channel.stream_stream(METHOD)(metadata=metadata), POD)
@@ -182,10 +176,8 @@ def test_the_fleets_own_token_reads_its_table(apiserver: ApiServer, tmp_path: Pa
             assert gate.server.tokens.asked == 1
             proxy.call.cancel()
 
-    gate.run(body)
 
-
-def test_every_other_token_is_refused(apiserver: ApiServer, tmp_path: Path) -> None:
+async def test_every_other_token_is_refused(apiserver: ApiServer, tmp_path: Path) -> None:
     gate = Gate(apiserver, tmp_path)
     other = apiserver.namespace("team-b")
     other_pod = gate.make_pod(other, FLEET_NAME, POD)
@@ -207,8 +199,7 @@ def test_every_other_token_is_refused(apiserver: ApiServer, tmp_path: Path) -> N
             "token",
         ),
     }
-
-    async def body() -> None:
+    async with gate.serving():
         for kind, (token, cause) in tokens.items():
             before = gate.server.refusals.counts[cause]
             said = await gate.refusal(token)
@@ -219,18 +210,15 @@ def test_every_other_token_is_refused(apiserver: ApiServer, tmp_path: Path) -> N
         assert gate.server.counts.messages == 0
         assert await gate.version(good) == TABLE.version
 
-    gate.run(body)
-
 
 @pytest.mark.parametrize("what", ["pods", "serviceaccounts"])
-def test_a_token_is_worth_nothing_without_its_pod_and_account(
+async def test_a_token_is_worth_nothing_without_its_pod_and_account(
     apiserver: ApiServer, tmp_path: Path, what: str
 ) -> None:
     gate = Gate(apiserver, tmp_path)
     token = gate.token()
     name = POD if what == "pods" else FLEET_NAME
-
-    async def body() -> None:
+    async with gate.serving():
         metadata = (("authorization", f"Bearer {token}"),)
         async with open_channel(gate.address, gate.ring.bundle, None) as channel:
             proxy = Proxy(channel.stream_stream(METHOD)(metadata=metadata), POD)
@@ -254,62 +242,56 @@ def test_a_token_is_worth_nothing_without_its_pod_and_account(
         said = await gate.refusal(token)
         assert said.code == "UNAUTHENTICATED"
 
-    gate.run(body)
 
-
-def test_certgen_and_rotation_with_three_verbs(apiserver: ApiServer, tmp_path: Path) -> None:
+async def test_certgen_and_rotation_with_three_verbs(apiserver: ApiServer, tmp_path: Path) -> None:
     """get, create and update on Secrets of one namespace are all that certificates need."""
     namespace = apiserver.namespace("certs")
     apiserver.admin.apply(SECRETS.replace("NAMESPACE", namespace))
     now = datetime.now(UTC)
-
-    async def main() -> None:
-        async with await Kube.open(apiserver.kubeconfig_for(f"{namespace}/{NAME}")) as kube:
-            async with asyncio.timeout(20):
-                while True:
-                    try:
-                        said = await certgen(kube, namespace)
-                        break
-                    except ApiError as error:
-                        assert error.forbidden, error
-                    await asyncio.sleep(0.05)
-            # Roles come into force one by one: what was made before counts as kept.
-            assert len(said) == 2
-            assert await certgen(kube, namespace) == [
-                f"Secret {namespace}/{NAME}-ca kept",
-                f"Secret {namespace}/{NAME} kept",
-            ]
-            clock = [now]
-            rotation = Rotation(
-                kube,
-                namespace,
-                leading=lambda: True,
-                overlap=Overlap(announced=timedelta(hours=1), retiring=timedelta(hours=2)),
-                clock=lambda: clock[0],
-            )
-            await rotation.load()
+    async with await Kube.open(apiserver.kubeconfig_for(f"{namespace}/{NAME}")) as kube:
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    said = await certgen(kube, namespace)
+                    break
+                except ApiError as error:
+                    assert error.forbidden, error
+                await asyncio.sleep(0.05)
+        # Roles come into force one by one: what was made before counts as kept.
+        assert len(said) == 2
+        assert await certgen(kube, namespace) == [
+            f"Secret {namespace}/{NAME}-ca kept",
+            f"Secret {namespace}/{NAME} kept",
+        ]
+        clock = [now]
+        rotation = Rotation(
+            kube,
+            namespace,
+            leading=lambda: True,
+            overlap=Overlap(announced=timedelta(hours=1), retiring=timedelta(hours=2)),
+            clock=lambda: clock[0],
+        )
+        await rotation.load()
+        await rotation.step()
+        first = rotation.bundle
+        # The fleet's Secret as the applier would write it is taken over by the next leader.
+        manifest = rotation.client_secret(namespace, FLEET_NAME)
+        await kube.create(manifest)
+        other = Rotation(kube, namespace, leading=lambda: True, clock=lambda: clock[0])
+        await other.load()
+        await other.adopt([(namespace, FLEET_NAME), (namespace, "edge-none")])
+        assert other.client_secret(namespace, FLEET_NAME)["data"] == manifest["data"]
+        await certgen(kube, namespace, rotate=True)
+        sizes = []
+        for _ in range(4):
             await rotation.step()
-            first = rotation.bundle
-            # The fleet's Secret as the applier would write it is taken over by the next leader.
-            manifest = rotation.client_secret(namespace, FLEET_NAME)
-            await kube.create(manifest)
-            other = Rotation(kube, namespace, leading=lambda: True, clock=lambda: clock[0])
-            await other.load()
-            await other.adopt([(namespace, FLEET_NAME), (namespace, "edge-none")])
-            assert other.client_secret(namespace, FLEET_NAME)["data"] == manifest["data"]
-            await certgen(kube, namespace, rotate=True)
-            sizes = []
-            for _ in range(4):
-                await rotation.step()
-                sizes.append(len(read_bundle(rotation.bundle)))
-                clock[0] += timedelta(hours=1, minutes=1)
-            assert sizes == [2, 2, 2, 1]
-            assert rotation.bundle not in first and first not in rotation.bundle
-            data = await _read(kube, namespace, NAME)
-            assert data["ca.crt"] == rotation.bundle
-            assert read_pair(data["tls.crt"], data["tls.key"])
-
-    asyncio.run(asyncio.wait_for(main(), 60))
+            sizes.append(len(read_bundle(rotation.bundle)))
+            clock[0] += timedelta(hours=1, minutes=1)
+        assert sizes == [2, 2, 2, 1]
+        assert rotation.bundle not in first and first not in rotation.bundle
+        data = await _read(kube, namespace, NAME)
+        assert data["ca.crt"] == rotation.bundle
+        assert read_pair(data["tls.crt"], data["tls.key"])
 
 
 async def _read(kube: Kube, namespace: str, name: str) -> dict[str, str]:

@@ -1,7 +1,4 @@
-"""A thousand proxies on one controller: everyone gets every change, memory is bounded, and the stuck hold nobody.
-
-The server is a process of its own (xds_server_child.py); the proxies are streams with TLS and connections of their own.
-"""
+"""A thousand proxies on one controller: everyone gets every change, memory is bounded, and the stuck hold nobody."""
 
 from __future__ import annotations
 
@@ -109,59 +106,56 @@ class Forgetful(dict):  # type: ignore[type-arg]
         return
 
 
-def test_a_thousand_proxies(child: Child) -> None:
-    async def main() -> None:
-        pair = client_pair(child.ring)
-        said = await child.tell(f"publish {HOSTS} first")
-        empty = said["resident"]
-        channels, proxies = [], []
-        for number in range(PROXIES):
-            channel, proxy = await connect(child, number, pair)
-            proxy.held = Forgetful()
-            await follow(proxy, said["version"])
-            channels.append(channel)
-            proxies.append(proxy)
-        said = await settled(child, PROXIES)
-        assert said["streams"] == PROXIES
-        assert said["encoded"] == HOSTS  # once, for all of them
-        each = (said["resident"] - empty) / PROXIES
-        log.info("%s: %s", "MiB for each proxy", round(each, 3))
-        assert each < EACH
-        # Proxies that read nothing: they have the window of their connection and one message.
-        stuck = [await connect(child, PROXIES + number, pair) for number in range(STUCK)]
-        before = said
-        for i in range(10):
-            said = await child.tell(f"publish {HOSTS} change-{i}")
-            await asyncio.gather(*(follow(one, said["version"]) for one in proxies))
-        said = await settled(child, PROXIES)
-        sent = (said["bytes"] - before["bytes"]) / PROXIES / 10
-        # A change once, for all of them; a stuck one may have begun with a table that has been replaced since.
-        assert HOSTS + 10 <= said["encoded"] <= HOSTS + 10 + STUCK
-        # A change costs a stream one resource and a commit (and each of the stuck a part of its table, once).
-        assert sent < 1000 + STUCK * HOSTS * 1200 / PROXIES / 10
-        grown = said["resident"] - before["resident"]
-        log.info("%s: %s", "MiB for each stuck proxy", round(grown / STUCK, 3))
-        assert grown < STUCK * EACH_STUCK
-        # Much more of the same: no growth.
-        for i in range(20):
-            last = await child.tell(f"publish {HOSTS} more-{i}")
-            await asyncio.gather(*(follow(one, last["version"]) for one in proxies))
-        last = await settled(child, PROXIES)
-        assert last["resident"] - said["resident"] < 10
-        cpu = (last["cpu"] - said["cpu"]) / 20 / PROXIES
-        log.info("%s: %s", "CPU ms for each change and proxy", round(cpu * 1000, 3))
-        log.info("%s: %s", "MiB of the server", round(last["resident"], 1))
-        for _, proxy in stuck:
-            proxy.call.cancel()
-        for proxy in proxies:
-            proxy.call.cancel()
-        await asyncio.gather(*(channel.close() for channel in channels))
-        await asyncio.gather(*(channel.close() for channel, _ in stuck))
-        async with asyncio.timeout(30):
-            while (await child.tell("stats"))["streams"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
-
-    asyncio.run(main())
+async def test_a_thousand_proxies(child: Child) -> None:
+    pair = client_pair(child.ring)
+    said = await child.tell(f"publish {HOSTS} first")
+    empty = said["resident"]
+    channels, proxies = [], []
+    for number in range(PROXIES):
+        channel, proxy = await connect(child, number, pair)
+        proxy.held = Forgetful()
+        await follow(proxy, said["version"])
+        channels.append(channel)
+        proxies.append(proxy)
+    said = await settled(child, PROXIES)
+    assert said["streams"] == PROXIES
+    assert said["encoded"] == HOSTS  # once, for all of them
+    each = (said["resident"] - empty) / PROXIES
+    log.info("%s: %s", "MiB for each proxy", round(each, 3))
+    assert each < EACH
+    # Proxies that read nothing: they have the window of their connection and one message.
+    stuck = [await connect(child, PROXIES + number, pair) for number in range(STUCK)]
+    before = said
+    for i in range(10):
+        said = await child.tell(f"publish {HOSTS} change-{i}")
+        await asyncio.gather(*(follow(one, said["version"]) for one in proxies))
+    said = await settled(child, PROXIES)
+    sent = (said["bytes"] - before["bytes"]) / PROXIES / 10
+    # A change once, for all of them; a stuck one may have begun with a table that has been replaced since.
+    assert HOSTS + 10 <= said["encoded"] <= HOSTS + 10 + STUCK
+    # A change costs a stream one resource and a commit (and each of the stuck a part of its table, once).
+    assert sent < 1000 + STUCK * HOSTS * 1200 / PROXIES / 10
+    grown = said["resident"] - before["resident"]
+    log.info("%s: %s", "MiB for each stuck proxy", round(grown / STUCK, 3))
+    assert grown < STUCK * EACH_STUCK
+    # Much more of the same: no growth.
+    for i in range(20):
+        last = await child.tell(f"publish {HOSTS} more-{i}")
+        await asyncio.gather(*(follow(one, last["version"]) for one in proxies))
+    last = await settled(child, PROXIES)
+    assert last["resident"] - said["resident"] < 10
+    cpu = (last["cpu"] - said["cpu"]) / 20 / PROXIES
+    log.info("%s: %s", "CPU ms for each change and proxy", round(cpu * 1000, 3))
+    log.info("%s: %s", "MiB of the server", round(last["resident"], 1))
+    for _, proxy in stuck:
+        proxy.call.cancel()
+    for proxy in proxies:
+        proxy.call.cancel()
+    await asyncio.gather(*(channel.close() for channel in channels))
+    await asyncio.gather(*(channel.close() for channel, _ in stuck))
+    async with asyncio.timeout(30):
+        while (await child.tell("stats"))["streams"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
 
 async def settled(child: Child, current: int) -> Any:

@@ -1,9 +1,4 @@
-"""A Gateway of two proxies under a steady load, and what operators and accidents do to it meanwhile.
-
-In: a release (`installed`). Out: `UnderLoad`: a load whose every answer is counted, changes of objects by the hundred, the processes of
-controllers and proxies, and the sizes of the tables that proxies serve. A load that has an unexpected answer fails its test.
-Must never: allow an answer that a user would call wrong, or wait a fixed time for what can be seen.
-"""
+"""A Gateway of two proxies under a steady load, and what operators and accidents do to it meanwhile."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""A push server in a process of its own, so that its memory is its own: told what to publish on standard input.
-
-In: a folder as argument; lines `publish HOSTS CHANGED` (a table of so many hosts, one of them with this value) and `stats`.
-Out: a JSON line for each, the first one with the address. The authority's keys are left in `ring.json` of the folder.
-"""
+"""A push server in a process of its own, so that its memory is its own: told what to publish on standard input."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""One example running as its reader would run it: origins and gateway on free ports, and the promises of its comments.
-
-In: an example's file name. Out: `Example` with its curl lines (`promises`) and a running process tree. The origins are
-examples/origin.py itself. Nothing in the files is changed but port numbers and the path of a unix socket.
-"""
+"""One example running as its reader would run it: origins and gateway on free ports, and the promises of its comments."""
 
 from __future__ import annotations
 
@@ -54,12 +50,7 @@ class Example:
     """Use as a context manager; the origins and the gateway run inside it."""
 
     def __init__(
-        self,
-        name: str,
-        folder: Path,
-        more: tuple[Path, ...] = (),
-        gateway: Gateway | None = None,
-        options: tuple[str, ...] = (),
+        self, name: str, folder: Path, more: tuple[Path, ...] = (), gateway: Gateway | None = None
     ) -> None:
         """`options`: further ones of `edgefast run`. `gateway`: a running gateway that serves the example, instead of a new one."""
         self.ports = Ports()

@@ -54,10 +54,7 @@ def test_words() -> None:
         (ir.LoadBalancer(type="random"), "random endpoint"),
         (hashing(source=True), "endpoints by the client's address"),
         (hashing(cookie=ir.HashCookie("c")), "endpoints by cookie c"),
-        (
-            hashing(cookie=ir.HashCookie("c", 0)),
-            "endpoints by cookie c, which edgefast sets",
-        ),
+        (hashing(cookie=ir.HashCookie("c", 0)), "endpoints by cookie c, which edgefast sets"),
         (hashing(headers=("a", "b")), "endpoints by headers a, b"),
         (hashing(params=("q",)), "endpoints by parameter q"),
     ):

@@ -135,10 +135,7 @@ def test_texts_name_their_reasons() -> None:
     assert name_reasons(said) == ("NotSupported",)
     assert name_reasons(
         "Dropped Rule 4: HTTPRoute a/b spec: NotFound x; HTTPRoute a/b: Invalid"
-    ) == (
-        "NotFound",
-        "Invalid",
-    )
+    ) == ("NotFound", "Invalid")
     assert name_reasons("InvalidCertificateRef Secret a/Invalid not found") == (
         "InvalidCertificateRef",
     )

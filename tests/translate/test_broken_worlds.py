@@ -1,8 +1,4 @@
-"""Whatever is broken in one object, no request that it was to answer is answered by something less specific.
-
-Over random worlds (broken_world.py), each once as it was meant and once with a mistake in one object X: what a rule of X, or a rule on a
-listener of X, would have answered is answered by the same rule, by what is sound of X, or by nobody (404, 500, no handshake).
-"""
+"""Whatever is broken in one object, no request that it was to answer is answered by something less specific."""
 
 from __future__ import annotations
 
@@ -13,41 +9,36 @@ from pathlib import Path
 import pytest
 
 from edgefast import ir
-from edgefast.api.decode.decode import (
-    DecodeError,
-    close_api_object,
-    decode_api_object,
-)
+from edgefast.api.decode.decode import DecodeError, close_api_object, decode_api_object
 from edgefast.api.kinds import Object
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
 from edgefast.table import Request, compile_fleet
 from edgefast.table.match import Matcher, find_listener
 from edgefast.translate import Settings, Translation, translate
-from tests.translate import broken_world
+from tests.support.manifest import manifest
+from tests.translate import brokenworld
 from tests.translate.golden import BASES
 
 pytestmark = pytest.mark.pure
 
-BASE: list[broken_world.Object] = [
-    {
-        "apiVersion": broken_world.API,
-        "kind": "GatewayClass",
-        "metadata": {"name": "edge"},
-        "spec": {"controllerName": "gateway.edge.io/gatewayclass-controller"},
-    },
-    {
-        "apiVersion": broken_world.API,
-        "kind": "ReferenceGrant",
-        "metadata": {"name": "certificates", "namespace": "default"},
-        "spec": {
+BASE: list[brokenworld.Object] = [
+    manifest(
+        "GatewayClass edge",
+        {"controllerName": "gateway.edge.io/gatewayclass-controller"},
+        api=brokenworld.API,
+    ),
+    manifest(
+        "ReferenceGrant default/certificates",
+        {
             "from": [
                 {"group": "gateway.networking.k8s.io", "kind": kind, "namespace": "other"}
                 for kind in ("Gateway", "ListenerSet")
             ],
             "to": [{"group": "", "kind": "Secret"}],
         },
-    },
+        api=brokenworld.API,
+    ),
 ]
 REQUESTS = [
     Request(method=method, path=path, headers=headers)

@@ -13,10 +13,12 @@ from edgefast.explain.served_fleet import Served
 from edgefast.explain.source_location import Origin
 from edgefast.providers.files import FileSource, Reading
 from edgefast.translate import Settings, Translation, translate
+from tests.support.documents import backend
 
 pytestmark = pytest.mark.pure
 
-WORLD = """apiVersion: gateway.networking.k8s.io/v1
+WORLD = (
+    """apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: edge}
 spec: {controllerName: gateway.edge.io/gatewayclass-controller}
@@ -43,23 +45,17 @@ spec:
   - matches: [{path: {value: /}}, {path: {value: /other}}]
     backendRefs: [{name: web, port: 80}]
 ---
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {ports: [{name: http, port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
-addressType: IPv4
-ports: [{name: http, port: 3001}]
-endpoints: [{addresses: [127.0.0.1]}]
----
+"""
+    + backend(
+        "web", port="name: http, port: 80", target="name: http, port: 3001", address="127.0.0.1"
+    )
+    + """---
 apiVersion: gateway.edge.io/v1alpha1
 kind: RateLimitFilter
 metadata: {name: few}
 spec: {type: Global, global: {rules: [{limit: {requests: 1, unit: Hour}}]}}
 """
+)
 #: Sorts behind the other routes, which win whatever is equal.
 ROUTE = """apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute

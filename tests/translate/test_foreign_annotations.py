@@ -33,16 +33,12 @@ def annotate(obj: Object, *names: str) -> Any:
 
 def grpc_route() -> Object:
     return world.make(
+        "GRPCRoute default/calls",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": "GRPCRoute",
-            "metadata": {"name": "calls", "namespace": "default"},
-            "spec": {
-                "parentRefs": [{"name": "gw"}],
-                "hostnames": ["calls.example.com"],
-                "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
-            },
-        }
+            "parentRefs": [{"name": "gw"}],
+            "hostnames": ["calls.example.com"],
+            "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
+        },
     )
 
 

@@ -167,21 +167,14 @@ def test_namespaces_that_are_not_watched_have_nobody_followed() -> None:
     assert not translate(snapshot, settings).selections
     assert followed(translate(snapshot, CLUSTER)) == ["away/b"]
     grant = world.make(
+        "ReferenceGrant away/g",
         {
-            "apiVersion": "gateway.networking.k8s.io/v1beta1",
-            "kind": "ReferenceGrant",
-            "metadata": {"name": "g", "namespace": "away"},
-            "spec": {
-                "from": [
-                    {
-                        "group": "gateway.networking.k8s.io",
-                        "kind": "HTTPRoute",
-                        "namespace": "default",
-                    }
-                ],
-                "to": [{"group": EXPERIMENTAL_GROUP, "kind": "XBackend"}],
-            },
-        }
+            "from": [
+                {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "default"}
+            ],
+            "to": [{"group": EXPERIMENTAL_GROUP, "kind": "XBackend"}],
+        },
+        api="gateway.networking.k8s.io/v1beta1",
     )
     watched = world.route(1, backendRefs=[ref("b", "away")])
     assert not translate(snapshot.replace([watched]), settings).selections

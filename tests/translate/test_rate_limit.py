@@ -346,14 +346,7 @@ def test_a_rule_that_answers_500_needs_no_store() -> None:
 def test_ranges_that_nobody_is_in_together_are_told(ranges: tuple[str, ...], apart: bool) -> None:
     selectors = [{"sourceCIDR": {"type": "Distinct", "value": one}} for one in ranges]
     one = {"clientSelectors": selectors, "limit": {"requests": 3, "unit": "Second"}}
-    limits = world.make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "RateLimitFilter",
-            "metadata": {"name": "f", "namespace": "default"},
-            "spec": {"type": "Global", "global": {"rules": [one]}},
-        }
-    )
+    limits = world.make("RateLimitFilter default/f", {"type": "Global", "global": {"rules": [one]}})
     made = run(limits, route(rule("/", "f")), settings=Settings(standalone=True))
     assert limits_of(made)  # it is served as it is written
     told = [one for one in made.problems if "never counts a request" in one.message]

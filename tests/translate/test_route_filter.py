@@ -16,6 +16,7 @@ from edgefast.diagnostics.problem import Problem
 from edgefast.diagnostics.redact import is_credential
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, Translation, translate
+from tests.support.manifest import manifest
 
 from . import world
 from .test_incremental import PLAIN
@@ -34,15 +35,11 @@ def _serve(*objects: Object) -> Translation:
 def _route(*rules: dict[str, Any]) -> Object:
     """A route whose rules are of path /."""
     return world.make(
+        "HTTPRoute default/r",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": "HTTPRoute",
-            "metadata": {"name": "r", "namespace": "default"},
-            "spec": {
-                "parentRefs": [{"name": "gw"}],
-                "rules": [{"backendRefs": [{"name": "web", "port": 80}], **one} for one in rules],
-            },
-        }
+            "parentRefs": [{"name": "gw"}],
+            "rules": [{"backendRefs": [{"name": "web", "port": 80}], **one} for one in rules],
+        },
     )
 
 
@@ -106,12 +103,9 @@ def test_a_filter_with_a_mistake_is_told_as_one(kind: str, cluster: bool, tmp_pa
     """The rule that names it says what is wrong, and not that it was not found; `check` says it once."""
     reference = {"group": "gateway.edge.io", "kind": kind, "name": "f"}
     route = _route({"filters": [{"type": "ExtensionRef", "extensionRef": reference}]})
-    raw: dict[str, Any] = {
-        "apiVersion": "gateway.edge.io/v1alpha1",
-        "kind": kind,
-        "metadata": {"name": "f", "namespace": "default"},
-        "spec": _BROKEN[kind],
-    }
+    raw: dict[str, Any] = manifest(
+        f"{kind} default/f", _BROKEN[kind], api="gateway.edge.io/v1alpha1"
+    )
     told: list[Problem] = []
     if cluster:
         store = Store(lambda: None, lambda ref: None)

@@ -1,8 +1,4 @@
-"""Tokens of ServiceAccounts for tests: JWTs that nobody signed, and an API server's answers to them.
-
-In: claims. Out: tokens; `Reviewer`, the `review` callable of a push server. Must never be taken for the real thing: what an
-API server really says is tested in tests/cluster.
-"""
+"""Tokens of ServiceAccounts for tests: JWTs that nobody signed, and an API server's answers to them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
-"""A push server on loopback with real keys, and proxies that speak with it, a message at a time.
-
-In: a folder for the keys. Out: `Loopback`, tables to publish, clients. Must never use a port that another test may have.
-"""
+"""A push server on loopback with real keys, and proxies that speak with it, a message at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -275,24 +271,6 @@ async def ended(call: Any, *messages: bytes) -> Ended:
             return Ended(await call.code(), await call.details())
     except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
         return Ended(await call.code(), await call.details())
-
-
-def run(body: Callable[[Loopback], Awaitable[None]], folder: Path, **more: Any) -> None:
-    """Run a test's body with a server that serves nobody yet; 100 seconds at most."""
-
-    async def main() -> None:
-        async with Loopback(folder / "keys", **more) as loopback:
-            await body(loopback)
-
-    asyncio.run(asyncio.wait_for(main(), 100))
-
-
-async def until(true: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not happen in time"
-        await asyncio.sleep(0.005)
 
 
 async def _unasked(token: str, audiences: Sequence[str]) -> Review:

@@ -1,12 +1,9 @@
-"""What the tests of refusals share: a server with two fleets, and what every refusal has to be.
-
-In: a test's body. Out: how calls end. Must never: leave a refusal without looking at its counter and its line in the log.
-"""
+"""What the tests of refusals share: a server with two fleets, and what every refusal has to be."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +26,13 @@ STREAM = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregate
 UNARY = "/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters"
 
 
-def run(body: Callable[[Loopback], Awaitable[None]], folder: Path, **more: Any) -> None:
-    """Run a test's body with a server that serves two fleets."""
-
-    async def main() -> None:
-        async with Loopback(folder / "keys", **more) as loopback:
-            loopback.fleets.publish(FLEET, TABLE)
-            loopback.fleets.publish(OTHER, TABLE)
-            await body(loopback)
-
-    asyncio.run(asyncio.wait_for(main(), 30))
+@contextlib.asynccontextmanager
+async def serving(folder: Path, **more: Any) -> AsyncIterator[Loopback]:
+    """Open a server that serves two fleets."""
+    async with Loopback(folder / "keys", **more) as loopback:
+        loopback.fleets.publish(FLEET, TABLE)
+        loopback.fleets.publish(OTHER, TABLE)
+        yield loopback
 
 
 def check(loopback: Loopback, said: Ended, code: str, cause: Cause, caplog: Any) -> None:

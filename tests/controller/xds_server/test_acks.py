@@ -91,36 +91,30 @@ def test_a_fleet_that_stays_without_its_table_is_told_so_and_may_ask_again() -> 
     fleets.find(FLEET)  # the controller had it before it was kept
 
 
-def test_a_published_table_is_sent_when_every_stream_rests() -> None:
-    async def body() -> None:
-        fleets = Fleets("me")
-        fleets.publish(FLEET, shards_of({"a": "1"}))
-        await fleets.sent(60)  # nobody follows
-        fleet, streams = fleets.find(FLEET), [Stream(), Stream(), Stream()]
-        for number, stream in enumerate(streams):
-            fleets.follow(fleet, f"n{number}", stream)
-        waiting = asyncio.create_task(fleets.sent(60))
-        fleets.rest(fleet, streams[0])
-        fleets.leave(fleet, "n1", streams[1])
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        fleets.rest(fleet, streams[2])
-        await waiting
-        fleets.publish(FLEET, shards_of({"a": "2"}))
-        waiting = asyncio.create_task(fleets.sent(60))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        fleets.remove(FLEET)
-        await waiting
-
-    async def bounded() -> None:
-        fleets = Fleets("me")
-        fleets.publish(FLEET, shards_of({"a": "1"}))
-        fleets.follow(fleets.find(FLEET), "n", Stream())
-        await fleets.sent(0.001)  # nobody is held up by a stream for longer
-
-    asyncio.run(body())
-    asyncio.run(bounded())
+async def test_a_published_table_is_sent_when_every_stream_rests() -> None:
+    fleets = Fleets("me")
+    fleets.publish(FLEET, shards_of({"a": "1"}))
+    await fleets.sent(60)  # nobody follows
+    fleet, streams = fleets.find(FLEET), [Stream(), Stream(), Stream()]
+    for number, stream in enumerate(streams):
+        fleets.follow(fleet, f"n{number}", stream)
+    waiting = asyncio.create_task(fleets.sent(60))
+    fleets.rest(fleet, streams[0])
+    fleets.leave(fleet, "n1", streams[1])
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    fleets.rest(fleet, streams[2])
+    await waiting
+    fleets.publish(FLEET, shards_of({"a": "2"}))
+    waiting = asyncio.create_task(fleets.sent(60))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    fleets.remove(FLEET)
+    await waiting
+    fleets = Fleets("me")
+    fleets.publish(FLEET, shards_of({"a": "1"}))
+    fleets.follow(fleets.find(FLEET), "n", Stream())
+    await fleets.sent(0.001)  # nobody is held up by a stream for longer
 
 
 def test_wire_bytes_of_a_change_go_when_every_stream_has_sent_them() -> None:
@@ -136,57 +130,49 @@ def test_wire_bytes_of_a_change_go_when_every_stream_has_sent_them() -> None:
     assert fleet.history.items == 0
 
 
-def test_wire_bytes_of_a_whole_table_wait_for_the_next_proxies() -> None:
+async def test_wire_bytes_of_a_whole_table_wait_for_the_next_proxies() -> None:
     """Proxies that come one after the other, as after a restart of the controller, share them."""
-
-    async def body() -> None:
-        fleets = Fleets("me")
-        fleets.publish(FLEET, shards_of({f"n{i}": "1" for i in range(100)}))
-        fleet = fleets.find(FLEET)
-        for number in range(5):
-            fleets.follow(fleet, f"n{number}", stream := Stream())
-            for one in fleet.history.resources.values():
-                fleet.history.item(one)
-            fleets.rest(fleet, stream)
-        assert fleet.history.encoded == 100
-        assert fleet.forgetting is not None
-        due = fleet.forgetting.when()
-        fleets.follow(fleet, "last", last := Stream())
-        fleets._forget(fleet)  # not yet: somebody has just come
-        assert fleet.history.items == 100 and fleet.forgetting.when() >= due
-        fleets.rest(fleet, last)
-        fleet.came -= 3600
-        fleets._forget(fleet)
-        assert fleet.history.items == 0 and fleet.forgetting is None
-
-    asyncio.run(body())
+    fleets = Fleets("me")
+    fleets.publish(FLEET, shards_of({f"n{i}": "1" for i in range(100)}))
+    fleet = fleets.find(FLEET)
+    for number in range(5):
+        fleets.follow(fleet, f"n{number}", stream := Stream())
+        for one in fleet.history.resources.values():
+            fleet.history.item(one)
+        fleets.rest(fleet, stream)
+    assert fleet.history.encoded == 100
+    assert fleet.forgetting is not None
+    due = fleet.forgetting.when()
+    fleets.follow(fleet, "last", last := Stream())
+    fleets._forget(fleet)  # not yet: somebody has just come
+    assert fleet.history.items == 100 and fleet.forgetting.when() >= due
+    fleets.rest(fleet, last)
+    fleet.came -= 3600
+    fleets._forget(fleet)
+    assert fleet.history.items == 0 and fleet.forgetting is None
 
 
 @pytest.mark.parametrize("changed", [1, 100])
-def test_wire_bytes_that_a_late_stream_has_made_go_too(changed: int) -> None:
+async def test_wire_bytes_that_a_late_stream_has_made_go_too(changed: int) -> None:
     """One that waited for an answer when the table changed: it had nothing to send, and sends when the answer has come."""
-
-    async def body() -> None:
-        fleets = Fleets("me")
-        fleets.publish(FLEET, shards_of({f"n{i}": "1" for i in range(changed)}))
-        fleet, late = fleets.find(FLEET), [Stream(), Stream()]
-        for number, stream in enumerate(late):
-            fleets.follow(fleet, f"n{number}", stream)
-            fleets.rest(fleet, stream)
-        await fleets.sent(60)
-        for stream in late:
-            for one in fleet.history.resources.values():
-                fleet.history.item(one)
-            fleets.rest(fleet, stream)
-        assert fleet.history.items == fleet.history.encoded == changed, "they share them"
-        assert fleet.forgetting is not None
-        fleet.came -= 3600
-        fleets._forget(fleet)
-        assert fleet.history.items == 0 and fleet.forgetting is None
-        fleets.rest(fleet, late[0])
-        assert fleet.forgetting is None, "nothing is kept"
-
-    asyncio.run(body())
+    fleets = Fleets("me")
+    fleets.publish(FLEET, shards_of({f"n{i}": "1" for i in range(changed)}))
+    fleet, late = fleets.find(FLEET), [Stream(), Stream()]
+    for number, stream in enumerate(late):
+        fleets.follow(fleet, f"n{number}", stream)
+        fleets.rest(fleet, stream)
+    await fleets.sent(60)
+    for stream in late:
+        for one in fleet.history.resources.values():
+            fleet.history.item(one)
+        fleets.rest(fleet, stream)
+    assert fleet.history.items == fleet.history.encoded == changed, "they share them"
+    assert fleet.forgetting is not None
+    fleet.came -= 3600
+    fleets._forget(fleet)
+    assert fleet.history.items == 0 and fleet.forgetting is None
+    fleets.rest(fleet, late[0])
+    assert fleet.forgetting is None, "nothing is kept"
 
 
 def test_streams_are_woken_when_the_table_is_another_one() -> None:

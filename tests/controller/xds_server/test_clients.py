@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +15,8 @@ from edgefast.xds.credentials import Credentials
 from edgefast.xds.messages import Node
 from edgefast.xds.rejections import Refused
 from edgefast.xds.ticket_secrets import TicketSecrets
-from tests.controller.xds_server.loopback import (
-    FLEET,
-    ONE,
-    TWO,
-    Loopback,
-    client_pair,
-    pod,
-    run,
-    shards_of,
-    until,
-)
+from tests.controller.push.loopback import FLEET, ONE, TWO, Loopback, client_pair, pod, shards_of
+from tests.controller.waiting import running, until
 
 pytestmark = pytest.mark.wire
 
@@ -70,90 +59,70 @@ class Agent:
         return self.tables[-1].version if self.tables else ""
 
 
-def test_real_clients_follow_and_come_back(tmp_path: Path) -> None:
-    async def body(loopback: Loopback) -> None:
+async def test_real_clients_follow_and_come_back(loopback: Loopback) -> None:
+    loopback.fleets.publish(FLEET, ONE)
+    agents = [Agent(loopback, number) for number in range(5)]
+    async with running(*(agent.client.run() for agent in agents)):
+        await until(lambda: all(agent.version == ONE.version for agent in agents))
+        agents[0].refuse = (Refused("virtual_host", "a", "no"),)
+        loopback.fleets.publish(FLEET, TWO)
+        await until(
+            lambda: {ack.version for ack in loopback.fleets.acks(FLEET).values()} == {TWO.version}
+        )
+        assert loopback.fleets.acks(FLEET)[pod(0)].refused == agents[0].refuse
+        assert len(loopback.fleets.acks(FLEET)) == 5
+        # All streams end; the clients come back and ask for what differs, which is nothing.
+        sent = loopback.server.counts.resources
+        for stream in tuple(loopback.server._streams):
+            stream.end(CallRefused("removed", "UNAVAILABLE", "for a test"))
+        await until(lambda: loopback.server.counts.opened == 10)
         loopback.fleets.publish(FLEET, ONE)
-        agents = [Agent(loopback, number) for number in range(5)]
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(agent.client.run()) for agent in agents]
-            await until(lambda: all(agent.version == ONE.version for agent in agents))
-            agents[0].refuse = (Refused("virtual_host", "a", "no"),)
-            loopback.fleets.publish(FLEET, TWO)
-            await until(
-                lambda: (
-                    {ack.version for ack in loopback.fleets.acks(FLEET).values()} == {TWO.version}
-                )
-            )
-            assert loopback.fleets.acks(FLEET)[pod(0)].refused == agents[0].refuse
-            assert len(loopback.fleets.acks(FLEET)) == 5
-            # All streams end; the clients come back and ask for what differs, which is nothing.
-            sent = loopback.server.counts.resources
-            for stream in tuple(loopback.server._streams):
-                stream.end(CallRefused("removed", "UNAVAILABLE", "for a test"))
-            await until(lambda: loopback.server.counts.opened == 10)
-            loopback.fleets.publish(FLEET, ONE)
-            await until(lambda: all(agent.version == ONE.version for agent in agents))
-            # One resource for the four and two for the one that said what is not in force.
-            assert loopback.server.counts.resources - sent <= 5 + 1
-            for task in running:
-                task.cancel()
-
-    run(body, tmp_path)
+        await until(lambda: all(agent.version == ONE.version for agent in agents))
+        # One resource for the four and two for the one that said what is not in force.
+        assert loopback.server.counts.resources - sent <= 5 + 1
 
 
-def test_keys_of_session_tickets_reach_all_that_take_them_and_are_no_table(tmp_path: Path) -> None:
+async def test_keys_of_session_tickets_reach_all_that_take_them_and_are_no_table(
+    loopback: Loopback,
+) -> None:
     first = TicketSecrets(b"", b"c" * 32, b"n" * 32)
     second = TicketSecrets(b"c" * 32, b"n" * 32, b"o" * 32)
-
-    async def body(loopback: Loopback) -> None:
-        fleets = loopback.fleets
-        given = first
-        fleets.tickets = lambda fleet: given if fleet == FLEET else None
-        fleets.publish(FLEET, ONE)
-        agents = [Agent(loopback, number, tickets=number != 2) for number in range(3)]
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(agent.client.run()) for agent in agents]
-            await until(lambda: all(agent.version == ONE.version for agent in agents))
-            assert [agent.given for agent in agents] == [[first], [first], []]
-            assert agents[0].tables_before == [0]  # handshakes begin with the first table
-            given = second
-            fleets.renew_tickets()
-            await until(lambda: all(agent.given == [first, second] for agent in agents[:2]))
-            fleets.renew_tickets()  # nothing is new
-            fleets.publish(FLEET, TWO)
-            await until(lambda: all(agent.version == TWO.version for agent in agents))
-            assert [len(agent.given) for agent in agents] == [2, 2, 0]
-            assert loopback.server.counts.nacks == 0
-            assert all(len(agent.tables) == 2 for agent in agents)
-            for task in running:
-                task.cancel()
-
-    run(body, tmp_path)
+    fleets = loopback.fleets
+    given = first
+    fleets.tickets = lambda fleet: given if fleet == FLEET else None
+    fleets.publish(FLEET, ONE)
+    agents = [Agent(loopback, number, tickets=number != 2) for number in range(3)]
+    async with running(*(agent.client.run() for agent in agents)):
+        await until(lambda: all(agent.version == ONE.version for agent in agents))
+        assert [agent.given for agent in agents] == [[first], [first], []]
+        assert agents[0].tables_before == [0]  # handshakes begin with the first table
+        given = second
+        fleets.renew_tickets()
+        await until(lambda: all(agent.given == [first, second] for agent in agents[:2]))
+        fleets.renew_tickets()  # nothing is new
+        fleets.publish(FLEET, TWO)
+        await until(lambda: all(agent.version == TWO.version for agent in agents))
+        assert [len(agent.given) for agent in agents] == [2, 2, 0]
+        assert loopback.server.counts.nacks == 0
+        assert all(len(agent.tables) == 2 for agent in agents)
 
 
-def test_sixty_proxies_at_once(tmp_path: Path) -> None:
+async def test_sixty_proxies_at_once(loopback: Loopback) -> None:
     """The shape of the thousand of tests/cluster: everyone gets everything, and bytes are made once."""
     names = {f"host-{i:05}": "x" * 500 for i in range(400)}
+    fleets = loopback.fleets
+    fleets.publish(FLEET, shards_of(names))
+    pair = client_pair(loopback.ring)
+    agents = [Agent(loopback, number, pair) for number in range(60)]
+    async with running(*(agent.client.run() for agent in agents)):
 
-    async def body(loopback: Loopback) -> None:
-        fleets = loopback.fleets
-        fleets.publish(FLEET, shards_of(names))
-        pair = client_pair(loopback.ring)
-        agents = [Agent(loopback, number, pair) for number in range(60)]
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(agent.client.run()) for agent in agents]
+        def all_at(version: str) -> bool:
+            acks = fleets.acks(FLEET)
+            return len(acks) == 60 and {ack.version for ack in acks.values()} == {version}
 
-            def all_at(version: str) -> bool:
-                acks = fleets.acks(FLEET)
-                return len(acks) == 60 and {ack.version for ack in acks.values()} == {version}
-
-            await until(lambda: all_at(fleets.version(FLEET)), 40)
-            for i in range(5):
-                fleets.publish(FLEET, shards_of({**names, "host-00000": str(i)}))
-                await until(lambda: all_at(fleets.version(FLEET)), 20)
-            assert fleets.find(FLEET).history.encoded == 400 + 5
-            assert loopback.server.counts.resources == 60 * (400 + 5)
-            for task in running:
-                task.cancel()
-
-    run(body, tmp_path)
+        await until(lambda: all_at(fleets.version(FLEET)), 40)
+        for i in range(5):
+            fleets.publish(FLEET, shards_of({**names, "host-00000": str(i)}))
+            await until(lambda: all_at(fleets.version(FLEET)), 20)
+        assert fleets.find(FLEET).history.encoded == 400 + 5
+        assert loopback.server.counts.resources == 60 * (400 + 5)

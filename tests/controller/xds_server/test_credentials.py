@@ -148,24 +148,21 @@ def test_rsa_keys_of_others_are_served(tmp_path: Path) -> None:
 
 
 @pytest.mark.wire
-def test_every_handshake_shows_the_present_certificate(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with Loopback(tmp_path / "keys") as loopback:
-            loopback.fleets.publish(FLEET, shards_of({"a": "1"}))
-            async with loopback.proxy() as open_before:
-                await open_before.take()
-                serials = set()
-                for _ in range(3):
-                    pair = issue_server(loopback.ring.current, **PLACE)
-                    write_keys(loopback.folder, loopback.ring, pair)
-                    # Nobody is told: the handshake itself looks.
-                    serials.add(await _shown(loopback))
-                    assert pair.certificate.serial_number in serials
-                assert len(serials) == 3
-                loopback.fleets.publish(FLEET, shards_of({"a": "2"}))
-                await open_before.take()  # open streams go on
-
-    asyncio.run(asyncio.wait_for(main(), 20))
+async def test_every_handshake_shows_the_present_certificate(tmp_path: Path) -> None:
+    async with Loopback(tmp_path / "keys") as loopback:
+        loopback.fleets.publish(FLEET, shards_of({"a": "1"}))
+        async with loopback.proxy() as open_before:
+            await open_before.take()
+            serials = set()
+            for _ in range(3):
+                pair = issue_server(loopback.ring.current, **PLACE)
+                write_keys(loopback.folder, loopback.ring, pair)
+                # Nobody is told: the handshake itself looks.
+                serials.add(await _shown(loopback))
+                assert pair.certificate.serial_number in serials
+            assert len(serials) == 3
+            loopback.fleets.publish(FLEET, shards_of({"a": "2"}))
+            await open_before.take()  # open streams go on
 
 
 async def _shown(loopback: Loopback) -> int:
@@ -185,18 +182,14 @@ async def _shown(loopback: Loopback) -> int:
 
 
 @pytest.mark.wire
-def test_clients_believe_the_named_controller_alone(tmp_path: Path) -> None:
+async def test_clients_believe_the_named_controller_alone(tmp_path: Path) -> None:
     """What a proxy checks: the authority and the name."""
-
-    async def main() -> None:
-        async with Loopback(tmp_path / "keys") as loopback:
-            loopback.fleets.publish(FLEET, shards_of({"a": "1"}))
-            pair = client_pair(loopback.ring)
-            async with open_channel(loopback.certificates, TWO.bundle, pair) as channel:
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(1):
-                        await channel.channel_ready()
-            assert len(read_bundle(loopback.ring.bundle)) == 1
-            assert loopback.server.counts.opened == 0
-
-    asyncio.run(asyncio.wait_for(main(), 20))
+    async with Loopback(tmp_path / "keys") as loopback:
+        loopback.fleets.publish(FLEET, shards_of({"a": "1"}))
+        pair = client_pair(loopback.ring)
+        async with open_channel(loopback.certificates, TWO.bundle, pair) as channel:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1):
+                    await channel.channel_ready()
+        assert len(read_bundle(loopback.ring.bundle)) == 1
+        assert loopback.server.counts.opened == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -38,122 +38,98 @@ class World:
         return error.value.cause
 
 
-def run(body: Callable[[World], Awaitable[None]]) -> None:
-    async def main() -> None:
-        await body(World())
-
-    asyncio.run(main())
+@pytest.fixture
+def world() -> World:
+    return World()
 
 
 def test_audience() -> None:
     assert audience_of("edge-gateway", "edge-gateway-system", "cluster.local") == AUDIENCE
 
 
-def test_claims_that_are_nested_without_end_are_no_token() -> None:
+async def test_claims_that_are_nested_without_end_are_no_token(world: World) -> None:
     """Whoever reaches the port may send them."""
     payload = base64.urlsafe_b64encode(b'{"x":' + b"[" * 9_000).rstrip(b"=").decode()
-
-    async def body(world: World) -> None:
-        assert await world.refused(f"a.{payload}.c") == "token"
-        assert not world.reviewer.asked
-
-    run(body)
+    assert await world.refused(f"a.{payload}.c") == "token"
+    assert not world.reviewer.asked
 
 
-def test_the_word_of_the_api_server_is_remembered_for_a_minute() -> None:
-    async def body(world: World) -> None:
-        token = world.reviewer.accept(make_token())
-        subject = await world.tokens.subject(token)
-        namespace, account = FLEET.split("/")
-        assert (subject.namespace, subject.account, subject.pod) == (namespace, account, POD)
-        world.now += REVIEW_SECONDS - 1
-        assert await world.tokens.subject(token) == subject
-        assert world.reviewer.asked == 1
-        world.now += 1
-        del world.reviewer.answers[token]
-        assert await world.refused(token) == "token"
-        assert world.reviewer.asked == 2
-
+async def test_the_word_of_the_api_server_is_remembered_for_a_minute(world: World) -> None:
     assert REVIEW_SECONDS <= 60
-    run(body)
+    token = world.reviewer.accept(make_token())
+    subject = await world.tokens.subject(token)
+    namespace, account = FLEET.split("/")
+    assert (subject.namespace, subject.account, subject.pod) == (namespace, account, POD)
+    world.now += REVIEW_SECONDS - 1
+    assert await world.tokens.subject(token) == subject
+    assert world.reviewer.asked == 1
+    world.now += 1
+    del world.reviewer.answers[token]
+    assert await world.refused(token) == "token"
+    assert world.reviewer.asked == 2
 
 
-def test_nothing_outlives_the_token() -> None:
-    async def body(world: World) -> None:
-        token = world.reviewer.accept(make_token(seconds=20))
-        subject = await world.tokens.subject(token)
-        assert 19 <= subject.expires - world.now <= 21
-        world.now += 22
-        assert await world.refused(token) == "expired"
-        assert world.reviewer.asked == 1
-
-    run(body)
+async def test_nothing_outlives_the_token(world: World) -> None:
+    token = world.reviewer.accept(make_token(seconds=20))
+    subject = await world.tokens.subject(token)
+    assert 19 <= subject.expires - world.now <= 21
+    world.now += 22
+    assert await world.refused(token) == "expired"
+    assert world.reviewer.asked == 1
 
 
-def test_a_refused_token_is_asked_about_seldom() -> None:
-    async def body(world: World) -> None:
-        token = make_token()
-        for _ in range(10):
-            assert await world.refused(token) == "token"
-        assert world.reviewer.asked == 1
-        # A ServiceAccount that has just been made is let in soon.
-        world.reviewer.accept(token)
-        world.now += REVIEW_REFUSED_SECONDS
-        assert isinstance(await world.tokens.subject(token), Subject)
-
-    run(body)
+async def test_a_refused_token_is_asked_about_seldom(world: World) -> None:
+    token = make_token()
+    for _ in range(10):
+        assert await world.refused(token) == "token"
+    assert world.reviewer.asked == 1
+    # A ServiceAccount that has just been made is let in soon.
+    world.reviewer.accept(token)
+    world.now += REVIEW_REFUSED_SECONDS
+    assert isinstance(await world.tokens.subject(token), Subject)
 
 
-def test_an_api_server_that_cannot_be_asked_is_asked_again_at_once(
-    caplog: pytest.LogCaptureFixture,
+async def test_an_api_server_that_cannot_be_asked_is_asked_again_at_once(
+    world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def body(world: World) -> None:
-        token = make_token()
-        world.reviewer.answers[token] = OSError("gone")
-        for _ in range(100):
-            assert await world.refused(token) == "review_failed"
-        assert caplog.messages == ["tokens cannot be reviewed: OSError"]  # whoever knocks how often
-        world.reviewer.accept(token)
-        assert isinstance(await world.tokens.subject(token), Subject)
-        world.now += REVIEW_SECONDS
-        world.reviewer.answers[token] = OSError("gone")
+    token = make_token()
+    world.reviewer.answers[token] = OSError("gone")
+    for _ in range(100):
         assert await world.refused(token) == "review_failed"
-        assert len(caplog.messages) == 2
-
-    run(body)
-
-
-def test_many_streams_with_one_token_ask_once_and_many_tokens_in_turns() -> None:
-    async def body(world: World) -> None:
-        under_way = most = 0
-
-        async def review(token: str, audiences: Sequence[str]) -> Any:
-            nonlocal under_way, most
-            assert audiences == (AUDIENCE,)
-            under_way += 1
-            most = max(most, under_way)
-            await asyncio.sleep(0)
-            under_way -= 1
-            return accepted()
-
-        tokens = Tokens(review, AUDIENCE, lambda: world.now)
-        token = make_token()
-        await asyncio.gather(*(tokens.subject(token) for _ in range(200)))
-        assert tokens.asked == 1 and not tokens._asking
-        await asyncio.gather(*(tokens.subject(make_token(jti=str(i))) for i in range(200)))
-        assert tokens.asked == 201 and most <= REVIEWS_AT_ONCE
-
-    run(body)
+    assert caplog.messages == ["tokens cannot be reviewed: OSError"]  # whoever knocks how often
+    world.reviewer.accept(token)
+    assert isinstance(await world.tokens.subject(token), Subject)
+    world.now += REVIEW_SECONDS
+    world.reviewer.answers[token] = OSError("gone")
+    assert await world.refused(token) == "review_failed"
+    assert len(caplog.messages) == 2
 
 
-def test_memory_is_bounded_and_holds_no_token() -> None:
-    async def body(world: World) -> None:
-        token = ""
-        for i in range(REVIEWS + 50):
-            token = make_token(jti=str(i))
-            assert await world.refused(token) == "token"
-        assert len(world.tokens._known) == REVIEWS
-        assert token not in repr(world.tokens._known)
-        assert all(isinstance(key, bytes) and len(key) == 32 for key in world.tokens._known)
+async def test_many_streams_with_one_token_ask_once_and_many_tokens_in_turns(world: World) -> None:
+    under_way = most = 0
 
-    run(body)
+    async def review(token: str, audiences: Sequence[str]) -> Any:
+        nonlocal under_way, most
+        assert audiences == (AUDIENCE,)
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return accepted()
+
+    tokens = Tokens(review, AUDIENCE, lambda: world.now)
+    token = make_token()
+    await asyncio.gather(*(tokens.subject(token) for _ in range(200)))
+    assert tokens.asked == 1 and not tokens._asking
+    await asyncio.gather(*(tokens.subject(make_token(jti=str(i))) for i in range(200)))
+    assert tokens.asked == 201 and most <= REVIEWS_AT_ONCE
+
+
+async def test_memory_is_bounded_and_holds_no_token(world: World) -> None:
+    token = ""
+    for i in range(REVIEWS + 50):
+        token = make_token(jti=str(i))
+        assert await world.refused(token) == "token"
+    assert len(world.tokens._known) == REVIEWS
+    assert token not in repr(world.tokens._known)
+    assert all(isinstance(key, bytes) and len(key) == 32 for key in world.tokens._known)

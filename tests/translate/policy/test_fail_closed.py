@@ -18,6 +18,7 @@ from edgefast.explain.describe import describe_unit
 from edgefast.explain.explain import explain
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, Translation, translate
+from tests.support.manifest import manifest
 from tests.translate import world
 from tests.translate.policy.hierarchy import EDGE, GROUP
 from tests.translate.test_incremental import _same
@@ -155,19 +156,15 @@ def check_behind(made: Translation, added: str, generation: int, path: str = "sp
 
 def site(*policies: dict[str, Any]) -> str:
     items = [
-        {"apiVersion": f"{GROUP}/v1", "kind": "GatewayClass", "metadata": {"name": "edge"},
-         "spec": {"controllerName": "gateway.edge.io/gatewayclass-controller"}},
-        {"apiVersion": f"{GROUP}/v1", "kind": "Gateway", "metadata": {"name": "gw"},
-         "spec": {"gatewayClassName": "edge",
-                  "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}},
-        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
-         "spec": {"ports": [{"port": 80}]}},
+        manifest("GatewayClass edge", {"controllerName": "gateway.edge.io/gatewayclass-controller"}, api=f"{GROUP}/v1"),
+        manifest("Gateway gw", {"gatewayClassName": "edge",
+                  "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}, api=f"{GROUP}/v1"),
+        manifest("Service web", {"ports": [{"port": 80}]}),
     ]  # fmt: skip
     for at in range(2):
         route = {"parentRefs": [{"name": "gw"}], "hostnames": [f"r{at}.example"],
                  "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}  # fmt: skip
-        items.append({"apiVersion": f"{GROUP}/v1", "kind": "HTTPRoute",
-                      "metadata": {"name": f"r{at}"}, "spec": route})  # fmt: skip
+        items.append(manifest(f"HTTPRoute r{at}", route, api=f"{GROUP}/v1"))
     named = [one | {"metadata": {"name": "p"}} for one in policies]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, *named]})
 
@@ -257,21 +254,13 @@ def test_a_namespace_in_a_target_closes_nothing_of_its_owner(tmp_path: Path) -> 
 
 
 def tcp(name: str = "t", gateway: str = "l4") -> Any:
-    return world.make({
-        "apiVersion": f"{GROUP}/v1alpha2", "kind": "TCPRoute",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"parentRefs": [{"name": gateway}],
-                 "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]},
-    })  # fmt: skip
+    return world.make(f"TCPRoute default/{name}", {"parentRefs": [{"name": gateway}],
+                 "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}, api=f"{GROUP}/v1alpha2")  # fmt: skip
 
 
 def test_routes_of_layer_4_below_a_policy_are_closed() -> None:
-    front = world.make({
-        "apiVersion": f"{GROUP}/v1", "kind": "Gateway",
-        "metadata": {"name": "l4", "namespace": "default"},
-        "spec": {"gatewayClassName": "edge",
-                 "listeners": [{"name": "tcp", "port": 9443, "protocol": "TCP"}]},
-    })  # fmt: skip
+    front = world.make("Gateway default/l4", {"gatewayClassName": "edge",
+                 "listeners": [{"name": "tcp", "port": 9443, "protocol": "TCP"}]}, api=f"{GROUP}/v1")  # fmt: skip
     snapshot = world.many(1).replace([front, tcp()])
     before = translate(snapshot, Settings())
     (stream,) = before.ir.fleets[0].stream_routes

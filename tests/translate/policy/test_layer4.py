@@ -14,7 +14,8 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, Translation, translate
-from tests.translate.policy.hierarchy import EDGE, GROUP
+from tests.support.manifest import manifest
+from tests.translate.policy.hierarchy import GROUP
 from tests.translate.test_incremental import _same
 from tests.translate.test_layer4 import _HEAD, _SLICE, route
 
@@ -28,12 +29,7 @@ DENY = {"defaultAction": "Deny"}
 
 
 def policy(*targets: dict[str, Any], kind: str = "SecurityPolicy", **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": EDGE,
-        "kind": kind,
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"targetRefs": list(targets), **spec},
-    }
+    return manifest(f"{kind} default/p", {"targetRefs": list(targets), **spec})
 
 
 def target(kind: str, **more: Any) -> dict[str, Any]:

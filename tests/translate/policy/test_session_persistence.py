@@ -8,8 +8,8 @@ import pytest
 
 from edgefast.api.decode.decode import decode_api_object
 from edgefast.translate import Settings, translate
+from tests.support.manifest import manifest
 from tests.translate import world
-from tests.translate.policy.hierarchy import EDGE
 
 pytestmark = pytest.mark.pure
 
@@ -21,15 +21,13 @@ TAKEN = """
 
 
 def _is_refused(name: str) -> bool:
-    raw: dict[str, Any] = {
-        "apiVersion": EDGE,
-        "kind": "BackendTrafficPolicy",
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {
+    raw: dict[str, Any] = manifest(
+        "BackendTrafficPolicy default/p",
+        {
             "targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}],
             "sessionPersistence": {"type": "Header", "header": {"name": name}},
         },
-    }
+    )
     policy = decode_api_object(raw, "BackendTrafficPolicy")
     (unit,) = translate(world.many(1).replace([policy]), Settings()).ir.fleets[0].policies
     return unit.status == 500
@@ -58,12 +56,7 @@ def test_a_header_of_nobodys_may() -> None:
 def test_what_nobody_will_see_is_told(session: dict[str, Any], doubtful: list[str]) -> None:
     target = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "r0"}
     policy = world.make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "BackendTrafficPolicy",
-            "metadata": {"name": "p", "namespace": "default"},
-            "spec": {"targetRefs": [target], "sessionPersistence": session},
-        }
+        "BackendTrafficPolicy default/p", {"targetRefs": [target], "sessionPersistence": session}
     )
     made = translate(world.many(1).replace([policy]), Settings())
     found = [one for one in made.problems if "sessionPersistence" in one.path]

@@ -1,8 +1,4 @@
-"""Waiting in the tests of controller/kube, with a scripted server and with a real one.
-
-In: coroutines and conditions. Out: a coroutine run under a deadline, a condition that holds, things that run beside a test.
-Must never: wait for a fixed time.
-"""
+"""Wait for a condition, and run coroutines beside a test; never for a fixed time."""
 
 from __future__ import annotations
 
@@ -11,16 +7,6 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
-
-
-def run(test: Coroutine[Any, Any, None], seconds: float = 110.0) -> None:
-    """Run a test's coroutine to its end, or fail."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(seconds):
-            await test
-
-    asyncio.run(bounded())
 
 
 async def until(condition: Callable[[], object], what: str = "", seconds: float = 60.0) -> None:
