@@ -21,8 +21,8 @@ from edgefast.api.edge.httproutefilter import (
     ReplaceRegexMatch,
 )
 from edgefast.api.edge.jwt import JWT, JWTExtractor, JWTProvider, LocalJWKS, RemoteJWKS
-from edgefast.api.edge.policytarget import PolicyTargetReference
-from edgefast.api.edge.responseoverride import ResponseOverride, StatusCodeMatch, StatusCodeRange
+from edgefast.api.edge.policy_target import PolicyTargetReference
+from edgefast.api.edge.response_override import ResponseOverride, StatusCodeMatch, StatusCodeRange
 from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.controllerbench import Bench
+from cluster.controller_bench import Bench
 from cluster.world.apiserver import ApiServer
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.infrabench import infra_bench
+from cluster.infra_bench import infra_bench
 from cluster.world.apiserver import ApiServer
 from controller.fleets.metadata import adopt
 from controller.fleets.placement import Placement, client_secret_name

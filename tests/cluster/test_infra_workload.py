@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.infrabench import NAME, InfraBench, fleet, infra_bench, installation, settled, want
+from cluster.infra_bench import NAME, InfraBench, fleet, infra_bench, installation, settled, want
 from cluster.world.apiserver import ApiServer
 from controller.fleets.placement import Manifest, Placement
 from edgefast import ir

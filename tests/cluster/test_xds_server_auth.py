@@ -23,6 +23,7 @@ from controller.kube.errors import ApiError
 from controller.xds_server.fleets import Fleets
 from controller.xds_server.server import PushServer
 from edgefast.xds.messages import METHOD, Request, encode_request
+from tests.controller.waiting import until
 from tests.controller.xds_server.loopback import (
     ANYWHERE,
     Ended,
@@ -32,7 +33,6 @@ from tests.controller.xds_server.loopback import (
     shards_of,
     write_keys,
 )
-from tests.controller.waiting import until
 
 NAME = "edge-gateway"
 FLEET_NAME = "edge-team-a-gw-0ac91f5a"

@@ -17,16 +17,16 @@ from edgefast.table import Request, compile_fleet
 from edgefast.table.match import Matcher, find_listener
 from edgefast.translate import Settings, Translation, translate
 from tests.support.manifest import manifest
-from tests.translate import brokenworld
+from tests.translate import broken_world as broken_world_module
 from tests.translate.golden import BASES
 
 pytestmark = pytest.mark.pure
 
-BASE: list[brokenworld.Object] = [
+BASE: list[broken_world_module.Object] = [
     manifest(
         "GatewayClass edge",
         {"controllerName": "gateway.edge.io/gatewayclass-controller"},
-        api=brokenworld.API,
+        api=broken_world_module.API,
     ),
     manifest(
         "ReferenceGrant default/certificates",
@@ -37,7 +37,7 @@ BASE: list[brokenworld.Object] = [
             ],
             "to": [{"group": "", "kind": "Secret"}],
         },
-        api=brokenworld.API,
+        api=broken_world_module.API,
     ),
 ]
 REQUESTS = [

@@ -13,7 +13,7 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from tests.support.documents import backend
 from tests.support.manifest import manifest
-from tests.translate.gatewaytext import gateway
+from tests.translate.gateway_text import gateway
 
 pytestmark = pytest.mark.pure
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controller.push.loopback import Loopback
+from tests.controller.xds_server.loopback import Loopback
 
 
 @pytest.fixture

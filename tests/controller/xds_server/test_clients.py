@@ -15,8 +15,16 @@ from edgefast.xds.credentials import Credentials
 from edgefast.xds.messages import Node
 from edgefast.xds.rejections import Refused
 from edgefast.xds.ticket_secrets import TicketSecrets
-from tests.controller.push.loopback import FLEET, ONE, TWO, Loopback, client_pair, pod, shards_of
 from tests.controller.waiting import running, until
+from tests.controller.xds_server.loopback import (
+    FLEET,
+    ONE,
+    TWO,
+    Loopback,
+    client_pair,
+    pod,
+    shards_of,
+)
 
 pytestmark = pytest.mark.wire
 

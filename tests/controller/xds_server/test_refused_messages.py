@@ -13,8 +13,8 @@ from controller.xds_server.refusal import Cause
 from edgefast.xds.limits import MESSAGE_LIMIT
 from edgefast.xds.messages import METHOD, Node, Request, encode_opening, encode_request
 from edgefast.xds.rejections import find_lasting
-from tests.controller.push.loopback import FLEET, POD, Loopback, client_pair, ended
-from tests.controller.push.refusing import OTHER_POD, check, opening, serving
+from tests.controller.xds_server.loopback import FLEET, POD, Loopback, client_pair, ended
+from tests.controller.xds_server.refusing import OTHER_POD, check, opening, serving
 
 pytestmark = pytest.mark.wire
 

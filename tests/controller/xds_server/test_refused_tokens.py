@@ -15,6 +15,7 @@ import pytest
 from controller.xds_server.refusal import Cause
 from controller.xds_server.reports import REPORT
 from edgefast.xds.messages import METHOD
+from tests.controller.waiting import until
 from tests.controller.xds_server.jwt import Reviewer, accepted, make_token
 from tests.controller.xds_server.loopback import (
     ANYWHERE,
@@ -37,7 +38,6 @@ from tests.controller.xds_server.refusing import (
     serving,
     with_token,
 )
-from tests.controller.waiting import until
 
 pytestmark = pytest.mark.wire
 

@@ -13,8 +13,8 @@ from controller.xds_server.relay import Relay
 from controller.xds_server.reports import Line, encode_reports
 from edgefast.xds.proxy_problems import ProxyProblem
 from edgefast.xds.rejections import Refused
-from tests.controller.push.loopback import FLEET, POD, Loopback, shards_of
 from tests.controller.waiting import running, until
+from tests.controller.xds_server.loopback import FLEET, POD, Loopback, shards_of
 
 pytestmark = pytest.mark.wire
 

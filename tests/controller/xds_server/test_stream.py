@@ -15,7 +15,8 @@ from edgefast.table.shards import make_resource
 from edgefast.xds.messages import COMMIT, METHOD, Request, encode_request
 from edgefast.xds.proxy_problems import ProxyProblem
 from edgefast.xds.rejections import Refused
-from tests.controller.push.loopback import (
+from tests.controller.waiting import until
+from tests.controller.xds_server.loopback import (
     FLEET,
     ONE,
     POD,
@@ -29,7 +30,6 @@ from tests.controller.push.loopback import (
     pod,
     shards,
 )
-from tests.controller.waiting import until
 
 pytestmark = pytest.mark.wire
 
