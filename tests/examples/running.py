@@ -50,7 +50,12 @@ class Example:
     """Use as a context manager; the origins and the gateway run inside it."""
 
     def __init__(
-        self, name: str, folder: Path, more: tuple[Path, ...] = (), gateway: Gateway | None = None
+        self,
+        name: str,
+        folder: Path,
+        more: tuple[Path, ...] = (),
+        gateway: Gateway | None = None,
+        options: tuple[str, ...] = (),
     ) -> None:
         """`options`: further ones of `edgefast run`. `gateway`: a running gateway that serves the example, instead of a new one."""
         self.ports = Ports()

@@ -17,16 +17,16 @@ from edgefast.table import Request, compile_fleet
 from edgefast.table.match import Matcher, find_listener
 from edgefast.translate import Settings, Translation, translate
 from tests.support.manifest import manifest
-from tests.translate import broken_world as broken_world_module
+from tests.translate import broken_world
 from tests.translate.golden import BASES
 
 pytestmark = pytest.mark.pure
 
-BASE: list[broken_world_module.Object] = [
+BASE: list[broken_world.Object] = [
     manifest(
         "GatewayClass edge",
         {"controllerName": "gateway.edge.io/gatewayclass-controller"},
-        api=broken_world_module.API,
+        api=broken_world.API,
     ),
     manifest(
         "ReferenceGrant default/certificates",
@@ -37,7 +37,7 @@ BASE: list[broken_world_module.Object] = [
             ],
             "to": [{"group": "", "kind": "Secret"}],
         },
-        api=broken_world_module.API,
+        api=broken_world.API,
     ),
 ]
 REQUESTS = [

@@ -53,16 +53,16 @@ async def test_a_table_that_kills_workers_is_taken_back(agent: Agent) -> None:
 async def test_a_worker_that_hangs_is_replaced(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workerslot, "PING_EVERY", 0.05)
+    monkeypatch.setattr(worker_slot, "PING_EVERY", 0.05)
     port = free_port()
 
     await agent.publish(make_fleet(port))
     pids = {slot.pid for slot in agent.slots}
-    monkeypatch.setattr(workerupdate, "ACK_DEADLINE", 0.2)
+    monkeypatch.setattr(worker_update, "ACK_DEADLINE", 0.2)
     await agent.publish(with_cluster(make_fleet(port, mark="v2"), "hang"))
     await until(lambda: agent.problems, "verdict")
     monkeypatch.setattr(
-        workerupdate, "ACK_DEADLINE", 30.0
+        worker_update, "ACK_DEADLINE", 30.0
     )  # those that do not hang take their time
     assert "workers ended" in agent.problems[0].text()
     await until(lambda: agent.ready, "recovery")
@@ -192,15 +192,17 @@ def test_a_report_that_fails_hurts_nobody(caplog: pytest.LogCaptureFixture) -> N
 
 @agent_test()
 async def test_a_silent_worker_is_replaced(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workerslot, "PING_EVERY", 0.05)
+    monkeypatch.setattr(worker_slot, "PING_EVERY", 0.05)
     port = free_port()
 
     await agent.publish(make_fleet(port))
     silent = agent.slots[0].pid
     os.kill(silent, signal.SIGSTOP)
-    monkeypatch.setattr(workerslot, "PING_DEADLINE", 0.5)
+    monkeypatch.setattr(worker_slot, "PING_DEADLINE", 0.5)
     await until(lambda: agent.slots[0].restarts, "end of the silent one")
-    monkeypatch.setattr(workerslot, "PING_DEADLINE", 30.0)  # the others answer when they come to it
+    monkeypatch.setattr(
+        worker_slot, "PING_DEADLINE", 30.0
+    )  # the others answer when they come to it
     await until(lambda: agent.slots[0].serving and agent.ready, "successor")
     assert agent.slots[0].pid != silent
     assert {await mark_of(port) for _ in range(10)} == {"v1"}
