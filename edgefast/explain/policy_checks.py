@@ -35,6 +35,7 @@ from edgefast.translate.deps.policy_summary import (
     is_foreign_unit,
     ref_of_owner,
 )
+from edgefast.translate.policy.outcome import OwnPolicy
 
 #: What the rule's own filter is called among units.
 OWN_FILTER = "ExternalAuth"
@@ -328,6 +329,9 @@ def place_of(origin: Origin, unit: str) -> Place:
     if family is None or "/" not in owner:
         return Place()
     ref = ref_of_owner(family, owner)
-    if feature == "closed" and origin.snapshot.get(ref) is None:
+    found = origin.snapshot.get(ref)
+    if feature == "closed" and found is None:
         return origin.mistake(ref)
+    if feature == "closed" and isinstance(found, OwnPolicy) and found.closed is not None:
+        return origin.place(ref, found.closed.path or "spec")
     return origin.place(ref, f"spec.{feature}" if feature not in ("", "closed") else "spec")

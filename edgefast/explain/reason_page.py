@@ -71,7 +71,8 @@ def bring_about(page: Page) -> list[str]:
         one for one in base.objects if (one.ref.kind, one.ref.namespace, one.ref.name) not in named
     ]
     snapshot = msgspec.structs.replace(
-        Snapshot.of([*own.objects, *kept]), foreign_policies=own.policies
+        Snapshot.of([*own.objects, *filter(None, (one.closed for one in own.refused)), *kept]),
+        foreign_policies=own.policies,
     )
     translation = translate(snapshot, _SETTINGS[page.place])
     problems = [

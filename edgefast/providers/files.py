@@ -28,10 +28,10 @@ import msgspec
 
 from edgefast.api.decode.decode import DecodeCache, decode_documents
 from edgefast.api.decode.document import DEFAULT_NAMESPACE
-from edgefast.api.decode.fail_closed.access_annotations import find_annotated_guard
-from edgefast.api.decode.fail_closed.newer_version import note_newer_files
+from edgefast.api.decode.fail_closed.policy import OwnPolicy, note_newer
 from edgefast.api.limits import MAX_FILE_BYTES
 from edgefast.api.loaded import Loaded, Refused
+from edgefast.api.migration.access_annotations import find_annotated_guard
 from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.snapshot import Snapshot, check_duplicates
 from edgefast.diagnostics.problem import Problem, Source
@@ -40,7 +40,7 @@ from edgefast.providers.content import FileBeingWritten, NotRegular, Stamp, read
 from edgefast.providers.document import Document
 from edgefast.providers.folders import SUFFIXES, find_folders
 from edgefast.providers.listing import Entry, list_files
-from edgefast.providers.name_index import index_files
+from edgefast.providers.name_index import index_files, key_of
 from edgefast.providers.publish_gate import PublishGate, Written
 from edgefast.providers.source_file import Look, Reading, SourceFile, differ, reuse_loaded
 from edgefast.providers.stale import Kept, Key, keep_stale
@@ -344,9 +344,7 @@ class FileSource:
         objects = tuple(reuse_loaded(one, before) for one in decoded.objects)
         present = [key for key, _ in objects]
         kept = keep_stale(before.items(), known.kept if known else Kept(), present, problems)
-        noted = note_newer_files((one for _, one in kept.objects), problems, policies)
-        still = tuple((key, noted.get(one.ref, one)) for key, one in kept.objects)
-        kept = kept._replace(objects=still)
+        kept = kept._replace(objects=tuple(_note_newer(kept, decoded.refused)))
         problems += kept.problems
         whole = not broken
         return SourceFile(
@@ -420,6 +418,15 @@ def _unreadable(name: str, error: OSError) -> Problem:
 def _explain_wait(file: SourceFile) -> Iterator[Problem]:
     if file.unparsed is not None and file.unparsed.source is not None:
         yield _problem(file.unparsed.source.file, "Invalid", _WAITS)
+
+
+def _note_newer(kept: Kept, refused: Iterable[Refused]) -> Iterator[tuple[Key, Loaded]]:
+    """Give the objects kept; a policy with the error and the targets of its next version."""
+    found = {key_of(one.closed): one.closed.obj for one in reversed([*refused]) if one.closed}
+    for key, item in kept.objects:
+        newer = found.get(key)
+        obj = note_newer(item.obj, newer if isinstance(newer, OwnPolicy) else None)
+        yield key, item if obj is item.obj else msgspec.structs.replace(item, obj=obj)
 
 
 def _find_guarded(objects: Iterable[tuple[Key, Loaded]]) -> tuple[ForeignPolicy, ...]:

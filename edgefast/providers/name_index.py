@@ -76,16 +76,18 @@ def index_files(files: Collection[Contents]) -> Named:
             index.setdefault(key, item)
     served = len(index)
     numbers: dict[Key, int] = {}
-    # Of a route, Gateway or ListenerSet with a mistake and without a good version the place stays closed.
+    # An object with an error and without a good version closes what it covers.
     for file in others:
         closed = file.closed
-        kept = file.kept.keys if closed else ()
+        kept = set(file.kept.keys) if closed else set()
         for key, item in closed:
             if key not in index:
                 index[key] = item
-            elif key not in kept:  # another object has its name
+            elif key in kept:
+                kept.discard(key)  # one good version stands for one of them
+            else:  # another object has its name
                 _add(index, rename_duplicate(item, _next(numbers, key)))
-    # So does that of an object whose name another one has; policies of such keep their Services from plain text.
+    # So does an object whose name another one has; a BackendTLSPolicy keeps its Services from plain text.
     policies: list[ForeignPolicy] = []
     for file in files if doubled else others:
         left = set(file.kept.keys) if file.policies else set()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from edgefast.api.decode.fail_closed.policy import OWN_POLICIES
 from edgefast.api.decode.text import DocumentMarks
 from edgefast.api.loaded import Loaded, Refused
 from edgefast.api.migration.foreign_policy import ForeignPolicy
@@ -61,12 +62,15 @@ class SourceFile(NamedTuple):
 
     @property
     def closed(self) -> tuple[tuple[Key, Loaded], ...]:
-        """Return what keeps the places of invalid objects closed; nothing of a kind while one may be a kept object under another name."""
+        """Return the placeholders of invalid objects.
+
+        A route, Gateway or filter has none while an object of its kind is kept: it can be that object under another name.
+        """
         if not self.refused:  # nearly always
             return ()
         found = tuple((key_of(one.closed), one.closed) for one in self.refused if one.closed)
         named = {key for key, _ in found}
-        hidden = {key[0] for key, _ in self.kept.objects if key not in named}
+        hidden = {key[0] for key, _ in self.kept.objects if key not in named} - {*OWN_POLICIES}
         return tuple((key, one) for key, one in found if key[0] not in hidden)
 
 

@@ -88,11 +88,12 @@ def test_one_with_a_mistake_closes_its_targets(tmp_path: Path, broken: str, clos
     assert _units(made) == {closed: 500}
     (rule,) = (rule for host in made.ir.fleets[0].virtual_hosts for rule in host.rules)
     assert rule.policies == (closed,)
-    assert not made.statuses.security_policies
+    (status,) = (one for key, one in made.statuses.items() if key.kind.endswith("Policy"))
+    assert status.ancestors[0].conditions[0].status == "False"
     (told,) = made.problems
     assert told.severity == "warning" and "requests get 500 for" in told.text()
-    status, out = _check(tmp_path, broken)
-    assert status == 1 and "WITHOUT" not in out
+    code, out = _check(tmp_path, broken)
+    assert code == 1 and "WITHOUT" not in out
 
 
 def test_what_is_not_available_yet_closes_the_targets(tmp_path: Path) -> None:

@@ -422,3 +422,43 @@ def test_a_pipe_is_read_once() -> None:
     reading = source.read()
     assert (names(reading), reading.changed) == ({"piped"}, False)
     os.close(read_end)
+
+
+def test_the_problem_of_a_folder_goes_with_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "a.yaml", route("a"))
+    source = FileSource([tmp_path])
+    assert source.read().problems == ()
+
+    def fail(*_: object, **__: object) -> object:
+        raise OSError(13, "Permission denied")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("edgefast.providers.files.list_files", fail)
+        reading = source.read()
+        assert (reading.changed, len(reading.problems)) == (True, 1)
+        assert "Permission denied" in texts(reading)
+        assert not source.read().changed
+    reading = source.read()
+    assert (reading.changed, reading.problems) == (True, ())
+    assert not source.read().changed
+
+
+def test_hidden_files_are_read_by_nobody(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", route("a"))
+    hidden = tmp_path / ".git"
+    hidden.mkdir()
+    write(hidden / "b.yaml", "not an object")
+    write(tmp_path / ".c.yaml", "not an object")
+    reading = FileSource([tmp_path]).read()
+    assert (reading.files, reading.problems) == (1, ())
+
+
+def test_refused_objects_are_known(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", route("a").replace("spec:", "spec: {}\nspc:"))
+    source = FileSource([tmp_path])
+    first = source.read().snapshot
+    assert list(first.refused) == [("HTTPRoute", "default", "a")]
+    write(tmp_path / "a.yaml", route("a"))
+    assert not source.read().snapshot.refused

@@ -262,10 +262,13 @@ def test_who_comes_next_when_the_winner_goes() -> None:
     [
         ({"method": {"service": "a/B", "method": "C"}}, "regex", "/[^/]+/C"),
         ({"method": {"service": "a.B", "method": "C D"}}, "prefix", "/a.B"),
-        ({"method": {"service": "a.B", "type": "Prefix"}}, "prefix", ""),
+        ({"method": {"service": "a.B", "type": "Prefix"}}, "regex", ".*"),
+        ({"method": {"servce": "a.B"}}, "prefix", "/a.B"),
+        ({"method": {"strange": "a.B"}}, "regex", "/[^/]+/[^/]+"),
+        ({"service": "a.B"}, "regex", "/[^/]+/[^/]+"),
         ({"method": {}}, "prefix", ""),
         ({"methods": {"service": "a.B"}}, "prefix", "/a.B"),
-        ({"method": "a.B/C"}, "prefix", ""),
+        ({"method": "a.B/C"}, "regex", "/[^/]+/[^/]+"),
     ],
 )
 def test_a_mistake_keeps_its_place_closed(match: dict[str, Any], kind: str, path: str) -> None:

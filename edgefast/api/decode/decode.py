@@ -24,13 +24,13 @@ from edgefast.api.decode.document import (
     decode_object,
     repeated_fields,
 )
-from edgefast.api.decode.fail_closed.fuzzy import NAMELESS, name_stand_in
-from edgefast.api.decode.fail_closed.newer_version import note_newer
 from edgefast.api.decode.fail_closed.policy import (
+    OWN_POLICIES,
     close_policy_object,
-    is_own_policy,
+    note_newer,
     set_policy_target,
 )
+from edgefast.api.decode.fail_closed.readable import NAMELESS, name_stand_in
 from edgefast.api.decode.json_text import read_json
 from edgefast.api.decode.text import (
     DocumentMarks,
@@ -58,7 +58,9 @@ class Decoded(msgspec.Struct, frozen=True):
     objects: tuple[Loaded, ...] = ()
     problems: tuple[Problem, ...] = ()
     refused: tuple[Refused, ...] = ()
-    policies: tuple[ForeignPolicy, ...] = ()  # of other projects
+    policies: tuple[
+        ForeignPolicy, ...
+    ] = ()  # of other projects, and BackendTLSPolicies with an error
     unparsed: Problem | None = None  # the first reason why a part of the text is not decoded
 
 
@@ -202,7 +204,6 @@ def _policies(result: _PieceResult, file: str, base: int) -> Iterator[ForeignPol
                 source=Source(file, marks.line_of(())),
                 access_policies=found.access_policies,
                 lost=found.lost,
-                why=found.why if found.meant else "",
             )
 
 
@@ -301,7 +302,7 @@ def decode_api_object(raw: Mapping[str, Any] | bytes | msgspec.Raw, kind: str) -
             obj = cast("Object", msgspec.convert(raw, struct))
         # What the decoder notes is never a document's.
         obj = msgspec.structs.replace(obj, unserved=()) if obj.unserved else obj
-        return cast("Object", set_policy_target(obj, None)) if is_own_policy(kind) else obj
+        return cast("Object", set_policy_target(obj, None)) if kind in OWN_POLICIES else obj
     except msgspec.ValidationError:
         walk = Walk(kind, lenient=True, redact=kind == "Secret")
         value = msgspec.json.decode(raw) if isinstance(raw, bytes | msgspec.Raw) else raw
@@ -323,7 +324,7 @@ def close_api_object(raw: bytes | msgspec.Raw, ref: ObjectRef, error: Exception)
     Policies are closed whatever kept them from being built: who may enter their targets nobody can tell.
     """
     first = error.violations[0] if isinstance(error, DecodeError) else None
-    if is_own_policy(ref.kind):
+    if ref.kind in OWN_POLICIES:
         return close_policy_object(_read_plain(raw), ref, first or _UNREADABLE)
     if first is None or ref.kind not in _PLACES:
         return None
@@ -335,8 +336,10 @@ def keep_api_object(
     present: Object, raw: bytes | msgspec.Raw, ref: ObjectRef, error: Exception
 ) -> Object:
     """Return the version of an object that stays in force while the one after it cannot be built: of a policy with that noted."""
+    if ref.kind not in OWN_POLICIES:
+        return present
     first = error.violations[0] if isinstance(error, DecodeError) else _UNREADABLE
-    return note_newer(present, _read_plain(raw), ref, first) if is_own_policy(ref.kind) else present
+    return note_newer(present, close_policy_object(_read_plain(raw), ref, first))
 
 
 def _read_plain(raw: bytes | msgspec.Raw) -> object:

@@ -14,20 +14,23 @@ from typing import Any, Literal
 import msgspec
 
 from edgefast.api.decode.fail_closed.gateway import close_gateway, close_listener_set
-from edgefast.api.decode.fail_closed.grpcroute import close_grpc_route
 from edgefast.api.decode.fail_closed.ingress import close_ingress
-from edgefast.api.decode.fail_closed.layer4_route import close_stream_route
-from edgefast.api.decode.fail_closed.misspelled_policy import (
-    CLOSING_KINDS,
-    guess_policy,
-    guess_targets,
-    is_lost,
+from edgefast.api.decode.fail_closed.policy import (
+    OWN_POLICIES,
+    OwnPolicy,
+    close_policy_object,
+    name_policy,
+    set_policy_target,
 )
-from edgefast.api.decode.fail_closed.policy import set_policy_target
-from edgefast.api.decode.fail_closed.route import close_route
+from edgefast.api.decode.fail_closed.route import (
+    close_grpc_route,
+    close_route,
+    close_stream_route,
+)
 from edgefast.api.decode.fail_closed.scope import SCOPES, Scope, close_scope
 from edgefast.api.decode.walk import Walk
 from edgefast.api.decode.yaml_text import ParsedDocument
+from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
@@ -36,11 +39,16 @@ from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.ingress.ingress import Ingress
 from edgefast.api.kinds import KINDS, KindInfo, Object
 from edgefast.api.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
-from edgefast.api.loaded import Path, render_path
+from edgefast.api.loaded import Path
 from edgefast.api.migration.access_policies import find_access_policies
 from edgefast.api.migration.annotations import Unapplied
 from edgefast.api.migration.field_mappings import find_kind
-from edgefast.api.migration.foreign_kinds import api_version_of, classify_foreign, is_foreign_server
+from edgefast.api.migration.foreign_kinds import (
+    Classification,
+    api_version_of,
+    classify_foreign,
+    is_foreign_server,
+)
 from edgefast.api.migration.foreign_policy import (
     has_unread_target,
     read_fields,
@@ -60,7 +68,7 @@ from edgefast.diagnostics.reasons.word import Word
 DEFAULT_NAMESPACE = "default"
 
 #: An object that only keeps the place of one with a mistake.
-Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | Ingress | Scope
+Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | Ingress | Scope | OwnPolicy
 #: Kinds that have a place, decide about those of others, or are named by rules that then say what is wrong.
 _CLOSES: dict[str, Callable[..., Closing]] = {
     "HTTPRoute": close_route,
@@ -70,9 +78,13 @@ _CLOSES: dict[str, Callable[..., Closing]] = {
     "ListenerSet": close_listener_set,
     "Ingress": close_ingress,
     **dict.fromkeys(SCOPES, close_scope),
+    **dict.fromkeys(OWN_POLICIES, close_policy_object),
 }
-#: Hints of kinds that were perhaps meant to be one of them.
-_MEANT = {did_you_mean(kind, (kind,)): kind for kind in _CLOSES}
+#: A kind without a placeholder: its targets alone are closed.
+_TLS_POLICY = BackendTLSPolicy.__name__
+_POLICIES = (*OWN_POLICIES, _TLS_POLICY)
+#: Kinds that close something, by the hint that suggests one of them.
+_SUGGESTED = {did_you_mean(kind, (kind,)): kind for kind in (*_CLOSES, _TLS_POLICY)}
 
 
 class Found(msgspec.Struct, frozen=True, eq=False):
@@ -84,18 +96,14 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     violations: tuple[Violation, ...] = ()
     references: tuple[tuple[Path, Element], ...] = ()  # sound ones of an object that is not
     severity: Severity = "error"
-    targets: tuple[Target, ...] = ()  # of a policy that nobody here reads, or that has a mistake
+    targets: tuple[
+        Target, ...
+    ] = ()  # of a policy of another project, or a BackendTLSPolicy with an error
     fields: tuple[str, ...] = ()  # that it sets, if it is known what does the same here
     closed: Closing | None = None  # the place of one with a mistake
-    meant: ObjectRef | None = None  # what a policy with a mistake is, or was meant to be
-    lost: bool = False  # a target of it cannot be read
+    meant: ObjectRef | None = None  # the BackendTLSPolicy that an object with an error counts as
+    lost: bool = False  # a target of a policy of another project cannot be read
     access_policies: tuple[str, ...] = ()  # fields of a foreign policy that decide access
-
-    @property
-    def why(self) -> str:
-        """What its first mistake is, without what was written: tables have it. "" where there is none."""
-        first = next(iter(self.violations), None)
-        return f"{render_path(first.path)}: {first.reason}" if first else ""
 
 
 def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
@@ -163,11 +171,12 @@ def _find_buried(
         yield from _find_buried(value.get("items"), (*prefix, "items"), namespace, typed)
     elif isinstance(value, dict):
         one = {**(of or {}), **value}
-        kind = one.get("kind")
-        if policy := guess_policy(one, one.get("apiVersion"), kind):
-            ref = _ref(one, kind if isinstance(kind, str) and kind else policy, "", True)
+        kind, api_version = one.get("kind"), one.get("apiVersion")
+        counted = _closing_kind(one, api_version, kind)
+        if counted in _POLICIES:
+            ref = _ref(one, kind if isinstance(kind, str) and kind else counted, "", True)
             message = Violation((), "Forbidden", "it is in a broken document and is not read")
-            yield _meant(one, policy, prefix, ref, (message,), namespace)
+            yield _refuse(one, counted, prefix, ref, (message,), (), namespace)
 
 
 def repeated_fields(document: ParsedDocument) -> list[Violation]:
@@ -190,21 +199,19 @@ def _decode_one(
         path: Path = (decision.field,) if decision.field else ()
         one = Violation(path, decision.reason, decision.message, decision.hint)
         ref = _ref(raw, kind, group, True)
-        policy = guess_policy(raw, api_version, kind)
-        if policy:
-            return _meant(raw, policy, prefix, ref, (*repeated, _grave(one)), namespace)
+        counted = _closing_kind(raw, api_version, kind, decision)
+        if counted in _POLICIES:
+            grave = msgspec.structs.replace(one, severity="error")
+            return _refuse(raw, counted, prefix, ref, (*repeated, grave), repeated, namespace)
         targets = read_targets(raw, ref.namespace) if info is None else ()
         known = find_kind(group, kind)
         fields = read_fields(raw, known.inner) if known is not None else ()
         access_policies = (
             find_access_policies(group, kind, raw, aimed=bool(targets)) if info is None else ()
         )
-        guess = kind if kind in _CLOSES else _MEANT.get(decision.hint, "")
         closed = None
-        if is_foreign_server(group, kind):
-            guess = ""
-        if guess and decision.severity == "error":
-            closed = close_object(raw, _named_so(raw, guess, namespace), one, repeated)
+        if counted:
+            closed = close_object(raw, _named_so(raw, counted, namespace), one, repeated)
         return Found(
             prefix,
             None,
@@ -225,7 +232,7 @@ def _decode_one(
         obj = _decode_fast(raw, info)
         if obj is not None and next(check_version(obj, version), None) is None:
             named = _ref(raw, kind, group, info.namespaced) if misplaced else None
-            if kind in CLOSING_KINDS:
+            if kind in OWN_POLICIES:
                 obj = set_policy_target(obj, None)
             return Found(prefix, obj, named, misplaced)
     walk = Walk(info.kind, redact=info.kind == "Secret")
@@ -234,10 +241,8 @@ def _decode_one(
     ref = _ref(raw, kind, group, info.namespaced)
     if violations:
         reported = (*misplaced, *violations, *walk.late)
-        if kind in CLOSING_KINDS:
-            return _meant(raw, kind, prefix, ref, reported, namespace, tuple(walk.references))
-        closed = close_object(raw, ref, violations[0], repeated)
-        return Found(prefix, None, ref, reported, tuple(walk.references), closed=closed)
+        references = tuple(walk.references)
+        return _refuse(raw, kind, prefix, ref, reported, repeated, namespace, references)
     return Found(prefix, set_policy_target(built, raw), ref, misplaced)
 
 
@@ -246,32 +251,41 @@ def _unapplied(one: Unapplied) -> Violation:
     return Violation(one.path, "NotSupported", one.message, one.hint, severity)
 
 
-def _grave(one: Violation) -> Violation:
-    return msgspec.structs.replace(one, severity="error")
+def _closing_kind(
+    raw: dict[str, Any], api_version: object, kind: object, decision: Classification | None = None
+) -> str:
+    """Return the kind as which an object of another kind or version closes something, "" for none.
+
+    That is its exact kind, or the one that its message suggests; else it is a policy if it names targets.
+    """
+    if not isinstance(kind, str) or not isinstance(api_version, str):
+        exact = kind if kind in (*_CLOSES, _TLS_POLICY) else ""
+    else:
+        decision = decision or classify_foreign(api_version, kind, raw)
+        exact = kind if kind in (*_CLOSES, _TLS_POLICY) else _SUGGESTED.get(decision.hint, "")
+        if decision.severity != "error" or is_foreign_server(api_version.rpartition("/")[0], kind):
+            exact = ""
+    return exact or name_policy(raw, api_version, kind)
 
 
-def _meant(
+def _refuse(
     raw: dict[str, Any],
     kind: str,
     prefix: Path,
     ref: ObjectRef,
     told: tuple[Violation, ...],
+    repeated: tuple[Violation, ...],
     namespace: str,
     references: tuple[tuple[Path, Element], ...] = (),
 ) -> Found:
-    """Return what is left of an object that is, or was meant to be, a policy of this kind: what it is for must know of it."""
-    guess = msgspec.structs.replace(_named_so(raw, kind, namespace), group=CLOSING_KINDS[kind])
-    repeated = [one.path for one in told if one.reason == "Duplicate"]
-    return Found(
-        prefix,
-        None,
-        ref,
-        told,
-        references,
-        targets=guess_targets(raw, kind, guess.namespace),
-        meant=guess,
-        lost=is_lost(raw, kind, repeated),
-    )
+    """Return an object with an error, and what closes all that an object of this kind can decide."""
+    named = _named_so(raw, kind, namespace)
+    if kind == _TLS_POLICY:
+        targets = read_targets(raw, named.namespace)
+        return Found(prefix, None, ref, told, references, targets=targets, meant=named)
+    first = next(one for one in told if one.severity != "warning")
+    closed = close_object(raw, named, first, repeated)
+    return Found(prefix, None, ref, told, references, closed=closed)
 
 
 def _take_namespace(metadata: object, kind: str) -> tuple[Violation, ...]:
@@ -322,14 +336,10 @@ def _untyped(
             violations.append(Violation((name,), "Invalid", "not text"))
     kind = raw.get("kind")
     ref = _ref(raw, kind, "", True) if isinstance(kind, str) and kind else None
-    policy = guess_policy(raw, raw.get("apiVersion"), kind)
-    if policy:
-        named = ref or _ref(raw, policy, "", True)
-        return _meant(raw, policy, prefix, named, tuple(violations), namespace)
-    closed = None
-    if isinstance(kind, str) and violations:
-        closed = close_object(raw, _named_so(raw, kind, namespace), violations[0], repeated)
-    return Found(prefix, None, ref, tuple(violations), closed=closed)
+    if not (counted := _closing_kind(raw, raw.get("apiVersion"), kind)):
+        return Found(prefix, None, ref, tuple(violations))
+    named = ref or _ref(raw, counted, "", True)
+    return _refuse(raw, counted, prefix, named, tuple(violations), repeated, namespace)
 
 
 def _named_so(raw: dict[str, Any], kind: str, namespace: str) -> ObjectRef:

@@ -9,14 +9,13 @@ Must never: take anything from the object that is served.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
-from edgefast.api.decode.fail_closed.fuzzy import NAMELESS
-from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.api.edge.policy_target import PolicyTargetReference, group_of_target
-from edgefast.api.edge.securitypolicy import SecurityPolicy
+from edgefast.api.decode.fail_closed.policy import OwnPolicy
+from edgefast.api.decode.fail_closed.readable import NAMELESS
+from edgefast.api.edge.policy_target import WHOLE, PolicyTarget, PolicyTargetReference
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.grpcroute import GRPCRoute, GRPCRouteMatch, GRPCRouteRule
@@ -32,27 +31,14 @@ from edgefast.api.gateway.layer4_route import (
 )
 from edgefast.api.gateway.listener import AllowedRoutes, Listener, RouteNamespaces
 from edgefast.api.gateway.listenerset import ListenerSet, ListenerSetSpec
-from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
-from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
-from edgefast.api.loaded import Loaded, render_path
+from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget
+from edgefast.api.loaded import Loaded
 from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target
 from edgefast.api.model.fail_closed import Closed
-from edgefast.api.model.reference import (
-    GATEWAY_GROUP,
-    LocalPolicyTargetReferenceWithSectionName,
-)
+from edgefast.api.model.reference import GATEWAY_GROUP
 
 __all__ = ["close_duplicate", "policy_of_duplicate", "rename_duplicate", "rename_policy"]
-
-#: Policies that close their targets when they cannot be had.
-_POLICIES = (
-    (GATEWAY_GROUP, BackendTLSPolicy.__name__),
-    (EDGE_GROUP, SecurityPolicy.__name__),
-    (EDGE_GROUP, BackendTrafficPolicy.__name__),
-    (EXPERIMENTAL_GROUP, XBackendTrafficPolicy.__name__),
-)
-_TargetRef = LocalPolicyTargetReferenceWithSectionName | PolicyTargetReference | BackendTarget
 
 _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 
@@ -60,7 +46,7 @@ _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 def close_duplicate(item: Loaded, first: Loaded, number: int) -> Loaded | None:
     """Return what keeps the place of `item` closed, the `number`th of its name, while `first` is served."""
     obj, winner = item.obj, first.obj
-    made: AnyRoute | Gateway | ListenerSet | None = None
+    made: AnyRoute | Gateway | ListenerSet | OwnPolicy | None = None
     if isinstance(obj, HTTPRoute) and isinstance(winner, HTTPRoute):
         made = _close_route(obj, winner, HTTPRouteMatch())
     elif isinstance(obj, GRPCRoute) and isinstance(winner, GRPCRoute):
@@ -77,6 +63,8 @@ def close_duplicate(item: Loaded, first: Loaded, number: int) -> Loaded | None:
         if listeners := _left(obj.spec.listeners, winner.spec.listeners if same else ()):
             sets = ListenerSetSpec(parent_ref=obj.spec.parent_ref, listeners=listeners)
             made = ListenerSet(metadata=obj.metadata, spec=sets)
+    elif isinstance(obj, OwnPolicy) and isinstance(winner, OwnPolicy):
+        made = _close_policy(obj, winner)
     if made is None:
         return None
     message = f'Duplicate "{obj.metadata.name}" (first defined at {first.source})'
@@ -95,14 +83,11 @@ def rename_duplicate(item: Loaded, number: int) -> Loaded:
 
 
 def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
-    """Return what closes the targets of a second policy of a name: it may be the one that decides who gets in, or that asks for TLS."""
+    """Return what keeps the Services of a second BackendTLSPolicy of a name from plain text."""
     obj = item.obj
-    if not isinstance(
-        obj, BackendTLSPolicy | SecurityPolicy | BackendTrafficPolicy | XBackendTrafficPolicy
-    ):
+    if not isinstance(obj, BackendTLSPolicy):
         return None
     namespace = obj.metadata.namespace
-    refs = cast("Sequence[_TargetRef]", obj.spec.target_refs)
     targets = tuple(
         (
             Target(
@@ -115,30 +100,14 @@ def policy_of_duplicate(item: Loaded, number: int) -> ForeignPolicy | None:
             ),
             item.source_at(f"spec.targetRefs[{at}]"),
         )
-        for at, one in enumerate(refs)
+        for at, one in enumerate(obj.spec.target_refs)
     )
-    if not isinstance(obj, BackendTLSPolicy):
-        targets += tuple(
-            (
-                Target(
-                    path=one.path,
-                    group=group_of_target(one.kind),
-                    kind=one.kind,
-                    namespace=namespace,
-                    name=one.name,
-                    selector=one.selector,
-                    section=one.section,
-                ),
-                item.source_at(render_path(one.path)),
-            )
-            for one in obj.aimed
-        )
     return ForeignPolicy(msgspec.structs.replace(item.ref, name=_name(item, number)), targets)
 
 
 def rename_policy(policy: ForeignPolicy, number: int) -> ForeignPolicy:
-    """Return a policy of a kind that is read here, with a mistake, under the name of the `number`th that has its own; others are as they are."""
-    if (policy.ref.group, policy.ref.kind) not in _POLICIES:
+    """Return a BackendTLSPolicy with an error under the name of the `number`th that has its own; others are as they are."""
+    if (policy.ref.group, policy.ref.kind) != (GATEWAY_GROUP, BackendTLSPolicy.__name__):
         return policy
     ref = msgspec.structs.replace(policy.ref, name=f"{policy.ref.name}{NAMELESS}{number}")
     return msgspec.structs.replace(policy, ref=ref)
@@ -185,6 +154,24 @@ def _close_stream(route: StreamRoute, winner: Any) -> StreamRoute | None:
 
 def _matches(rule: HTTPRouteRule | GRPCRouteRule, every: _Match) -> tuple[_Match, ...]:
     return rule.matches or (every,)
+
+
+def _close_policy(policy: OwnPolicy, winner: OwnPolicy) -> OwnPolicy | None:
+    """Return what closes all targets of a policy, None for a copy."""
+    if (policy.spec, policy.aimed) == (winner.spec, winner.aimed):
+        return None
+    refs: Sequence[PolicyTargetReference | BackendTarget] = policy.spec.target_refs
+    aimed = tuple(
+        PolicyTarget(
+            path=("spec", "targetRefs", at),
+            kind=one.kind,
+            name=one.name,
+            section="" if type(policy).__name__ in WHOLE else one.section_name or "",
+        )
+        for at, one in enumerate(refs)
+    )
+    spec: Any = type(policy.spec)(target_refs=())
+    return type(policy)(metadata=policy.metadata, spec=spec, aimed=(*aimed, *policy.aimed))
 
 
 def _left(listeners: tuple[Listener, ...], others: tuple[Listener, ...]) -> tuple[Listener, ...]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from edgefast.api.ingress.ingress import NETWORKING_GROUP
-from edgefast.api.kinds import EDGE_GROUP, KINDS, KindInfo
+from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo
 from edgefast.api.migration.annotations import Unapplied, name_annotations
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.route_name import ROUTE_KINDS
@@ -44,6 +44,8 @@ CORE_KINDS = frozenset(
 )
 #: Other kinds of the Gateway API, past and experimental: no slips of the pen.
 UNREAD_KINDS = frozenset({"BackendLBPolicy", "MeshTLSPolicy", "XMesh"})
+#: Groups with kinds of the Gateway API and of edgefast.
+OUR_GROUPS = (EDGE_GROUP, GATEWAY_GROUP, EXPERIMENTAL_GROUP)
 #: Groups that the Gateway API had before, or has for experiments; kinds of ours in them are meant for us.
 _OLD_GROUPS = frozenset({"networking.x-k8s.io", "gateway.networking.x-k8s.io"})
 #: Kinds by which other APIs route requests: group -> kinds.
@@ -116,7 +118,7 @@ def classify_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Cla
             return _unsupported("apiVersion", api_version, list(info.api_versions))
     if same_kind:
         decision = _unsupported("apiVersion", api_version, _versions_of(same_kind))
-        ours = kind in _ROUTED or "." not in group
+        ours = kind in _ROUTED or "." not in group or group.partition("/")[0].lower() in OUR_GROUPS
         severity: Severity = "error" if ours else "warning"
         # The group that has no name is called core where there is room for prose.
         core = [info.api_versions[0] for info in same_kind if group == "core" and not info.group]

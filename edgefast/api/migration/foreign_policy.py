@@ -1,6 +1,6 @@
 """ForeignPolicy: the targets that an object of another project names.
 
-In: a document of a kind that edgefast does not read, or of a policy of edgefast with a mistake.
+In: a document of a kind that edgefast does not read, or of a BackendTLSPolicy with an error.
 Out: the objects that its `targetRef`, `targetRefs`, `targetSelectors` (GEP-713) or the label
 selector of a Gateway's pods name. Also targets without a reference (untargeted_policy.py). Its
 author may rely on it for access control, so a problem must report each such object that is served
@@ -46,9 +46,7 @@ class ForeignPolicy(msgspec.Struct, frozen=True):
     source: Source | None = None
     # Fields, or annotations of an object that is served, that decide access (access_policies.py).
     access_policies: tuple[str, ...] = ()
-    # Of a policy of ours:
     lost: bool = False  # a target that cannot be read may be anything of the namespace
-    why: str = ""  # field path and reason of the first of its mistakes
 
 
 def read_fields(raw: dict[str, Any], inner: Iterable[str] = ()) -> tuple[str, ...]:

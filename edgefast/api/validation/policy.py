@@ -15,7 +15,6 @@ from edgefast.api.edge.credentials import ExtractFrom
 from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
     LATER_KINDS,
-    PASSES,
     ROUTE_TARGETS,
     TARGET_KINDS,
     PolicyTargetReference,
@@ -31,7 +30,7 @@ from edgefast.api.edge.securitypolicy import (
     OperationPath,
     SecurityPolicySpec,
 )
-from edgefast.api.migration.target_guess import hint_at_kind, read_kinds
+from edgefast.api.migration.target_kinds import hint_at_kind
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.regex import explain_regex
 from edgefast.api.model.units import parse_duration
@@ -75,26 +74,25 @@ _LITERAL = (
 )
 def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
     """Policies are attached to what requests of HTTP go through; of those at a Service policy_target.py knows more."""
-    fate = f"; {PASSES}" if read_kinds(one.group, one.kind) == () else ""
     if BACKEND_TARGETS.get(one.kind) == one.group:
         return
     if hint := hint_at_kind(one.group, one.kind):
-        message = f'"{one.kind}" is not a kind of group {one.group}{fate}'
+        message = f'"{one.kind}" is not a kind of group {one.group}'
         yield Violation(("kind",), "NotSupported", message, hint)
         return
     if one.kind in BACKEND_TARGETS:
         wanted = BACKEND_TARGETS[one.kind]
-        message = f'"{one.group}" is not the group of a {one.kind}, which is "{wanted}"{fate}'
+        message = f'"{one.group}" is not the group of a {one.kind}, which is "{wanted}"'
         yield Violation(("group",), "NotSupported", message)
         return
     if one.group not in (GATEWAY_GROUP, *BACKEND_TARGETS.values()) or one.kind in TARGET_KINDS:
         if one.group != GATEWAY_GROUP:
-            message = f"{supported_text(one.group, (GATEWAY_GROUP,))}{fate}"
+            message = supported_text(one.group, (GATEWAY_GROUP,))
             guess = did_you_mean(one.group, (GATEWAY_GROUP,))
             yield Violation(("group",), "NotSupported", message, guess)
     if one.kind not in TARGET_KINDS:
         later = _LATER if one.kind in LATER_KINDS else ""
-        message = f'"{one.kind}" (supported: {_SUPPORTED}){later}{fate}'
+        message = f'"{one.kind}" (supported: {_SUPPORTED}){later}'
         kinds = () if later else (*TARGET_KINDS, *BACKEND_TARGETS)
         yield Violation(("kind",), "NotSupported", message, did_you_mean(one.kind, kinds))
 

@@ -17,7 +17,7 @@ from edgefast.api.migration.annotations import is_access_annotation
 from edgefast.api.migration.field_mappings import hint_at
 from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target, pod_labels
-from edgefast.api.migration.target_guess import spread_target
+from edgefast.api.migration.target_kinds import spread_target
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.route_name import ref_of_key
 from edgefast.api.snapshot import Key, Snapshot

@@ -14,7 +14,7 @@ from typing import Literal, cast
 import msgspec
 
 from edgefast import ir
-from edgefast.api.decode.fail_closed.fuzzy import NAMELESS
+from edgefast.api.decode.fail_closed.readable import NAMELESS
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.listener import Listener, RouteGroupKind
 from edgefast.api.gateway.listenerset import ListenerSet

@@ -133,7 +133,7 @@ def match_text(match: ir.Match) -> str:
 def _translate_path(match: HTTPPathMatch, wrong: Wrong, path: str) -> _Target:
     if match.type not in _PATH_TYPES:
         wrong.append((f"{path}.type", supported_text(match.type, _PATH_TYPES)))
-        return "regex", _ANY_PATH
+        return "regex", f"/{_ANY_PATH}"
     where = f"{path}.value"
     if match.type == "RegularExpression":
         message = explain_regex(match.value)

@@ -11,7 +11,7 @@ Must never: look at hostnames; a virtual host holds one hostname only.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.api.decode.fail_closed.fuzzy import NAMELESS
+from edgefast.api.decode.fail_closed.readable import NAMELESS
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.units import parse_timestamp
 

@@ -25,10 +25,10 @@ from edgefast.translate.deps.readers import Readers, find_readers, follow
 from edgefast.translate.policy.fail_closed import (
     OwnKey,
     close_newer,
-    find_closed,
     resolve_policy_targets,
     tables_of,
 )
+from edgefast.translate.policy.foreign_access_policy import close_foreign
 from edgefast.translate.policy.outcome import Aims, EdgePolicyOutcome, OwnPolicy, UnitOutcome
 from edgefast.translate.policy.retry_constraint import translate_constraint
 from edgefast.translate.policy.security import translate_security
@@ -48,7 +48,7 @@ class EdgePolicies(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False
     units: SortedMap[str, UnitOutcome] = EMPTY
     closed: frozenset[OwnKey] = (
         frozenset()
-    )  # those that stand for files, or newer versions, with a mistake
+    )  # those that stand for policies of other projects, or for newer versions with an error
     behind: frozenset[OwnKey] = frozenset()  # those that have a newer version with a mistake
     aimed: frozenset[OwnKey] = frozenset()  # those whose targets are not all of targetRefs
     changes: tuple[OwnChange, ...] = ()  # since the translation before
@@ -70,7 +70,8 @@ def translate_edge_policies(
     changed: set[Fact],
 ) -> EdgePolicies:
     """Translate what changed since `before`."""
-    tables, closed = tables_of(world.snapshot), _find_closed(world)
+    tables, settings = tables_of(world.snapshot), world.settings
+    closed = dict(close_foreign(world.snapshot)) if settings.closes_foreign else {}
     suspects = find_readers(previous.readers, changed) if previous.outcomes else set()
     suspects |= previous.closed | closed.keys() | previous.aimed
     for kind, old in (
@@ -137,12 +138,6 @@ def translate_edge_policies(
         touched=frozenset(touched),
         made=made,
     )
-
-
-def _find_closed(world: World) -> dict[OwnKey, EdgePolicyOutcome]:
-    if not world.snapshot.foreign_policies:
-        return {}
-    return find_closed(world.snapshot, foreign=world.settings.closes_foreign)
 
 
 def _is_behind(policy: object) -> TypeGuard[OwnPolicy]:

@@ -18,7 +18,7 @@ from edgefast.api.loaded import render_path
 from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target as Named
 from edgefast.api.migration.target import pod_labels
-from edgefast.api.migration.target_guess import spread_target
+from edgefast.api.migration.target_kinds import spread_target
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.deps.policy_summary import (

@@ -24,7 +24,8 @@ from edgefast.api.edge.policy_target import (
 )
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
-from edgefast.api.migration.target_guess import hint_at_kind
+from edgefast.api.kinds import ref_of
+from edgefast.api.migration.target_kinds import hint_at_kind
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
 from edgefast.translate.deps.cluster_ref import ClusterRef
@@ -77,7 +78,7 @@ class UnitOutcome(msgspec.Struct, frozen=True, gc=False):
 class EdgePolicyOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """One policy."""
 
-    policy: OwnPolicy | None  # None: of a file, with a mistake, and without a last good version
+    policy: OwnPolicy | None  # None: of another project, or of a newer version with an error
     shape: PolicySummary
     targets: Aims
     aimed: Aims = ()  # of these, what no targetRef says
@@ -94,9 +95,11 @@ def check_whole(policy: OwnPolicy, targeted: Aims, report: Report) -> tuple[Aims
     """Return the targets of a policy, and why all of it is closed, "" when it is not."""
     fate = "requests to its targets get 500"
     if policy.closed is not None:
-        message = f"{policy.closed.reason}; {policy.closed.since.format('policy')}, {fate}"
-        problem = report.refuse(policy.closed.path, "Invalid", message)
-        return targeted, problem.text()
+        path, reason = policy.closed.path, policy.closed.reason
+        message = f"{reason}; {policy.closed.since.format('policy')}, {fate}"
+        # The decoder reported it. The table has no value that a user wrote.
+        report.follow(report.refuse(path, "Invalid", message, condition="Invalid"))
+        return targeted, f"{ref_of(policy)} has an error: {path}: {reason.partition(' ')[0]}"
     if policy.newer is not None:
         path = policy.newer.closed.path
         message = f"{policy.newer.closed.reason}; the previous version stays in force, and requests to new targets get 500"

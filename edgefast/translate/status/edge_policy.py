@@ -40,13 +40,14 @@ from edgefast.translate.deps.policy_summary import (
 )
 from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.policy.fail_closed import OwnKey
+from edgefast.translate.policy.fail_closed import NEWER, OwnKey, report_closed
 from edgefast.translate.policy.outcome import EdgePolicyOutcome
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.status.backend_reference import find_backend_place
 from edgefast.translate.status.policy_conditions import (
     accepted_condition,
     programmed_condition,
+    report_closed_targets,
     report_skipped_checks,
     report_uncovered,
     warn_lost,
@@ -151,10 +152,15 @@ def _evaluate(
     unmade: SkippedChecks,
     world: World,
 ) -> tuple[PolicyStatus | None, tuple[Problem, ...]]:
-    if outcome.policy is None or not _is_watched(key[1], world):
+    name, shape = key[2].removesuffix(NEWER), outcome.shape
+    ref = ObjectRef(key[0], key[1], name, GROUP_OF[key[0]])
+    foreign = outcome.policy is None and name == key[2]  # diagnostics/unapplied_policy.py
+    if foreign or not _is_watched(key[1], world):
         return None, ()
-    ref, shape = ObjectRef(*key, GROUP_OF[key[0]]), outcome.shape
     targeted = _follow_targets(ref, outcome, own, routes, uses, world)
+    if outcome.policy is None:
+        closed = (report_closed(ref, path, target) for target, path in targeted.present)
+        return None, (*targeted.problems, *closed)
     used = {at: _find_uses(shape, at, uses) for at in sorted(targeted.effects)}
     ahead = _says_ahead(outcome)
     lost = {at: _find_lost(shape, targeted.effects[at], used[at], ahead=ahead) for at in used}
@@ -189,6 +195,7 @@ def _evaluate(
     beaten = warn_lost(ref, lost.values())
     reported = (
         *targeted.problems,
+        *report_closed_targets(ref, outcome, targeted.present),
         *report_uncovered(ref, outcome, used.values()),
         *report_skipped_checks(ref, left.values()),
         *(one for one in beaten if one.message.partition(":")[0] not in message),
@@ -202,6 +209,7 @@ class _Targeted(NamedTuple):
     effects: dict[Key, list[Effect]]  # by Gateway
     reached: set[Key]  # by a target that is there
     nowhere: list[Target]
+    present: list[tuple[Target, str]]  # with the field path of each
     problems: list[Problem]
 
 
@@ -213,7 +221,7 @@ def _follow_targets(
     uses: PolicyUses,
     world: World,
 ) -> _Targeted:
-    found, shape = _Targeted({}, set(), [], []), outcome.shape
+    found, shape = _Targeted({}, set(), [], [], []), outcome.shape
     kinds = Counter(path for _, path in {(target[0], path) for target, path in outcome.targets})
     for target, path in outcome.targets:
         if target[0] in BACKEND_TARGETS:
@@ -224,11 +232,12 @@ def _follow_targets(
         for gateway, there in place.gateways.items():
             found.effects.setdefault(gateway, []).extend(there)
         if place.missing is None:
+            found.present.append((target, path))
             found.reached.update(place.gateways)
             level = own.attached.get(target, ())
             found.problems.extend(_find_conflicts(shape, level, ref, path))
         else:
-            # Of the kinds that a reference with a slip may name, those without such an object are not reported.
+            # A reference of an unknown kind names all kinds; those without such an object are not reported.
             if place.attached or kinds[path] == 1:
                 found.problems.append(place.missing)
             if not place.gateways:

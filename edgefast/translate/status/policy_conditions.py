@@ -18,7 +18,8 @@ from edgefast.translate.conditions.condition import (
     holds,
     render_problems,
 )
-from edgefast.translate.deps.policy_summary import Unit
+from edgefast.translate.deps.policy_summary import Target, Unit
+from edgefast.translate.policy.fail_closed import report_closed
 from edgefast.translate.policy.outcome import EdgePolicyOutcome
 from edgefast.translate.status.policy_usage import PolicyUse
 from edgefast.translate.status.tls_policy import MAX_ANCESTORS
@@ -26,6 +27,7 @@ from edgefast.translate.status.tls_policy import MAX_ANCESTORS
 __all__ = [
     "accepted_condition",
     "programmed_condition",
+    "report_closed_targets",
     "report_uncovered",
     "report_skipped_checks",
     "warn_lost",
@@ -117,6 +119,26 @@ def _named(some: tuple[str, ...]) -> str:
 
 def _report_refused(routes: tuple[str, ...]) -> str:
     return f"{_named(routes)}: policies do not support TCPRoute, TLSRoute and UDPRoute; connections to it are refused"
+
+
+def report_closed_targets(
+    ref: ObjectRef, outcome: EdgePolicyOutcome, present: Iterable[tuple[Target, str]]
+) -> Iterator[Problem]:
+    """Report the targets that a policy with an error closes; one that is unreadable closes all of the namespace."""
+    closed = outcome.policy.closed if outcome.policy is not None else None
+    if outcome.policy is None or closed is None:
+        return
+    cause = closed.cause or "while the policy has an error"
+    if any(len(one.path) == 1 for one in outcome.policy.aimed):
+        message = (
+            f"a target cannot be read; {cause}, all requests of namespace {ref.namespace} get 500"
+        )
+        if outcome.shape.family == "security":
+            message += ", and connections of its TCPRoutes, TLSRoutes and UDPRoutes are refused"
+        yield Problem(ref, "spec", "Invalid", message, severity="warning")
+    for target, path in present:
+        if path != "spec":
+            yield report_closed(ref, path, target, cause)
 
 
 def report_uncovered(

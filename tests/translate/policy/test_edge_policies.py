@@ -278,3 +278,9 @@ def test_affected_is_there_while_a_policy_is() -> None:
     said = {"gateway.edge.io/SecurityPolicyAffected": "Affected by SecurityPolicy default/p"}
     assert types(with_it) == said
     assert not types(translate(snapshot, Settings(), with_it))
+
+
+def test_nothing_is_looked_at_where_there_are_no_policies() -> None:
+    made = translate(world.many(2), Settings())
+    again = translate(world.many(3), Settings(), made)
+    assert again.memo.uses is made.memo.uses

@@ -12,49 +12,21 @@ import pytest
 from controller.kube.reflector import Item
 from controller.kube.store import Source, Store
 from edgefast.api.decode.decode import decode_api_object
-from edgefast.diagnostics.problem import ObjectRef
 from edgefast.explain import read_request_spec, serve_translation
 from edgefast.explain.describe import describe_unit
 from edgefast.explain.explain import explain
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, Translation, translate
-from tests.support.manifest import manifest
 from tests.translate import world
-from tests.translate.policy.hierarchy import EDGE, GROUP
+from tests.translate.policy.hierarchy import GROUP
+from tests.translate.policy.site import DENY, closed_routes, raw, site, target
 from tests.translate.test_incremental import _same
 
 pytestmark = pytest.mark.pure
 
-CLOSED = "security/default/p#closed"
-DENY = {"defaultAction": "Deny"}
-
-
-def target(name: str, kind: str = "HTTPRoute", **more: Any) -> dict[str, Any]:
-    return {"group": GROUP, "kind": kind, "name": name, **more}
-
-
-def raw(**spec: Any) -> dict[str, Any]:
-    meta = {"name": "p", "namespace": "default", "uid": "u", "resourceVersion": "1"}
-    return {
-        "apiVersion": EDGE,
-        "kind": "SecurityPolicy",
-        "metadata": {**meta, "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z"},
-        "spec": spec,
-    }
-
 
 def deep(levels: int) -> Any:
     return json.loads('{"a":' * levels + "{}" + "}" * levels)
-
-
-def closed_routes(made: Translation) -> set[str]:
-    return {
-        rule.route
-        for fleet in made.ir.fleets
-        for host in fleet.virtual_hosts
-        for rule in host.rules
-        if CLOSED in rule.policies
-    }
 
 
 def put(store: Store, obj: dict[str, Any]) -> None:
@@ -68,15 +40,11 @@ def put(store: Store, obj: dict[str, Any]) -> None:
     [
         ({"targetRefs": [target("r1")], "jwt": deep(250)}, {"default/r1"}),
         ({"targetRefs": [target("r1")], "extAuth": {"timeout": 5}}, {"default/r1"}),
-        ({"targetRefs": [target("r1")], "authorization": {"rules": [{}]}}, {"default/r1"}),
         ({"targetRefs": [target("r1")], "authorization": {"rules": [None]}}, {"default/r1"}),
         ({"targetRef": target("r2")}, {"default/r2"}),
         # Of another namespace nothing is closed, whatever is written.
         ({"targetRef": target("r2", namespace="other")}, {"default/r2"}),
-        ({"targetRefs": [{"kind": 5}]}, {f"default/r{at}" for at in range(3)}),
         ({}, {f"default/r{at}" for at in range(3)}),
-        # Of what is all but a target the one that was meant; the mistake is the whole policy's.
-        ({"targetRefs": [target("r0") | {"group": None}], "authorization": DENY}, {"default/r0"}),
         ({"targetRefs": [target("r0", "HttpRoute")], "authorization": DENY}, {"default/r0"}),
         (
             {
@@ -154,21 +122,6 @@ def check_behind(made: Translation, added: str, generation: int, path: str = "sp
     assert any(held.reason in part.about for part in found.policies), found
 
 
-def site(*policies: dict[str, Any]) -> str:
-    items = [
-        manifest("GatewayClass edge", {"controllerName": "gateway.edge.io/gatewayclass-controller"}, api=f"{GROUP}/v1"),
-        manifest("Gateway gw", {"gatewayClassName": "edge",
-                  "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}, api=f"{GROUP}/v1"),
-        manifest("Service web", {"ports": [{"port": 80}]}),
-    ]  # fmt: skip
-    for at in range(2):
-        route = {"parentRefs": [{"name": "gw"}], "hostnames": [f"r{at}.example"],
-                 "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}  # fmt: skip
-        items.append(manifest(f"HTTPRoute r{at}", route, api=f"{GROUP}/v1"))
-    named = [one | {"metadata": {"name": "p"}} for one in policies]
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, *named]})
-
-
 def test_a_mistaken_edit_of_a_file_leaves_the_version_before_in_force(tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     good = site(raw(targetRefs=[target("r0")], authorization=DENY))
@@ -231,6 +184,45 @@ def test_targets_of_fields_that_are_not_served_are_closed_too(beside: dict[str, 
         assert not closed_routes(after)
 
 
+@pytest.mark.parametrize(
+    ("written", "spec", "closed"),
+    [
+        # One row for each rule of docs/reference/closed.md; tests/api/test_closed_policy.py has their edges.
+        ({}, {"targetRefs": [target("r0")], "authorization": 5}, {"r0"}),
+        ({"kind": "securitypolicy"}, {"targetRefs": [target("r0")]}, {"r0"}),
+        ({"kind": "Guard"}, {"targetRefs": [target("r0")]}, {"r0"}),
+        ({"apiVersion": "gateway.edge.io/v1"}, {"targetRefs": [target("r0")]}, {"r0"}),
+        ({"apiVersion": "gateways.edge.io/v1", "kind": "Guard"}, {"targetRefs": [target("r0")]}, set()),
+        ({}, {"targetRefs": [target("r0") | {"group": "gateway.networking.k8s.oi"}]}, {"r0"}),
+        ({}, {"targetRefs": [target("r0", "HttpRoute")]}, {"r0"}),
+        ({}, {"targetRefs": [target("r0", namespace="other")]}, {"r0"}),
+        ({}, {"targetRefs": [target("r0", "GatewayClass")], "authorization": 5}, set()),
+        ({}, {"authorization": DENY}, {"r0", "r1"}),
+        ({}, {"targetRefs": [target("r0"), {"kind": 5}]}, {"r0", "r1"}),
+        ({"kind": "SecurityPolicies"}, {"authorization": DENY}, {"r0", "r1"}),
+        ({"kind": "Guard"}, {"authorization": DENY}, set()),
+    ],
+)  # fmt: skip
+def test_what_a_policy_of_a_file_closes(
+    written: dict[str, Any], spec: dict[str, Any], closed: set[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(site(raw(**spec) | written))
+    reading = FileSource([file]).read()
+    made = translate(reading.snapshot, Settings())
+    assert closed_routes(made) == {f"default/{one}" for one in closed}
+    assert {one.severity for one in reading.problems} == (
+        {"warning"} if "gateways" in str(written) else {"error"}
+    )
+    # Kinds that a reference of an unknown kind can name, but no object has, are not reported.
+    assert not [one for one in made.problems if one.reason == "TargetNotFound"]
+    assert bool(closed) == any("get 500" in one.message for one in made.problems)
+    served = serve_translation(made)
+    for name in ("r0", "r1"):
+        (answer,) = explain(served, read_request_spec("GET", f"http://{name}.example/")).answers
+        assert (answer.check == "policy_invalid") is (name in closed)
+
+
 def test_the_targets_of_all_broken_policies_of_one_name_are_closed(tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
     maybe = {"defaultAction": "Maybe"}
@@ -238,133 +230,3 @@ def test_the_targets_of_all_broken_policies_of_one_name_are_closed(tmp_path: Pat
     file.write_text(site(*policies))
     made = translate(FileSource([file]).read().snapshot, Settings())
     assert closed_routes(made) == {"default/r0", "default/r1"}
-
-
-def test_a_namespace_in_a_target_closes_nothing_of_its_owner(tmp_path: Path) -> None:
-    """A targetRef has no such field: what stands beside the policy is meant, as an API server would take it."""
-    file = tmp_path / "all.yaml"
-    listed = json.loads(site(raw(targetRefs=[target("r0", namespace="other")])))
-    (route,) = [one for one in listed["items"] if one["metadata"]["name"] == "r0"]
-    listed["items"].append(route | {"metadata": {"name": "r0", "namespace": "other"}})
-    file.write_text(json.dumps(listed))
-    made = translate(FileSource([file]).read().snapshot, Settings())
-    assert closed_routes(made) == {"default/r0"}
-    told = [one.message for one in made.problems if "get 500" in one.message]
-    assert told == ["while the policy has an error, requests get 500 for HTTPRoute default/r0"]
-
-
-def tcp(name: str = "t", gateway: str = "l4") -> Any:
-    return world.make(f"TCPRoute default/{name}", {"parentRefs": [{"name": gateway}],
-                 "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}, api=f"{GROUP}/v1alpha2")  # fmt: skip
-
-
-def test_routes_of_layer_4_below_a_policy_are_closed() -> None:
-    front = world.make("Gateway default/l4", {"gatewayClassName": "edge",
-                 "listeners": [{"name": "tcp", "port": 9443, "protocol": "TCP"}]}, api=f"{GROUP}/v1")  # fmt: skip
-    snapshot = world.many(1).replace([front, tcp()])
-    before = translate(snapshot, Settings())
-    (stream,) = before.ir.fleets[0].stream_routes
-    assert stream.backends
-    policy = decode_api_object(
-        raw(targetRefs=[target("l4", "Gateway")], authorization=DENY), "SecurityPolicy"
-    )
-    after = translate(snapshot.replace([policy]), Settings(), before)
-    _same(after, translate(snapshot.replace([policy]), Settings()))
-    (stream,) = after.ir.fleets[0].stream_routes
-    assert not stream.backends and "SecurityPolicy default/p" in stream.reason
-    (entry,) = after.statuses.security_policies["default", "p"].ancestors
-    programmed = entry.conditions[-1]
-    assert (programmed.status, programmed.reason) == ("False", "NotSupported")
-    assert "TCPRoute default/t" in programmed.message
-    assert any(
-        one.severity == "error" and "TCPRoute default/t" in one.message for one in after.problems
-    )
-    # The status follows the routes, and settings of traffic close nothing.
-    gone = snapshot.replace([policy], [ObjectRef("TCPRoute", "default", "t")])
-    free = translate(gone, Settings(), after)
-    _same(free, translate(gone, Settings()))
-    (entry,) = free.statuses.security_policies["default", "p"].ancestors
-    assert entry.conditions[-1].reason == "Programmed"
-    limit = raw(targetRefs=[target("l4", "Gateway")], requestBuffer={"limit": "1Mi"})
-    traffic = decode_api_object(limit | {"kind": "BackendTrafficPolicy"}, "BackendTrafficPolicy")
-    quiet = translate(snapshot.replace([traffic]), Settings(), before)
-    _same(quiet, translate(snapshot.replace([traffic]), Settings()))
-    assert quiet.ir.fleets[0].stream_routes[0].backends
-    (said,) = [one for one in quiet.problems if "UDPRoute" in one.message]
-    assert said.severity == "warning"
-
-
-def test_a_default_that_every_route_replaces_is_not_programmed() -> None:
-    above = raw(targetRefs=[target("gw", "Gateway")], authorization=DENY)
-    below = raw(targetRefs=[target("r0")], mergeType="Replace")
-    below["metadata"]["name"] = "q"
-    snapshot = world.many(1).replace(
-        [decode_api_object(one, "SecurityPolicy") for one in (above, below)]
-    )
-    made = translate(snapshot, Settings())
-    (entry,) = made.statuses.security_policies["default", "p"].ancestors
-    last = entry.conditions[-1]
-    assert (last.status, last.reason) == ("False", "Overridden")
-    assert "SecurityPolicy default/q" in last.message
-    # One more route, and it holds there.
-    more = translate(snapshot.replace([world.route(1)]), Settings(), made)
-    _same(more, translate(snapshot.replace([world.route(1)]), Settings()))
-    (entry,) = more.statuses.security_policies["default", "p"].ancestors
-    assert entry.conditions[-1].reason == "Programmed"
-
-
-def test_a_key_of_nothing_is_refused_and_a_narrow_one_told() -> None:
-    def told(keys: list[str], **http: Any) -> tuple[list[str], Translation]:
-        service = {"backendRef": {"name": "web", "port": 80}, **http}
-        ext = {"http": service, "headersToExtAuth": ["cookie", "Authorization"],
-               "cache": {"ttl": "5s", "keyHeaders": keys}}  # fmt: skip
-        spec = raw(targetRefs=[target("r0")], extAuth=ext)
-        made = translate(
-            world.many(1).replace([decode_api_object(spec, "SecurityPolicy")]), Settings()
-        )
-        return [str(one) for one in made.problems], made
-
-    problems, made = told([])
-    assert any("keyHeaders" in one and "Required" in one for one in problems)
-    assert all(one.status == 500 for one in made.ir.fleets[0].policies)
-    problems, made = told(["x-user"])
-    assert any("keyHeaders" in one and "not include cookie," in one for one in problems)
-    assert all(one.status == 0 for one in made.ir.fleets[0].policies)
-    assert not any("without" in one for one in told(["Cookie"])[0])
-    # What stands behind a question mark may be a token.
-    problems, _ = told(["cookie"], pathOverride="/x y?token=secret")
-    assert problems and "secret" not in " ".join(problems)
-
-
-def test_a_broken_unit_keeps_where_its_credentials_are() -> None:
-    """No log shows them while it answers 500."""
-    keys = {"credentialRefs": [{"name": "gone"}], "extractFrom": [{"params": ["key"]}]}
-    for more in ({}, {"targetRefs": [target("r0", sectionName="x", kind="Service", group="")]}):
-        spec = raw(**{"targetRefs": [target("r0")], "apiKeyAuth": keys, **more})
-        made = translate(
-            world.many(1).replace([decode_api_object(spec, "SecurityPolicy")]), Settings()
-        )
-        for unit in made.ir.fleets[0].policies:
-            assert unit.status == 500 and [one.params for one in unit.places] == [("key",)]
-    assert (
-        translate(
-            world.many(1).replace(
-                [
-                    decode_api_object(
-                        raw(targetRefs=[target("r0")], apiKeyAuth=keys, mergeType="x"),
-                        "SecurityPolicy",
-                    )
-                ]
-            ),
-            Settings(),
-        )
-        .ir.fleets[0]
-        .policies[0]
-        .places
-    )
-
-
-def test_nothing_is_looked_at_where_there_are_no_policies() -> None:
-    made = translate(world.many(2), Settings())
-    again = translate(world.many(3), Settings(), made)
-    assert again.memo.uses is made.memo.uses

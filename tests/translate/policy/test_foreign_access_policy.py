@@ -188,6 +188,9 @@ JWT = {"jwt": {"providers": []}}
         (make("configuration.konghq.com/v1", "KongClusterPlugin", "p"), set()),
         # Products that are in no row.
         (make("new.test/v1", "WebAccessPolicy", "p", {"targetRefs": [target()]}), {"web"}),
+        # A slip in the group of ours, and in its kind.
+        (make("gateways.edge.io/v1alpha1", "SecurityPolcy", "p", {"targetRefs": [target()]}), {"web"}),
+        (make("v1", "SecurityPolcy", "p", {"targetRefs": [target()]}), {"web"}),
         (make("new.test/v1", "RetryPolicy", "p", {"targetRefs": [target()]}), set()),
         (make("enterprisekgateway.solo.io/v1alpha1", "EnterpriseKgatewayTrafficPolicy", "p", {"targetRefs": [target()], "entJWT": {}}), {"web"}),
         (make("enterprisekgateway.solo.io/v1alpha1", "EnterpriseKgatewayTrafficPolicy", "p", {"targetRefs": [target()], "entRateLimit": {}}), set()),

@@ -15,7 +15,10 @@ from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, Translation, translate
 from tests.support.manifest import manifest
+from tests.translate import world
 from tests.translate.policy.hierarchy import GROUP
+from tests.translate.policy.site import raw
+from tests.translate.policy.site import target as named
 from tests.translate.test_incremental import _same
 from tests.translate.test_layer4 import _HEAD, _SLICE, route
 
@@ -145,3 +148,44 @@ def test_in_the_group_of_experiments_it_is_meant_too(tmp_path: Path, kind: str) 
     wrong = target("TCPRoute") | {"group": "gateway.networking.x-k8s.io", "kind": kind}
     snapshot = read(tmp_path, policy(wrong, authorization=DENY))
     assert closed(translate(snapshot, Settings(standalone=True))) == {"tcproute"}
+
+
+def tcp(name: str = "t", gateway: str = "l4") -> Any:
+    return world.make(f"TCPRoute default/{name}", {"parentRefs": [{"name": gateway}],
+                 "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}, api=f"{GROUP}/v1alpha2")  # fmt: skip
+
+
+def test_routes_of_layer_4_below_a_policy_are_closed() -> None:
+    front = world.make("Gateway default/l4", {"gatewayClassName": "edge",
+                 "listeners": [{"name": "tcp", "port": 9443, "protocol": "TCP"}]}, api=f"{GROUP}/v1")  # fmt: skip
+    snapshot = world.many(1).replace([front, tcp()])
+    before = translate(snapshot, Settings())
+    (stream,) = before.ir.fleets[0].stream_routes
+    assert stream.backends
+    policy = decode_api_object(
+        raw(targetRefs=[named("l4", "Gateway")], authorization=DENY), "SecurityPolicy"
+    )
+    after = translate(snapshot.replace([policy]), Settings(), before)
+    _same(after, translate(snapshot.replace([policy]), Settings()))
+    (stream,) = after.ir.fleets[0].stream_routes
+    assert not stream.backends and "SecurityPolicy default/p" in stream.reason
+    (entry,) = after.statuses.security_policies["default", "p"].ancestors
+    programmed = entry.conditions[-1]
+    assert (programmed.status, programmed.reason) == ("False", "NotSupported")
+    assert "TCPRoute default/t" in programmed.message
+    assert any(
+        one.severity == "error" and "TCPRoute default/t" in one.message for one in after.problems
+    )
+    # The status follows the routes, and settings of traffic close nothing.
+    gone = snapshot.replace([policy], [ObjectRef("TCPRoute", "default", "t")])
+    free = translate(gone, Settings(), after)
+    _same(free, translate(gone, Settings()))
+    (entry,) = free.statuses.security_policies["default", "p"].ancestors
+    assert entry.conditions[-1].reason == "Programmed"
+    limit = raw(targetRefs=[named("l4", "Gateway")], requestBuffer={"limit": "1Mi"})
+    traffic = decode_api_object(limit | {"kind": "BackendTrafficPolicy"}, "BackendTrafficPolicy")
+    quiet = translate(snapshot.replace([traffic]), Settings(), before)
+    _same(quiet, translate(snapshot.replace([traffic]), Settings()))
+    assert quiet.ir.fleets[0].stream_routes[0].backends
+    (said,) = [one for one in quiet.problems if "UDPRoute" in one.message]
+    assert said.severity == "warning"

@@ -9,7 +9,7 @@ import pytest
 
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, translate
-from tests.translate.policy.test_fail_closed import DENY, closed_routes, raw, site, target
+from tests.translate.policy.site import DENY, closed_routes, raw, site, target
 
 pytestmark = pytest.mark.pure
 

@@ -15,8 +15,9 @@ from edgefast.explain.explain import explain
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, translate
 from tests.translate import world
-from tests.translate.policy.test_fail_closed import raw, site, target
+from tests.translate.policy.site import DENY, raw, site, target
 from tests.translate.policy.test_layer4 import policy
+from tests.translate.test_incremental import _same
 
 pytestmark = pytest.mark.pure
 
@@ -129,3 +130,50 @@ def test_a_secret_in_the_place_of_its_reference_is_in_no_message(
     assert found.answers[0].status == 500
     assert loaded.problems
     assert "s3cr3t" not in repr((loaded.problems, translation.problems, translation.ir, found))
+
+
+def test_a_default_that_every_route_replaces_is_not_programmed() -> None:
+    above = raw(targetRefs=[target("gw", "Gateway")], authorization=DENY)
+    below = raw(targetRefs=[target("r0")], mergeType="Replace")
+    below["metadata"]["name"] = "q"
+    snapshot = world.many(1).replace(
+        [decode_api_object(one, "SecurityPolicy") for one in (above, below)]
+    )
+    made = translate(snapshot, Settings())
+    (entry,) = made.statuses.security_policies["default", "p"].ancestors
+    last = entry.conditions[-1]
+    assert (last.status, last.reason) == ("False", "Overridden")
+    assert "SecurityPolicy default/q" in last.message
+    # One more route, and it holds there.
+    more = translate(snapshot.replace([world.route(1)]), Settings(), made)
+    _same(more, translate(snapshot.replace([world.route(1)]), Settings()))
+    (entry,) = more.statuses.security_policies["default", "p"].ancestors
+    assert entry.conditions[-1].reason == "Programmed"
+
+
+def test_a_broken_unit_keeps_where_its_credentials_are() -> None:
+    """No log shows them while it answers 500."""
+    keys = {"credentialRefs": [{"name": "gone"}], "extractFrom": [{"params": ["key"]}]}
+    for more in ({}, {"targetRefs": [target("r0", sectionName="x", kind="Service", group="")]}):
+        spec = raw(**{"targetRefs": [target("r0")], "apiKeyAuth": keys, **more})
+        made = translate(
+            world.many(1).replace([decode_api_object(spec, "SecurityPolicy")]), Settings()
+        )
+        for unit in made.ir.fleets[0].policies:
+            assert unit.status == 500 and [one.params for one in unit.places] == [("key",)]
+    assert (
+        translate(
+            world.many(1).replace(
+                [
+                    decode_api_object(
+                        raw(targetRefs=[target("r0")], apiKeyAuth=keys, mergeType="x"),
+                        "SecurityPolicy",
+                    )
+                ]
+            ),
+            Settings(),
+        )
+        .ir.fleets[0]
+        .policies[0]
+        .places
+    )

@@ -1,10 +1,9 @@
-"""Gateway: placeholders for Gateways and ListenerSets with a mistake, which reserve the hostnames of their listeners.
+"""Gateway: placeholders for Gateways and ListenerSets with an error, which reserve the hostnames of their listeners.
 
-In: the plain value of a document, or of an API server's object, and its mistakes. Out: an object
-that serves nothing (`closed`). It has its class or parent, and port, protocol and hostname of each
-listener as far as they can be read. Misspelt fields and values are read as well. A listener with an
-unreadable port or hostname (but of TCP and UDP) reserves nothing, and `lost` records it. All other
-hosts of a port belong to others. Valid fields that decide about the fleet stay.
+In: the plain value of a document, or of an API server's object, and its errors. Out: an object that
+serves nothing (`closed`). It has its class or parent, and the listeners with a readable port and
+hostname (readable.py). A listener without them reserves nothing, and `lost` records it, because all
+other hosts of a port belong to other listeners. Valid fields that decide about the fleet stay.
 Must never: bring anything into service, or raise for what a user wrote.
 """
 
@@ -16,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.api.decode.fail_closed.fuzzy import (
+from edgefast.api.decode.fail_closed.readable import (
     NAMELESS,
     build,
     field_of,
@@ -26,7 +25,6 @@ from edgefast.api.decode.fail_closed.fuzzy import (
     read_hostnames,
     read_meta,
     read_spec,
-    word_of,
 )
 from edgefast.api.gateway.gateway import (
     AllowedListeners,
@@ -50,9 +48,9 @@ from edgefast.diagnostics.problem import ObjectRef
 
 __all__ = ["close_gateway", "close_listener_set"]
 
-_PROTOCOLS = ("HTTP", "HTTPS")
-_NAMELESS_PROTOCOLS = ("TCP", "UDP")  # in which a hostname says nothing: the port is the place
-#: Nothing is said of who may attach: routes are told of the mistake, not that they are not allowed.
+_NAMELESS_PROTOCOLS = ("TCP", "UDP")  # a hostname means nothing in them: the port is the place
+_PROTOCOLS = ("HTTP", "HTTPS", *_NAMELESS_PROTOCOLS)
+#: Every route may attach: its status then reports the error of the Gateway.
 _ANY_ROUTES = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
 
 
@@ -95,17 +93,10 @@ def close_listener_set(
 
 
 def _read_allowed(raw: Any) -> tuple[AllowedListeners | None, bool]:
-    """Return which sets may attach, and whether that cannot be told: then those beside it may, which are not served either."""
-    if raw is None:
-        return None, False
-    made = build(AllowedListeners, raw)
-    if made is not None:
+    """Return which sets may attach, and whether that is unreadable: then those of its namespace may, and are not served either."""
+    made = None if raw is None else build(AllowedListeners, raw)
+    if raw is None or made is not None:
         return made, False
-    given = field_of(raw, "namespaces", AllowedListeners) if isinstance(raw, dict) else None
-    given = field_of(given, "from", ListenerNamespaces) if isinstance(given, dict) else given
-    word = word_of(given, ("All", "Selector", "Same", "None"))
-    if word in ("All", "Same", "None"):
-        return AllowedListeners(namespaces=build(ListenerNamespaces, {"from": word})), False
     return AllowedListeners(namespaces=ListenerNamespaces(from_="Same")), True
 
 
@@ -137,24 +128,28 @@ def _read_listeners(
 
 
 def _read_listener(raw: dict[str, Any], at: int) -> Iterator[Listener]:
-    """Give the listener, once for each of its hostnames; none when its port or hostname cannot be read."""
+    """Give the listener, once for each of its hostnames; none when its port or hostname is unreadable."""
     port = field_of(raw, "port", Listener)
     if isinstance(port, str) and port.strip().isdecimal():
         port = int(port.strip()[:6])
     if not isinstance(port, int) or isinstance(port, bool) or not 0 < port < 65536:
         return
-    name, protocol = field_of(raw, "name", Listener), field_of(raw, "protocol", Listener)
-    given = protocol.upper() if isinstance(protocol, str) else ""
-    word = given if given in _NAMELESS_PROTOCOLS else word_of(given, _PROTOCOLS)
-    hostname = None if word in _NAMELESS_PROTOCOLS else field_of(raw, "hostname", Listener)
-    hostnames, lost = read_hostnames(hostname)
-    if lost or (not hostnames and (hostname not in (None, "") or _hides_hostname(raw, word))):
-        return
+    protocol = str(raw.get("protocol")).upper()
+    if protocol not in _PROTOCOLS:
+        protocol = "HTTPS" if raw.get("tls") is not None else "HTTP"
+    hostnames: tuple[str, ...] = ()
+    if protocol not in _NAMELESS_PROTOCOLS:
+        hostname = field_of(raw, "hostname", Listener)
+        hostnames, _ = read_hostnames(hostname)
+        missing = hostname in (None, "") and not is_strange(raw, Listener)
+        if not hostnames and not missing:
+            return
+    name = raw.get("name")
     named = name if isinstance(name, str) and _is_name(name) else f"{at}"
     plain = Listener(
         name=named,
         port=port,
-        protocol=word or ("HTTPS" if raw.get("tls") is not None else "HTTP"),
+        protocol=protocol,
         allowed_routes=_ANY_ROUTES,
     )
     if not hostnames:
@@ -167,10 +162,3 @@ def _read_listener(raw: dict[str, Any], at: int) -> Iterator[Listener]:
 def _is_name(name: str) -> bool:
     """Tell whether a listener's name is sound."""
     return build(Listener, {"name": name, "port": 1, "protocol": "HTTP"}) is not None
-
-
-def _hides_hostname(raw: dict[str, Any], protocol: str | None) -> bool:
-    """Tell whether a field that is not known may be the hostname."""
-    if protocol in _NAMELESS_PROTOCOLS:
-        return False
-    return field_of(raw, "hostname", Listener) is None and is_strange(raw, Listener)

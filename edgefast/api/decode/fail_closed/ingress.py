@@ -1,6 +1,6 @@
-"""Ingress: the placeholder of an Ingress with a mistake, whose hosts and paths answer 503.
+"""Ingress: the placeholder of an Ingress with an error, whose hosts and paths answer 503.
 
-In: the plain value of a document, or of an API server's object, and its mistakes. Out: an Ingress with the hosts and paths that
+In: the plain value of a document, or of an API server's object, and its errors. Out: an Ingress with the hosts and paths that
 can be read, and `closed`. A path that cannot be read is "/", a path type that cannot be read is Prefix. A rule whose host
 cannot be read has no place.
 Must never: bring a backend into service, or raise for what a user wrote.
@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.api.decode.fail_closed.fuzzy import build, note_closed, read_meta, read_spec
+from edgefast.api.decode.fail_closed.readable import build, note_closed, read_meta, read_spec
 from edgefast.api.ingress.ingress import (
     CLASS_ANNOTATION,
     MAX_PATHS,

@@ -1,24 +1,24 @@
-"""Route: placeholders for routes with a mistake, which close their hostnames and matches.
+"""Route: placeholders for routes with an error, which close their hostnames and matches.
 
-In: the plain value of a document, or of an API server's object, and its mistakes. Out: a route that
-serves nothing (`closed`). It has parents, hostnames and matches as far as they can be read,
-including misspelt fields and values. Unreadable conditions of a match are left out, so that it
-takes more: a prefix of the path, or every path. Hostnames are not widened: without a readable one
-the route closes nothing, because all other hosts of a listener belong to others.
+In: the plain value of a document, or of an API server's object, and its errors. Out: a route that
+serves nothing (`closed`). It has the parents, hostnames and matches that are readable
+(readable.py); a TLSRoute, TCPRoute or UDPRoute has no rules. An unreadable condition of a match is left out; an unreadable path takes every path
+of the hostnames, before all prefixes. Hostnames are not widened: without a readable one the route
+closes nothing, because all other hosts of a listener belong to other routes.
 Must never: bring anything into service, or raise for what a user wrote.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import msgspec
 
-from edgefast.api.decode.fail_closed.fuzzy import (
+from edgefast.api.decode.fail_closed.readable import (
     build,
     field_of,
+    is_repeated,
     is_strange,
     items_of,
     names_of,
@@ -26,8 +26,13 @@ from edgefast.api.decode.fail_closed.fuzzy import (
     read_hostnames,
     read_meta,
     read_spec,
-    word_of,
-    words_of,
+)
+from edgefast.api.gateway.grpcroute import (
+    GRPCMethodMatch,
+    GRPCRoute,
+    GRPCRouteMatch,
+    GRPCRouteRule,
+    GRPCRouteSpec,
 )
 from edgefast.api.gateway.httproute import (
     HTTPHeaderMatch,
@@ -38,53 +43,85 @@ from edgefast.api.gateway.httproute import (
     HTTPRouteRule,
     HTTPRouteSpec,
 )
+from edgefast.api.gateway.layer4_route import (
+    StreamRoute,
+    StreamRouteSpec,
+    TCPRoute,
+    TLSRoute,
+    TLSRouteSpec,
+    UDPRoute,
+)
 from edgefast.api.limits import MAX_CLOSED_PARTS
 from edgefast.api.loaded import Path
 from edgefast.api.model.reference import ParentReference
-from edgefast.api.validation.httproute import check_literal
 from edgefast.api.validation.rule import Violation
 from edgefast.diagnostics.problem import ObjectRef
 
-__all__ = ["Kind", "close_as", "close_route", "read_place", "read_values"]
+__all__ = ["close_grpc_route", "close_route", "close_stream_route"]
 
 #: An expression for any value at all, line breaks included.
 _ANY_VALUE = "(?s).*"
-#: Where the beginning of a path of unknown type ends: here a pattern of some kind may begin.
-_PATTERN = re.compile(r"[*?\[\](){}|^$+\\]")
+#: Characters of a path, or of a part of a call.
+_LONGEST = 1024
+_ANY_PATH = HTTPPathMatch(type="RegularExpression", value="/.*")
+_ANY_CALL = GRPCMethodMatch(type="RegularExpression")
+
+#: A match, and whether it takes more than was written.
+_Match = tuple[Any, bool]
 
 
-class Kind(msgspec.Struct, frozen=True):
-    """What a kind of route is made of, and how one of its matches is read: with whether it takes more than was written."""
+class _Kind(msgspec.Struct, frozen=True):
+    """The Structs of a kind of route, how to read one of its matches, and the match for every request."""
 
     route: type[Any]
     spec: type[Any]
     rule: type[Any]
-    match: type[Any]
-    read_match: Callable[[dict[str, Any]], tuple[Any, bool]]
+    every: Any
+    read_match: Callable[[dict[str, Any]], _Match]
 
 
 def close_route(
     raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
 ) -> HTTPRoute:
-    """Return the closed route of an object; without `parent_refs` its place cannot be told.
+    """Return the closed route of an object; without `parent_refs` its place is unknown.
 
-    `first`: the first mistake; `repeated`: paths of fields that the document gives twice, of which one is lost.
+    `first`: the first error; `repeated`: paths of fields that the document gives twice: the first of two is lost.
     """
-    made: HTTPRoute = close_as(_HTTP, raw, ref, first, repeated)
+    made: HTTPRoute = _close_as(_HTTP, raw, ref, first, repeated)
     return made
 
 
-def close_as(
-    kind: Kind, raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path]
+def close_grpc_route(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
+) -> GRPCRoute:
+    """Return the closed GRPCRoute of an object, as close_route does; an unreadable method is every call."""
+    made: GRPCRoute = _close_as(_GRPC, raw, ref, first, repeated)
+    return made
+
+
+def close_stream_route(
+    raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path] = ()
+) -> StreamRoute:
+    """Return the closed TLSRoute, TCPRoute or UDPRoute of an object; a TLSRoute without readable hostnames has no place."""
+    meta, closed = read_meta(raw.get("metadata"), ref), note_closed(first)
+    struct = TLSRouteSpec if ref.kind == TLSRoute.__name__ else StreamRouteSpec
+    parents, hostnames = _read_place(read_spec(raw), struct, repeated)
+    if ref.kind == TLSRoute.__name__:
+        named = TLSRouteSpec(parent_refs=parents, hostnames=hostnames, rules=())
+        return TLSRoute(metadata=meta, spec=named, closed=closed)
+    made = TCPRoute if ref.kind == TCPRoute.__name__ else UDPRoute
+    return made(metadata=meta, spec=StreamRouteSpec(parent_refs=parents, rules=()), closed=closed)
+
+
+def _close_as(
+    kind: _Kind, raw: dict[str, Any], ref: ObjectRef, first: Violation, repeated: Collection[Path]
 ) -> Any:
     """Do what close_route does, for a kind of route."""
     spec = read_spec(raw)
-    parents, hostnames = read_place(spec, kind.spec, repeated)
+    parents, hostnames = _read_place(spec, kind.spec, repeated)
     rules: list[Any] = []
     widened: set[tuple[int, int]] = set()
-    for at, matches in enumerate(
-        _read_rules(kind, spec, {path for path in repeated if path[:1] == ("spec",)})
-    ):
+    for at, matches in enumerate(_read_rules(kind, spec, repeated)):
         rules.append(kind.rule(matches=tuple(match for match, _ in matches)))
         widened.update((at, place) for place, (_, wide) in enumerate(matches) if wide)
     return kind.route(
@@ -94,13 +131,7 @@ def close_as(
     )
 
 
-_Match = tuple[Any, bool]  # and whether it takes more than was written
-
-
-# --- where ---------------------------------------------------------------------------------------
-
-
-def read_place(
+def _read_place(
     spec: dict[str, Any], struct: type[Any], repeated: Collection[Path]
 ) -> tuple[tuple[ParentReference, ...], tuple[str, ...]]:
     """Return parents and hostnames; no parent where a hostname may be one that cannot be read."""
@@ -108,153 +139,120 @@ def read_place(
     if "hostnames" not in names_of(struct):
         return parents, ()
     hostnames, lost = read_hostnames(field_of(spec, "hostnames", struct))
-    if not hostnames:  # they may be in a field that is not known, or in the one of two that is lost
-        twice = {("spec",), ("spec", "hostnames")}.intersection(repeated)
-        lost = lost or bool(twice) or is_strange(spec, struct)
+    if not hostnames:  # they may be in an unknown field, or in the first of two
+        lost = lost or is_repeated(repeated, "hostnames") or is_strange(spec, struct)
     return () if lost else parents, hostnames
 
 
 def _read_parents(raw: object) -> Iterator[ParentReference]:
-    """Give the parents that can be read."""
+    """Give the readable parents; one with an unreadable listener is its whole Gateway."""
+    names = names_of(ParentReference)
     for one in items_of(raw):
         named = {"name": one} if isinstance(one, str) else one
         if not isinstance(named, dict):
             continue
-        fields = {
-            name: field_of(named, name, ParentReference) for name in names_of(ParentReference)
-        }
-        found = build(ParentReference, fields)
-        # A listener that cannot be read may be any of its Gateway's.
-        least = {
-            name: value for name, value in fields.items() if name not in ("sectionName", "port")
-        }
-        found = found or build(ParentReference, least)
+        fields = {name: field_of(named, name, ParentReference) for name in names}
+        least = {name: fields[name] for name in names if name not in ("sectionName", "port")}
+        found = build(ParentReference, fields) or build(ParentReference, least)
         if found is None and not any(fields[name] for name in ("group", "kind", "namespace")):
             found = build(ParentReference, {"name": fields["name"]})
         if found is not None:
             yield found
 
 
-# --- what ----------------------------------------------------------------------------------------
-
-
 def _read_rules(
-    kind: Kind, spec: dict[str, Any], repeated: Collection[Path]
+    kind: _Kind, spec: dict[str, Any], repeated: Collection[Path]
 ) -> Iterator[list[_Match]]:
     """Give the matches of each rule, at least one of each."""
     raw, left = field_of(spec, "rules", kind.spec), MAX_CLOSED_PARTS
-    rules = list(items_of(raw))
-    if not rules or ("spec",) in repeated or ("spec", "rules") in repeated:
-        yield [(kind.match(), raw is not None or is_strange(spec, kind.spec))]
+    rules = [None] if is_repeated(repeated, "rules") else list(items_of(raw))
+    if not rules:
+        yield [_whole(kind, raw, strange=is_strange(spec, kind.spec))]
     for at, rule in enumerate(rules):
-        if left <= 0:
-            yield [(kind.match(), True)]
-            return
-        here = ("spec", "rules", at)
-        found = list(
-            _read_matches(kind, rule, {path[3:] for path in repeated if path[:3] == here}, left)
-        )
-        left -= len(found)
+        here: Path = ("spec", "rules", at)
+        twice = any(path == here or path[:4] == (*here, "matches") for path in repeated)
+        if twice or left <= 0 or not isinstance(rule, dict):
+            found = [(kind.every, True)]
+        else:
+            found = list(_read_matches(kind, rule, left))
         yield found
+        if left <= 0:
+            return
+        left -= len(found)
 
 
-def _read_matches(
-    kind: Kind, rule: object, repeated: Collection[Path], most: int
-) -> Iterator[_Match]:
-    if not isinstance(rule, dict):
-        yield kind.match(), True
-        return
+def _read_matches(kind: _Kind, rule: dict[str, Any], most: int) -> Iterator[_Match]:
     raw = field_of(rule, "matches", kind.rule)
     matches = list(items_of(raw))
-    lost = any(path in ((), ("matches",)) for path in repeated) or len(matches) > most
-    if not matches or lost:
-        yield kind.match(), lost or raw is not None or is_strange(rule, kind.rule)
-    for at, match in enumerate(matches[:most]):
-        if not isinstance(match, dict) or any(path[:2] == ("matches", at) for path in repeated):
-            yield kind.match(), True
-        else:
-            yield kind.read_match(match)
+    if not matches:
+        yield _whole(kind, raw, strange=is_strange(rule, kind.rule))
+    if len(matches) > most:
+        yield kind.every, True
+    for match in matches[:most]:
+        yield kind.read_match(match) if isinstance(match, dict) else (kind.every, True)
+
+
+def _whole(kind: _Kind, raw: object, *, strange: bool) -> _Match:
+    """Return the match of a rule without any; `strange`: an unknown field may have had some."""
+    return type(kind.every)(), raw is not None or strange
+
+
+def _read_part(
+    raw: dict[str, Any], name: str, match: type[Any], part: type[Any], every: Any
+) -> _Match:
+    """Return the path or method of a match: `every` for one that is unreadable, or perhaps in an unknown field; None without one."""
+    given = field_of(raw, name, match)
+    if given is None and not is_strange(raw, match):
+        return None, False
+    made = build(part, given)
+    if made is not None:
+        return made, False
+    if isinstance(given, dict) and not is_strange(given, part):
+        # It is read as an API server's object is: translation widens it to what it can mean.
+        fields = {name: field_of(given, name, part) for name in names_of(part)}
+        if all(len(one) <= _LONGEST for one in fields.values() if isinstance(one, str)):
+            made = build(part, fields, lenient=True)
+    return every if made is None else made, True
 
 
 def _read_match(raw: dict[str, Any]) -> _Match:
-    path, wide = _read_path(raw)
-    headers, wide_headers = read_values(field_of(raw, "headers", HTTPRouteMatch), HTTPHeaderMatch)
-    query, wide_query = read_values(
+    path, wide = _read_part(raw, "path", HTTPRouteMatch, HTTPPathMatch, _ANY_PATH)
+    headers, wide_headers = _read_values(field_of(raw, "headers", HTTPRouteMatch), HTTPHeaderMatch)
+    query, wide_query = _read_values(
         field_of(raw, "queryParams", HTTPRouteMatch), HTTPQueryParamMatch
     )
+    made = HTTPRouteMatch(path=path or HTTPPathMatch(), headers=headers, query_params=query)
+    wide = wide or wide_headers or wide_query
     method = field_of(raw, "method", HTTPRouteMatch)
-    known = words_of(HTTPRouteMatch, "method")
-    named = method.upper() if isinstance(method, str) and method.upper() in known else None
-    match = HTTPRouteMatch(path=path, headers=headers, query_params=query)
-    if named is not None:
-        match = msgspec.structs.replace(match, method=named)
-    return match, wide or wide_headers or wide_query or (method is not None and named is None)
+    if method is None:
+        return made, wide
+    named = build(HTTPRouteMatch, {"method": method})
+    if named is None:
+        return made, True
+    return msgspec.structs.replace(made, method=named.method), wide
 
 
-def _read_path(match: dict[str, Any]) -> tuple[HTTPPathMatch, bool]:
-    raw = field_of(match, "path", HTTPRouteMatch)
-    if raw is None and "value" in match:
-        raw = match  # its fields stand where it should
-    if raw is None:
-        return HTTPPathMatch(), is_strange(match, HTTPRouteMatch)
-    if isinstance(raw, str):
-        raw = {"value": raw}
-    if not isinstance(raw, dict):
-        return HTTPPathMatch(), True
-    value, kind = field_of(raw, "value", HTTPPathMatch), field_of(raw, "type", HTTPPathMatch)
-    if value is None:
-        return HTTPPathMatch(), len(raw) > (kind is not None)
-    if not isinstance(value, str):
-        return HTTPPathMatch(), True
-    kinds = words_of(HTTPPathMatch, "type")
-    guess = "PathPrefix" if kind is None else word_of(kind, kinds)
-    if guess is None and isinstance(kind, str) and "reg" in kind.lower():
-        guess = "RegularExpression"
-    if guess == "RegularExpression":
-        return HTTPPathMatch(type="RegularExpression", value=value), guess != kind
-    text = value if value.startswith("/") else f"/{value.lstrip()}"
-    if guess is None and (pattern := _PATTERN.search(text)):
-        # It may have been an expression, and those come before all prefixes.
-        below = re.escape(text[: text.rindex("/", 0, pattern.start())])
-        value = f"{below}(/.*)?" if below else "/.*"
-        return HTTPPathMatch(type="RegularExpression", value=value), True
-    sound = _sound_beginning(text)
-    if guess == "Exact" and sound == value:
-        return HTTPPathMatch(type="Exact", value=value), guess != kind
-    return HTTPPathMatch(value=sound), sound != value or guess != (kind or "PathPrefix")
+def _read_call(raw: dict[str, Any]) -> _Match:
+    headers, wide_headers = _read_values(field_of(raw, "headers", GRPCRouteMatch), HTTPHeaderMatch)
+    method, wide = _read_part(raw, "method", GRPCRouteMatch, GRPCMethodMatch, _ANY_CALL)
+    return GRPCRouteMatch(method=method, headers=headers), wide or wide_headers
 
 
-def _sound_beginning(path: str) -> str:
-    """Return as many whole segments of a path as are sound, "/" when none is."""
-    while len(path) > 1 and (len(path) > _MAX_PATH or check_literal(path)):
-        path = path[: path.rindex("/", 0, min(len(path) - 1, _MAX_PATH))] or "/"
-    return path
-
-
-#: HTTPPathMatch takes no more characters.
-_MAX_PATH = 1024
-
-
-def read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]:
+def _read_values(raw: object, struct: type[Any]) -> tuple[tuple[Any, ...], bool]:
     """Return the conditions on headers or parameters, and whether a part of them is left out."""
     found = []
-    items = list(items_of(raw))
     wide = False
-    for one in items:
-        fields = (
-            {name: field_of(one, name, struct) for name in names_of(struct)}
-            if isinstance(one, dict)
-            else {}
-        )
+    for one in items_of(raw):
         built = build(struct, one)
         if built is None:
             wide = True
-            any_value = {"name": fields.get("name"), "type": "RegularExpression", "value": "x"}
-            built = build(struct, any_value)
+            name = field_of(one, "name", struct) if isinstance(one, dict) else None
+            built = build(struct, {"name": name, "type": "RegularExpression", "value": "x"})
             built = built and msgspec.structs.replace(built, value=_ANY_VALUE)
         if built is not None:
             found.append(built)
     return tuple(found), wide
 
 
-_HTTP = Kind(HTTPRoute, HTTPRouteSpec, HTTPRouteRule, HTTPRouteMatch, _read_match)
+_HTTP = _Kind(HTTPRoute, HTTPRouteSpec, HTTPRouteRule, HTTPRouteMatch(path=_ANY_PATH), _read_match)
+_GRPC = _Kind(GRPCRoute, GRPCRouteSpec, GRPCRouteRule, GRPCRouteMatch(method=_ANY_CALL), _read_call)

@@ -1,8 +1,9 @@
-"""Fuzzy: reads misspelt fields, values, names and hostnames of an object with a mistake.
+"""Readable: the valid parts of an object with an error.
 
-In: plain values, and a Struct with the known fields and values.
-Out: the value under a misspelt name, the value that was perhaps meant, hostnames without what
-people write around them.
+In: plain values, and the Struct of a part. Out: metadata, hostnames and Structs of valid parts. A
+part counts by its exact name and value; an invalid part can mean anything. A misspelled field is
+the exception. It counts as the field that its message suggests, because the place of an object (its
+parents, hostnames and ports) cannot be widened: all other hostnames belong to other objects.
 Must never: raise for what a user wrote, or read more of it than an object may have.
 """
 
@@ -17,7 +18,7 @@ import msgspec
 
 from edgefast.api.decode.walk import Walk
 from edgefast.api.limits import MAX_CLOSED_PARTS
-from edgefast.api.loaded import render_path
+from edgefast.api.loaded import Path, render_path
 from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import Element, Hostname
 from edgefast.api.model.meta import ObjectMeta
@@ -61,14 +62,19 @@ def read_spec(raw: dict[str, Any]) -> dict[str, Any]:
 def note_closed(
     first: Violation, *, widened: Iterable[tuple[int, int]] = (), lost: bool = False
 ) -> Closed:
-    """Return the note of an object with a mistake."""
+    """Return the note of an object with an error."""
     message = f"{first.reason} {first.message}"
     return Closed(render_path(first.path), message, frozenset(widened), lost)
 
 
 def name_stand_in(source: Source) -> str:
-    """Return the name of an object of a file whose own cannot be read: no other one has it, and names of listeners can be cut at slashes."""
+    """Return a unique name for an object without a readable one; names of listeners can be cut at slashes."""
     return f"{NAMELESS}{source}".replace("/", "|")
+
+
+def is_repeated(repeated: Collection[Path], *fields: str) -> bool:
+    """Tell whether a document gives `spec`, or one of these fields of it, twice: the first of two is lost."""
+    return not {("spec",), *(("spec", one) for one in fields)}.isdisjoint(repeated)
 
 
 def read_hostnames(raw: object) -> tuple[tuple[str, ...], bool]:
@@ -89,7 +95,7 @@ def read_hostnames(raw: object) -> tuple[tuple[str, ...], bool]:
 
 
 def items_of(raw: object) -> Iterator[Any]:
-    """Give the entries of a list, one more than is read at most; what stands where a list should is its only entry."""
+    """Give the entries of a list, one more than is read at most; another value is its only entry."""
     if isinstance(raw, list | tuple):
         return islice(raw, MAX_CLOSED_PARTS + 1)
     return iter(() if raw is None else (raw,))
@@ -100,42 +106,27 @@ def names_of(struct: type[Element]) -> list[str]:
     return [one.name for one in shape_of(struct).fields]
 
 
-def _meant(name: str, struct: type[Element]) -> str | None:
-    """Return the field that a name is, or all but is."""
-    return word_of(name, names_of(struct))
-
-
 def field_of(raw: dict[str, Any], name: str, struct: type[Element]) -> Any:
-    """Return a field; when there is none of that name, the one whose name was perhaps meant to be it."""
+    """Return a field; without it, an unknown field whose message suggests this name."""
     if raw.get(name) is not None:
         return raw[name]
-    known = names_of(struct)
+    known, hint = names_of(struct), did_you_mean(name, (name,))
     near = (
-        key for key in islice(raw, _MAX_KEYS) if key not in known and _meant(key, struct) == name
+        key
+        for key in islice(raw, _MAX_KEYS)
+        if key not in known and did_you_mean(key, known) == hint
     )
     return raw.get(next(near, name))
 
 
 def is_strange(raw: dict[str, Any], struct: type[Element]) -> bool:
-    """Tell whether there is a field that may mean anything."""
-    return len(raw) > _MAX_KEYS or any(_meant(key, struct) is None for key in raw)
+    """Tell whether there is an unknown field whose message suggests no name: it can mean anything."""
+    known = names_of(struct)
+    return len(raw) > _MAX_KEYS or any(
+        key not in known and not did_you_mean(key, known) for key in raw
+    )
 
 
-def words_of(struct: type[Element], name: str) -> tuple[Any, ...]:
-    """Return the words that a field may have."""
-    found = shape_of(struct).field(name)
-    assert found is not None
-    return found.shape.enum
-
-
-def word_of(text: object, words: Collection[str]) -> str | None:
-    """Return the word that a text is, or all but is."""
-    if not isinstance(text, str) or text in words:
-        return text if isinstance(text, str) else None
-    message = did_you_mean(text, words)
-    return next((word for word in words if message == f"did you mean {word}?"), None)
-
-
-def build(struct: type[Any], raw: object) -> Any:
-    """Return the Struct of sound fields, None when one of them is not."""
-    return Walk(redact=True).build(struct, raw)
+def build(struct: type[Any], raw: object, *, lenient: bool = False) -> Any:
+    """Return the Struct of a valid part, None for an invalid one; `lenient`: of values of the right types."""
+    return Walk(lenient=lenient, redact=True).build(struct, raw)
