@@ -136,7 +136,8 @@ def test_kinds_by_which_others_route(check: Check, api_version: str, kind: str) 
     outcome = check(*WHOLE, text)
     assert outcome.status == 1
     ours = "a Gateway of gateway.networking.k8s.io/v1"
-    hint = ours if kind == "Gateway" else "an HTTPRoute that names a Gateway in parentRefs"
+    hints = {"Gateway": ours, "Ingress": "apiVersion: networking.k8s.io/v1"}
+    hint = hints.get(kind, "an HTTPRoute that names a Gateway in parentRefs")
     assert f"edgefast does not serve {kind} of {api_version}, write {hint}" in outcome.out
     assert "no good version" not in outcome.out  # it has no place in our listeners
 

@@ -227,7 +227,7 @@ class Generator:
         elif self._chance(0.08):
             del spec["ingressClassName"]
             annotations["kubernetes.io/ingress.class"] = pick(("nginx", "nginx", "else"))
-        is_canary = annotations.get(PREFIX + "canary") == "true"
+        is_canary = annotations.get(PREFIX + "canary") in ("true", "1")
         uses_regex = PREFIX + "use-regex" in annotations or PREFIX + "rewrite-target" in annotations
         if self._chance(0.12):
             spec["defaultBackend"] = self._backend(is_canary)
@@ -252,14 +252,18 @@ class Generator:
 
     def _follow(self, canary: Object, others: list[Object]) -> None:
         """Give a canary the hosts and paths of another Ingress."""
-        primaries = [one for one in others if "rules" in one["spec"]]
+        # A canary's rule without paths crashes the controller.
+        primaries = [
+            one for one in others if any("http" in rule for rule in one["spec"].get("rules", ()))
+        ]
         if not primaries:
             return
         primary = self._random.choice(primaries)
         canary["metadata"]["namespace"] = primary["metadata"]["namespace"]
-        canary["spec"]["rules"] = copy.deepcopy(primary["spec"]["rules"])
+        rules = [rule for rule in primary["spec"]["rules"] if "http" in rule]
+        canary["spec"]["rules"] = copy.deepcopy(rules)
         for rule in canary["spec"]["rules"]:
-            for path in rule.get("http", {"paths": ()})["paths"]:
+            for path in rule["http"]["paths"]:
                 path["backend"] = self._backend(True)
 
     def _rule(self, *, regex: bool, canary: bool) -> Object:

@@ -125,7 +125,7 @@ class _Reader:
         return default if value is None else int(value)
 
     def ranges(self, name: str, alias: str, default: list[str]) -> list[str]:
-        if not any(_PREFIX + one in self.values for one in (name, alias) if one):
+        if _PREFIX + name not in self.values and not self.values.get(_PREFIX + alias):
             return default
         text = self.get(name, alias=alias) or ""
         try:

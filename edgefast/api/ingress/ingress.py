@@ -46,7 +46,7 @@ class IngressServiceBackend(Element, frozen=True, kw_only=True):
     """A Service of the Ingress's namespace."""
 
     name: ObjectName
-    port: ServiceBackendPort = ServiceBackendPort()
+    port: ServiceBackendPort
 
 
 class TypedLocalObjectReference(Element, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from edgefast.api.model.regex import check_regex
 from edgefast.diagnostics.problem import did_you_mean
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
+from edgefast.translate.ingress.known import KNOWN
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
     BASIC,
@@ -575,66 +576,3 @@ class _Reader:
 
 def _split(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in re.split(r"[,\s]+", text) if one))
-
-
-#: The names of all annotations that edgefast serves, at least in part.
-SERVED = frozenset(
-    {
-        "affinity",
-        "affinity-mode",
-        "allowlist-source-range",
-        "app-root",
-        "auth-realm",
-        "auth-secret",
-        "auth-secret-type",
-        "auth-type",
-        "backend-protocol",
-        "canary",
-        "canary-by-cookie",
-        "canary-by-header",
-        "canary-by-header-pattern",
-        "canary-by-header-value",
-        "canary-weight",
-        "canary-weight-total",
-        "cors-allow-credentials",
-        "cors-allow-headers",
-        "cors-allow-methods",
-        "cors-allow-origin",
-        "cors-expose-headers",
-        "cors-max-age",
-        "custom-headers",
-        "denylist-source-range",
-        "enable-cors",
-        "enable-global-auth",
-        "force-ssl-redirect",
-        "from-to-www-redirect",
-        "mirror-host",
-        "mirror-request-body",
-        "mirror-target",
-        "permanent-redirect",
-        "permanent-redirect-code",
-        "preserve-trailing-slash",
-        "proxy-body-size",
-        "proxy-connect-timeout",
-        "proxy-next-upstream",
-        "proxy-next-upstream-tries",
-        "proxy-read-timeout",
-        "proxy-send-timeout",
-        "rewrite-target",
-        "satisfy",
-        "server-alias",
-        "service-upstream",
-        "session-cookie-max-age",
-        "session-cookie-name",
-        "session-cookie-path",
-        "ssl-redirect",
-        "temporal-redirect",
-        "temporal-redirect-code",
-        "upstream-vhost",
-        "use-regex",
-        "whitelist-source-range",
-        "x-forwarded-prefix",
-    }
-)
-#: All annotations of ingress-nginx 1.15.1.
-KNOWN = frozenset({*SERVED, *CRITICAL, *CLOSING, *PARTS, *LOST, *DIFFERS, *HARMLESS})

@@ -1,7 +1,7 @@
 """Classes: which Ingresses are edgefast's.
 
 In: IngressClasses, the names that the user gave. Out: `Classes`. A class is ours by its name (`--ingress-class`), else by its
-controller. The annotation kubernetes.io/ingress.class has priority over `spec.ingressClassName`, as in ingress-nginx.
+controller. `spec.ingressClassName` has priority over the annotation kubernetes.io/ingress.class, as in ingress-nginx.
 Source: ingress-nginx internal/ingress/controller/store, `GetIngressClass`.
 Must never: serve an Ingress of another class: two controllers run side by side during a migration.
 """
@@ -33,8 +33,8 @@ class Classes(msgspec.Struct, frozen=True, kw_only=True):
 
 def class_of(ingress: Ingress) -> str | None:
     """Return the class that an Ingress names, None if it names none."""
-    named = ingress.metadata.annotations.get(CLASS_ANNOTATION)
-    return ingress.spec.ingress_class_name if named is None else named
+    named = ingress.spec.ingress_class_name
+    return ingress.metadata.annotations.get(CLASS_ANNOTATION) if named is None else named
 
 
 def find_classes(snapshot: Snapshot, settings: IngressSettings) -> Classes:

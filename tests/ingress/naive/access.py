@@ -42,6 +42,7 @@ class Decision:
     call: AuthCall | None = None
     answer: Headers = ()  # of the authentication service
     challenges: list[str] = field(default_factory=list)  # WWW-Authenticate
+    kept: int = 0  # what an earlier check of `satisfy: any` refused with before a 500
 
 
 def external_of(location: Location, objects: Objects) -> External | None:
@@ -94,7 +95,7 @@ def decide(request: Request, client: Client, served: Served, objects: Objects) -
         if status is None:
             continue
         if status == 500:
-            decision.status = 500
+            decision.status, decision.kept = 500, refused
             return decision
         if any_suffices and status == 0:
             decision.status, decision.challenges = 0, []

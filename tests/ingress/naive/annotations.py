@@ -127,9 +127,8 @@ class Annotations:
     def closed(self) -> str:
         """A bad address list or a missing auth Secret closes the location with 503; the reason, or ""."""
         for name in ("denylist-source-range", "allowlist-source-range"):
-            present = (
-                PREFIX + name in self._values or PREFIX + _ALIASES.get(name, "") in self._values
-            )
+            # An empty value closes under the name itself, and counts as missing under the old name.
+            present = PREFIX + name in self._values or self.raw(name)
             if present and not _networks(self.raw(name)):
                 return f"bad addresses in {name}"
         return self._closed_basic() or self._closed_auth_url() or self._closed_headers()

@@ -120,6 +120,9 @@ class Evaluator:
         if decision.status == 401 and (answer := self._signin(case, decision)) is not None:
             return answer
         answer = self._error(case, decision.status, "access")
+        if decision.kept and answer.step != "access":
+            # nginx keeps the code of the earlier check, and refuses the request for the page with it.
+            answer = Answer(decision.kept, step="page")
         response = [*answer.response, *_challenges(decision)]
         if external and external.always_set_cookie and decision.answer and answer.step == "access":
             response.append(("set-cookie", first(decision.answer, "set-cookie")))

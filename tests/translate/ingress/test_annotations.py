@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from edgefast.translate.ingress.annotations import (
-    KNOWN,
-    SERVED,
     Affinity,
     Annotations,
     Canary,
     read_annotations,
 )
 from edgefast.translate.ingress.configmap import Globals, parse_size
+from edgefast.translate.ingress.known import KNOWN, SERVED
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import PREFIX
 
