@@ -30,7 +30,7 @@ SECONDS_PER_TARGET ?= 60
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
 NATIVE := setup.py $(wildcard csrc/aws-lc/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
-TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server
+TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server zsh
 BENCH_PACKAGES := haproxy libnginx-mod-stream nginx-light nghttp2-client nghttp2-proxy redis-server wrk
 
 CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables python3 redis-server util-linux
@@ -101,7 +101,7 @@ image: $(VENV)/.run ## both container images as build/image/*.tar, without a con
 	@.ci/image
 
 clean: ## what the build made; not the virtual environment
-	@rm -rf build dist *.egg-info edgefast/_csrc*.so edgefast/core/*.so
+	@rm -rf build dist *.egg-info edgefast/_csrc*.so edgefast/core/*.so edgefast/core/*/*.so
 
 # --- set-up ---------------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,9 @@
-"""Build the two native modules: `edgefast.core.engine` (Cython on csrc) and `edgefast._csrc` (cffi on csrc).
+"""Build the native modules: the engine in units (Cython on csrc, below edgefast/core) and `edgefast._csrc` (cffi on csrc).
 
 In: *.pyx|pxd|pxi below edgefast/core, csrc/*.c|h, edgefast/table/csrc_build.py. Out: extension modules; everything else about
 the package is in pyproject.toml. Objects are compiled in parallel and only when they or a header they read have changed.
 Environment: EDGEFAST_DEBUG=1 builds with bounds checks, C asserts and no optimisation; EDGEFAST_SANITIZE=1 adds
-AddressSanitizer and UndefinedBehaviorSanitizer; EDGEFAST_QUICK=1 leaves optimisation out (20 s in place of 75 for who works on the
-engine); EDGEFAST_TLS=aws-lc links the engine with AWS-LC in place of the system's OpenSSL
+AddressSanitizer and UndefinedBehaviorSanitizer; EDGEFAST_QUICK=1 leaves optimisation out, for work on the engine; EDGEFAST_TLS=aws-lc links the engine with AWS-LC in place of the system's OpenSSL
 (csrc/aws-lc/build.py fetches and builds it, once per version). Must never read the network otherwise, nor write outside build/
 and the modules.
 """
@@ -12,6 +11,7 @@ and the modules.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -41,9 +41,13 @@ JOBS = len(os.sched_getaffinity(0))
 
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
 # A sanitizer's build names lines, for which -g1 is enough, and is compiled more often than it is waited for: -O1 takes three times as long.
-OPTIMISE = ["-O0", "-g1", "-fno-omit-frame-pointer"] if DEBUG or SANITIZE else ["-O3", "-g1"]
+OPTIMISE = ["-O0", "-g1", "-fno-omit-frame-pointer"] if DEBUG or SANITIZE else ["-O2", "-g1"]
 if QUICK:
     OPTIMISE = ["-O0", "-g0"]
+# With link-time optimisation the second half of a compilation runs on all CPUs, and csrc is inlined into the units that call it.
+LTO = not (DEBUG or SANITIZE or QUICK) and shutil.which("gcc-ar") is not None
+if LTO:
+    OPTIMISE += ["-flto", "-fno-fat-lto-objects"]
 # -idirafter, not -I: csrc/limits.h must not stand in for <limits.h>.
 # A function that one TLS library lacks is found by the build, not when the module is loaded.
 MISSING = "-Werror=implicit-function-declaration"
@@ -96,26 +100,40 @@ def tls_sources() -> list[str]:
     return sorted(map(str, Path("csrc/tls").glob("*.c")))
 
 
+# The engine's compilation units. `fastpath` is what every request passes; the others cimport it and are never cimported by it
+# (edgefast/core/hooks.pxd); `engine` connects them. The largest comes first: units are built side by side.
+CORE = "edgefast.core"
+FASTPATH = f"{CORE}.fastpath"
+UNITS = ("policy", "h2", "stream", "telemetry", "tls", "healthcheck")
+
+
 def engine() -> list[Extension]:
     room = Path("edgefast/core")
-    parts = [path for kind in ("pyx", "pxd", "pxi") for path in room.rglob(f"*.{kind}")]
-    extension = Extension(
-        "edgefast.core.engine",
-        [str(room / "engine.pyx"), *c_sources(), *tls_sources()],
-        depends=sorted(map(str, parts)),
-        **tls_library(),
-    )
-    # The distribution's, whatever TLS is linked with: its fixes come with the system's.
-    extension.libraries.append("nghttp2")
+    shared = [path for kind in ("pxd", "pxi") for path in room.rglob(f"*.{kind}")]
+
+    def unit(name: str, sources: list[str], folder: Path | None, **settings: Any) -> Extension:
+        own = (folder or room).rglob("*.pyx")
+        return Extension(name, sources, depends=sorted(map(str, [*shared, *own])), **settings)
+
+    modules = [unit(FASTPATH, [str(room / "fastpath.pyx")], None)]
+    for name in UNITS:
+        folder = room / name
+        settings = tls_library() if name == "tls" else {}
+        # nghttp2 is the distribution's, whatever TLS is linked with: its fixes come with the system's.
+        if name == "h2":
+            settings = {"libraries": ["nghttp2"]}
+        sources = [str(folder / "extension.pyx"), *(tls_sources() if name == "tls" else [])]
+        modules.append(unit(f"{CORE}.{name}.extension", sources, folder, **settings))
+    modules.append(unit(f"{CORE}.engine", [str(room / "engine.pyx")], None))
     translate: Any = cython.cythonize
-    modules: list[Extension] = translate(
-        [extension],
+    translated: list[Extension] = translate(
+        modules,
         build_dir=f"build/cython-{VARIANT}",
         compiler_directives=DIRECTIVES,
-        include_path=["edgefast/core"],
-        nthreads=0,
+        include_path=["edgefast/core", "edgefast"],
+        nthreads=JOBS,
     )
-    return modules
+    return translated
 
 
 class Build(build):
@@ -130,13 +148,14 @@ class Build(build):
 class BuildExt(build_ext):
     """Same flags for both modules, objects compiled in parallel and only those whose source or headers are newer.
 
-    The modules themselves are built one after the other: they share the objects of csrc.
+    Modules are built side by side. The engine's units take what they need of csrc from one archive.
     """
 
     def finalize_options(self) -> None:
         super().finalize_options()
         # One place for objects, whoever builds (pip's editable mode would use a temporary folder and forget them).
         self.build_temp = f"build/{VARIANT}/objects-{sys.implementation.cache_tag}"
+        self.parallel = JOBS
 
     def build_extensions(self) -> None:
         for extension in self.extensions:
@@ -146,6 +165,8 @@ class BuildExt(build_ext):
             extension.libraries = [*extension.libraries, "m"]
             # What static libraries bring along must not be seen, or take the place of, anybody else's.
             extension.extra_link_args = [*SANITIZERS, "-Wl,--exclude-libs,ALL"]
+            if LTO:
+                extension.extra_link_args += [*OPTIMISE, f"-flto={JOBS}"]
             if DEBUG:
                 extension.define_macros.append(("EF_DEBUG", "1"))
                 extension.undef_macros.append("NDEBUG")
@@ -175,10 +196,30 @@ class BuildExt(build_ext):
             return objects
 
         compiler.compile = compile_all
+        archive = self._archive_csrc(compile_all)
+        for extension in self.extensions:
+            if extension.name.startswith(CORE):
+                extension.extra_objects = [archive, *extension.extra_objects]
         super().build_extensions()
         if self.inplace:
             mark.parent.mkdir(exist_ok=True)
             mark.write_text(VARIANT)
+
+    def _archive_csrc(self, compile_all: Any) -> str:
+        """Compile csrc once for all units; returns the path of a static library."""
+        objects = compile_all(
+            c_sources(),
+            self.build_temp,
+            macros=[("EF_DEBUG", "1")] if DEBUG else [],
+            extra_postargs=COMPILE,
+        )
+        archive = Path(self.build_temp, "libcsrc.a")
+        if not archive.exists() or any(
+            os.path.getmtime(one) > archive.stat().st_mtime for one in objects
+        ):
+            archive.unlink(missing_ok=True)
+            subprocess.run(["gcc-ar" if LTO else "ar", "rcs", str(archive), *objects], check=True)
+        return str(archive)
 
 
 def is_fresh(obj: Path) -> bool:

@@ -15,8 +15,8 @@ from bench import credentials
 from bench.field import Bench, Entrant, Variant, open_field
 from bench.generator import Load, run_load
 from bench.peers.peer import Running
-from bench.policyobjects import SESSION
-from bench.policyranges import CLIENT
+from bench.policy_objects import SESSION
+from bench.policy_ranges import CLIENT
 from bench.process import read_run_seconds
 from bench.scenario import Policy, Scenario
 from bench.table import Table

@@ -8,8 +8,8 @@ Must never accept "nearly": a proxy that adds fewer headers would win for the wr
 import http.client
 import re
 
-from bench import http2client
-from bench.http2client import Answer
+from bench import http2_client
+from bench.http2_client import Answer
 from bench.peers.peer import Running, connect, echo
 
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -54,7 +54,7 @@ def check_proxy(running: Running) -> None:
 def _ask(running: Running, method: str, path: str, host: str, body: bytes | None = None) -> Answer:
     if running.setup.scenario.http2:
         try:
-            return http2client.ask(running.setup.port, method, path, host, body=body)
+            return http2_client.ask(running.setup.port, method, path, host, body=body)
         except OSError as error:
             raise ProbeFailed(f"{method} {path} for {host}: {error!r}") from error
     client = None
@@ -104,7 +104,7 @@ def _check_call(running: Running) -> None:
 
     def call(path: str, host: str = route.host) -> Answer:
         try:
-            return http2client.call(running.setup.port, path, host)
+            return http2_client.call(running.setup.port, path, host)
         except OSError as error:
             raise ProbeFailed(f"call of {path} for {host}: {error!r}") from error
 

@@ -17,7 +17,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.certificate import make_certificate
 from bench.objects import Object, make_base, make_routes
-from bench.policyobjects import make_policy
+from bench.policy_objects import make_policy
 from bench.scenario import Scenario
 from edgefast.providers.files import FileSource
 from edgefast.table import compile_fleet

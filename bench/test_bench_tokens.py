@@ -64,7 +64,7 @@ def test_verified(benchmark: BenchmarkFixture, alg: str) -> None:
     assert judge(made, spec).good
 
     from edgefast.auth.jwt.compact import read_token
-    from edgefast.auth.jwt.keys import Plan, look_over
+    from edgefast.auth.jwt.token_check import Plan, look_over
 
     def verify() -> None:
         plan = look_over(read_token(made), verifier.providers, NOW)

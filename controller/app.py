@@ -43,14 +43,14 @@ from controller.kube.throttle import Backoff
 from controller.metrics import Metrics
 from controller.options import Options
 from controller.pipeline import Pipeline
-from controller.push.fleets import Fleets
-from controller.push.relay import Relay
-from controller.push.server import PushServer
 from controller.source import ClusterSource
 from controller.status.api import KubeStatuses, SystemClock
 from controller.status.shape import SHAPES
 from controller.status.tracker import StatusTracker
 from controller.status.writer import Writer
+from controller.xds_server.fleets import Fleets
+from controller.xds_server.relay import Relay
+from controller.xds_server.server import PushServer
 from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.daemon.logs import set_level
 from edgefast.diagnostics.problem import ObjectRef

@@ -22,10 +22,10 @@ from controller.fleets.placement import Manifest
 from controller.fleets.released import ReleasedObjects
 from controller.pipeline import Outcome
 from controller.proxy_problems import find_key_troubles
-from controller.push.fleets import Ack, Fleets
 from controller.status.rejections import NO_REJECTIONS, Refusal, Rejections, attribute_rejections
 from controller.status.tracker import StatusTracker
 from controller.status.writer import Writer
+from controller.xds_server.fleets import Ack, Fleets
 from edgefast import ir
 from edgefast.api.snapshot import Key
 from edgefast.translate.settings import FleetState

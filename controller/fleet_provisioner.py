@@ -22,7 +22,7 @@ from controller.fleets.inventory import Inventory
 from controller.fleets.observe import FleetProblem, Observer
 from controller.fleets.ownership import ObjectFacts
 from controller.fleets.placement import Manifest, Placement
-from controller.fleets.renderer import Renderer
+from controller.fleets.render_cache import RenderCache
 from controller.kube.errors import ApiError
 from controller.pipeline import Outcome
 from edgefast import ir
@@ -56,7 +56,7 @@ class FleetProvisioner:
         self._observer = observer
         self._rotation = rotation
         self._placement = placement
-        self._renderer = Renderer(rotation.client_secret if certificates else None)
+        self._renderer = RenderCache(rotation.client_secret if certificates else None)
         self._certificates = certificates
         self._wanted: tuple[ir.Infra, ...] | None = None
         self._kept: frozenset[str] = frozenset()

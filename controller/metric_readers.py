@@ -17,9 +17,9 @@ from controller.kube.cache import Cache
 from controller.kube.lease import Lease
 from controller.metrics import Metrics, Reading
 from controller.pipeline import Pipeline
-from controller.push.fleets import Fleets
-from controller.push.server import PushServer
 from controller.status.writer import Writer
+from controller.xds_server.fleets import Fleets
+from controller.xds_server.server import PushServer
 
 __all__ = [
     "read_config",

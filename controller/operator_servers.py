@@ -15,7 +15,7 @@ import msgspec
 
 from controller.admin import Servers, View
 from controller.app import App
-from controller.consolesource import ConsoleSource
+from controller.console_source import ConsoleSource
 from controller.metric_readers import (
     read_config,
     read_infra,

@@ -14,7 +14,7 @@ from operator import is_
 
 from controller.events import AGAIN
 from controller.pipeline import Outcome
-from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.gateway.layer4_route import AnyRoute
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import ObjectRef, Problem

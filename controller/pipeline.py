@@ -25,7 +25,7 @@ from edgefast.daemon.process import keep_all
 from edgefast.diagnostics.problem import Problem
 from edgefast.table import Shards, compile_fleet
 from edgefast.table.shards import diff
-from edgefast.translate.backend.podselectors import Selection
+from edgefast.translate.backend.pod_selectors import Selection
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from edgefast.translate.translation import Translation

@@ -1,6 +1,6 @@
 """Proxy problems: errors that only proxies can see, such as a failing counter store, as Problems.
 
-In: the reports of the fleets' nodes (push/ack.py).
+In: the reports of the fleets' nodes (xds_server/ack.py).
 Out: `Problem`s, each once for a fleet, with the number of affected proxies and the fleet, because a
 pod may belong to a tenant. For statuses: key sets that cannot be fetched, by policy of the fleet's
 table. Reports of another release are omitted; the proxy's own status contains them. No I/O.
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from controller.push.ack import Ack
-from controller.push.fleets import Fleets
+from controller.xds_server.ack import Ack
+from controller.xds_server.fleets import Fleets
 from edgefast import ir
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.conditions.condition import render_problems

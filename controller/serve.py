@@ -21,7 +21,7 @@ from controller.kube.access import AccessError
 from controller.kube.client import Kube
 from controller.operator_servers import open_servers
 from controller.options import Options
-from controller.push.credentials import KeysError
+from controller.xds_server.credentials import KeysError
 from edgefast.daemon.logs import set_level, start_logging
 from edgefast.daemon.os_error import explain_failure
 from edgefast.daemon.process import forbid_cores, look_seldom, share_interpreter

@@ -1,5 +1,5 @@
 /* crc32.h - CRC-32 as zlib has it (IEEE 802.3, reflected): the hash tag of a counter's key in Redis. Other machines, other
- * versions and the Python side (ratelimit/tags.py) must find the same counter, so this can never be another function. */
+ * versions and the Python side (rate_limit/tags.py) must find the same counter, so this can never be another function. */
 #ifndef EF_CRC32_H
 #define EF_CRC32_H
 #include <stddef.h>

@@ -15,7 +15,7 @@
  * current to next; when there is no next one any more, no tickets are made, and handshakes are full ones.
  *
  * No secret is ever used itself. A port's rule (lowest version, CAs of client certificates, whether they must verify, the port;
- * a digest of all these, proxy/tls/ticketrule.py) goes into the derivation of what encrypts, authenticates and names a ticket:
+ * a digest of all these, proxy/tls/ticket_rule.py) goes into the derivation of what encrypts, authenticates and names a ticket:
  *
  *   name[16] | aes[32] | hmac[32]  =  HKDF-Expand(HMAC-SHA256, secret, "edgefast ticket 1" | rule[32], 80)      (RFC 5869 2.3)
  *
@@ -43,7 +43,7 @@
 #define EF_TICKET_NAME     16
 #define EF_TICKET_KEY      32
 #define EF_TICKET_TRIES    4 /* changes come hours apart: a second one during a copy is a machine that stood still */
-#define EF_TICKET_LIFETIME 43200 /* seconds: one period of rotation (proxy/tls/ticketkeys.py) */
+#define EF_TICKET_LIFETIME 43200 /* seconds: one period of rotation (proxy/tls/ticket_keys.py) */
 
 #define EF_TICKET_UNKNOWN 0
 #define EF_TICKET_USE     1

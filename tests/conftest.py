@@ -6,15 +6,18 @@ Must never: hold fixtures of one room; those stand in the room's own conftest.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import logging
 import os
 import sys
 from collections.abc import Iterator
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["leisure"]
+pytest_plugins = ["coroutines", "leisure"]
 
 # The product's processes read compiled modules, as an installed one does: compiling 300 sources takes longer than all else at a start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -36,6 +39,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-goldens", action="store_true", help="rewrite golden files with today's output"
     )
+
+
+DEADLINE = 100.0  # seconds for a test that is a coroutine: only a hang comes near it
+
+
+@pytest.hookimpl
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test on a loop of its own, within a deadline; tests/core has loops of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+    uvloop.run(asyncio.wait_for(pyfuncitem.obj(**arguments), DEADLINE))
+    return True
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from bench.cluster.goals import judge_all
 from bench.cluster.mistakes import measure_mistakes
 from bench.cluster.propagation import measure_propagation
 from bench.machine import describe_machine
-from cluster.underload import under_load
+from cluster.under_load import under_load
 from cluster.world.world import World
 
 RESULTS = Path(__file__).parents[1] / "results"

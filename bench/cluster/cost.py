@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.cluster.spent import CONTAINER, cpu_of
 from cluster.installed import route
-from cluster.underload import UnderLoad
+from cluster.under_load import UnderLoad
 from cluster.world.api import Manifest
 from cluster.world.waiting import wait_until
 

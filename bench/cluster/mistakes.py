@@ -1,4 +1,4 @@
-"""Mistakes: from "apply returned" to the condition that says what is wrong, with 200 kinds of invalid object at once.
+"""Mistakes: from "apply returned" to the condition that says what is wrong, with 200 kinds of invalid HTTPRoute at once.
 
 In: a Gateway under load or not. Out: lines of a table. Sound routes are there as well; that they are not harmed is a test
 (tests/cluster/test_tenants_invalid.py). Must never: count a condition of an older generation.
@@ -8,10 +8,9 @@ import time
 
 from cluster.installed import applications, edge_proxy
 from cluster.invalid import Ground, certificate_of, ground_gateways, ground_objects
-from cluster.invalid_gateways import gateway_cases
 from cluster.invalid_routes import route_cases
 from cluster.invalid_statuses import apply_all, wait_told
-from cluster.underload import UnderLoad
+from cluster.under_load import UnderLoad
 
 
 def measure_mistakes(site: UnderLoad) -> list[str]:
@@ -23,7 +22,7 @@ def measure_mistakes(site: UnderLoad) -> list[str]:
         merged = f"{system}-merged"
         certificate = certificate_of(site.world)
         ground = Ground(namespace, other, "main", merged, made.controller, certificate)
-        cases = [*route_cases(ground), *gateway_cases(ground)]
+        cases = list(route_cases(ground))
         made.admin.apply(
             edge_proxy(system, "merged", mergeGateways=True),
             made.gateway_class(merged, (system, "merged")),

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from bench.cluster.spent import PROGRAMS, Meter
 from cluster.installed import route
-from cluster.underload import UnderLoad
+from cluster.under_load import UnderLoad
 from cluster.world import netns
 
 POLL = 0.0005  # seconds

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from cluster.underload import UnderLoad
+from cluster.under_load import UnderLoad
 from cluster.world.process import Program
 from controller.fleets.placement import EDGE
 

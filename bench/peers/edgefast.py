@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.objects import Object, make_base, make_route, make_routes
 from bench.peers.peer import Peer, PeerUnavailable, Running, Setup, read_first_line
-from bench.policyobjects import POLICY, make_policies
+from bench.policy_objects import POLICY, make_policies
 from bench.scenario import Scenario
 
 

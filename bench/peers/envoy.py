@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench.peers import envoypolicy
+from bench.peers import envoy_policy
 from bench.peers.peer import Peer, Setup, read_first_line
 from bench.scenario import Route
 
@@ -76,7 +76,7 @@ def _render_config(setup: Setup) -> dict[str, Any]:
         )
     listener = {"address": _address(setup.port), "filter_chains": [chain]}
     clusters = [_render_cluster(index, setup) for index in range(scenario.backends)]
-    clusters += envoypolicy.list_clusters(scenario.policy, clusters[0])
+    clusters += envoy_policy.list_clusters(scenario.policy, clusters[0])
     return {"static_resources": {"listeners": [listener], "clusters": clusters}}
 
 
@@ -143,7 +143,7 @@ def _render_manager(setup: Setup) -> dict[str, Any]:
     policy = setup.scenario.policy
     if policy:
         for host, routes in hosts.items():
-            hosts[host] = envoypolicy.list_routes(policy, routes)
+            hosts[host] = envoy_policy.list_routes(policy, routes)
     virtual_hosts = [
         {"name": host, "domains": [host], "routes": routes} for host, routes in hosts.items()
     ]
@@ -153,7 +153,7 @@ def _render_manager(setup: Setup) -> dict[str, Any]:
         "use_remote_address": True,
         "route_config": {"virtual_hosts": virtual_hosts, "request_headers_to_add": [internal]},
         "http_filters": [
-            *envoypolicy.list_filters(policy),
+            *envoy_policy.list_filters(policy),
             _typed("envoy.filters.http.router", "filters.http.router.v3.Router"),
         ],
     }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 
-from bench.peers import nginxpolicy
+from bench.peers import nginx_policy
 from bench.peers.peer import Peer, Running, Setup, find_program, read_first_line
 from bench.scenario import Route, Scenario
 
@@ -64,7 +64,7 @@ class Nginx(Peer):
 
     def check_scenario(self, scenario: Scenario) -> str | None:
         """Debian has its stream part as a module; of encodings it has one, and no tokens."""
-        if scenario.policy in nginxpolicy.WITHOUT:
+        if scenario.policy in nginx_policy.WITHOUT:
             return "has no such policy"
         return "has no stream module" if scenario.stream and not STREAM_MODULE.exists() else None
 
@@ -127,7 +127,7 @@ def _render_lines(setup: Setup) -> Iterator[str]:
         )
         yield f" upstream b{index} {{ {servers}"
         yield f" keepalive {keep}; keepalive_requests 10000000; }}\n"
-    yield nginxpolicy.render_upstream(scenario, setup.origin_port)
+    yield nginx_policy.render_upstream(scenario, setup.origin_port)
     listen = f"127.0.0.1:{setup.port}" + " ssl" * scenario.tls + " http2" * scenario.http2
     tls = ""
     if scenario.tls:
@@ -138,7 +138,7 @@ def _render_lines(setup: Setup) -> Iterator[str]:
     yield " location / { return 404; } }\n"
     for host, routes in groupby(scenario.list_routes(), key=lambda route: route.host):
         yield f" server {{ listen {listen}; server_name {host};{tls}\n"
-        yield nginxpolicy.render_location(scenario.policy)
+        yield nginx_policy.render_location(scenario.policy)
         yield from (_render_location(route, scenario.http2_backends) for route in routes)
         yield "  location / { return 404; }\n }\n"
     yield "}\n"

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import http2client
+from bench import http2_client
 from bench.certificate import Certificate
 from bench.process import PROXY_CPU, find_tree, read_pss_bytes, start_pinned, stop_process
 from bench.scenario import Scenario
@@ -174,8 +174,8 @@ def get_status(setup: Setup, index: int, timeout: float = 5.0) -> int:
         port, path, host = setup.port, route.prefix, route.host
         try:
             if setup.scenario.grpc:
-                return http2client.call(port, path, host, timeout).status
-            return http2client.ask(port, "GET", path, host, timeout=timeout).status
+                return http2_client.call(port, path, host, timeout).status
+            return http2_client.ask(port, "GET", path, host, timeout=timeout).status
         except OSError:
             return 0
     if setup.scenario.stream == "udp":

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from controller.certs.secrets import MANAGED_BY, SecretApi, Secrets, Stored
-from controller.certs.tickets import (
+from controller.certs.ticket_key_rotation import (
     PERIOD,
     Tickets,
     decode_tickets,
@@ -30,8 +30,8 @@ from controller.certs.tickets import (
     rotate_tickets,
 )
 from controller.kube.errors import ApiError
+from edgefast.xds.ticket_messages import SECRET
 from edgefast.xds.ticket_secrets import TicketSecrets
-from edgefast.xds.tickets import SECRET
 
 __all__ = ["TicketSecret", "tickets_name"]
 

@@ -25,7 +25,7 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from edgefast.api.kinds import KINDS
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.cli.counters import Page
 from edgefast.cli.live import ClusterView
 from edgefast.cli.status_model import ProblemRow, ProxyRow, StatusReport

@@ -18,7 +18,7 @@ import msgspec
 
 from controller.fleets.fleet_owner import Owner, owner_of
 from controller.fleets.managed_objects import is_ours
-from controller.fleets.objectref import APPLIED, WORKLOADS, ObjectRef
+from controller.fleets.object_ref import APPLIED, WORKLOADS, ObjectRef
 from controller.fleets.placement import Placement
 from controller.kube.apis import APIS
 from controller.kube.client import Kube

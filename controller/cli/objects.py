@@ -31,7 +31,7 @@ from controller.kube.throttle import RequestRate
 from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.api.kinds import KINDS, Object
 from edgefast.api.snapshot import Key, Snapshot
-from edgefast.collections.sortedmap import EMPTY
+from edgefast.collections.sorted_map import EMPTY
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from controller.status.shape import is_bad
-from edgefast.api.model.routename import name_of, route_key
+from edgefast.api.model.route_name import name_of, route_key
 from edgefast.cli.status_model import (
     ClassRow,
     GatewayRow,

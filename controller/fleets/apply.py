@@ -22,10 +22,10 @@ import msgspec
 from controller.fleets.drift import project
 from controller.fleets.inventory import Held, Inventory
 from controller.fleets.managed_objects import explain_foreign
-from controller.fleets.objectref import API_VERSION, WORKLOADS, ObjectRef, ref_of_manifest
+from controller.fleets.object_ref import API_VERSION, WORKLOADS, ObjectRef, ref_of_manifest
 from controller.fleets.placement import MANAGER, Manifest
 from controller.fleets.replicas import release_replicas
-from controller.fleets.workloadstatus import is_up
+from controller.fleets.workload_status import is_up
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError

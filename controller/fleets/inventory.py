@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from controller.fleets.managed_objects import is_ours
-from controller.fleets.objectref import APPLIED, ObjectRef
+from controller.fleets.object_ref import APPLIED, ObjectRef
 from controller.fleets.placement import Placement
 from controller.kube.apis import APIS, Api
 from controller.kube.client import Kube

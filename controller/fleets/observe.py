@@ -15,8 +15,8 @@ import msgspec
 
 from controller.fleets.addresses import service_addresses
 from controller.fleets.inventory import Inventory
-from controller.fleets.objectref import WORKLOADS
-from controller.fleets.workloadstatus import find_trouble, wanted_pods
+from controller.fleets.object_ref import WORKLOADS
+from controller.fleets.workload_status import find_trouble, wanted_pods
 from edgefast import ir
 from edgefast.translate.settings import FleetState
 

@@ -9,10 +9,10 @@ Must never: contain a listener, a generation, a digest of tables or of certifica
 
 from __future__ import annotations
 
-from controller.fleets.edgecontainer import edge_volumes, render_edge
+from controller.fleets.edge_container import edge_volumes, render_edge
 from controller.fleets.metadata import pod_metadata
 from controller.fleets.placement import METRICS_PORT, USER, Manifest, Placement
-from controller.fleets.shutdowncontainer import (
+from controller.fleets.shutdown_container import (
     grace_period,
     render_shutdown_manager,
     shutdown_volumes,

@@ -27,8 +27,8 @@ from controller.kube.errors import ApiError
 from controller.kube.reflector import Item, Key, Reflector, Target
 from controller.kube.sync_deadline import Open, SyncDeadline
 from controller.kube.throttle import TRIES, RequestRate
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 
 __all__ = ["NOT_YET", "Pods", "Selection", "Table", "list_pods"]
 

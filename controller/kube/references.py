@@ -25,7 +25,7 @@ from edgefast.api.model.reference import (
 )
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate.deps.authority import CLUSTER_KIND, authority_of
-from edgefast.translate.deps.reference import Grants, index_grants, is_granted
+from edgefast.translate.deps.referencegrant import Grants, index_grants, is_granted
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.settings import Settings
 

@@ -32,7 +32,7 @@ from controller.kube.store import Name, Source
 from controller.kube.throttle import Backoff, RequestRate
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
 from edgefast.api.model.reference import GATEWAY_GROUP
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.route_name import ROUTE_KINDS
 
 __all__ = ["GROUPS", "Retention", "crd_name"]
 

@@ -39,7 +39,7 @@ from edgefast.api.decode.decode import (
     keep_api_object,
 )
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo, Object
-from edgefast.api.model.failclosed import is_closed
+from edgefast.api.model.fail_closed import is_closed
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.snapshot import Snapshot

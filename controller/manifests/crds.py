@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from controller.manifests.objects import Manifest
-from controller.manifests.policystatus import POLICY_STATUS
+from controller.manifests.policy_status import POLICY_STATUS
 from edgefast.api.kinds import EDGE_GROUP, KINDS
 from edgefast.api.schema.schema import json_schema
 

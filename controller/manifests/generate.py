@@ -22,9 +22,9 @@ from controller.manifests.naming import CHART
 from controller.manifests.objects import VERSION
 from controller.manifests.page import render_page
 from controller.manifests.rbac import GROUPS, Grant
-from controller.manifests.valuesschema import render_schema
+from controller.manifests.values_schema import render_schema
 from edgefast.monitoring.dashboards import render_boards
-from edgefast.monitoring.rulesfile import render_rules
+from edgefast.monitoring.rules_file import render_rules
 
 FOLDER = Path(__file__).parent / "chart"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "chart.md"

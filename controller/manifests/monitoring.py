@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controller.manifests.monitoringvalues import MonitorValues
+from controller.manifests.monitoring_values import MonitorValues
 from controller.manifests.networkpolicy import PROXIES
 from controller.manifests.objects import RELEASE_NAMESPACE, Install, Manifest, labels, metadata
 from controller.manifests.roles import own_namespaces
 from edgefast.monitoring.dashboards import render_boards
-from edgefast.monitoring.rulesfile import list_groups
+from edgefast.monitoring.rules_file import list_groups
 
 #: Of the kinds of the Prometheus operator.
 OPERATOR = "monitoring.coreos.com/v1"

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from controller.manifests.monitoringvalues import MonitoringValues
+from controller.manifests.monitoring_values import MonitoringValues
 from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.api.edge.edgeproxy_fleet import ContainerResources, EnvVar, Toleration
 from edgefast.api.model.fields import (

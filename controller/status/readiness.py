@@ -1,4 +1,4 @@
-"""hold_status: the part of a desired status that may be written now, so that it is never ahead of the data plane.
+"""gate_status: the part of a desired status that may be written now, so that it is never ahead of the data plane.
 
 In: the desired and the present status as plain JSON, and a `ReadinessGate` for each fleet.
 Out: the status that may be written now. Errors are written at once. Successes, and the end of

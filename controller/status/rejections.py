@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.api.model.routename import key_of
+from edgefast.api.model.route_name import key_of
 
 #: (namespace, name)
 Key = tuple[str, str]
@@ -32,7 +32,7 @@ class Rejections(msgspec.Struct, frozen=True):
     """What to tell whom."""
 
     gateways: dict[Key, tuple[str, ...]] = {}
-    routes: dict[Key, tuple[str, ...]] = {}  # by the keys of api/model/routename.py
+    routes: dict[Key, tuple[str, ...]] = {}  # by the keys of api/model/route_name.py
 
 
 NO_REJECTIONS = Rejections()

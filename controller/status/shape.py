@@ -16,7 +16,7 @@ import msgspec
 
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.api.model.reference import GATEWAY_GROUP
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.translate.conditions.reasons import REASONS
 
 #: A plain JSON object.

@@ -19,8 +19,8 @@ from controller.status.readiness import OPEN, ReadinessGate, gate_status
 from controller.status.rejections import NO_REJECTIONS, Rejections
 from controller.status.shape import SHAPES, Json, is_bad
 from controller.status.stale import NONE, StaleStatuses
-from edgefast.api.model.routename import ROUTE_KINDS, ref_of_key, route_key
-from edgefast.collections.sortedmap import find_unlike
+from edgefast.api.model.route_name import ROUTE_KINDS, ref_of_key, route_key
+from edgefast.collections.sorted_map import find_unlike
 from edgefast.translate.conditions.status import AnyStatus, Statuses
 
 #: (kind, namespace, name)

@@ -29,11 +29,13 @@ from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.gatewayclass import GatewayClass
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.gateway.layer4_route import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.gateway.referencegrant import ReferenceGrant
-from edgefast.api.gateway.streamroute import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
+from edgefast.api.ingress.ingress import NETWORKING_GROUP, Ingress
+from edgefast.api.ingress.ingressclass import IngressClass
 from edgefast.api.model.fields import Resource
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import ObjectRef
@@ -68,6 +70,8 @@ Object = (
     | XBackend
     | XBackendTrafficPolicy
     | HTTPRouteFilter
+    | Ingress
+    | IngressClass
 )
 
 
@@ -135,6 +139,8 @@ _ALL = (
     _kind(EDGE_GROUP, SecurityPolicy, "securitypolicies", "v1alpha1"),
     _kind(EDGE_GROUP, BackendTrafficPolicy, "backendtrafficpolicies", "v1alpha1"),
     _kind(EDGE_GROUP, HTTPRouteFilter, "httproutefilters", "v1alpha1"),
+    _kind(NETWORKING_GROUP, Ingress, "ingresses", "v1"),
+    _kind(NETWORKING_GROUP, IngressClass, "ingressclasses", "v1", namespaced=False),
     _kind(EXPERIMENTAL_GROUP, XBackend, "xbackends", "v1alpha1"),
     _kind(EXPERIMENTAL_GROUP, XBackendTrafficPolicy, "xbackendtrafficpolicies", "v1alpha1"),
 )

@@ -18,7 +18,7 @@ from edgefast.api.core.configmap import ConfigMap
 from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.core.namespace import Namespace, implicit_namespace, label_namespace
 from edgefast.api.core.secret import Secret
-from edgefast.api.core.selectedpod import SelectedPods
+from edgefast.api.core.selected_pod import SelectedPods
 from edgefast.api.core.service import Service
 from edgefast.api.edge.backend import Backend
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
@@ -31,15 +31,17 @@ from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.gatewayclass import GatewayClass
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.gateway.layer4_route import AnyRoute, TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.gateway.referencegrant import ReferenceGrant
-from edgefast.api.gateway.streamroute import AnyRoute, TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
+from edgefast.api.ingress.ingress import Ingress
+from edgefast.api.ingress.ingressclass import IngressClass
 from edgefast.api.kinds import Object, info_of
 from edgefast.api.loaded import Loaded, Refused
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.api.migration.foreign_policy import ForeignPolicy
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import ObjectRef, Problem, Source
 
 #: (namespace, name); the namespace of cluster-scoped objects is "".
@@ -70,6 +72,8 @@ _TABLES: dict[str, str] = {
     "XBackend": "x_backends",
     "XBackendTrafficPolicy": "x_backend_traffic_policies",
     "HTTPRouteFilter": "http_route_filters",
+    "Ingress": "ingresses",
+    "IngressClass": "ingress_classes",
 }
 
 
@@ -100,6 +104,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     x_backends: SortedMap[Key, XBackend] = EMPTY
     x_backend_traffic_policies: SortedMap[Key, XBackendTrafficPolicy] = EMPTY
     http_route_filters: SortedMap[Key, HTTPRouteFilter] = EMPTY
+    ingresses: SortedMap[Key, Ingress] = EMPTY
+    ingress_classes: SortedMap[Key, IngressClass] = EMPTY
     #: EndpointSlices by (namespace, Service), each tuple sorted by name.
     slices_by_service: SortedMap[Key, tuple[EndpointSlice, ...]] = EMPTY
     #: Pods by (namespace, selector of an XBackend); the controller's cache writes it, no document does.

@@ -16,30 +16,34 @@ from typing import Any
 import click
 
 from edgefast import ir
-from edgefast.cli.backendoption import backend_option
-from edgefast.cli.exampleslice import show_slice
+from edgefast.cli.backend_option import backend_option
+from edgefast.cli.example_slice import show_slice
+from edgefast.cli.ingressoptions import ingress_options
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.options import (
     Format,
     adopt_option,
     cluster_option,
     config_option,
-    files_option,
     ignore_option,
+    join_files,
     output_option,
+    path_options,
 )
 from edgefast.cli.output import render_line, write_value
 from edgefast.diagnostics.problem import Problem, ask_for_more, page_of
-from edgefast.providers.addedbackends import AddedBackend
+from edgefast.providers.added_backends import AddedBackend
 from edgefast.translate.pipeline import translate
+from edgefast.translate.settings import IngressSettings
 from edgefast.translate.translation import Translation
 
 
 @click.command()
-@files_option
+@path_options
 @config_option
 @adopt_option
 @ignore_option
+@ingress_options
 @backend_option
 @cluster_option
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings, too.")
@@ -47,16 +51,18 @@ from edgefast.translate.translation import Translation
 @click.pass_context
 def check(
     ctx: click.Context,
+    paths: tuple[Path, ...],
     files: tuple[Path, ...],
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     cluster: bool,
     strict: bool,
     output: Format,
 ) -> None:
-    """Validate files and list their problems.
+    """Validate files and list their problems. Files can be arguments, too: edgefast check DIR.
 
     Exit status: 0 if everything is served, 1 if something is not, 2 for wrong usage.
 
@@ -72,11 +78,12 @@ def check(
     if adopt and cluster:
         raise click.UsageError("--adopt: not with --cluster")
     inputs = read_inputs(
-        files,
+        join_files(files, paths),
         config,
         standalone=not cluster,
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
+        ingress=ingress,
         backends=backends,
     )
     translation = translate(inputs.reading.snapshot, inputs.settings)
@@ -97,7 +104,7 @@ def _check_keys(fleets: Sequence[ir.Fleet]) -> Iterable[Problem]:
     """Return the problems that the TLS library finds; the engine is loaded only if an object has a key (25 ms)."""
     if not any(fleet.secrets for fleet in fleets):
         return ()
-    from edgefast.proxy.tls.keycheck import check_fleets
+    from edgefast.proxy.tls.key_check import check_fleets
 
     return check_fleets(fleets)
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from edgefast.cli.backendoption import backend_option
+from edgefast.cli.backend_option import backend_option
 from edgefast.cli.diff_live import translate_live
+from edgefast.cli.ingressoptions import ingress_options
 from edgefast.cli.inputs import Inputs, read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
 from edgefast.cli.missing_inputs import find_unknown
@@ -32,8 +33,9 @@ from edgefast.cli.options import (
 from edgefast.cli.output import escape_control, has_colour, terminal_width, wrap_line, write_value
 from edgefast.explain import Difference, diff_translations
 from edgefast.explain.render_diff import render_difference, summarise_difference
-from edgefast.providers.addedbackends import FLAG, AddedBackend
+from edgefast.providers.added_backends import FLAG, AddedBackend
 from edgefast.translate.pipeline import translate
+from edgefast.translate.settings import IngressSettings
 from edgefast.translate.translation import Translation
 
 _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
@@ -50,6 +52,7 @@ _PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
 @config_option
 @adopt_option
 @ignore_option
+@ingress_options
 @backend_option
 @cluster_option
 @output_option("table")
@@ -65,6 +68,7 @@ def diff_command(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     cluster: bool,
     output: Format,
@@ -108,6 +112,7 @@ def diff_command(
                 standalone=not cluster,
                 adopt=adopt,
                 ignore_foreign_policies=ignore_foreign_policies,
+                ingress=ingress,
                 backends=backends,
             )
             for one in paths

@@ -22,13 +22,13 @@ from edgefast.api.core.service import Service
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import Object
 from edgefast.api.loaded import Loaded
-from edgefast.api.model.failclosed import is_closed
+from edgefast.api.model.fail_closed import is_closed
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.snapshot import Snapshot
 from edgefast.cli.live import Cluster, Objects
 from edgefast.cli.omitted_objects import refuse_unparsed, report_omitted
 from edgefast.cli.output import escape_control
-from edgefast.providers.addedbackends import make_slice
+from edgefast.providers.added_backends import make_slice
 from edgefast.providers.files import FileSource
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import FleetState, Settings

@@ -25,7 +25,14 @@ _MADE = re.compile(r"\A<!-- Made from .*?-->\s*", re.DOTALL)
 
 
 @click.command()
-@click.argument("pages", nargs=-1, metavar="[PAGE]...")
+@click.argument(
+    "pages",
+    nargs=-1,
+    metavar="[PAGE]...",
+    shell_complete=lambda _, __, start: [
+        one for one in find_pages() if one.startswith(start) and not _is_reason(one)
+    ],
+)
 def docs(pages: tuple[str, ...]) -> None:
     """Print a page of the documentation, or list all pages.
 

@@ -19,9 +19,10 @@ import click
 import msgspec
 
 from edgefast.cli.admin_client import ask_admin
-from edgefast.cli.backendoption import backend_option
+from edgefast.cli.backend_option import backend_option
 from edgefast.cli.check import collect_problems
 from edgefast.cli.explain_live import explain_live
+from edgefast.cli.ingressoptions import ingress_options
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import LiveError, Where, check_live, live_options, open_cluster
 from edgefast.cli.omitted_objects import refuse_unparsed, report_adopted_objects
@@ -43,7 +44,8 @@ from edgefast.explain import (
 )
 from edgefast.explain.explain import explain
 from edgefast.explain.render import render_explanation
-from edgefast.providers.addedbackends import AddedBackend
+from edgefast.providers.added_backends import AddedBackend
+from edgefast.translate.settings import IngressSettings
 
 T = TypeVar("T")
 
@@ -73,6 +75,7 @@ T = TypeVar("T")
 @config_option
 @adopt_option
 @ignore_option
+@ingress_options
 @backend_option
 @click.option(
     "-H",
@@ -122,6 +125,7 @@ def explain_command(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     headers: tuple[str, ...],
     source: str,
@@ -189,7 +193,12 @@ def explain_command(
         )
     else:
         served = _read_files(
-            files, config, backends, adopt=adopt, ignore_foreign_policies=ignore_foreign_policies
+            files,
+            config,
+            backends,
+            ingress,
+            adopt=adopt,
+            ignore_foreign_policies=ignore_foreign_policies,
         )
         found = explain(served, spec, most=most)
     if output == "table":
@@ -216,6 +225,7 @@ def _read_files(
     files: tuple[Path, ...],
     config: Path | None,
     backends: tuple[AddedBackend, ...],
+    ingress: IngressSettings,
     *,
     adopt: bool,
     ignore_foreign_policies: bool,
@@ -228,6 +238,7 @@ def _read_files(
         config,
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
+        ingress=ingress,
         backends=backends,
     )
     refuse_unparsed(inputs.unparsed)

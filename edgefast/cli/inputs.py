@@ -16,9 +16,9 @@ import msgspec
 
 from edgefast.api.decode.decode import LoadedConfig, load_config
 from edgefast.diagnostics.problem import Problem, Source
-from edgefast.providers.addedbackends import AddedBackend, add_backends
+from edgefast.providers.added_backends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource, Reading
-from edgefast.translate.settings import Settings, check_config, settings_from
+from edgefast.translate.settings import IngressSettings, Settings, check_config, settings_from
 
 
 class Inputs(msgspec.Struct, frozen=True):
@@ -37,13 +37,14 @@ def read_inputs(
     standalone: bool = True,
     adopt: bool = False,
     ignore_foreign_policies: bool = False,
+    ingress: IngressSettings | None = None,
     backends: Sequence[AddedBackend] = (),
 ) -> Inputs:
     """Read and decode everything; the settings carry the time, so that expired certificates are found.
 
     `standalone`: the settings are those of `edgefast run`, else those of a controller. `adopt`: of files for another one.
     `ignore_foreign_policies`: serve targets of other projects' policies without these policies.
-    `backends`: for Services that have no endpoints in the files.
+    `ingress`: which Ingresses are served. `backends`: for Services that have no endpoints in the files.
     """
     source = FileSource(paths)
     reading = source.read()
@@ -56,6 +57,7 @@ def read_inputs(
         now=int(time.time()),
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
+        ingress=ingress,
     )
     return Inputs(reading, settings, (*wrong, *reading.problems, *unused), source.unparsed)
 

@@ -20,6 +20,16 @@ from edgefast.diagnostics.problem import did_you_mean
 #: Name -> (module, attribute, help line). The help line stands here so that help loads no subcommand.
 BUILT_IN: dict[str, tuple[str, str, str]] = {
     "run": ("edgefast.cli.run", "run", "Run a proxy that gets its configuration from files."),
+    "demo": (
+        "edgefast.cli.demo",
+        "demo",
+        "Run a gateway with two backends to try, without files.",
+    ),
+    "init": (
+        "edgefast.cli.init",
+        "init",
+        "Write a folder with a first configuration.",
+    ),
     "proxy": (
         "edgefast.cli.proxy",
         "proxy",
@@ -63,7 +73,7 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
         "Show rate-limit counters and their remaining quota.",
     ),
     "log-level": (
-        "edgefast.cli.loglevel",
+        "edgefast.cli.log_level",
         "log_level",
         "Change the log level of a running proxy or controller.",
     ),
@@ -76,6 +86,11 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
         "edgefast.cli.shutdown",
         "shutdown_manager",
         "Delay the end of a container until its proxy is drained.",
+    ),
+    "completion": (
+        "edgefast.cli.completion",
+        "completion",
+        "Print a script that completes commands in bash, zsh or fish.",
     ),
     "version": (
         "edgefast.cli.version",
@@ -138,6 +153,8 @@ def main() -> None:
 
     \b
     Examples:
+      # Try a gateway without files
+      edgefast demo
       # Serve a file
       edgefast run -f examples/quickstart.yaml
       # Validate a file

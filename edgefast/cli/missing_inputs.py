@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.gateway.layer4_route import AnyRoute
 from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.diagnostics.missing_object import find_absent

@@ -18,16 +18,37 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_ADMIN = "127.0.0.1:19000"
 
-files_option = click.option(
-    "-f",
-    "--file",
-    "files",
-    required=True,
-    multiple=True,
-    metavar="FILE|DIR",
-    type=click.Path(exists=True, allow_dash=True, path_type=Path),
-    help="YAML or JSON file, or a folder of such files. Repeatable. - reads standard input.",
-)
+_PATH = click.Path(exists=True, allow_dash=True, path_type=Path)
+
+
+def _make_files_option(*, required: bool) -> Callable[[F], F]:
+    return click.option(
+        "-f",
+        "--file",
+        "files",
+        required=required,
+        multiple=True,
+        metavar="FILE|DIR",
+        type=_PATH,
+        help="YAML or JSON file, or a folder of such files. Repeatable. - reads standard input.",
+    )
+
+
+files_option = _make_files_option(required=True)
+
+
+def path_options(command: F) -> F:
+    """Add `-f` and the same files as arguments; the command gets both, and has to join them."""
+    argument = click.argument("paths", nargs=-1, metavar="[FILE|DIR]...", type=_PATH)
+    return argument(_make_files_option(required=False)(command))
+
+
+def join_files(files: tuple[Path, ...], paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the files of `path_options`; without any, raises UsageError."""
+    if not files and not paths:
+        raise click.UsageError("pass -f FILE or -f DIR, the files to read (- is standard input)")
+    return (*files, *paths)
+
 
 config_option = click.option(
     "--config",

@@ -13,11 +13,16 @@ import click
 from edgefast.cli.output import write_table
 from edgefast.diagnostics.problem import did_you_mean
 from edgefast.diagnostics.reasons.catalogue import PAGES
-from edgefast.explain.reasonpage import first_sentence, render_reason
+from edgefast.explain.reason_page import first_sentence, render_reason
 
 
 @click.command()
-@click.argument("reasons", nargs=-1, metavar="[REASON]...")
+@click.argument(
+    "reasons",
+    nargs=-1,
+    metavar="[REASON]...",
+    shell_complete=lambda _, __, start: [one for one in PAGES if one.startswith(start)],
+)
 def problem(reasons: tuple[str, ...]) -> None:
     """Explain a reason of a problem or status condition: cause, effect and fix.
 

@@ -1,6 +1,6 @@
-"""`edgefast run`: serves the objects of files, and applies changes of the files.
+"""`edgefast run`: serves the objects of files, and applies changes of the files; or the backends of `--to` without a file.
 
-In: files, the configuration, addresses.
+In: files or `--to`, the configuration, addresses.
 Out: traffic; the access log on standard output; everything else on standard error. Exit status 0
 after a drain, 1 when nothing could be served, 2 wrong usage, 128 + signal after a forced end. Flags
 have priority over the configuration file.
@@ -22,10 +22,12 @@ import uvloop
 
 from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.api.decode.decode import LoadedConfig
-from edgefast.cli.backendoption import backend_option
+from edgefast.cli.backend_option import backend_option
+from edgefast.cli.ingressoptions import ingress_options
 from edgefast.cli.inputs import read_config
 from edgefast.cli.options import adopt_option, config_option, ignore_option
 from edgefast.cli.output import render_line
+from edgefast.cli.reverseproxyoption import reverse_proxy_options
 from edgefast.cli.serving import (
     WILDCARDS,
     check_start,
@@ -40,8 +42,9 @@ from edgefast.daemon.process import share_interpreter
 from edgefast.diagnostics.problem import Problem
 from edgefast.httpd.address import Address, parse_address
 from edgefast.httpd.echo import Echo
-from edgefast.providers.addedbackends import AddedBackend, add_backends
+from edgefast.providers.added_backends import AddedBackend, add_backends
 from edgefast.providers.files import FileSource
+from edgefast.providers.reverseproxy import ReverseProxy
 from edgefast.proxy.admin.servers import (
     ServerTaken,
     bind_servers,
@@ -49,7 +52,7 @@ from edgefast.proxy.admin.servers import (
     make_servers,
 )
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.handover.takeover import TakeOver, TakeOverRefused
+from edgefast.proxy.handover.socket_receiver import TakeOver, TakeOverRefused
 from edgefast.proxy.handover.wiring import wire_handover
 from edgefast.proxy.pipelines.banner import Banner
 from edgefast.proxy.pipelines.standalone import (
@@ -62,8 +65,8 @@ from edgefast.proxy.pipelines.standalone import (
 )
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.inherited import receive_sockets
-from edgefast.proxy.traces.spanexport import has_tracing
-from edgefast.translate.settings import Settings, settings_from
+from edgefast.proxy.traces.export_thread import has_tracing
+from edgefast.translate.settings import IngressSettings, Settings, settings_from
 
 
 @click.command()
@@ -71,16 +74,17 @@ from edgefast.translate.settings import Settings, settings_from
     "-f",
     "--file",
     "files",
-    required=True,
     multiple=True,
     metavar="FILE|DIR",
     type=click.Path(allow_dash=True, path_type=Path),
     help="YAML or JSON file, or a folder of such files. Repeatable. Changes are applied. - "
     "reads standard input.",
 )
+@reverse_proxy_options
 @config_option
 @adopt_option
 @ignore_option
+@ingress_options
 @backend_option
 @click.option(
     "--echo",
@@ -111,22 +115,26 @@ def run(
     config: Path | None,
     adopt: bool,
     ignore_foreign_policies: bool,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     echo: bool,
     settings: ProxySettings,
     settle: float,
     take_over: bool,
+    reverse_proxy: ReverseProxy | None,
 ) -> None:
     """Run a proxy that gets its configuration from files. It applies changes of the files.
+
+    With --to it serves one or more backends without a file.
 
     \b
     Examples:
       # Serve a file
       edgefast run -f examples/quickstart.yaml
+      # Serve a local backend without a file
+      edgefast run --to http://127.0.0.1:3000 --listen :8080
       # Try a file without backends: a built-in page answers for them
       edgefast run -f examples/canary.yaml --echo
-      # Send a Service to a local port, and use four workers
-      edgefast run -f examples/canary.yaml --backend stable:80=127.0.0.1:9001 --workers 4
     """
     loaded, problems = _read_config(config)
     if loaded is not None:
@@ -137,11 +145,15 @@ def run(
     start_logging(settings.log_level)
     share_interpreter()
     gateway = loaded.config if loaded else None
+    if reverse_proxy is not None and gateway is not None:
+        name = gateway.gateway.controller_name
+        reverse_proxy = msgspec.structs.replace(reverse_proxy, controller_name=name)
     check_start(settings)
     why = ""
     try:
         with in_words():
-            source = FileSource(files, settle=settle)
+            documents = (reverse_proxy,) if reverse_proxy is not None else ()
+            source = FileSource(files, settle=settle, documents=documents)
             serving = _serve(
                 source,
                 gateway,
@@ -149,6 +161,7 @@ def run(
                 settings,
                 adopt=adopt,
                 ignore_foreign_policies=ignore_foreign_policies,
+                ingress=ingress,
                 backends=backends,
                 echo=echo,
                 take_over=take_over,
@@ -168,6 +181,7 @@ async def _serve(
     *,
     adopt: bool,
     ignore_foreign_policies: bool,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     echo: bool,
     take_over: bool,
@@ -199,6 +213,7 @@ async def _serve(
             tracing=has_tracing(),
             adopt=adopt,
             ignore_foreign_policies=ignore_foreign_policies,
+            ingress=ingress,
         )
 
     agent.on_problems = report_problems

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edgefast.api.model.routename import route_of
+from edgefast.api.model.route_name import route_of
 from edgefast.cli.counters import Rate, sum_rates
 from edgefast.cli.output import escape_control, render_table, wrap_line, wrap_rows
 from edgefast.cli.status_model import ProxyRow, RouteRow, StatusReport

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import msgspec
 
-from edgefast.api.model.routename import route_of
+from edgefast.api.model.route_name import route_of
 from edgefast.cli.admin_client import ask_admin, ask_text
 from edgefast.cli.counters import Page, read_page
 from edgefast.cli.live import ClusterView, LiveError

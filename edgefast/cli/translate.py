@@ -15,8 +15,9 @@ from typing import Any, Literal
 import click
 
 from edgefast.cli import show
-from edgefast.cli.backendoption import backend_option
+from edgefast.cli.backend_option import backend_option
 from edgefast.cli.check import collect_problems
+from edgefast.cli.ingressoptions import ingress_options
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.omitted_objects import refuse_unparsed
 from edgefast.cli.options import (
@@ -27,8 +28,9 @@ from edgefast.cli.options import (
     output_option,
 )
 from edgefast.cli.output import render_line, write_table, write_value
-from edgefast.providers.addedbackends import AddedBackend
+from edgefast.providers.added_backends import AddedBackend
 from edgefast.translate.pipeline import translate as translate_objects
+from edgefast.translate.settings import IngressSettings
 
 Target = Literal["ir", "status", "infra"]
 
@@ -45,6 +47,7 @@ Target = Literal["ir", "status", "infra"]
 @cluster_option
 @files_option
 @config_option
+@ingress_options
 @backend_option
 @output_option("yaml")
 def translate(
@@ -52,6 +55,7 @@ def translate(
     cluster: bool,
     files: tuple[Path, ...],
     config: Path | None,
+    ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     output: Format,
 ) -> None:
@@ -66,7 +70,7 @@ def translate(
       # Show the Deployments and Services that a controller creates
       edgefast translate -f examples/kubernetes --cluster --to infra
     """
-    inputs = read_inputs(files, config, standalone=not cluster, backends=backends)
+    inputs = read_inputs(files, config, standalone=not cluster, ingress=ingress, backends=backends)
     refuse_unparsed(inputs.unparsed)
     translation = translate_objects(inputs.reading.snapshot, inputs.settings)
     for problem in collect_problems(inputs, translation):

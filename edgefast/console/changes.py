@@ -21,11 +21,11 @@ from edgefast.console.reader import Reader
 from edgefast.explain.changes import Change, rank_change
 from edgefast.explain.compare import compare_requests
 from edgefast.explain.fleet_pair import Pair
+from edgefast.explain.layer4_diff import compare_streams
 from edgefast.explain.listener_diff import compare_endpoints, compare_hosts
 from edgefast.explain.match_failure import describe_match
 from edgefast.explain.served_fleet import Served
-from edgefast.explain.streamdiff import compare_streams
-from edgefast.explain.zonediff import compare_zones
+from edgefast.explain.zone_diff import compare_zones
 from edgefast.table import Resource, Shards
 from edgefast.table.shards import Key
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.api.model.routename import ref_of_name
+from edgefast.api.model.route_name import ref_of_name
 from edgefast.console.index import Node
 from edgefast.console.live_metrics import Rate
 from edgefast.console.policies import (

@@ -16,7 +16,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.explain.match_failure import describe_match
-from edgefast.table.rowlabel import label_rule
+from edgefast.table.row_label import label_rule
 
 Kind = Literal["gateway", "listener", "host", "rule", "backend"]
 Subject = (

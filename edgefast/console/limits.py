@@ -15,7 +15,7 @@ from edgefast import ir
 from edgefast.console.detail import write_limit
 from edgefast.console.rows import Page, cut_page
 from edgefast.console.state import State
-from edgefast.table.rowlabel import label_limit
+from edgefast.table.row_label import label_limit
 
 
 class LimitLine(msgspec.Struct, frozen=True):

@@ -18,9 +18,9 @@ from edgefast.explain.describe import describe_unit, write_setting
 from edgefast.explain.encoding import describe_compression, find_compression
 from edgefast.explain.fault import describe_fault, find_fault
 from edgefast.explain.override import describe_overrides, find_overrides
-from edgefast.explain.session import describe_session, find_session
+from edgefast.explain.session_persistence import describe_session, find_session
 from edgefast.explain.traffic import LISTENER, Setting
-from edgefast.table.rowlabel import label_policy
+from edgefast.table.row_label import label_policy
 
 _WORDS = ("let in", "refused", "failed", "known")
 #: Settings of a listener that those of policies stand in place of, or may not pass.

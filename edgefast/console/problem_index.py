@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.api.model.routename import ROUTE_KINDS, name_of, ref_of_name, route_key
+from edgefast.api.model.route_name import ROUTE_KINDS, name_of, ref_of_name, route_key
 from edgefast.console.index import Index, Node
 from edgefast.diagnostics.problem import Problem
 from edgefast.diagnostics.reasons.mentions import name_reasons

@@ -69,3 +69,8 @@ cdef extern from "pick.h" nogil:
     int ef_pick_wrr(int64_t *current, const uint32_t *weight, uint32_t n)
     int ef_pick_endpoint(const ef_endpoint_load *load, uint32_t n, uint64_t tried, uint8_t health_mask, uint64_t rnd)
     uint64_t ef_random(uint64_t *state)
+
+
+cdef extern from "tls/tls.h" nogil:
+    enum:
+        EF_TLS_B_COUNT

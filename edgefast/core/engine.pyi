@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from edgefast import ir
 from edgefast.auth.jwt.outcome import Outcome
 from edgefast.core.policy.passwords import Passwords
-from edgefast.core.policy.token_verifier import TokenVerifier
+from edgefast.core.policy.token_verification import TokenVerifier
 from edgefast.core.upstream.resolver import Resolver
 
 def canonical_address(text: bytes) -> bytes | None: ...

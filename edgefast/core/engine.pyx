@@ -1,156 +1,46 @@
-# Engine: the request path of one worker: the shared state of its connections, and the tables that it serves.
+# Engine: the data plane of one worker: the fast path with all units, and the calls of the worker.
 #
-# In: applied resources (offsets into the arena), listening sockets. Out: answers, counters in shared memory, batches of access log lines.
-# It never reads a file, never blocks, and touches no Python object per header. The rest of the request path is included below, folder by
-# folder, in the order of the data flow (ARCHITECTURE.md, "The way of a request").
+# In: a loop, mapped memory, applied resources, listening sockets. Out: answers, counters, batches of access log lines and spans.
+# It cimports every unit; no unit cimports it.
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from edgefast.core.csrc cimport *
+from edgefast.core.csrcbackend cimport *
+from edgefast.core.csrch2 cimport *
+from edgefast.core.fastpath cimport (
+    BodyBuffer, Clock, Cluster, EndpointChecks, Freelist, Gather, Health, Mirror, Outlier, PortAcceptor, PortTable, ReactorCells, Reactor,
+    ReadBuffer, Session, Tables, Trim, Wheel, Zones, MIRROR_REQUEST, new_window, own_ports, release_connections,
+)
+from edgefast.core.fastpath cimport Engine as FastPath
+from edgefast.core.h2.extension cimport Http2
+from edgefast.core.healthcheck.extension cimport Prober
+from edgefast.core.policy.extension cimport PolicyUnits
+from edgefast.core.stream.extension cimport DatagramPort, DatagramSession, StreamAcceptor, StreamTables, TcpProxy, PE_COUNT, PE_DRAINED
+from edgefast.core.telemetry.extension cimport Telemetry
+from edgefast.core.tls.extension cimport Handshakes, TlsAcceptor, EF_TLS_F_COUNT
 
 include "imports.pxi"
-include "cold.pxi"
-include "consts.pxi"
+
+# What the other processes and the tests use of the units.
+from edgefast.core.fastpath import ExhaustedLimits, Limiter, address_in, canonical_address, count_choices, is_private_address
+from edgefast.core.policy.extension import TOKENS, TOKEN_BYTES, TokenCache, cost_of_token, count_admitted, read_check
+from edgefast.core.tls.extension import Hasher, TlsContext, TlsError, is_signed, tls_library, use_tickets
+
+include "core/consts.pxi"
 include "net/consts.pxi"
-include "tls/consts.pxi"
 include "stream/consts.pxi"
 include "cells.pxi"
-include "head/hashes.pxi"
-
-_log = logging.getLogger("edgefast.engine")
-
-# memory, time and sockets
-include "head/out.pyx"
-include "loop/wheel.pyx"
-include "loop/clock.pyx"
-include "loop/trim.pyx"
-include "net/readbuffer.pyx"
-include "net/inetaddr.pyx"
-include "net/preamble.pyx"
-include "net/address.pyx"
-include "net/bytequeue.pyx"
-include "net/end.pyx"
-include "net/wire.pyx"
-include "net/reactor.pyx"
-include "net/peer.pyx"
-include "net/session.pyx"
-include "net/connect_callback.pyx"
-include "net/outgoing.pyx"
-include "net/connection.pyx"
-include "net/acceptor.pyx"
-include "net/dial.pyx"
-# a client's bytes
-include "exchange/inbound.pyx"
-include "h1/parser_check.pyx"
-include "h1/partial_head.pyx"
-include "h1/gather.pyx"
-include "h1/upgrade.pyx"
-include "h1/responder.pyx"
-include "h1/server.pyx"
-include "h1/connection_limit.pyx"
-include "h1/portacceptor.pyx"
-include "h2/outflow.pyx"
-include "h2/frames.pyx"
-include "h2/callbacks.pyx"
-include "h2/responder.pyx"
-include "h2/stream.pyx"
-include "h2/servercallbacks.pyx"
-include "h2/session.pyx"
-include "h2/stall_detection.pyx"
-include "h2/memory_budget.pyx"
-include "h2/protocol_switch.pyx"
-# what lies between their bytes and the descriptor
-include "tls/library.pyx"
-include "tls/crypto.pyx"
-include "tls/context.pyx"
-include "tls/backendsessions.pyx"
-include "tls/handshakes.pyx"
-include "tls/tlswire.pyx"
-include "tls/tlsacceptor.pyx"
-# a rule for its request
-include "route/router.pyx"
-include "route/rule.pyx"
-include "route/tables.pyx"
-# who may enter
-include "policy/headernames.pyx"
-include "policy/header_strip.pyx"
-include "policy/authenticators.pxi"
-include "policy/path_variants.pyx"
-include "policy/access.pyx"
-include "policy/authcache.pyx"
-include "policy/authservice.pyx"
-include "policy/authcall.pyx"
-include "policy/grpcservice.pxi"
-include "policy/auth_body_buffer.pyx"
-include "policy/auth_flow.pyx"
-include "policy/policy_chain.pyx"
-include "policy/listenerfilters.pyx"
-include "policy/fault.pyx"
-include "policy/override.pyx"
-include "policy/compress.pyx"
-include "policy/cookies.pyx"
-include "policy/hashpolicy.pyx"
-include "policy/sessionpolicy.pyx"
-include "policy/traffic.pyx"
-# limits that count it
-include "limit/limit.pyx"
-include "limit/check.pyx"
-include "limit/exhausted.pyx"
-include "limit/dispatcher.pyx"
-include "limit/limiter.pyx"
-# the request itself
-include "exchange/clientaddress.pyx"
-include "exchange/target.pyx"
-include "exchange/grpc.pxi"
-include "exchange/failures.pyx"
-include "exchange/cors.pyx"
-include "exchange/retry_budget.pyx"
-include "exchange/outlier_report.pyx"
-include "exchange/attempts.pyx"
-include "exchange/longstreams.pyx"
-include "exchange/body_buffer.pyx"
-include "exchange/requestbody.pyx"
-include "exchange/exchange.pyx"
-include "exchange/mirror.pyx"
-include "exchange/freelist.pyx"
-# heads as they leave
-include "head/headerops.pyx"
-include "head/pathpattern.pyx"
-include "head/trailers.pyx"
-include "head/requesthead.pyx"
-include "head/responsehead.pyx"
-# a backend
-include "upstream/includes.pxi"
-include "exchange/outbound.pyx"
-include "h1/requester.pyx"
-include "h1/client.pyx"
-include "h2/requester.pyx"
-include "h2/cancels.pyx"
-include "h2/call.pyx"
-include "h2/clientcallbacks.pyx"
-include "h2/client.pyx"
-# connections that are passed on unread
-include "stream/streamrules.pyx"
-include "stream/addressbound.pyx"
-include "stream/proxyheader.pyx"
-include "stream/tcp_proxy.pyx"
-include "stream/streamacceptor.pyx"
-include "stream/udp_session_limit.pyx"
-include "stream/datagrams.pyx"
-include "stream/datagramsession.pyx"
-# what is told of it
-include "telemetry/accesslog.pyx"
-include "telemetry/logprogram.pyx"
-include "telemetry/response_flags.pyx"
-include "telemetry/logvalue.pyx"
-include "telemetry/spans.pxi"
-include "telemetry/stream_log.pyx"
 
 
-cdef class Engine:
+cdef class Engine(FastPath):
     """The request path of one worker process.
 
     loop: a uvloop loop. arena: read-only view of the whole reserved mapping. stats: writable view of this worker's segment
     (csrc/stat.h). upstream_tls: ir.UpstreamTls -> TlsContext. access_log: takes batches of complete lines and must not block.
     limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
     worker's are its own. ask_others: told the name of a cluster whose connections other workers are to release (release_connections). spans: takes batches of spans (span.pyx) and says whether
-    it did; must not block. make_token_verifier: returns the worker's token_verifier.TokenVerifier when the first policy asks for tokens; None: the engine
+    it did; must not block. make_token_verifier: returns the worker's token_verification.TokenVerifier when the first policy asks for tokens; None: the engine
     makes one, for which nobody fetches keys.
     """
 
@@ -174,17 +64,13 @@ cdef class Engine:
         self.streams = {}
         self.sessions = set()
         self.stream_tables = StreamTables(self)
-        self.address_bounds = AddressBounds()
-        self.auth_cache = AuthCache()
-        self.auth_bodies = AuthBodyBuffer()
-        self.passwords = PasswordThread(loop, verify, Hasher)
-        self.make_token_verifier = make_token_verifier
+        self.policies = PolicyUnits(self, make_token_verifier, PasswordThread(loop, verify, Hasher), is_signed)
+        self.http2 = Http2()
         self.body_buffer = BodyBuffer(self)
         self.freelist = Freelist.__new__(Freelist)
         self.freelist.reactor = self.reactor
         self.clock = Clock()
-        self.log = LogBatch(self, access_log)
-        self.spans = SpanBatch(self, spans)
+        self.observer = Telemetry(self, access_log, spans)
         self.stat_view = memoryview(stats)
         PyObject_GetBuffer(self.stat_view, &view, PyBUF_WRITABLE)
         self.stat = <ef_stat *>view.buf
@@ -215,21 +101,11 @@ cdef class Engine:
         self.connections, self.old, self.mirrors = {}, set(), set()
         self.trim = Trim(self)
         self.handshakes = Handshakes(self)
-        self.h2_memory = H2MemoryBudget()
         self.resolver = Resolver(loop)
         seed = os.urandom(16)
         self.random[0] = int.from_bytes(seed[:8], "little") | 1
         self.random[1] = int.from_bytes(seed[8:], "little")
         self.window = new_window()
-
-    def __dealloc__(self):
-        free(self.path)
-        free(self.scratch)
-        free(self.out.data)
-        free(self.trailers.data)
-        free(self.h2_out.data)
-        free(self.h2_text)
-        free(self.counter_key.data)
 
     def apply(self, changes, str version):
         """Take a set of changes at once, between two requests.
@@ -259,7 +135,7 @@ cdef class Engine:
         else:
             acceptor = TlsAcceptor.__new__(TlsAcceptor)
             (<TlsAcceptor>acceptor).choose = choose
-            (<TlsAcceptor>acceptor).streams = self.stream_tables.port((port, addresses))
+            (<TlsAcceptor>acceptor).streams = (<StreamTables>self.stream_tables).port((port, addresses))
         acceptor.engine = self
         acceptor.port = self.tables.port((port, addresses))
         acceptor.listen(self.reactor, fd)
@@ -269,7 +145,7 @@ cdef class Engine:
         """Accept on a listening, non-blocking descriptor, and pass connections on as the port's TCP listener says: a StreamAcceptor."""
         cdef StreamAcceptor acceptor = StreamAcceptor.__new__(StreamAcceptor)
         acceptor.engine = self
-        acceptor.port = self.stream_tables.port((port, addresses))
+        acceptor.port = (<StreamTables>self.stream_tables).port((port, addresses))
         acceptor.listen(self.reactor, fd)
         return acceptor
 
@@ -277,13 +153,13 @@ cdef class Engine:
         """Take datagrams from a bound descriptor, which stays the caller's, and pass them on as the port's UDP listener says: a DatagramPort."""
         cdef DatagramPort taker = DatagramPort.__new__(DatagramPort)
         taker.engine = self
-        taker.port = self.stream_tables.datagram_port((port, addresses))
+        taker.port = (<StreamTables>self.stream_tables).datagram_port((port, addresses))
         taker.listen(self.reactor, fd)
         return taker
 
     def port_tables(self):
         """Return how many tables of ports there are."""
-        return len(self.tables.ports) + len(self.stream_tables.ports) + len(self.stream_tables.datagrams)
+        return len(self.tables.ports) + len((<StreamTables>self.stream_tables).ports) + len((<StreamTables>self.stream_tables).datagrams)
 
     def drain(self):
         """From now on answers carry `connection: close`; connections that stay idle are closed after a grace."""
@@ -308,25 +184,13 @@ cdef class Engine:
                 (<TcpProxy>tcp_proxy).retire(port.key)
         return 0
 
-    cdef object get_token_verifier(self):
-        """Where tokens are verified. A worker whose policies ask for none has neither it nor its libraries."""
-        if self.tokens is None:
-            if self.make_token_verifier is None:
-                from edgefast.core.policy.token_verifier import TokenVerifier
-                self.tokens = TokenVerifier(self.loop, lambda uri, cluster: None)
-            else:
-                self.tokens = self.make_token_verifier()
-            self.tokens.is_signed_slow = is_signed
-        return self.tokens
-
     def token_verifier_of(self):
-        """Return the token verifier (token_verifier.TokenVerifier); it is made if there is none."""
-        return self.get_token_verifier()
+        """Return the token verifier (token_verification.TokenVerifier); it is made if there is none."""
+        return (<PolicyUnits>self.policies).get_token_verifier()
 
     def hold_passwords(self, passwords):
         """Have slow hashes made by this one (passwords.py)."""
-        self.passwords.close()
-        self.passwords = passwords
+        (<PolicyUnits>self.policies).hold_passwords(passwords)
 
     def close(self, double after=0.0):
         """The end of a drain: close idle connections now, abort the rest after `after` seconds."""
@@ -345,10 +209,8 @@ cdef class Engine:
         cdef TcpProxy tcp_proxy
         cdef DatagramSession datagrams
         self.wheel.disarm(self.trim)
-        self.passwords.close()
-        self.prober.stop()
-        if self.tokens is not None and self.make_token_verifier is None:
-            self.tokens.close()
+        (<PolicyUnits>self.policies).close()
+        (<Prober>self.prober).stop()
         for session in list(self.connections):
             session.stop(True)
         for tcp_proxy in list(self.streams):
@@ -369,8 +231,7 @@ cdef class Engine:
 
     def log_flush(self):
         """Hand over what has been logged and traced so far."""
-        self.log.flush()
-        self.spans.flush()
+        self.observer.flush()
 
     def release_connections(self, str name, uint32_t to):
         """Give up connections of a cluster for users that wait in other workers; `to` has asked."""
@@ -393,12 +254,12 @@ cdef class Engine:
             "connections": len(self.connections), "streams": len(self.streams),
             "active": self.active, "gathered": self.body_buffer.held, "delayed": self.delayed,
             "pressing": self.compressing,
-            "shown": self.auth_bodies.pieces * <size_t>AUTH_BODY_PIECE,
+            "shown": (<PolicyUnits>self.policies).buffered_bytes,
             "listeners": self.tables.dump(hosts),
-            "stream_listeners": self.stream_tables.dump(),
+            "stream_listeners": (<StreamTables>self.stream_tables).dump(),
             "clusters": [cluster.dump() for cluster in self.tables.clusters.values()],
             "rate_limits": self.limiter.dump(),
         }
 
 
-include "telemetry/cellcheck.pyx"
+include "cellcheck.pyx"

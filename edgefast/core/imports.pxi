@@ -41,8 +41,8 @@ from edgefast.core.policy.encoding import choose_encoding, make_encoder
 from edgefast.core.policy.passwords import Passwords as PasswordThread
 from edgefast.auth.htpasswd import find_decoys, is_quick, verify
 from edgefast.netaddr import why_reserved
-from edgefast.localaddress import is_local
+from edgefast.local_address import is_local
 from edgefast.core.upstream.resolver import Resolver
 from edgefast.diagnostics.redact import is_credential
-from edgefast.auth.jwt.claims import has_access
+from edgefast.auth.jwt.claim_access import has_access
 from edgefast.auth.jwt.outcome import Outcome as TokenOutcome

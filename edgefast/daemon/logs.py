@@ -2,7 +2,7 @@
 
 In: standard `logging` records.
 Out: `2026-01-31T12:00:00.123Z warning agent worker 1 died ...`. The access log is separate
-(proxy/accesslog).
+(proxy/access_log).
 Must never: log key material, a header value or the bytes of a resource; callers log names, counts
 and errors only.
 """

@@ -16,7 +16,7 @@ import msgspec
 from edgefast import ir
 from edgefast.diagnostics.redact import show_query
 from edgefast.explain.duration import write_time
-from edgefast.explain.loadbalancer import describe_balancer
+from edgefast.explain.load_balancer import describe_balancer
 
 __all__ = [
     "BACKEND_FIELDS",

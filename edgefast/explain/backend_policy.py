@@ -2,7 +2,7 @@
 
 In: the served table, a share of a rule (ir.BackendPolicy).
 Out: the effective settings there, as text with their policies; the response where a policy of the
-backend is broken. The twin of core/policy/traffic.pyx (`apply_backend_policy`); tests/explain
+backend is broken. The twin of core/traffic/traffic.pyx (`apply_backend_policy`); tests/explain
 compare both.
 Must never: report what is decided before a request has a backend: that is the rule's.
 """

@@ -30,7 +30,7 @@ _NEAR = 0.95  # how far a path may be that is told beside a winner: they have a 
 _THOROUGH = 500  # entries of a host up to which paths are compared letter by letter
 _ALIKE = 0.6  # which part of a hostname must agree
 
-#: virtualhost/tie_break.py
+#: virtual_host/tie_break.py
 _REFUSED = (
     "a part of its match is refused, so it takes precedence over equal matches of the namespace"
 )

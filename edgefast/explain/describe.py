@@ -22,7 +22,7 @@ from edgefast.explain.match_failure import describe_match
 from edgefast.explain.override import describe_overrides
 from edgefast.explain.rejected_listeners import RejectedListener
 from edgefast.explain.served_fleet import Served
-from edgefast.explain.session import describe_session
+from edgefast.explain.session_persistence import describe_session
 from edgefast.explain.source_location import Origin
 from edgefast.explain.traffic import COUNTS, Setting, settle_traffic
 from edgefast.table import Hit

@@ -14,12 +14,12 @@ from edgefast import ir
 from edgefast.explain.changes import Change, Difference, rank_change
 from edgefast.explain.compare import compare_requests
 from edgefast.explain.fleet_pair import Pair
+from edgefast.explain.layer4_diff import compare_streams
 from edgefast.explain.listener_diff import compare_endpoints, compare_hosts
 from edgefast.explain.served_fleet import Served
 from edgefast.explain.source_location import Origin
 from edgefast.explain.status_diff import compare_statuses
-from edgefast.explain.streamdiff import compare_streams
-from edgefast.explain.zonediff import compare_zones
+from edgefast.explain.zone_diff import compare_zones
 from edgefast.translate.translation import Translation
 
 

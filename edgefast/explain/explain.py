@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.diagnostics.reasons.mentions import name_reasons
-from edgefast.explain import answer as answers
+from edgefast.explain import response_reason as answers
 from edgefast.explain.ambiguous_path import find_ambiguity
 from edgefast.explain.backend import describe_units
 from edgefast.explain.backend_policy import describe_backend_policy, settle_rule, units_at_backends
@@ -42,10 +42,11 @@ from edgefast.explain.explanation import (
 )
 from edgefast.explain.fault import describe_fault, find_fault
 from edgefast.explain.forwarded import hide_head, to_http2, write_head
-from edgefast.explain.grpcstatus import name_statuses, note_call
+from edgefast.explain.grpc_status import name_statuses, note_call
 from edgefast.explain.head import Head, Refusal, scan_head
+from edgefast.explain.layer4 import explain_stream
 from edgefast.explain.listener_filters import evaluate_listener_filters
-from edgefast.explain.loadbalancer import choose_endpoint, find_balancer
+from edgefast.explain.load_balancer import choose_endpoint, find_balancer
 from edgefast.explain.override import describe_overrides, find_overrides
 from edgefast.explain.policy_checks import PolicyChecks, evaluate_policies, knows_behind, see_behind
 from edgefast.explain.rate_limits import evaluate_limits
@@ -53,14 +54,13 @@ from edgefast.explain.rejected_listeners import find_rejected_listeners
 from edgefast.explain.request_spec import STREAMS, RequestSpec
 from edgefast.explain.root_cause import advise
 from edgefast.explain.served_fleet import Served
-from edgefast.explain.session import (
+from edgefast.explain.session_persistence import (
     describe_sessions,
     find_own_session,
     find_session,
     name_endpoint,
 )
 from edgefast.explain.skipped_health_checks import list_skipped_checks
-from edgefast.explain.stream import explain_stream
 from edgefast.explain.traffic import Setting
 from edgefast.explain.zones import list_zones
 from edgefast.table import Hit

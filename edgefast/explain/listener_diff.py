@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from edgefast import ir
 from edgefast.explain.changes import Change, Example, Kind
 from edgefast.explain.fleet_pair import ROOT, Pair, make_example, make_host, make_request_spec
+from edgefast.explain.layer4_diff import stream_example
 from edgefast.explain.served_fleet import Served, first_of, render_endpoint
-from edgefast.explain.streamdiff import stream_example
 from edgefast.translate.match.hostname import narrower
 
 

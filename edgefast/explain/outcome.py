@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast import ir
-from edgefast.explain import answer as answers
+from edgefast.explain import response_reason as answers
 from edgefast.explain.ambiguous_path import find_ambiguity
 from edgefast.explain.backend import settle_backend
 from edgefast.explain.backend_policy import settle_rule, settle_shares, units_at_backends
@@ -26,7 +26,7 @@ from edgefast.explain.policy_checks import PolicyChecks, count_asked, evaluate_p
 from edgefast.explain.rate_limits import evaluate_limits
 from edgefast.explain.request_spec import RequestSpec
 from edgefast.explain.served_fleet import Served
-from edgefast.explain.session import find_own_session, find_session
+from edgefast.explain.session_persistence import find_own_session, find_session
 from edgefast.table.match import Call, find_listener
 
 #: Checks whose answers a request gets before, or without, what policies say of it.

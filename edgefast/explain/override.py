@@ -2,7 +2,7 @@
 
 In: a rule's traffic units in their order: overrides, the highest first, then the most specific one;
 answers.
-Out: the same answers, as clients get them. The twin of core/policy/override.pyx. Must never:
+Out: the same answers, as clients get them. The twin of core/traffic/override.pyx. Must never:
 predict the response of a backend.
 """
 

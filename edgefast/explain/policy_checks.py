@@ -246,7 +246,7 @@ def count_asked(served: Served, rule: ir.Rule) -> int:
 
 
 def drop_set(served: Served, rule: ir.Rule, head: Head) -> Head:
-    """Return the head without what proofs and services may set (core/policy/headernames.pyx): from a client nobody hears it but they."""
+    """Return the head without what proofs and services may set (core/head/headernames.pyx): from a client nobody hears it but they."""
     gone = names_set_by(list_services(served, rule))
     return drop_names(head, gone | _set_by_proofs(served, rule))
 

@@ -17,8 +17,8 @@ from edgefast.api.gateway.grpcroute import (
     Route,
 )
 from edgefast.api.gateway.httproute import HTTPPathMatch
-from edgefast.api.gateway.streamroute import TCPRoute, TLSRoute, UDPRoute
-from edgefast.api.model.routename import name_of, route_key
+from edgefast.api.gateway.layer4_route import TCPRoute, TLSRoute, UDPRoute
+from edgefast.api.model.route_name import name_of, route_key
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.explain.explanation import Candidate, Place
 from edgefast.explain.source_location import Origin

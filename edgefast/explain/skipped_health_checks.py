@@ -1,7 +1,7 @@
 """Skipped health checks: checks of a rule that no worker makes, because its cluster exceeds the limit of different checks.
 
 In: the served table, a rule. Out: lines. The checks of a cluster are found as the proxy finds them
-(core/upstream/prober.pyx).
+(core/healthcheck/prober.pyx).
 Must never: report a check that is made.
 """
 

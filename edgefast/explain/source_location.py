@@ -16,11 +16,12 @@ from edgefast import ir
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import GRPCBackendRef, GRPCRoute, Route
 from edgefast.api.gateway.httproute import HTTPBackendRef, HTTPRoute
+from edgefast.api.gateway.layer4_route import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.gateway.listenerset import ListenerSet
-from edgefast.api.gateway.streamroute import TCPRoute, TLSRoute, UDPRoute
-from edgefast.api.model.failclosed import is_closed
+from edgefast.api.model.fail_closed import is_closed
+from edgefast.api.model.origin import place_of
 from edgefast.api.model.reference import GATEWAY_GROUP
-from edgefast.api.model.routename import key_of, ref_of_name
+from edgefast.api.model.route_name import key_of, ref_of_name
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.explain.explanation import Place
@@ -149,7 +150,8 @@ class Origin:
         return age_order(route.metadata) if route is not None else None
 
     def place(self, ref: ObjectRef, path: str) -> Place:
-        """Return the place of a field of an object."""
+        """Return the place of a field of an object; of one that serves an Ingress the place in the Ingress."""
+        ref, path = self._find_origin(ref, path)
         source = self._snapshot.source_of(ref, path)
         if source is None:
             found = self._snapshot.get(ref)
@@ -158,6 +160,14 @@ class Origin:
                 object=str(ref), path=path, source=f"generation {generation}" if generation else ""
             )
         return Place(object=str(ref), path=path, source=str(source))
+
+    def _find_origin(self, ref: ObjectRef, path: str) -> tuple[ObjectRef, str]:
+        origins = self._translation.memo.expansion.made.origins if self._translation else {}
+        origin = origins.get((ref.kind, ref.namespace, ref.name))
+        if origin is None:
+            return ref, path
+        found, field = place_of(origin, path)
+        return (ref, path) if found is None else (found, field)
 
     def mistake(self, ref: ObjectRef) -> Place:
         """Return the place of the first mistake of an object of a file that was not taken."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from edgefast import ir
-from edgefast.auth.jwt.claims import has_access
+from edgefast.auth.jwt.claim_access import has_access
 from edgefast.auth.jwt.outcome import Outcome
 
 if TYPE_CHECKING:
-    from edgefast.auth.jwt.keys import Provider
+    from edgefast.auth.jwt.token_check import Provider
 
 __all__ = [
     "AuthenticationResult",
@@ -113,7 +113,7 @@ def verify_token(
 def _evaluate(data: bytes, specs: list[ir.JwtProvider], now: float) -> Outcome | None:
     # Imported with the first token: requests without a token do not need `cryptography`.
     from edgefast.auth.jwt.compact import Malformed, read_token
-    from edgefast.auth.jwt.keys import look_over
+    from edgefast.auth.jwt.token_check import look_over
 
     try:
         token = read_token(data)
@@ -134,10 +134,10 @@ def _evaluate(data: bytes, specs: list[ir.JwtProvider], now: float) -> Outcome |
 
 
 def _provider(spec: ir.JwtProvider) -> Provider:
-    from edgefast.auth.jwt import keyset
-    from edgefast.auth.jwt.keys import Provider, TrustedKeys
+    from edgefast.auth.jwt import key_set
+    from edgefast.auth.jwt.token_check import Provider, TrustedKeys
 
-    keys = keyset.read(spec.keys) if spec.remote is None else None
+    keys = key_set.read(spec.keys) if spec.remote is None else None
     return Provider(spec, TrustedKeys(keys))
 
 

@@ -1,7 +1,7 @@
 """Traffic: the effective traffic settings of a rule, and their policies.
 
 In: a rule's traffic units in their order; the first `ceilings` of them are upper bounds. Out:
-`Setting`s. The twin of core/policy/traffic.pyx; a test compares both. The listener's own bound of a
+`Setting`s. The twin of core/traffic/traffic.pyx; a test compares both. The listener's own bound of a
 body is one more ceiling (`bound_body`).
 Must never: take "unlimited" (0) for the smaller of two.
 """

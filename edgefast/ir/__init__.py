@@ -64,6 +64,12 @@ from edgefast.ir.infra import InfraHPA as InfraHPA
 from edgefast.ir.infra import InfraPod as InfraPod
 from edgefast.ir.infra import InfraPort as InfraPort
 from edgefast.ir.infra import InfraService as InfraService
+from edgefast.ir.layer4 import ProxyProtocol as ProxyProtocol
+from edgefast.ir.layer4 import StreamBackend as StreamBackend
+from edgefast.ir.layer4 import StreamRoute as StreamRoute
+from edgefast.ir.layer4 import StreamSettings as StreamSettings
+from edgefast.ir.layer4 import Transport as Transport
+from edgefast.ir.layer4 import transport_of as transport_of
 from edgefast.ir.policy import AccessRule as AccessRule
 from edgefast.ir.policy import AuthBackend as AuthBackend
 from edgefast.ir.policy import AuthCache as AuthCache
@@ -78,12 +84,6 @@ from edgefast.ir.policy import PathKind as PathKind
 from edgefast.ir.policy import PolicyUnit as PolicyUnit
 from edgefast.ir.policy import ResponseOverride as ResponseOverride
 from edgefast.ir.policy import Traffic as Traffic
-from edgefast.ir.stream import ProxyProtocol as ProxyProtocol
-from edgefast.ir.stream import StreamBackend as StreamBackend
-from edgefast.ir.stream import StreamRoute as StreamRoute
-from edgefast.ir.stream import StreamSettings as StreamSettings
-from edgefast.ir.stream import Transport as Transport
-from edgefast.ir.stream import transport_of as transport_of
 from edgefast.ir.telemetry import AccessLog as AccessLog
 from edgefast.ir.telemetry import LogMember as LogMember
 from edgefast.ir.telemetry import LogPiece as LogPiece

@@ -69,7 +69,7 @@ class JwtProvider(Struct, frozen=True, gc=False):
     issuer: str = ""  # "": any
     audiences: tuple[str, ...] = ()  # one of them; (): any
     keys: bytes = (
-        b""  # a JSON Web Key Set as edgefast/auth/jwt/keyset.py writes it, b"" with `remote`
+        b""  # a JSON Web Key Set as edgefast/auth/jwt/key_set.py writes it, b"" with `remote`
     )
     remote: RemoteKeys | None = None
     places: CredentialExtractors = CredentialExtractors(

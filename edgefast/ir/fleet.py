@@ -8,8 +8,8 @@ from typing import Literal
 
 from edgefast.ir.backend import Proxies, SessionPersistence, ZoneAware
 from edgefast.ir.http import HttpSettings
+from edgefast.ir.layer4 import StreamRoute, StreamSettings
 from edgefast.ir.policy import BackendPolicy, DirectResponse, ExtAuth, PathKind, PolicyUnit
-from edgefast.ir.stream import StreamRoute, StreamSettings
 from edgefast.ir.telemetry import AccessLog, Struct, Tracing
 
 Protocol = Literal["HTTP", "HTTPS", "TLS", "TCP", "UDP"]
@@ -62,6 +62,11 @@ class Redirect(Struct, frozen=True, gc=False):
     hostname: str = ""
     port: int = 0
     path: PathRewrite | None = None
+    # Forms that Ingresses require: without one "/" at the end of path and query, with the port even if it is the default, without
+    # the query of the request.
+    trim_slash: bool = False
+    write_port: bool = False
+    drop_query: bool = False
 
 
 class Rewrite(Struct, frozen=True, gc=False):

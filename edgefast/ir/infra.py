@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from edgefast.ir.stream import Transport
+from edgefast.ir.layer4 import Transport
 from edgefast.ir.telemetry import Struct
 
 

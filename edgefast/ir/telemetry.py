@@ -1,7 +1,7 @@
 """Telemetry: the IR of a listener's access log and spans. A part of fleet.py, which has all its names.
 
 In: built by translate. Out: read by the engine (core/telemetry/logprogram.pyx,
-core/telemetry/span.pyx) and by the agent (edgefast/proxy/traces/spanrecord.py).
+core/telemetry/span.pyx) and by the agent (edgefast/proxy/traces/span_record.py).
 Must never: hold anything a request needs to be served.
 """
 

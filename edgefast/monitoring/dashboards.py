@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 
+from edgefast.monitoring.control_plane import CONTROL_PLANE
 from edgefast.monitoring.controller_metrics import CONTROLLER
-from edgefast.monitoring.controlplane import CONTROL_PLANE
 from edgefast.monitoring.limits import LIMITS
 from edgefast.monitoring.panel import render_dashboard
 from edgefast.monitoring.proxy_metrics import PROXY

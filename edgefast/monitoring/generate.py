@@ -12,7 +12,7 @@ from pathlib import Path
 
 from edgefast.monitoring.dashboards import render_boards
 from edgefast.monitoring.page import render_page
-from edgefast.monitoring.rulesfile import render_guide, render_rules
+from edgefast.monitoring.rules_file import render_guide, render_rules
 
 __all__ = ["DOCS", "generated", "main"]
 

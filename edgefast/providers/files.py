@@ -1,6 +1,6 @@
 """FileSource: the objects of watched files, folders and standard input.
 
-In: paths.
+In: paths, and documents that a command makes (document.py).
 Out: a `Reading` (snapshot and problems) for every read. A read decodes only documents that changed
 in files that changed. It is accepted when no link or folder moved meanwhile, the publish gate
 (publish_gate.py) waits for no file, and each file can be parsed or was completely read before.
@@ -20,6 +20,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,20 +28,21 @@ import msgspec
 
 from edgefast.api.decode.decode import DecodeCache, decode_documents
 from edgefast.api.decode.document import DEFAULT_NAMESPACE
-from edgefast.api.decode.failclosed.policy import OwnPolicy, note_newer
+from edgefast.api.decode.fail_closed.policy import OwnPolicy, note_newer
 from edgefast.api.limits import MAX_FILE_BYTES
 from edgefast.api.loaded import Loaded, Refused
 from edgefast.api.migration.access_annotations import find_annotated_guard
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.snapshot import Snapshot, check_duplicates
 from edgefast.diagnostics.problem import Problem, Source
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.providers.content import FileBeingWritten, NotRegular, Stamp, read_file
+from edgefast.providers.document import Document
 from edgefast.providers.folders import SUFFIXES, find_folders
 from edgefast.providers.listing import Entry, list_files
 from edgefast.providers.name_index import index_files, key_of
 from edgefast.providers.publish_gate import PublishGate, Written
-from edgefast.providers.sourcefile import Look, Reading, SourceFile, differ, reuse_loaded
+from edgefast.providers.source_file import Look, Reading, SourceFile, differ, reuse_loaded
 from edgefast.providers.stale import Kept, Key, keep_stale
 from edgefast.providers.truncation import breaks_file, find_truncation, find_unparsed
 from edgefast.providers.write_completion import NO_EVENTS, Events, Wait, WriteCompletion
@@ -73,12 +75,14 @@ class FileSource:
         namespace: str = DEFAULT_NAMESPACE,
         *,
         settle: float | None = None,
+        documents: Sequence[Document] = (),
     ) -> None:
         """`namespace`: of objects without a namespace; `settle`: seconds after its last write in which a file is not read.
 
-        Without `settle` files are read as they are.
+        Without `settle` files are read as they are. `documents`: read in addition to `paths`.
         """
         self._paths = tuple(paths)
+        self._documents = {one.name: one for one in documents}
         self._namespace = namespace
         self._settling = None if settle is None else WriteCompletion(settle)
         #: Seconds until the next look is due; None: when something changes.
@@ -186,7 +190,8 @@ class FileSource:
 
     def folders(self) -> dict[Path, frozenset[str] | None]:
         """Say what to watch: folder -> names that matter, None for all."""
-        return find_folders(path for path in self._paths if str(path) != "-")
+        files = (path for path in self._paths if str(path) != "-")
+        return find_folders(chain(files, *(one.paths for one in self._documents.values())))
 
     # --- which files ----------------------------------------------------------------------------
 
@@ -196,6 +201,7 @@ class FileSource:
         Names are text, because a Path for each costs more than its stat.
         """
         count = 0
+        yield from ((Entry(name, name), True) for name in self._documents)
         for path in self._paths:
             name = str(path)
             if name == "-":
@@ -289,6 +295,8 @@ class FileSource:
     ) -> tuple[bytes, Stamp | None, bool]:
         if one.name == STANDARD_INPUT:
             return sys.stdin.buffer.read(MAX_FILE_BYTES + 1), None, False
+        if (document := self._documents.get(one.name)) is not None:
+            return document.read(), None, True
         settling = self._settling
         if settling is None:
             if look.events.busy and os.path.realpath(one.path) in look.events.busy:

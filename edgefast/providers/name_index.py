@@ -19,7 +19,7 @@ from edgefast.api.decode.duplicate import (
     rename_policy,
 )
 from edgefast.api.loaded import Loaded
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.providers.stale import Kept, Key
 
 __all__ = ["Contents", "Named", "index_files", "key_of"]

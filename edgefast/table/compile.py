@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from edgefast import ir
-from edgefast.collections.sortedmap import EMPTY, SortedMap, Values, find_unlike
+from edgefast.collections.sorted_map import EMPTY, SortedMap, Values, find_unlike
 from edgefast.diagnostics.problem import Problem
 from edgefast.table.build import BlobBuilder
 from edgefast.table.fragment import Compiled, compile_virtual_host

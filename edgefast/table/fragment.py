@@ -16,7 +16,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast._csrc import ffi, lib
-from edgefast.api.model.routename import ref_of_name
+from edgefast.api.model.route_name import ref_of_name
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.table.build import KIND, BlobBuilder, BlobEntry, BuildError, Depths, Predicate
 from edgefast.table.shards import RESOURCE_LIMIT, Resource, make_resource

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap, find_unlike
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap, find_unlike
 from edgefast.diagnostics.problem import Problem
 
 RESOURCE_LIMIT = 1024 * 1024  # bytes; gRPC refuses messages above 4 MiB by default

@@ -1,7 +1,7 @@
 """Translation: Gateway API objects -> the IR of the data plane and the statuses of the objects.
 
 In: a Snapshot and Settings. Out: `Translation` (IR, infrastructure, statuses, problems). Start with
-`pipeline.py`; then `gateway`, `route`, `backend` and `virtualhost`. `deps` makes translation
+`pipeline.py`; then `gateway`, `route`, `backend` and `virtual_host`. `deps` makes translation
 incremental.
 Must never: do I/O, read a clock, or change its input.
 """

@@ -2,7 +2,7 @@
 
 In: a snapshot of all objects, settings, and the previous translation, if any.
 Out: a Translation: the IR, the infrastructure around it, every status and every problem. Classes and Gateways run when anything that they
-depend on differs (frontend.py), their statuses each time. Policies, clusters, routes and virtual hosts run for what changed (world.py,
+depend on differs (frontend.py), their statuses each time. Policies, clusters, routes and virtual hosts run for what changed (dependency_facts.py,
 change.py). The result never depends on `previous`.
 Must never: do I/O, read a clock, draw a random number or change an argument.
 """
@@ -16,10 +16,10 @@ from operator import attrgetter, is_
 import msgspec
 
 from edgefast.api.snapshot import Snapshot
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.cluster import Clusters
-from edgefast.translate.backend.podselectors import Lack, Selection, Selectors, choose_selectors
+from edgefast.translate.backend.pod_selectors import Lack, Selection, Selectors, choose_selectors
 from edgefast.translate.deps.change import (
     changed_attached,
     changed_gateways,
@@ -27,8 +27,8 @@ from edgefast.translate.deps.change import (
     changed_objects,
     changed_policies,
 )
-from edgefast.translate.deps.reference import check_grants, index_grants
-from edgefast.translate.deps.world import Fact, World
+from edgefast.translate.deps.dependency_facts import Fact, World
+from edgefast.translate.deps.referencegrant import check_grants, index_grants
 from edgefast.translate.diagnostics.listener_isolation import Owned, find_owned
 from edgefast.translate.diagnostics.missing_object import explain_absent
 from edgefast.translate.diagnostics.missing_provider import find_unproved
@@ -36,7 +36,7 @@ from edgefast.translate.diagnostics.rejected_object import check_references
 from edgefast.translate.diagnostics.unapplied_policy import find_unapplied
 from edgefast.translate.diagnostics.unreachable_rule import Reachability, find_unreached
 from edgefast.translate.diagnostics.unused_object import find_orphans
-from edgefast.translate.filter.listenerfilter import (
+from edgefast.translate.filter.listener_filter import (
     FilterChange,
     ListenerFilters,
     translate_listener_filters,
@@ -46,13 +46,14 @@ from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.fleet.frontend import translate_frontend
 from edgefast.translate.fleet.proxies import find_unplaced
 from edgefast.translate.gateway.listenerset import find_lost_sets
+from edgefast.translate.ingress.expand import Expansion, expand_ingresses, place_problem
 from edgefast.translate.policy.backendtlspolicy import Policies, close_refused, translate_policies
 from edgefast.translate.policy.edge_policies import EdgePolicies, OwnChange, translate_edge_policies
 from edgefast.translate.policy.inherited import inherit_policies
-from edgefast.translate.ratelimit.limitstore import translate_limit_store
+from edgefast.translate.rate_limit.limit_store import translate_limit_store
+from edgefast.translate.route.route_sums import RouteSums, sum_routes
 from edgefast.translate.route.routes import Change as RouteChange
 from edgefast.translate.route.routes import translate_routes
-from edgefast.translate.route.routesums import RouteSums, sum_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.status.edge_policy import compute_edge_policy_statuses, find_asked
 from edgefast.translate.status.policy_usage import PolicyUses, count_uses
@@ -65,8 +66,8 @@ from edgefast.translate.status.tls_policy import compute_tls_policy_statuses
 from edgefast.translate.status.xbackend import XBackendStatuses, compute_xbackend_statuses
 from edgefast.translate.tls.keyring import Keyring
 from edgefast.translate.translation import Memo, StatusMemo, Translation, Work
-from edgefast.translate.virtualhost.stream import Streams, translate_streams
-from edgefast.translate.virtualhost.virtualhost import Hosts, translate_virtual_hosts
+from edgefast.translate.virtual_host.layer4 import Streams, translate_streams
+from edgefast.translate.virtual_host.virtual_host import Hosts, translate_virtual_hosts
 
 _PROBLEMS = attrgetter("problems")
 
@@ -77,22 +78,24 @@ def translate(
     """Translate all objects; with `previous`, only what changed since is done anew."""
     memo = _usable_memo(previous, settings)
     unfollowed = memo.selectors.unfollowed if memo else EMPTY
-    found = _translate(snapshot, settings, previous, unfollowed)
+    expansion = expand_ingresses(snapshot, settings, memo.expansion if memo else None)
+    found = _translate(expansion, settings, previous, unfollowed)
     chosen = found.memo.selectors.unfollowed
     if chosen is unfollowed:
         return found
     # Whose Pods are followed is known when it is known who is used, which does not depend on it: the second time is the last.
-    made = _translate(snapshot, settings, found, chosen)
+    made = _translate(expansion, settings, found, chosen)
     return msgspec.structs.replace(made, work=found.work.plus(made.work))
 
 
 def _translate(
-    snapshot: Snapshot,
+    expansion: Expansion,
     settings: Settings,
     previous: Translation | None,
     unfollowed: SortedMap[Selection, Lack],
 ) -> Translation:
     """Translate with the selections that are known not to be followed."""
+    snapshot = expansion.snapshot
     memo = _usable_memo(previous, settings)
     before = memo.world if memo else None
     if before and before.snapshot.reference_grants is snapshot.reference_grants:
@@ -248,6 +251,7 @@ def _translate(
 
     def find_problems() -> tuple[Problem, ...]:
         found: list[Problem] = [
+            *expansion.problems,
             *limit_store.problems,
             *find_lost_sets(world),
             *find_orphans(world, classes),
@@ -268,7 +272,7 @@ def _translate(
             found += find_unplaced(around, fleet.proxies) if fleet.proxies is not None else ()
         found += hosts.problems()
         found += reach.problems()
-        return _place_problems(snapshot, found, hints=settings.standalone)
+        return _place_problems(snapshot, expansion, found, hints=settings.standalone)
 
     return Translation(
         ir=fleets,
@@ -285,6 +289,7 @@ def _translate(
             filters=filters.made,
         ),
         memo=Memo(
+            expansion=expansion,
             world=world,
             keyring=keyring,
             front=frontend,
@@ -322,10 +327,12 @@ def _usable_memo(previous: Translation | None, settings: Settings) -> Memo | Non
 
 
 def _place_problems(
-    snapshot: Snapshot, found: Iterable[Problem], *, hints: bool
+    snapshot: Snapshot, expansion: Expansion, found: Iterable[Problem], *, hints: bool
 ) -> tuple[Problem, ...]:
-    """Return each problem once, by object, with its place in a file."""
+    """Return each problem once, by object, with its place in a file; those of made objects name the Ingress."""
     placed = []
+    if origins := expansion.made.origins:
+        found = [own for one in found if (own := place_problem(one, origins)) is not None]
     once = sorted(dict.fromkeys(found), key=lambda one: str(one.object))
     for problem in explain_absent(once, snapshot, hints=hints):
         source = problem.source  # its own, where the mistake is in another object

@@ -19,7 +19,7 @@ from edgefast.api.config.edgegateway import (
     BackendAddresses,
     EdgeGateway,
 )
-from edgefast.api.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.api.config.edgegateway_rate_limit import GatewayRateLimit
 from edgefast.api.decode.decode import LoadedConfig
 from edgefast.api.loaded import Path
 from edgefast.api.model.meta import LabelSelector
@@ -40,6 +40,16 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
     replicas: int = 0  # proxies wanted
     ready: tuple[str, ...] = ()  # names of the pods that take traffic, sorted
     failure: str = ""  # why the fleet could not be made or changed as wanted, in words
+
+
+class IngressSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which Ingresses are served, and where."""
+
+    classes: tuple[str, ...] = ()  # names of classes; () is every class with the controller's name
+    http_port: int = 80
+    https_port: int = 443
+    config_map: str = ""  # "namespace/name"; "" finds the ConfigMap of ingress-nginx by its name
+    certificate: str = ""  # "namespace/name" of the Secret for hosts without a certificate
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     adopt: bool = False  # standalone: every GatewayClass is ours (--adopt), see adopted_classes.py
     # Standalone: targets of foreign policies that decide access are served open (--ignore-foreign-policies).
     ignore_foreign_policies: bool = False
+    ingress: IngressSettings = IngressSettings()
     now: int = 0  # seconds since 1970, to warn of expired certificates; 0 does not look
 
     def core(self) -> Settings:
@@ -103,6 +114,7 @@ def settings_from(
     tracing: bool = True,
     adopt: bool = False,
     ignore_foreign_policies: bool = False,
+    ingress: IngressSettings | None = None,
 ) -> Settings:
     """Derive settings from the configuration file; None is an empty file."""
     config = config or EdgeGateway()
@@ -133,6 +145,7 @@ def settings_from(
         tracing=tracing,
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
+        ingress=ingress or IngressSettings(),
     )
 
 

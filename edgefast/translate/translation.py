@@ -12,32 +12,33 @@ from collections.abc import Callable
 import msgspec
 
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import SortedMap
+from edgefast.collections.sorted_map import SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.ir import IR, Infra
 from edgefast.translate.backend.cluster import ClusterOutcome
-from edgefast.translate.backend.podselectors import Selection, Selectors
+from edgefast.translate.backend.pod_selectors import Selection, Selectors
 from edgefast.translate.conditions.status import Statuses
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.deps.readers import Readers
-from edgefast.translate.deps.world import World
 from edgefast.translate.diagnostics.listener_isolation import Owned
 from edgefast.translate.diagnostics.unreachable_rule import Reachability
-from edgefast.translate.filter.listenerfilter import ListenerFilters
+from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.fleet.frontend import Frontend
+from edgefast.translate.ingress.expand import Expansion
 from edgefast.translate.policy.backendtlspolicy import Policies
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.ratelimit.limitstore import LimitStore
+from edgefast.translate.rate_limit.limit_store import LimitStore
 from edgefast.translate.route.outcome import RouteOutcome
-from edgefast.translate.route.routesums import RouteSums
+from edgefast.translate.route.route_sums import RouteSums
 from edgefast.translate.status.edge_policy import EdgePolicyStatuses
 from edgefast.translate.status.policy_usage import PolicyUses
 from edgefast.translate.status.statuses import RouteStatuses
 from edgefast.translate.status.xbackend import XBackendStatuses
 from edgefast.translate.tls.keyring import Keyring
-from edgefast.translate.virtualhost.stream import Streams
-from edgefast.translate.virtualhost.virtualhost import Hosts
+from edgefast.translate.virtual_host.layer4 import Streams
+from edgefast.translate.virtual_host.virtual_host import Hosts
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +63,7 @@ _WORK = Work.__struct_fields__
 class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Outcomes of every stage, for the next translation."""
 
+    expansion: Expansion
     world: World
     keyring: Keyring
     front: Frontend

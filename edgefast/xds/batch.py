@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from edgefast.collections.sortedmap import EMPTY
+from edgefast.collections.sorted_map import EMPTY
 from edgefast.table.shards import TYPES, Key, Resource, Shards, digest_resource, make_resource
 from edgefast.xds.limits import HELD_LIMIT, TABLE_BYTES, TABLE_RESOURCES
 from edgefast.xds.messages import Node, ProtocolError, Request, Response

@@ -40,8 +40,8 @@ from edgefast.xds.messages import (
 from edgefast.xds.proxy_problems import ProxyProblem
 from edgefast.xds.rejections import COMMIT, MISMATCH, TABLE, Refused
 from edgefast.xds.stream_stats import StreamStats
+from edgefast.xds.ticket_messages import decode_given
 from edgefast.xds.ticket_secrets import TicketSecrets
-from edgefast.xds.tickets import decode_given
 
 __all__ = ["XdsClient"]
 

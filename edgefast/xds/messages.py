@@ -41,7 +41,7 @@ metadata, such as a failing counter store). The proxy sends it whenever it chang
 without a node means no such errors.
 
 Keys. Between batches, a server sends keys of session tickets to a proxy if its node requests them
-(tickets.py). The response has type TICKETS, gets no answer and is not part of any version.
+(ticket_messages.py). The response has type TICKETS, gets no answer and is not part of any version.
 
 Version. A node names its table formats together with the version of these rules (STREAM_VERSION).
 Both ends treat a peer with another version like one with other table formats; the proxy keeps its
@@ -107,7 +107,7 @@ METHOD = f"/{SERVICE}/DeltaAggregatedResources"
 #: Initial metadata of a server that lets a proxy in.
 WELCOME = ("edge-welcome", "1")
 
-#: Type of what is sent beside tables: a fleet's keys of session tickets (tickets.py).
+#: Type of what is sent beside tables: a fleet's keys of session tickets (ticket_messages.py).
 TICKETS = "ticket_keys"
 #: Type of a resource (and COMMIT, TICKETS) -> its type URL.
 TYPE_URLS: Mapping[str, str] = {

@@ -1,6 +1,6 @@
 """TicketSecrets: the secrets from which the proxies of a fleet derive their session ticket keys.
 
-In: built by the controller, read from the stream (tickets.py).
+In: built by the controller, read from the stream (ticket_messages.py).
 Out: plain bytes.
 Must never: import protobuf or gRPC, which agents with file input do not have; or show a secret.
 """

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
-from edgefast.api.decode.decode import decode_documents
 from edgefast.api.migration.annotations import Rest, find_annotated, name_annotations
 
 pytestmark = pytest.mark.pure
@@ -51,23 +49,6 @@ def test_many_and_long_ones_are_bounded() -> None:
     assert len(found) == 32 and rest == Rest(69, access_policies=True)
     assert found[0].short == "auth-url"
     assert len(repr(found)) < 32 * 1_000
-
-
-def test_an_ingress_keeps_a_bounded_message_and_no_value() -> None:
-    annotations = {f"{NGINX}/{'x' * 1_000}{at:03}": "hunter2" * 100 for at in range(100)}
-    raw = {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "Ingress",
-        "metadata": {"name": "many", "annotations": annotations},
-        "spec": {"rules": [{"host": "a.example"}]},
-    }
-    problems = decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").problems
-    assert len(problems) == 1 + 32 + 1
-    assert {problem.severity for problem in problems} == {"error"}
-    (rest,) = [one for one in problems if one.path == "metadata.annotations"]
-    assert rest.message == "68 more are not applied"
-    text = "".join(problem.text() for problem in problems)
-    assert len(text) < 34 * 1_000 and "hunter2" not in text
 
 
 @pytest.mark.parametrize(

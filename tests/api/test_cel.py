@@ -1,9 +1,4 @@
-"""Rules of our own kinds say the same in Python and in CEL, evaluated by a CEL library.
-
-In: documents of each Struct that has rules. Each rule must refuse one of them at least and let one
-pass, and its CEL, asked about the document as an API server would (defaults filled in, an error is a
-refusal), must agree on every single one.
-"""
+"""Rules of our own kinds say the same in Python and in CEL, evaluated by a CEL library."""
 
 from __future__ import annotations
 
@@ -17,7 +12,7 @@ import pytest
 from celpy import celtypes
 from celpy.evaluation import CELEvalError
 
-from api.policydocuments import POLICY_DOCUMENTS
+from api.policy_documents import POLICY_DOCUMENTS
 from api.validation_cases import OWN, name_rule
 from edgefast.api.config.edgegateway import (
     BackendAddresses,
@@ -27,7 +22,7 @@ from edgefast.api.config.edgegateway import (
     LeaderElection,
     ProviderWatch,
 )
-from edgefast.api.config.edgegateway_ratelimit import (
+from edgefast.api.config.edgegateway_rate_limit import (
     GatewayRateLimit,
     RateLimitBackend,
     RedisBackend,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgefast.api.decode.decode import decode_documents
-from edgefast.api.edge.policytarget import CLOSED_BY
+from edgefast.api.edge.policy_target import CLOSED_BY
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 
 pytestmark = pytest.mark.pure

@@ -20,6 +20,7 @@ from edgefast.api.decode.decode import (
 from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.limits import MAX_FILE_BYTES, MAX_PROBLEMS
 from edgefast.diagnostics.problem import Source
+from tests.support.manifest import manifest
 
 pytestmark = pytest.mark.pure
 
@@ -46,12 +47,11 @@ def test_places_of_fields() -> None:
 
 
 def test_places_agree_between_yaml_and_json() -> None:
-    route = {
-        "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "HTTPRoute",
-        "metadata": {"name": "web", "labels": {"a.b/c": "{x}:[\\"}},
-        "spec": {"hostnames": ["a.example.com", "b.example.com"], "rules": [{"name": "r"}]},
-    }
+    route = manifest(
+        "HTTPRoute web",
+        {"hostnames": ["a.example.com", "b.example.com"], "rules": [{"name": "r"}]},
+        labels={"a.b/c": "{x}:[\\"},
+    )
     text = json.dumps(route, indent=2).encode()
     (as_json,) = decode_documents(text, "a.json").objects
     (as_yaml,) = decode_documents(b"---\n" + text, "a.yaml").objects
@@ -85,9 +85,7 @@ def test_json_by_content_and_by_name() -> None:
     assert len(decode_documents(raw, "-").objects) == 1
     flow = b"{apiVersion: v1, kind: Namespace, metadata: {name: one}}\n---\n" + b"{kind: x}"
     assert len(decode_documents(flow, "-").objects) == 1
-    assert _texts(flow, "a.json") == [
-        "a.json:1 Invalid JSON: object keys must be strings",
-    ]
+    assert _texts(flow, "a.json") == ["a.json:1 Invalid JSON: object keys must be strings"]
 
 
 def test_default_namespace_and_scope() -> None:
@@ -234,15 +232,14 @@ def test_secrets_stay_secret() -> None:
 
 def test_many_routes_decode_alike_from_yaml_and_json() -> None:
     routes = [
-        {
-            "apiVersion": f"gateway.networking.k8s.io/{'v1' if n % 2 else 'v1beta1'}",
-            "kind": "HTTPRoute",
-            "metadata": {"name": f"r{n}"},
-            "spec": {
+        manifest(
+            f"HTTPRoute r{n}",
+            {
                 "hostnames": [f"h{n}.example.com"],
                 "rules": [{"backendRefs": [{"name": "web", "port": 80, "weight": n}]}],
             },
-        }
+            api=f"gateway.networking.k8s.io/{'v1' if n % 2 else 'v1beta1'}",
+        )
         for n in range(50)
     ]
     from_yaml = decode_documents(yaml.safe_dump_all(routes).encode(), "a.yaml")
@@ -269,7 +266,7 @@ def test_api_object_passes_over_unknown_fields() -> None:
                     "matches": [{"path": {"type": "Glob", "value": "a*"}}],
                     "filters": [{"type": "Tomorrow", "tomorrow": {}}],
                 }
-            ],
+            ]
         },
         "status": {"parents": []},
     }

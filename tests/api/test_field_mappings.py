@@ -17,9 +17,10 @@ from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
 from edgefast.api.kinds import KINDS
 from edgefast.api.migration.field_mapping import FieldMapping
 from edgefast.api.migration.field_mappings import PROJECTS, describe_field, find_kind, hint_at
-from edgefast.api.migration.foreignpolicy import read_fields
+from edgefast.api.migration.foreign_policy import read_fields
 from edgefast.api.migration.page import write_pages
 from edgefast.api.model.unsupported_fields import UNSERVED
+from tests.support.manifest import manifest
 
 pytestmark = pytest.mark.pure
 
@@ -132,12 +133,7 @@ def test_a_hint_speaks_of_the_fields_that_are_set() -> None:
 
 def test_a_document_keeps_the_names_of_its_fields_and_no_more() -> None:
     spec = {f"field{at:02}": {"secret": "x"} for at in range(100)}
-    raw = {
-        "apiVersion": "traefik.io/v1alpha1",
-        "kind": "Middleware",
-        "metadata": {"name": "many"},
-        "spec": {**spec, "nothing": None},
-    }
+    raw = manifest("Middleware many", {**spec, "nothing": None}, api="traefik.io/v1alpha1")
     (policy,) = decode_documents(yaml.safe_dump(raw).encode(), "a.yaml").policies
     assert len(policy.fields) == 32 and policy.targets == ()
     assert "secret" not in repr(policy)

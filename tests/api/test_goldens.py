@@ -1,8 +1,4 @@
-"""Every case of tests/api/cases: the problem lines of a file, and what was decoded beside.
-
-In: `<case>.in.yaml` or `.in.json`. Out: `<case>.out.txt`, rewritten by `--update-goldens`.
-Cases that begin with `config-` are configuration files.
-"""
+"""Every case of tests/api/cases: the problem lines of a file, and what was decoded beside."""
 
 from __future__ import annotations
 

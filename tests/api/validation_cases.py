@@ -1,8 +1,4 @@
-"""The rules of our own kinds: those that a CRD says in CEL, too.
-
-In: the books of rules, by name. Out: their rules. Must never: be told by what a rule has (that it has CEL is what test_validation.py holds
-against this list).
-"""
+"""The rules of our own kinds: those that a CRD says in CEL, too."""
 
 from __future__ import annotations
 
@@ -11,34 +7,34 @@ from edgefast.api.validation import (
     backend,
     config,
     edge,
-    healthcheck,
+    health_check,
     jwt,
-    loadbalancer,
+    load_balancer,
     policy,
-    policytarget,
-    routefilter,
-    sessionpersistence,
+    policy_target,
+    route_filter,
+    session_persistence,
     traffic,
-    zoneaware,
+    zone_aware,
 )
 from edgefast.api.validation.rule import Rule
 
 _BOOKS = (
     edge,
-    healthcheck,
+    health_check,
     jwt,
-    loadbalancer,
+    load_balancer,
     policy,
-    policytarget,
-    routefilter,
+    policy_target,
+    route_filter,
     traffic,
-    zoneaware,
+    zone_aware,
     backend,
     config,
 )
 OWN: list[Rule] = [rule for one in _BOOKS for rule in one.BOOK.rules]
 #: Those of sessions that are not said of the API's own kinds.
-OWN += [rule for rule in sessionpersistence.BOOK.rules if rule.struct is TrafficSession]
+OWN += [rule for rule in session_persistence.BOOK.rules if rule.struct is TrafficSession]
 
 
 def name_rule(rule: Rule) -> str:

@@ -1,7 +1,4 @@
-"""An admin server that answers what a test gives it, for the commands that ask one.
-
-In: paths with statuses and bodies. Out: an address for `--admin`, and the paths that were asked for.
-"""
+"""An admin server that answers what a test gives it, for the commands that ask one."""
 
 from __future__ import annotations
 

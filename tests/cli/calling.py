@@ -1,7 +1,4 @@
-"""Calling the command line in this process: arguments in, exit status and the two outputs out.
-
-It must behave as the installed command does; tests/cli/test_command.py starts the real one.
-"""
+"""Calling the command line in this process: arguments in, exit status and the two outputs out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A cluster made of documents, for `--live`: objects without files, proxies that say what a test wants.
-
-In: manifests. Out: `FakeCluster`, in place of the one that a kubeconfig opens (fixture `cluster`), and builders of manifests.
-"""
+"""A cluster made of documents, for `--live`: objects without files, proxies that say what a test wants."""
 
 from __future__ import annotations
 
@@ -17,11 +14,12 @@ from edgefast import ir
 from edgefast.api.snapshot import Snapshot
 from edgefast.cli import diff, explain
 from edgefast.cli.live import LiveError, Objects, Proxy, Where
-from edgefast.collections.sortedmap import EMPTY
+from edgefast.collections.sorted_map import EMPTY
 from edgefast.explain import serve_translation
 from edgefast.providers.files import FileSource
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import settings_from
+from tests.support.manifest import manifest
 
 AGE = "2026-01-01T00:00:00Z"
 
@@ -76,14 +74,13 @@ def service(namespace: str, name: str = "web", **spec: Any) -> dict[str, Any]:
 
 def endpoints(namespace: str, name: str = "web") -> dict[str, Any]:
     labels = {"kubernetes.io/service-name": name}
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {"name": f"{name}-1", "namespace": namespace, "labels": labels},
-        "addressType": "IPv4",
-        "ports": [{"name": "http", "port": 8080}],
-        "endpoints": [{"addresses": ["10.0.0.1"]}],
-    }
+    return manifest(
+        f"EndpointSlice {namespace}/{name}-1",
+        labels=labels,
+        addressType="IPv4",
+        ports=[{"name": "http", "port": 8080}],
+        endpoints=[{"addresses": ["10.0.0.1"]}],
+    )
 
 
 CLASS = {

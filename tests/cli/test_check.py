@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from cli.calling import call
+from tests.support.documents import backend
 
 pytestmark = pytest.mark.pure
 
@@ -139,17 +140,9 @@ kind: Gateway
 metadata: {name: shop}
 spec: {gatewayClassName: edge, listeners: [{name: http, protocol: HTTP, port: 8080}]}
 ---
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {ports: [{name: http, port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
-addressType: IPv4
-ports: [{name: http, port: 3001}]
-endpoints: [{addresses: [127.0.0.1]}]"""
+""" + backend(
+    "web", port="name: http, port: 80", target="name: http, port: 3001", address="127.0.0.1"
+)
 
 
 def test_the_line_of_the_reference_docs(shop: Callable[[str], Path]) -> None:

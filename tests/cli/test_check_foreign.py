@@ -37,7 +37,7 @@ spec:
     backendRefs: [{name: api, port: 80}]
 """
 INGRESS = """---
-apiVersion: networking.k8s.io/v1
+apiVersion: extensions/v1beta1
 kind: Ingress
 metadata:
   name: shop
@@ -123,7 +123,7 @@ def test_an_ingress_is_told_with_its_annotations(tmp_path: Path) -> None:
     lines = [one for one in check(tmp_path, INGRESS) if "Ingress default/shop" in one]
     (whole,) = [one for one in lines if " kind: " in one]
     assert whole.endswith(
-        "edgefast does not serve Ingress of networking.k8s.io/v1, write an HTTPRoute that names a Gateway in parentRefs"
+        "edgefast does not serve Ingress of extensions/v1beta1, write apiVersion: networking.k8s.io/v1"
     )
     for short, said, warning in (
         ("auth-url", "use SecurityPolicy spec.extAuth.http", False),

@@ -9,6 +9,7 @@ import pytest
 from cli.calling import call
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, translate
+from tests.support.documents import backend
 
 pytestmark = pytest.mark.pure
 
@@ -29,18 +30,9 @@ spec:
   parentRefs: [{name: edge}]
   rules: [{backendRefs: [{name: web, port: 80}]}]
 ---
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {ports: [{name: http, port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
-addressType: IPv4
-ports: [{name: http, port: 3001}]
-endpoints: [{addresses: [127.0.0.1]}]
-"""
+""" + backend(
+    "web", port="name: http, port: 80", target="name: http, port: 3001", address="127.0.0.1"
+)
 POLICY = """apiVersion: gateway.networking.k8s.io/v1
 kind: BackendTLSPolicy
 metadata: {name: web}

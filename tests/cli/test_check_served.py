@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.calling import Outcome, call
+from tests.support.documents import backend
 
 pytestmark = pytest.mark.pure
 
@@ -30,18 +31,9 @@ spec:
   parentRefs: [{name: edge}]
   rules: [{backendRefs: [{name: api, port: 80}]}]
 """
-BACKEND = """apiVersion: v1
-kind: Service
-metadata: {name: api, namespace: shop}
-spec: {ports: [{name: http, port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: api-1, namespace: shop, labels: {kubernetes.io/service-name: api}}
-addressType: IPv4
-ports: [{name: http, port: 3001}]
-endpoints: [{addresses: [127.0.0.1]}]
-"""
+BACKEND = backend(
+    "api", "shop", port="name: http, port: 80", target="name: http, port: 3001", address="127.0.0.1"
+)
 WHOLE = (CLASS, GATEWAY, ROUTE, BACKEND)
 FOREIGN_CLASS = """apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -53,7 +45,9 @@ spec:
 INGRESS = """apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: api, namespace: shop}
-spec: {}
+spec:
+  ingressClassName: nginx
+  defaultBackend: {service: {name: api, port: {number: 80}}}
 """
 POLICY = """apiVersion: gateway.envoyproxy.io/v1alpha1
 kind: SecurityPolicy
@@ -106,7 +100,7 @@ def test_what_is_served_whole_is_no_problem(check: Check) -> None:
         ),
         (
             (*WHOLE, INGRESS),
-            "edgefast does not serve Ingress of networking.k8s.io/v1, write an HTTPRoute that names a Gateway in parentRefs",
+            'the Ingress has class "nginx", which edgefast does not serve here, serve it with --ingress-class nginx',
         ),
         (
             (CLASS, GATEWAY, ROUTE.replace("backendRefs: [{name: api, port: 80}]", "name: none")),
@@ -142,7 +136,8 @@ def test_kinds_by_which_others_route(check: Check, api_version: str, kind: str) 
     outcome = check(*WHOLE, text)
     assert outcome.status == 1
     ours = "a Gateway of gateway.networking.k8s.io/v1"
-    hint = ours if kind == "Gateway" else "an HTTPRoute that names a Gateway in parentRefs"
+    hints = {"Gateway": ours, "Ingress": "apiVersion: networking.k8s.io/v1"}
+    hint = hints.get(kind, "an HTTPRoute that names a Gateway in parentRefs")
     assert f"edgefast does not serve {kind} of {api_version}, write {hint}" in outcome.out
     assert "no good version" not in outcome.out  # it has no place in our listeners
 
@@ -309,11 +304,7 @@ def _unaimed(api: str, kind: str, space: str, spec: str, name: str = "deny") -> 
             "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}",
             True,
         ),
-        (
-            "shop",
-            "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}",
-            True,
-        ),
+        ("shop", "{selector: {matchLabels: {gateway.networking.k8s.io/gateway-name: edge}}}", True),
         ("shop", '{targetRefs: [{group: "", kind: Service, name: none}]}', False),
     ],
 )

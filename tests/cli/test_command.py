@@ -144,13 +144,13 @@ def test_version_loads_nothing_heavy() -> None:
     [
         (
             "check -f examples/quickstart.yaml",
-            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.answer",
+            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.response_reason",
         ),
         (
             "problem Invalid",
-            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.answer",
+            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.response_reason",
         ),
-        ("run --help", "cryptography edgefast.explain.answer edgefast.console.console"),
+        ("run --help", "cryptography edgefast.explain.response_reason edgefast.console.console"),
         (
             "proxy --help",
             "cryptography grpc yaml edgefast.translate edgefast.providers edgefast.explain",

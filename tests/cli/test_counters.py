@@ -12,7 +12,7 @@ from edgefast.cli.counters import Page, Row, find_quantile, measure, read_page
 from edgefast.core.cells import BUCKET_BOUNDS_MS, LIMIT, ROW
 from edgefast.proxy.metrics.exposition import render_metrics
 from edgefast.proxy.metrics.stats import Segment
-from proxy.agentfacts import FACTS
+from proxy.agent_facts import FACTS
 
 pytestmark = pytest.mark.pure
 

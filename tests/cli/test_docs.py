@@ -49,7 +49,7 @@ def test_a_page_that_does_not_exist(name: str) -> None:
 
 
 #: Files with texts for pages of docs/, or for a file beside them.
-_PAGES = {"rulesfile.py", "refdoc.py", "page.py", "values.py"}
+_PAGES = {"rules_file.py", "refdoc.py", "page.py", "values.py"}
 
 
 def test_messages_point_at_pages_that_exist() -> None:

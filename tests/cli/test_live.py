@@ -17,6 +17,7 @@ from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.cli import live, status
 from edgefast.cli.live import LiveError, Proxy, Where, open_cluster
 from edgefast.translate.settings import settings_from
+from tests.support.manifest import manifest
 
 pytestmark = pytest.mark.pure
 
@@ -142,12 +143,7 @@ def test_a_store_that_does_not_count_is_said_where_limits_ask_it(
     limited = route("shop", "limited", "front", "few.shop.test")
     ref = {"group": "gateway.edge.io", "kind": "RateLimitFilter", "name": "few"}
     limited["spec"]["rules"][0]["filters"] = [{"type": "ExtensionRef", "extensionRef": ref}]
-    filter_ = {
-        "apiVersion": "gateway.edge.io/v1alpha1",
-        "kind": "RateLimitFilter",
-        "metadata": {"name": "few", "namespace": "shop"},
-        "spec": {"type": "Global", "global": {"rules": [limit]}},
-    }
+    filter_ = manifest("RateLimitFilter shop/few", {"type": "Global", "global": {"rules": [limit]}})
     (tmp_path / "more").mkdir()
     made = FakeCluster(tmp_path / "more", [*BASE, limited, filter_])
     redis = {"type": "Redis", "redis": {"url": "redis:6379"}}

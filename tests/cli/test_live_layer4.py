@@ -11,6 +11,7 @@ import yaml
 
 from cli.calling import call
 from cli.fake_cluster import AGE, BASE, FakeCluster, cluster, gateway, meta
+from tests.support.manifest import manifest
 
 pytestmark = pytest.mark.pure
 
@@ -40,20 +41,14 @@ def backend(name: str, protocol: str = "TCP", port: int = 5432) -> list[dict[str
     ports = [{"name": "p", "port": port, "protocol": protocol}]
     labels = {"kubernetes.io/service-name": name}
     return [
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": name, "namespace": "shop"},
-            "spec": {"ports": ports, "selector": {"app": "x"}},
-        },
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {"name": f"{name}-1", "namespace": "shop", "labels": labels},
-            "addressType": "IPv4",
-            "ports": ports,
-            "endpoints": [{"addresses": ["10.0.0.5"]}],
-        },
+        manifest(f"Service shop/{name}", {"ports": ports, "selector": {"app": "x"}}),
+        manifest(
+            f"EndpointSlice shop/{name}-1",
+            labels=labels,
+            addressType="IPv4",
+            ports=ports,
+            endpoints=[{"addresses": ["10.0.0.5"]}],
+        ),
     ]
 
 

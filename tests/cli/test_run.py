@@ -9,6 +9,7 @@ import pytest
 from cli.calling import Outcome, call
 from edgefast.httpd.address import Address
 from edgefast.proxy.settings import ProxySettings
+from edgefast.translate.settings import IngressSettings
 
 pytestmark = pytest.mark.pure
 
@@ -25,8 +26,10 @@ class Started:
         self.settings: list[ProxySettings] = []
         self.levels: list[str] = []
 
-        async def serve(*arguments: object, take_over: bool, **flags: bool) -> int:
-            assert not any(flags.values())
+        async def serve(
+            *arguments: object, take_over: bool, ingress: IngressSettings, **flags: bool
+        ) -> int:
+            assert not any(flags.values()) and ingress == IngressSettings()
             assert not take_over
             assert isinstance(arguments[-1], ProxySettings)
             self.settings.append(arguments[-1])

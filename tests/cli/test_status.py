@@ -119,16 +119,10 @@ def test_what_a_proxy_of_files_tells_of_its_objects() -> None:
     assert [
         (one["name"], one["gateway_class"], one["accepted"], one["programmed"])
         for one in told["gateways"]
-    ] == [
-        ("ns/gw", "edge", "True", "False"),
-        ("ns/wrong", "edge", "False", "False"),
-    ]
+    ] == [("ns/gw", "edge", "True", "False"), ("ns/wrong", "edge", "False", "False")]
     assert [
         (one["name"], one["parent"], one["accepted"], one["resolved"]) for one in told["routes"]
-    ] == [
-        ("ns/lost", "ns/none", "False", "True"),
-        ("ns/web", "ns/gw", "True", "False"),
-    ]
+    ] == [("ns/lost", "ns/none", "False", "True"), ("ns/web", "ns/gw", "True", "False")]
     rows = [line.split() for line in text.splitlines()]
     assert ["edge", "example.com/it", "True"] in rows
     with AdminServer(ANSWERS) as server:
@@ -256,10 +250,7 @@ def served(start: Start, tmp_path: Path) -> Iterator[tuple[Process, int]]:
     port = free_port()
     web = route("moved")
     web["spec"]["rules"].append(
-        {
-            "matches": [{"path": {"value": "/bad"}}],
-            "backendRefs": [{"name": "none", "port": 80}],
-        }
+        {"matches": [{"path": {"value": "/bad"}}], "backendRefs": [{"name": "none", "port": 80}]}
     )
     lost = route("moved", "lost")
     lost["spec"]["parentRefs"] = [{"name": "nobody"}]

@@ -32,11 +32,7 @@ def ask(*ports: dict[str, Any], listeners: list[dict[str, Any]] | None = None) -
         "problems": [],
         "table": {"version": "feed"},
         "listeners": listeners
-        or [
-            listener("tcp", "TCP", 53),
-            listener("udp", "UDP", 53),
-            listener("tls", "TLS", 443),
-        ],
+        or [listener("tcp", "TCP", 53), listener("udp", "UDP", 53), listener("tls", "TLS", 443)],
         "virtual_hosts": [],
         "stream_routes": [
             stream_route("tcproute/ns/db", "tcp"),

@@ -1,9 +1,4 @@
-"""Cable: a TCP relay between a client and the API server, which can be cut or frozen.
-
-In: the server's address. Out: an address of its own. `cut` resets every connection and refuses new ones; `freeze`
-keeps all open and passes nothing on, as a machine that is gone without a word; `mend` ends both.
-Must never: change a byte.
-"""
+"""Cable: a TCP relay between a client and the API server, which can be cut or frozen."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 
 from cluster.installed import applications
 from cluster.installer import SYSTEM, Installer
-from cluster.tools.apifields import RELEASES
+from cluster.tools.api_fields import RELEASES
 from cluster.tools.crds import gateway_api_crds
 from cluster.world.apiserver import ApiServer
 from cluster.world.crds import install, own_crds

@@ -1,8 +1,4 @@
-"""Watching fleets follow one another: the pods of the one before end when its successors' are ready, and not before.
-
-In: the events of a watch of pods, begun before the change. Out: nothing, or AssertionError with what was missing.
-Must never: conclude from a look that came later, or from two kinds of objects; the order of events of one is the server's.
-"""
+"""Watching fleets follow one another: the pods of the one before end when its successors' are ready, and not before."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Surroundings: what a manifest refers to and does not bring along, so that it can be judged on its own.
-
-In: the documents of a manifest. Out: documents: a Gateway for parents, Services, Secrets and ConfigMaps that are named.
-Must never: make anything of a kind that the product does not know; such a reference stays as it is.
-"""
+"""Surroundings: what a manifest refers to and does not bring along, so that it can be judged on its own."""
 
 from __future__ import annotations
 

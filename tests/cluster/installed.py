@@ -1,9 +1,4 @@
-"""A release of the chart in a world, and what its users do with it: apply objects, look at statuses, ask for pages.
-
-In: a `World`, values of the chart. Out: `Installed`, made by real helm, so under the chart's own names and permissions; requests go
-through the address of the load balancer, from outside the node. Manifests of the kinds that users write are made here too.
-Must never: reach into a controller or proxy; what a user cannot see, a test of this kind does not need.
-"""
+"""A release of the chart in a world, and what its users do with it: apply objects, look at statuses, ask for pages."""
 
 from __future__ import annotations
 
@@ -20,6 +15,7 @@ from cluster.world.world import World
 from controller.manifests.generate import FOLDER
 from controller.manifests.naming import Release
 from edgefast.translate.fleet.fleet import digest_of
+from tests.support.manifest import manifest
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 EDGE = "gateway.edge.io/v1alpha1"
@@ -92,12 +88,7 @@ class Installed:
                 "namespace": proxy[0],
                 "name": proxy[1],
             }
-        return {
-            "apiVersion": GATEWAY,
-            "kind": "GatewayClass",
-            "metadata": {"name": name},
-            "spec": spec,
-        }
+        return manifest(f"GatewayClass {name}", spec)
 
     def gateway_of(self, namespace: str, name: str, seconds: float = 90.0) -> Manifest:
         """Return a Gateway once it is programmed in its present generation."""
@@ -163,10 +154,7 @@ def installed(
     release: Release | None = None,
     values: Mapping[str, Any] | None = None,
 ) -> Iterator[Installed]:
-    """Install a release for a while; afterwards it, its namespace, its classes and their Gateways are gone.
-
-    Without `release` the namespace is a fresh one, and without a controllerName it is one that no other has.
-    """
+    """Install a release for a while; afterwards it, its namespace, its classes and their Gateways are gone."""
     if release is None:
         release = Release("edge-gateway", world.namespace("edge"))
     config = dict(config or {})
@@ -221,10 +209,7 @@ def gateway(
     infrastructure: Mapping[str, Any] | None = None,
 ) -> Manifest:
     """Return a Gateway; without listeners it has one on port 80."""
-    spec: Manifest = {
-        "gatewayClassName": class_name,
-        "listeners": list(listeners) or [listener()],
-    }
+    spec: Manifest = {"gatewayClassName": class_name, "listeners": list(listeners) or [listener()]}
     if infrastructure:
         spec["infrastructure"] = dict(infrastructure)
     meta = {"namespace": namespace, "name": name}
@@ -259,23 +244,15 @@ def route(
     }
     if hostnames:
         spec["hostnames"] = list(hostnames)
-    return {
-        "apiVersion": f"gateway.networking.k8s.io/{version}",
-        "kind": "HTTPRoute",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": spec,
-    }
+    return manifest(
+        f"HTTPRoute {namespace}/{name}", spec, api=f"gateway.networking.k8s.io/{version}"
+    )
 
 
 def edge_proxy(namespace: str, name: str, **spec: Any) -> Manifest:
     """Return an EdgeProxy whose proxies are small and do not linger."""
     quick = {"workers": 1, "shutdown": {"drainTimeout": "2s", "minDrainDuration": "0s"}}
-    return {
-        "apiVersion": EDGE,
-        "kind": "EdgeProxy",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {**quick, **spec},
-    }
+    return manifest(f"EdgeProxy {namespace}/{name}", {**quick, **spec})
 
 
 def application(world: World, name: str = "app", **labels: str) -> str:

@@ -1,8 +1,4 @@
-"""What installs a release at an API server that has no nodes: real helm, and `edgefast install`, and what both leave behind.
-
-In: an ApiServer, a folder for helm's files. Out: what the commands say; objects that are labelled as a release's. Whoever plays
-the node is `chart_helpers.py`. Must never: pass over a command that failed, or a traceback.
-"""
+"""What installs a release at an API server that has no nodes: real helm, and `edgefast install`, and what both leave behind."""
 
 from __future__ import annotations
 
@@ -14,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cluster.installed import GATEWAY, gateway
+from cluster.installed import gateway
 from cluster.tools.missing import built
 from cluster.tools.versions import HELM_HOME
 from cluster.world.apiserver import ApiServer
 from cluster.world.helm import homes
+from tests.support.manifest import manifest
 
 SYSTEM = "edge-gateway-system"
 PROJECT = Path(__file__).parents[2]
@@ -100,19 +97,11 @@ def left_fleets(apiserver: ApiServer) -> Iterator[tuple[str, str]]:
         }
         made += [
             gateway(namespace, name, class_name),
-            {
-                "apiVersion": GATEWAY,
-                "kind": "GatewayClass",
-                "metadata": {"name": class_name},
-                "spec": {"controllerName": controller},
-            },
+            manifest(f"GatewayClass {class_name}", {"controllerName": controller}),
         ]
-        service = {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": f"edge-{name}", "namespace": SYSTEM, "labels": labels},
-            "spec": {"ports": [{"port": 80}]},
-        }
+        service = manifest(
+            f"Service {SYSTEM}/edge-{name}", {"ports": [{"port": 80}]}, labels=labels
+        )
         api.apply(service, manager="edge-gateway")
         made.append(service)
     api.apply(*(one for one in made if one["kind"] != "Service"))

@@ -1,9 +1,4 @@
-"""Mistakes: what a case of an invalid object is, and what there must be for all of them.
-
-In: the namespaces that they are in, a sound certificate. Out: `Case`, and the objects that cases refer to, sound ones and others. The
-cases are in invalid_routes.py and invalid_gateways.py.
-Must never: hold an object that schema or CEL of a kind refuses; those are in test_chart_crds.py and the Gateway API's own tests.
-"""
+"""Mistakes: what a case of an invalid object is, and what there must be for all of them."""
 
 from __future__ import annotations
 
@@ -17,16 +12,15 @@ from cluster.world.world import World
 
 @dataclass(frozen=True)
 class Case:
-    """One mistake. `kind` is the plural of what has the condition, the last of `wrong`; `host` is "" where nothing is routed."""
+    """One mistake of an HTTPRoute, the last of `wrong`."""
 
     name: str
     wrong: tuple[Manifest, ...]
     right: tuple[Manifest, ...]
-    kind: str
     type: str
     status: str
     reason: str
-    host: str = ""
+    host: str
     answers: int = 0  # while it is wrong; 0 is not asked
 
 
@@ -39,17 +33,12 @@ class Ground:
     gateway: str  # takes routes of its namespace on listener "http", port 80; `closed` takes none
     merged: str  # a merged class
     controller: str
-    certificate: Mapping[str, str]  # tls.crt, tls.key, ca.crt: a sound pair and its authority
+    certificate: Mapping[str, str]  # ca.crt: a sound authority
 
 
 def certificate_of(world: World) -> dict[str, str]:
-    """Return a sound pair and its authority: those of the API server do."""
-    pki = world.plane.site.pki
-    return {
-        "tls.crt": (pki / "apiserver.crt").read_text(),
-        "tls.key": (pki / "apiserver.key").read_text(),
-        "ca.crt": (pki / "ca.crt").read_text(),
-    }
+    """Return a sound authority: that of the API server does."""
+    return {"ca.crt": (world.plane.site.pki / "ca.crt").read_text()}
 
 
 def ground_gateways(ground: Ground) -> list[Manifest]:
@@ -62,7 +51,6 @@ def ground_gateways(ground: Ground) -> list[Manifest]:
             ground.merged,
             listener(),
             listener("narrow", 8082, "narrow.example"),
-            listener("held", 80, "held.mine.example"),
             closed,
         ),
         gateway(ground.other, "eg", ground.merged, listener(port=8083)),
@@ -70,7 +58,7 @@ def ground_gateways(ground: Ground) -> list[Manifest]:
 
 
 def ground_objects(ground: Ground) -> list[Manifest]:
-    """Return what the cases refer to: Services of all kinds, Backends, Secrets and ConfigMaps, sound and not."""
+    """Return what the cases refer to: Services of all kinds, Backends and ConfigMaps, sound and not."""
     meta = {"namespace": ground.namespace}
     endpoint = {"fqdn": {"hostname": "origin.example", "port": 443}}
 
@@ -95,13 +83,6 @@ def ground_objects(ground: Ground) -> list[Manifest]:
         return {"caCertificateRefs": [{"group": "", "kind": kind, "name": name}]}
 
     pair, text = ground.certificate, {"apiVersion": "v1", "metadata": meta}
-    secrets = {
-        "sound": {"tls.crt": pair["tls.crt"], "tls.key": pair["tls.key"]},
-        "broken-crt": {"tls.crt": "not PEM", "tls.key": pair["tls.key"]},
-        "broken-key": {"tls.crt": pair["tls.crt"], "tls.key": "not PEM"},
-        "other-key": {"tls.crt": pair["ca.crt"], "tls.key": pair["tls.key"]},
-        "swapped": {"tls.crt": pair["tls.key"], "tls.key": pair["tls.crt"]},
-    }
     return [
         service("outside", type="ExternalName", externalName="example.com"),
         service("datagrams", ports=[{"port": 53, "protocol": "UDP"}]),
@@ -125,20 +106,4 @@ def ground_objects(ground: Ground) -> list[Manifest]:
                 ("empty", {"other": "x"}),
             )
         ),
-        *(
-            {
-                **text,
-                "kind": "Secret",
-                "type": "kubernetes.io/tls",
-                "metadata": {**meta, "name": name},
-                "stringData": data,
-            }
-            for name, data in secrets.items()
-        ),
-        {
-            **text,
-            "kind": "Secret",
-            "metadata": {**meta, "name": "opaque"},
-            "stringData": {"password": "x"},
-        },
     ]

@@ -1,16 +1,13 @@
-"""Routes with a mistake, one for each field and mistake that an API server lets through.
-
-In: the ground that they stand on. Out: cases. Every route has a host of its own, which answers 200 once it is right.
-Must never: lean on each other; all of them are there at once.
-"""
+"""Routes with a mistake, one for each field and mistake that an API server lets through."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from cluster.installed import EDGE, Manifest, route
+from cluster.installed import Manifest, route
 from cluster.invalid import Case, Ground
+from tests.support.manifest import manifest
 
 
 def route_cases(ground: Ground) -> Iterator[Case]:
@@ -39,7 +36,6 @@ def _route(
         name,
         (route(ground.namespace, name, ground.gateway, [host], **rule),),
         (route(ground.namespace, name, ground.gateway, [host]),),
-        "httproutes",
         type_,
         status,
         reason,
@@ -226,12 +222,10 @@ def _extensions(ground: Ground) -> Iterator[Case]:
     missing = extension("RateLimitFilter", name="missing")
     yield _route(ground, "extension-missing", "BackendNotFound", unresolved, filters=missing)
     limit = {"limit": {"requests": 1, "unit": "Hour"}}
-    filters = {
-        "apiVersion": EDGE,
-        "kind": "RateLimitFilter",
-        "metadata": {"namespace": ground.namespace, "name": "no-store"},
-        "spec": {"type": "Global", "global": {"rules": [limit]}},
-    }
+    filters = manifest(
+        f"RateLimitFilter {ground.namespace}/no-store",
+        {"type": "Global", "global": {"rules": [limit]}},
+    )
     case = _route(
         ground, "extension-no-store", filters=extension("RateLimitFilter", name="no-store")
     )
@@ -248,7 +242,7 @@ def _parents(ground: Ground) -> Iterator[Case]:
         wrong = route(ground.namespace, name, ground.gateway, hosts or [host])
         wrong["spec"]["parentRefs"][0].update(reference)
         right = route(ground.namespace, name, ground.gateway, [host])
-        return Case(name, (wrong,), (right,), "httproutes", "Accepted", "False", reason, host, 404)
+        return Case(name, (wrong,), (right,), "Accepted", "False", reason, host, 404)
 
     yield parent("parent-section", "NoMatchingParent", sectionName="htpp")
     yield parent("parent-port", "NoMatchingParent", port=81)

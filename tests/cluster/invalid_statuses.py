@@ -1,8 +1,4 @@
-"""Mistakes in a cluster: all of them applied, and waited for until each is told, or told no more.
-
-In: a release, cases. Out: nothing, or AssertionError with those that are not told. Shared by the test of what they harm and the bench
-of how long it takes. Must never: take a condition of an older generation for an answer.
-"""
+"""Mistakes in a cluster: all of them applied, and waited for until each is told, or told no more."""
 
 from __future__ import annotations
 
@@ -13,8 +9,6 @@ from typing import Any
 
 from cluster.installed import GATEWAY, Installed, conditions_of
 from cluster.invalid import Case
-
-KINDS = ("httproutes", "gateways", "gatewayclasses", "backendtlspolicies")
 
 
 def apply_all(release: Installed, manifests: Sequence[Any]) -> None:
@@ -29,15 +23,12 @@ def wait_told(release: Installed, namespace: str, cases: list[Case], *, wrong: b
     """Wait until every case has its condition, or has it no more and is sound."""
     deadline = time.monotonic() + 180
     while True:
-        seen = {
-            (kind, one["metadata"]["name"]): one
-            for kind in KINDS
-            for one in release.admin.items(_collection(kind, namespace))
-        }
+        path = f"/apis/{GATEWAY}/namespaces/{namespace}/httproutes"
+        seen = {one["metadata"]["name"]: one for one in release.admin.items(path)}
         left = {
-            case.name: list(conditions_of(seen.get((case.kind, case.name))))
+            case.name: list(conditions_of(seen.get(case.name)))
             for case in cases
-            if not (_is_told if wrong else _is_healed)(case, seen.get((case.kind, case.name)))
+            if not (_is_told if wrong else _is_healed)(case, seen.get(case.name))
         }
         if not left:
             return
@@ -45,11 +36,6 @@ def wait_told(release: Installed, namespace: str, cases: list[Case], *, wrong: b
             shown = [f"{name}: {found}" for name, found in list(left.items())[:10]]
             raise AssertionError("\n".join([f"{len(left)} of {len(cases)}: {list(left)}", *shown]))
         time.sleep(0.1)
-
-
-def _collection(kind: str, namespace: str) -> str:
-    place = "" if kind == "gatewayclasses" else f"/namespaces/{namespace}"
-    return f"/apis/{GATEWAY}{place}/{kind}"
 
 
 def _is_told(case: Case, found: Any) -> bool:

@@ -14,7 +14,7 @@ from controller.kube.throttle import RequestRate
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
-from tests.controller.kube.waiting import running
+from tests.controller.waiting import running
 
 QUICK = RequestRate(
     page=3,

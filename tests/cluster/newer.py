@@ -1,7 +1,4 @@
-"""What the tests of the newest suite's cases share: a Gateway with many listeners, routes one of which is surely younger.
-
-Source: the suite of v1.7.0, whose cases are told by their names and made anew from the API's text.
-"""
+"""What the tests of the newest suite's cases share: a Gateway with many listeners, routes one of which is surely younger."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import time
 from datetime import datetime
 from typing import Any
 
-from cluster.controllerbench import Bench, wait_for
+from cluster.controller_bench import Bench, wait_for
 from wire.harness.ports import free_port
 
 

@@ -1,9 +1,4 @@
-"""Enforces a NetworkPolicy as a cluster's network would: by packet filters in the network namespaces of the pods it selects.
-
-In: a world, the policy as the API server has it. Out: while the context is open, its pods get from the cluster what its ingress rules
-allow, and answers to what they asked for themselves. Source: networking.k8s.io/v1 (NetworkPolicySpec). Peers are the pods of the moment:
-those that come later are nobody's. Must never: be given what it does not understand; it raises ValueError.
-"""
+"""Enforces a NetworkPolicy as a cluster's network would: by packet filters in the network namespaces of the pods it selects."""
 
 from __future__ import annotations
 

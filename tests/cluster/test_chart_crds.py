@@ -1,8 +1,4 @@
-"""Our CRDs at a real API server: applied again and again, shown by kubectl, and each of their rules kept.
-
-In: documents of every part that has a rule (those of tests/api/test_cel.py), put into an object that is sound
-otherwise. The API server must accept and refuse exactly what our own decoder does, and say the rule's message.
-"""
+"""Our CRDs at a real API server: applied again and again, shown by kubectl, and each of their rules kept."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from typing import Any
 import pytest
 
 from api.test_cel import DOCUMENTS
-from cluster.backendwraps import BACKEND_RULES, BACKEND_WRAPS, hashed, treated
+from cluster.backend_wraps import BACKEND_RULES, BACKEND_WRAPS, hashed, treated
 from cluster.world.api import ApiError
 from cluster.world.apiserver import ApiServer
 from controller.manifests.crds import LOOKS, render_crds
@@ -49,25 +45,15 @@ from edgefast.api.edge.httproutefilter import (
     RegexPathModifier,
     ReplaceRegexMatch,
 )
-from edgefast.api.edge.jwt import (
-    JWT,
-    JWTExtractor,
-    JWTProvider,
-    LocalJWKS,
-    RemoteJWKS,
-)
-from edgefast.api.edge.policytarget import PolicyTargetReference
+from edgefast.api.edge.jwt import JWT, JWTExtractor, JWTProvider, LocalJWKS, RemoteJWKS
+from edgefast.api.edge.policy_target import PolicyTargetReference
 from edgefast.api.edge.ratelimitfilter import (
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
     RateLimitSourceCIDR,
 )
-from edgefast.api.edge.responseoverride import (
-    ResponseOverride,
-    StatusCodeMatch,
-    StatusCodeRange,
-)
+from edgefast.api.edge.response_override import ResponseOverride, StatusCodeMatch, StatusCodeRange
 from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
@@ -82,8 +68,8 @@ from edgefast.api.edge.securitypolicy import (
 from edgefast.api.kinds import EDGE_GROUP, KINDS
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.unsupported_fields import UNSERVED
-from edgefast.api.validation import edge, jwt, policy, routefilter, traffic
-from edgefast.api.validation.policytarget import BOOK
+from edgefast.api.validation import edge, jwt, policy, route_filter, traffic
+from edgefast.api.validation.policy_target import BOOK
 
 Document = dict[str, Any]
 Wrap = Callable[[Document], tuple[str, Document]]
@@ -197,7 +183,7 @@ WRAPS: dict[type, Wrap] = {
     HTTPCookieMatch: lambda part: ("HTTPRouteFilter", {"matches": [{"cookies": [part]}]}),
 }
 RULES = [*BOOK.rules, *BACKEND_RULES]
-for _one in (edge, jwt, policy, routefilter, traffic):
+for _one in (edge, jwt, policy, route_filter, traffic):
     RULES += _one.BOOK.rules
 
 

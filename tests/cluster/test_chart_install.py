@@ -1,8 +1,4 @@
-"""An installation at a real API server: by helm, by `edgefast install`, upgraded, changed in mode, removed; and what it may do.
-
-In: the chart and its values. The API server accepts every object of every set of values; the controller's account may do what spec
-section 5 lists, where it says, and nothing else.
-"""
+"""An installation at a real API server: by helm, by `edgefast install`, upgraded, changed in mode, removed; and what it may do."""
 
 from __future__ import annotations
 

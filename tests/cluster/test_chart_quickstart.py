@@ -1,8 +1,4 @@
-"""The commands for a cluster in docs/getting-started.md and docs/guides/kubernetes.md are run, in order, in a real cluster; outputs are compared.
-
-In: blocks marked `sh cluster`, and `sh nodes` for a cluster without load balancers. Variables live on from block to block. helm,
-kubectl and curl are what a reader has; curl runs outside the node, where clients are. The kinds of the Gateway API come from the module of the same version instead of the network: nothing else changes.
-"""
+"""The commands for a cluster in docs/getting-started.md and docs/guides/kubernetes.md are run, in order, in a real cluster; outputs are compared."""
 
 from __future__ import annotations
 
@@ -50,11 +46,7 @@ class Reader:
             raise MissingTool("kubectl", "run the commands of the documentation")
         path = f"{HELM_HOME}{os.pathsep}{os.environ['PATH']}"
         built(HELM_HOME / "helm")
-        self._environment = {
-            **homes(folder),
-            "PATH": path,
-            "KUBECONFIG": str(world.kubeconfig),
-        }
+        self._environment = {**homes(folder), "PATH": path, "KUBECONFIG": str(world.kubeconfig)}
         self._curl = (
             f'curl() {{ nsenter --net=/run/netns/{world.network.client} curl --max-time 10 "$@"; }}'
         )

@@ -1,8 +1,4 @@
-"""`helm template` and `edgefast install --dry-run` are one: the same objects for every set of values; what one refuses, so does the other.
-
-In: values of every mode and of every branch of the templates, releases of several names. The configuration inside the ConfigMap is
-compared as what it means; helm and PyYAML quote differently.
-"""
+"""`helm template` and `edgefast install --dry-run` are one: the same objects for every set of values; what one refuses, so does the other."""
 
 from __future__ import annotations
 

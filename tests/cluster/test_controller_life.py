@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import GATEWAY_API, Bench, wait_for
+from cluster.controller_bench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
 
 
@@ -40,99 +40,10 @@ def test_objects_become_answers(bench: Bench) -> None:
     assert bench.fleet_name.startswith(f"edge-{bench.namespace}-gw-")
 
 
-def test_edits_are_followed(bench: Bench) -> None:
-    bench.add_route("edit", host="edit.example.com")
-    bench.expect(bench.port, (200, "one"), host="edit.example.com")
-    route = bench.add_route("edit", host="edit.example.com", backend="other")
-    bench.expect(bench.port, (200, "two"), host="edit.example.com")
-    generation = route["metadata"]["generation"]
-    assert generation == 2
-    bench.expect_condition("HTTPRoute", "edit", "Accepted", "True", generation=generation)
-    before = bench.conditions("HTTPRoute", "edit")["Accepted"]["lastTransitionTime"]
-    bench.add_route("edit", host="moved.example.com", backend="other")
-    bench.expect(bench.port, (200, "two"), host="moved.example.com")
-    bench.expect(bench.port, 404, host="edit.example.com")
-    after = bench.expect_condition("HTTPRoute", "edit", "Accepted", "True", generation=3)
-    assert after["lastTransitionTime"] == before
-
-
 def attached(bench: Bench, gateway: str) -> int:
     """Return the routes that the first listener says it has, -1 while it has no settings for this request."""
     listeners = (bench.get("Gateway", gateway).get("status") or {}).get("listeners")
     return listeners[0]["attachedRoutes"] if listeners else -1
-
-
-def test_removals_are_followed(bench: Bench) -> None:
-    port, _ = bench.bring_up("removals")
-    bench.add_route("gone", host="gone.example.com", gateway="removals")
-    bench.expect(port, (200, "one"), host="gone.example.com")
-    wait_for("one attached route", lambda: attached(bench, "removals") == 1)
-    bench.delete("HTTPRoute", "gone")
-    bench.expect(port, 404, host="gone.example.com")
-    wait_for("no attached route", lambda: attached(bench, "removals") == 0)
-
-
-def test_endpoints_are_followed(bench: Bench) -> None:
-    with bench.origin("moved") as origin:
-        bench.add_backend("rolling", bench.add_origin("first").port)
-        bench.add_route("rolling", host="rolling.example.com", backend="rolling")
-        bench.expect(bench.port, (200, "first"), host="rolling.example.com")
-        translated = bench.metric("translated_total", '{what="route"}')
-        bench.add_backend("rolling", origin.port)
-        bench.expect(bench.port, (200, "moved"), host="rolling.example.com")
-        assert bench.metric("translated_total", '{what="route"}') == translated
-    slice_ = f"/apis/discovery.k8s.io/v1/namespaces/{bench.namespace}/endpointslices/rolling-0"
-    bench.api.delete(slice_)
-    bench.expect(bench.port, 503, host="rolling.example.com")
-    bench.expect_condition(
-        "HTTPRoute", "rolling", "BackendsAvailable", "False", "EndpointsNotFound"
-    )
-
-
-def test_an_invalid_route_says_so_and_heals(bench: Bench) -> None:
-    name, type_, reason = "nobackend", "ResolvedRefs", "BackendNotFound"
-    broken = {"backendRefs": [{"name": "nothing", "port": 80}]}
-    host = f"{name}.example.com"
-    bench.add_route("fine", host="fine.example.com")
-    bench.expect(bench.port, (200, "one"), host="fine.example.com")
-    route = bench.add_route(name, host=host, **broken)
-    generation = route["metadata"]["generation"]
-    bench.expect_condition("HTTPRoute", name, type_, "False", reason, generation)
-    bench.expect(bench.port, 500, host=host)
-    assert bench.request(bench.port, host="fine.example.com") == (200, "one")
-    bench.add_route(name, host=host)
-    bench.expect(bench.port, (200, "one"), host=host)
-    bench.expect_condition("HTTPRoute", name, type_, "True", generation=generation + 1)
-
-
-def test_listeners_come_and_go(bench: Bench) -> None:
-    def listener(name: str, port: int, **more: Any) -> dict[str, Any]:
-        return {"name": name, "port": port, "protocol": "HTTP", **more}
-
-    port, fleet = bench.bring_up("listeners")
-    bench.add_route("wide", gateway="listeners")
-    bench.expect(port, (200, "one"))
-    second = bench.add_gateway("unused")  # a port that is free
-    bench.delete("Gateway", "unused")
-    spec = {
-        "gatewayClassName": bench.gateway_class,
-        "listeners": [listener("http", port), listener("second", second)],
-    }
-    bench.apply("Gateway", "listeners", spec)
-    bench.expect(second, (200, "one"))
-    bench.expect_condition("Gateway", "listeners", "Programmed", "True", generation=2)
-    spec["listeners"] = [listener("http", port)]
-    bench.apply("Gateway", "listeners", spec)
-    bench.expect(second, 0)
-    assert bench.request(port) == (200, "one")
-
-    def names() -> list[str]:
-        found = bench.get("Gateway", "listeners")["status"]["listeners"]
-        return [one["name"] for one in found]
-
-    wait_for("one listener in the status", lambda: names() == ["http"])
-    bench.delete("Gateway", "listeners")
-    bench.api.wait_gone(f"/apis/apps/v1/namespaces/{bench.namespace}/deployments/{fleet}")
 
 
 def test_what_others_wrote_stays(bench: Bench) -> None:
@@ -167,42 +78,6 @@ def test_what_others_wrote_stays(bench: Bench) -> None:
         "only their entry",
         lambda: bench.get("HTTPRoute", "shared")["status"]["parents"] == [foreign],
     )
-
-
-def test_another_controllers_class_is_left_alone(bench: Bench) -> None:
-    name = f"{bench.namespace}-foreign"
-    bench.apply("GatewayClass", name, {"controllerName": "example.com/other"})
-    listener = {"name": "http", "port": 8080, "protocol": "HTTP"}
-    bench.apply("Gateway", "theirs", {"gatewayClassName": name, "listeners": [listener]})
-    bench.add_route("sentinel", host="sentinel.example.com")
-    bench.expect_condition("HTTPRoute", "sentinel", "Accepted", "True")
-    for kind, one in (("GatewayClass", name), ("Gateway", "theirs")):
-        reasons = {c["reason"] for c in bench.get(kind, one)["status"]["conditions"]}
-        assert reasons == {"Pending"}
-    path = f"/apis/apps/v1/namespaces/{bench.namespace}/deployments"
-    label = "gateway.edge.io/owning-gateway-name=theirs"
-    assert bench.api.items(path, labelSelector=label) == []
-    bench.delete("Gateway", "theirs")
-    bench.api.delete(f"/apis/{GATEWAY_API}/gatewayclasses/{name}")
-
-
-def test_a_slip_of_the_pen_costs_no_fleet(bench: Bench) -> None:
-    """A Gateway that is refused keeps its fleet and its tables; it heals."""
-    port, fleet = bench.bring_up("slip")
-    bench.add_route("slip", gateway="slip")
-    bench.expect(port, (200, "one"))
-    path = f"/apis/apps/v1/namespaces/{bench.namespace}/deployments/{fleet}"
-    uid = bench.api.get(path)["metadata"]["uid"]
-    spec = bench.get("Gateway", "slip")["spec"]
-    ref = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "nothing"}
-    bench.apply("Gateway", "slip", {**spec, "infrastructure": {"parametersRef": ref}})
-    bench.expect_condition("Gateway", "slip", "Accepted", "False", "InvalidParameters", 2)
-    assert bench.request(port) == (200, "one")
-    bench.api.patch(bench.path("Gateway", "slip"), {"spec": {"infrastructure": None}})
-    bench.expect_condition("Gateway", "slip", "Accepted", "True", generation=3)
-    bench.expect_condition("Gateway", "slip", "Programmed", "True", generation=3)
-    assert bench.api.get(path)["metadata"]["uid"] == uid
-    assert bench.request(port) == (200, "one")
 
 
 def test_trouble_becomes_an_event(bench: Bench) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import own_address
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import own_address
 from cluster.test_kube_pods import pod, serve, service_account
 from cluster.world.apiserver import ApiServer
 from edgefast.api.kinds import EXPERIMENTAL_GROUP
@@ -67,28 +67,3 @@ def test_pods_are_read_before_they_are_sent_to(newest: ApiServer, bench: Bench) 
     assert seen <= {0, 404, 200}  # 0: the proxy is on its way
     wait_for("accepted", lambda: accepted(bench, "web") == ["True"])
     assert not accepted(bench, "idle-0")
-
-
-def test_a_controller_that_starts_takes_nobody_away(bench: Bench) -> None:
-    address = bench.controller.find(r"serving xds=(\S+)")
-    bench.controller.stop()
-    bench.controller = bench.start_controller("controller-1", xds=address)
-    bench.add_route("later", host="later.example.com")  # shows that the proxy follows it
-    wait_for("followed", lambda: bench.request(bench.port, host="later.example.com")[0] != 404)
-    assert bench.request(bench.port, host="web.example.com") == (200, "pod")
-
-
-def test_edits_of_labels_are_followed(newest: ApiServer, bench: Bench) -> None:
-    other = bench.add_origin("other").port
-    newest.admin.apply(pod(bench.namespace, "web-1", "other"))
-    serve(newest, bench.namespace, "web-1", own_address())
-    add_backend(bench, "web", other, app="other")
-    seen = set()
-
-    def answered() -> bool:
-        status, body = bench.request(bench.port, host="web.example.com")
-        seen.add(status)
-        return (status, body) == (200, "other")
-
-    wait_for("the other Pod answers", answered)
-    assert seen == {200}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
+from cluster.controller_bench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
 
 
@@ -77,7 +77,7 @@ def test_a_proxy_of_another_table_format_keeps_its_table_and_is_told(bench: Benc
     address = bench.controller.find(r"serving xds=(\S+)")
     bench.controller.stop(signal.SIGTERM)
     bench.controller = bench.start_controller(
-        "upgraded", wrapper="tests.cluster.otherrelease", xds=address
+        "upgraded", wrapper="tests.cluster.other_release", xds=address
     )
 
     def told() -> str:
@@ -114,12 +114,3 @@ def test_a_proxy_of_another_table_format_keeps_its_table_and_is_told(bench: Benc
     bench.controller = bench.start_controller("downgraded", xds=address)
     bench.expect_condition("HTTPRoute", "next", "Accepted", "True")
     assert bench.request(port, host="next.example.com") == (200, "one")
-
-
-def test_the_port_for_tokens_is_closed_in_this_mode(bench: Bench) -> None:
-    _, fleet = bench.bring_up("closed")
-    bench.expect_condition("Gateway", "closed", "Programmed", "True")
-    where = bench.controller.find(r"serving xds=.*\bxds-token=(\S+)")
-    proxy = bench.start_proxy(fleet, "1", server=where)
-    proxy.find(r"(PERMISSION_DENIED: tokens are not accepted in Controller Namespace mode)")
-    wait_for("a line in the log", lambda: "(closed)" in bench.controller.text())

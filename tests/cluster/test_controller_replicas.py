@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
+from cluster.controller_bench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
 from edgefast.httpd.address import Address
 from edgefast.httpd.control_socket import send_command
-from wire.harness.ports import free_port
 
 
 @pytest.fixture
@@ -71,74 +69,6 @@ def test_a_restart_writes_nothing_and_proxies_go_on(bench: Bench) -> None:
     bench.add_route("r2", host="b.example.com")
     bench.expect(bench.port, (200, "one"), host="b.example.com")
     bench.expect_condition("HTTPRoute", "r2", "Accepted", "True")
-
-
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP])
-def test_another_replica_takes_over(bench: Bench, how: signal.Signals) -> None:
-    second = bench.start_controller("controller-1")
-    first = bench.controller
-    assert bench.metric("leader", controller=second) == 0
-    settle(bench)
-    writes = bench.metric("status_writes_total")
-    assert bench.metric("status_writes_total", controller=second) == 0
-    assert writes > 0
-    if how == signal.SIGSTOP:
-        first.process.send_signal(how)
-    else:
-        first.stop(how)
-    try:
-        wait_for("the other one leads", lambda: bench.metric("leader", controller=second) == 1)
-        bench.controller = second
-        bench.add_route("bad", backend="nothing")
-        bench.expect_condition("HTTPRoute", "bad", "ResolvedRefs", "False")
-        assert lease(bench).startswith("controller-1_")
-    finally:
-        if how == signal.SIGSTOP:
-            first.process.send_signal(signal.SIGCONT)
-    if how == signal.SIGSTOP:
-        # It has slept through the end of its lease: it writes nothing any more.
-        wait_for("it knows", lambda: bench.metric("leader", controller=first) == 0)
-        assert bench.metric("status_writes_total", controller=first) == writes
-
-
-def test_followers_watch_serve_and_relay(bench: Bench) -> None:
-    """A proxy of a follower counts for the statuses that the leader writes."""
-    port = free_port()
-    bench.controller.stop()
-    bench.controller = bench.start_controller("controller-1", relay=f"127.0.0.1:{port}")
-    wait_for("it leads", lambda: bench.metric("leader") == 1)
-    second = bench.start_controller("controller-2", "127.0.0.2", relay=f"127.0.0.2:{port}")
-    gateway, fleet = bench.add_gateway("far"), bench.fleet("far")
-    bench.give_address(fleet)
-    bench.set_pods(fleet, f"{fleet}-0")
-    bench.expect_condition("Gateway", "far", "Programmed", "False", "Pending")
-    bench.start_proxy(fleet, server=second.find(r"serving xds=(\S+)"))
-    bench.expect_condition("Gateway", "far", "Programmed", "True")
-    bench.add_route("far", host="far.example.com", gateway="far")
-    bench.expect_condition("HTTPRoute", "far", "Accepted", "True")
-    assert bench.request(gateway, host="far.example.com") == (200, "one")
-    assert bench.metric("status_writes_total", controller=second) == 0
-    _, fleets = bench.ask(bench.controller, "admin", "/fleets")
-    (seen,) = [one for one in fleets if one["fleet"].endswith(fleet)]
-    assert [one["via"] for one in seen["nodes"]] == ["controller-2_127.0.0.2"]
-
-
-def test_a_configuration_is_followed_and_a_bad_one_refused(bench: Bench) -> None:
-    bench.config.write_text("kind: EdgeGateway\ngateway: {controllerNam: x}\n")
-    bench.controller.find(r"configuration refused.*(edge-gateway\.yaml:\d+)")
-    bench.add_route("r4", host="d.example.com")
-    bench.expect(bench.port, (200, "one"), host="d.example.com")
-    assert bench.metric("config_problems") > 0
-    name = f"{bench.controller_name}-new"
-    bench.write_config(gateway={"controllerName": name})
-    bench.controller.find(r"(restarting all components)")
-    other = bench.gateway_class
-    # The class is another controller's now; under its new name ours is served again.
-    bench.api.delete(bench.path("GatewayClass", other))
-    bench.controller_name = name
-    bench.add_class()
-    bench.expect_condition("GatewayClass", other, "Accepted", "True")
-    bench.expect_condition("HTTPRoute", "r4", "Accepted", "True")
 
 
 def test_no_secret_is_logged_or_dumped(bench: Bench) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from cluster.controllerbench import GATEWAY_API, Bench, wait_for
+from cluster.controller_bench import GATEWAY_API, Bench, wait_for
 from cluster.world.apiserver import ApiServer
 from controller.status.write_throttle import SPACE
 

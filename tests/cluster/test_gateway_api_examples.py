@@ -1,7 +1,4 @@
-"""The manifests of the Gateway API's own examples: each is served, or refused for a reason that stands here.
-
-Each file is read as `edgefast check --adopt` reads it, with what it refers to (environment.py). Both releases, both channels.
-"""
+"""The manifests of the Gateway API's own examples: each is served, or refused for a reason that stands here."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import pytest
 import yaml
 
 from cluster.environment import Surroundings
-from cluster.tools.apifields import RELEASES
+from cluster.tools.api_fields import RELEASES
 from cluster.tools.examples import gateway_api_examples
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot

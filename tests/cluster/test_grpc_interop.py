@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from cluster.grpcsite import INSIDE, NAME, GrpcSite, Identity
+from cluster.grpc_site import INSIDE, NAME, GrpcSite, Identity
 from cluster.tools.missing import built
 from cluster.tools.versions import GRPC_HOME
 from wire.harness.ports import free_port

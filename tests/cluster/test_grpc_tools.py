@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from cluster.grpcsite import NAME, GrpcSite, Identity
+from cluster.grpc_site import NAME, GrpcSite, Identity
 from cluster.tools.missing import built
 from cluster.tools.versions import GRPC_HOME
-from wire.harness.goprograms import go_server
+from wire.harness.go_programs import go_server
 
 SERVICE = "grpc.testing.TestService"
 CALLS = 4000

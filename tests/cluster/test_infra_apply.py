@@ -8,14 +8,13 @@ from functools import partial
 import msgspec
 import pytest
 
-from cluster.infrabench import (
+from cluster.infra_bench import (
     KINDS,
     NAME,
     SELECTOR,
-    InfraBench,
     fleet,
+    infra_bench,
     installation,
-    run_bench,
     settled,
     want,
 )
@@ -23,7 +22,7 @@ from cluster.world.api import Api
 from cluster.world.apiserver import ApiServer
 from controller.fleets.placement import Placement
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
 
 
 @pytest.fixture
@@ -32,8 +31,8 @@ def place(apiserver: ApiServer) -> Placement:
     return installation(apiserver)
 
 
-def test_a_fleet_is_made_and_applied_once(apiserver: ApiServer, place: Placement) -> None:
-    async def body(bench: InfraBench) -> None:
+async def test_a_fleet_is_made_and_applied_once(apiserver: ApiServer, place: Placement) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place, replicas=2))
         await settled(bench)
         assert bench.applier.applied == len(KINDS)
@@ -52,10 +51,8 @@ def test_a_fleet_is_made_and_applied_once(apiserver: ApiServer, place: Placement
         await settled(bench)
         assert bench.applier.applied == len(KINDS)
 
-    run_bench(apiserver, place, body)
 
-
-def test_every_option_is_valid_to_the_server(apiserver: ApiServer, place: Placement) -> None:
+async def test_every_option_is_valid_to_the_server(apiserver: ApiServer, place: Placement) -> None:
     pod = ir.InfraPod(
         image="example.com/edge:2",
         labels={"tier": "front"},
@@ -84,8 +81,7 @@ def test_every_option_is_valid_to_the_server(apiserver: ApiServer, place: Placem
         hpa=ir.InfraHPA(max_replicas=4, min_replicas=2),
         pdb=("minAvailable", "50%"),
     )
-
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, all_of_it)
         await settled(bench)
         assert not bench.problems
@@ -98,20 +94,15 @@ def test_every_option_is_valid_to_the_server(apiserver: ApiServer, place: Placem
         # What was never seen is not deleted yet.
         await until(lambda: bench.live("HorizontalPodAutoscaler", place.namespace, NAME) is None)
 
-    run_bench(apiserver, place, body)
 
-
-def test_token_mode_is_valid_to_the_server(apiserver: ApiServer, place: Placement) -> None:
+async def test_token_mode_is_valid_to_the_server(apiserver: ApiServer, place: Placement) -> None:
     beside = apiserver.namespace("tenant")
     tokens = msgspec.structs.replace(place, gateway_namespace_mode=True)
-
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, tokens, (beside,)) as bench:
         want(bench, tokens, fleet(place, namespace=beside))
         await settled(bench)
         assert not bench.problems
         assert bench.live("Deployment", beside, NAME) is not None
-
-    run_bench(apiserver, tokens, body, (beside,))
 
 
 def is_made_anew(admin: Api, path: str, before: str) -> bool:
@@ -119,8 +110,8 @@ def is_made_anew(admin: Api, path: str, before: str) -> bool:
     return found is not None and found["metadata"]["uid"] != before
 
 
-def test_drift_is_repaired(apiserver: ApiServer, place: Placement) -> None:
-    async def body(bench: InfraBench) -> None:
+async def test_drift_is_repaired(apiserver: ApiServer, place: Placement) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place, replicas=2))
         await settled(bench)
         admin = apiserver.admin
@@ -148,11 +139,9 @@ def test_drift_is_repaired(apiserver: ApiServer, place: Placement) -> None:
             await until(partial(is_made_anew, admin, path, before), kind)
         assert not bench.problems
 
-    run_bench(apiserver, place, body)
 
-
-def test_what_others_add_stays(apiserver: ApiServer, place: Placement) -> None:
-    async def body(bench: InfraBench) -> None:
+async def test_what_others_add_stays(apiserver: ApiServer, place: Placement) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place))
         await settled(bench)
         path = bench.path("Service", place.namespace, NAME)
@@ -173,13 +162,11 @@ def test_what_others_add_stays(apiserver: ApiServer, place: Placement) -> None:
             (one["port"], one["nodePort"]) for one in apiserver.admin.get(path)["spec"]["ports"]
         ] == [(80, node_port)]
 
-    run_bench(apiserver, place, body)
 
-
-def test_somebody_who_never_stops_is_answered_slower(
+async def test_somebody_who_never_stops_is_answered_slower(
     apiserver: ApiServer, place: Placement
 ) -> None:
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place, replicas=2))
         await settled(bench)
         path = bench.path("Deployment", place.namespace, NAME)
@@ -193,5 +180,3 @@ def test_somebody_who_never_stops_is_answered_slower(
         assert min(repaired[turn] - changed[turn - 1] for turn in (1, 2)) < 2.0
         assert repaired[3] - changed[2] >= 1.0
         assert repaired[4] - changed[3] >= 2.0
-
-    run_bench(apiserver, place, body)

@@ -6,21 +6,22 @@ from typing import Any
 
 import pytest
 
-from cluster.infrabench import (
+from cluster.infra_bench import (
     NAME,
     SELECTOR,
     InfraBench,
     fleet,
+    infra_bench,
     installation,
     key,
-    run_bench,
     settled,
     want,
 )
 from cluster.world.apiserver import ApiServer
 from controller.fleets.placement import Placement
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
+from tests.support.manifest import manifest
 
 
 @pytest.fixture
@@ -44,14 +45,13 @@ def put_slice(server: ApiServer, place: Placement, name: str, *endpoints: dict[s
         "kubernetes.io/service-name": NAME,
     }
     server.admin.apply(
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {"name": name, "namespace": place.namespace, "labels": labels},
-            "addressType": "IPv4",
-            "endpoints": list(endpoints),
-            "ports": [{"name": "http-80", "port": 10080}],
-        }
+        manifest(
+            f"EndpointSlice {place.namespace}/{name}",
+            labels=labels,
+            addressType="IPv4",
+            endpoints=list(endpoints),
+            ports=[{"name": "http-80", "port": 10080}],
+        )
     )
 
 
@@ -64,10 +64,11 @@ def endpoint(pod: str, address: str, node: str = "", **conditions: bool) -> dict
     return {**found, "nodeName": node} if node else found
 
 
-def test_load_balancer_replicas_and_ready_pods(apiserver: ApiServer, place: Placement) -> None:
+async def test_load_balancer_replicas_and_ready_pods(
+    apiserver: ApiServer, place: Placement
+) -> None:
     calls: list[int] = []
-
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         bench.observer.on_change = lambda: calls.append(1)
         await make(bench, place, ir.InfraService(), 3)
         await until(lambda: bench.state(NAME).replicas == 3)
@@ -102,10 +103,8 @@ def test_load_balancer_replicas_and_ready_pods(apiserver: ApiServer, place: Plac
         bench.applier.want({})
         await until(lambda: bench.observer.states() == ())
 
-    run_bench(apiserver, place, body)
 
-
-def test_node_port_has_the_addresses_of_nodes(apiserver: ApiServer, place: Placement) -> None:
+async def test_node_port_has_the_addresses_of_nodes(apiserver: ApiServer, place: Placement) -> None:
     names = [f"{place.namespace}-{letter}" for letter in "ab"]
     for at, name in enumerate(names):
         internal = {"type": "InternalIP", "address": f"10.9.0.{at}"}
@@ -114,8 +113,7 @@ def test_node_port_has_the_addresses_of_nodes(apiserver: ApiServer, place: Place
         apiserver.admin.create(node)
         status = {"status": {"addresses": [internal, *external]}}
         apiserver.admin.patch(f"/api/v1/nodes/{name}/status", status, "strategic")
-
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         everywhere = ir.InfraService(type="NodePort", external_traffic_policy="Cluster")
         await make(bench, place, everywhere)
         await until(lambda: {"10.9.0.0", "192.0.2.1"} <= set(bench.state(NAME).addresses))
@@ -126,5 +124,3 @@ def test_node_port_has_the_addresses_of_nodes(apiserver: ApiServer, place: Place
         await until(lambda: bench.state(NAME).addresses == ("192.0.2.1",))
         apiserver.admin.delete(f"/api/v1/nodes/{names[1]}")
         await until(lambda: bench.state(NAME).addresses == ())
-
-    run_bench(apiserver, place, body)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cluster.infrabench import (
+from cluster.infra_bench import (
     KINDS,
     NAME,
     SELECTOR,
-    InfraBench,
     fleet,
+    infra_bench,
     installation,
     key,
-    run_bench,
     settled,
     want,
 )
@@ -22,7 +21,8 @@ from controller.fleets.metadata import adopt
 from controller.fleets.placement import Placement
 from controller.fleets.render import render_fleet
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
+from tests.support.manifest import manifest
 
 
 @pytest.fixture
@@ -31,13 +31,12 @@ def place(apiserver: ApiServer) -> Placement:
     return installation(apiserver)
 
 
-def test_a_fleet_goes_with_its_gateway_and_nothing_else_does(
+async def test_a_fleet_goes_with_its_gateway_and_nothing_else_does(
     apiserver: ApiServer, place: Placement
 ) -> None:
     admin = apiserver.admin
     other = "edge-default-other-12345678"
-
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place), fleet(place, name=other))
         await settled(bench)
         # Somebody's copy of one of ours, label included, and something with our label alone.
@@ -64,16 +63,16 @@ def test_a_fleet_goes_with_its_gateway_and_nothing_else_does(
         await settled(bench)
         assert bench.live("ConfigMap", place.namespace, "copied") is not None
 
-    run_bench(apiserver, place, body)
 
-
-def test_a_client_s_secret_goes_with_its_fleet(apiserver: ApiServer, place: Placement) -> None:
+async def test_a_client_s_secret_goes_with_its_fleet(
+    apiserver: ApiServer, place: Placement
+) -> None:
     """Its owner is the fleet's ServiceAccount: what may delete no Secrets leaves it to the garbage collector."""
     infra = fleet(place, owner=("GatewayClass", "eg", "5d9b1c3e"))
     meta = {"name": f"{NAME}-xds", "namespace": place.namespace}
     secret = adopt({"apiVersion": "v1", "kind": "Secret", "metadata": meta}, infra, place)
+    async with infra_bench(apiserver, place) as bench:
 
-    async def body(bench: InfraBench) -> None:
         def owners() -> list[tuple[str, str]]:
             live = bench.live("Secret", place.namespace, f"{NAME}-xds") or {"metadata": {}}
             return [
@@ -96,19 +95,15 @@ def test_a_client_s_secret_goes_with_its_fleet(apiserver: ApiServer, place: Plac
         apiserver.admin.delete(bench.path("ServiceAccount", place.namespace, NAME))
         await until(lambda: account() not in ([], first) and owners() == account())
 
-    run_bench(apiserver, place, body)
 
-
-def test_a_name_that_somebody_else_has_is_not_taken(apiserver: ApiServer, place: Placement) -> None:
-    theirs = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": NAME, "namespace": place.namespace, "labels": dict(SELECTOR)},
-        "spec": {"ports": [{"port": 9}]},
-    }
+async def test_a_name_that_somebody_else_has_is_not_taken(
+    apiserver: ApiServer, place: Placement
+) -> None:
+    theirs = manifest(
+        f"Service {place.namespace}/{NAME}", {"ports": [{"port": 9}]}, labels=dict(SELECTOR)
+    )
     apiserver.admin.create(theirs)
-
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place))
         await until(lambda: bool(bench.problems))
         text = bench.applier.failure(key(place))
@@ -125,17 +120,13 @@ def test_a_name_that_somebody_else_has_is_not_taken(apiserver: ApiServer, place:
         found = bench.live("Service", place.namespace, NAME)
         assert found is not None and [one["port"] for one in found["spec"]["ports"]] == [80]
 
-    run_bench(apiserver, place, body)
 
-
-def test_another_installation_is_left_alone(apiserver: ApiServer, place: Placement) -> None:
+async def test_another_installation_is_left_alone(apiserver: ApiServer, place: Placement) -> None:
     second = msgspec.structs.replace(place, name="tenant-edge-gateway")
-
-    async def first(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place))
         await settled(bench)
-
-    async def other(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, second) as bench:
         bench.applier.want({})
         await settled(bench)
         assert bench.applier.deleted == 0
@@ -146,14 +137,12 @@ def test_another_installation_is_left_alone(apiserver: ApiServer, place: Placeme
         assert found is not None
         assert found["metadata"]["labels"]["gateway.edge.io/controller"] == place.identity
 
-    run_bench(apiserver, place, first)
-    run_bench(apiserver, second, other)
 
-
-def test_a_refused_manifest_is_told_and_tried_again(apiserver: ApiServer, place: Placement) -> None:
+async def test_a_refused_manifest_is_told_and_tried_again(
+    apiserver: ApiServer, place: Placement
+) -> None:
     bad = ir.InfraPod(affinity={"nodeAffinity": "nonsense"})
-
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place, pod=bad))
         await until(lambda: bool(bench.problems))
         text = bench.applier.failure(key(place))
@@ -167,11 +156,9 @@ def test_a_refused_manifest_is_told_and_tried_again(apiserver: ApiServer, place:
         assert bench.problems[1:] == [(key(place), "")]
         assert bench.live("Deployment", place.namespace, NAME) is not None
 
-    run_bench(apiserver, place, body)
 
-
-def test_only_the_leader_writes(apiserver: ApiServer, place: Placement) -> None:
-    async def body(bench: InfraBench) -> None:
+async def test_only_the_leader_writes(apiserver: ApiServer, place: Placement) -> None:
+    async with infra_bench(apiserver, place) as bench:
         bench.leading = False
         want(bench, place, fleet(place))
         await until(lambda: bench.inventory.synced)
@@ -191,5 +178,3 @@ def test_only_the_leader_writes(apiserver: ApiServer, place: Placement) -> None:
         await settled(bench)
         # Whoever led meanwhile may have changed anything, so all is applied anew.
         assert bench.applier.applied == applied + len(KINDS)
-
-    run_bench(apiserver, place, body)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster.infrabench import InfraBench, run_bench
+from cluster.infra_bench import infra_bench
 from cluster.world.apiserver import ApiServer
 from controller.fleets.metadata import adopt
 from controller.fleets.placement import Placement, client_secret_name
@@ -16,7 +16,7 @@ from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.roles import render_roles
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
 
 NAME = "edge-default-eg-e41e7b31"
 MODES = {
@@ -28,7 +28,7 @@ MODES = {
 
 
 @pytest.mark.parametrize(("tokens", "listed"), MODES.values(), ids=MODES)
-def test_rights_suffice_and_no_more_is_asked(
+async def test_rights_suffice_and_no_more_is_asked(
     apiserver: ApiServer, tokens: bool, listed: bool
 ) -> None:
     own, beside = apiserver.namespace("own"), apiserver.namespace("tenant")
@@ -67,8 +67,10 @@ def test_rights_suffice_and_no_more_is_asked(
         meta = {"name": client_secret_name(NAME)}
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": {"tls.crt": ""}}
         manifests.append(adopt(secret, infra, place))
-
-    async def body(bench: InfraBench) -> None:
+    where = None if tokens and not listed else ((beside, own) if tokens else (own,))
+    async with infra_bench(
+        apiserver, place, where, kubeconfig=apiserver.kubeconfig_for(f"{own}/edge-gateway")
+    ) as bench:
         bench.applier.want({f"{infra.namespace}/{NAME}": manifests})
         await until(lambda: bench.applier.settled)
         refused = bench.applier.refused  # bindings take a moment
@@ -100,8 +102,3 @@ def test_rights_suffice_and_no_more_is_asked(
         assert bench.applier.refused == refused
         await until(lambda: all(not one.problem for one in bench.inventory.reflectors))
         await until(lambda: bench.inventory.node_reflector.synced)
-
-    where = None if tokens and not listed else ((beside, own) if tokens else (own,))
-    run_bench(
-        apiserver, place, body, where, kubeconfig=apiserver.kubeconfig_for(f"{own}/edge-gateway")
-    )

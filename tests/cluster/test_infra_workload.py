@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.infrabench import NAME, InfraBench, fleet, installation, run_bench, settled, want
+from cluster.infra_bench import NAME, InfraBench, fleet, infra_bench, installation, settled, want
 from cluster.world.apiserver import ApiServer
 from controller.fleets.placement import Manifest, Placement
 from edgefast import ir
-from tests.controller.kube.waiting import until
+from tests.controller.waiting import until
 
 
 @pytest.fixture
@@ -17,13 +17,15 @@ def place(apiserver: ApiServer) -> Placement:
     return installation(apiserver)
 
 
-def test_replicas_pass_to_the_autoscaler_and_back(apiserver: ApiServer, place: Placement) -> None:
+async def test_replicas_pass_to_the_autoscaler_and_back(
+    apiserver: ApiServer, place: Placement
+) -> None:
     def replicas(bench: InfraBench) -> int:
         found = bench.live("Deployment", place.namespace, NAME)
         assert found is not None
         return int(found["spec"]["replicas"])
 
-    async def body(bench: InfraBench) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place, replicas=5))
         await settled(bench)
         hpa = ir.InfraHPA(max_replicas=9)
@@ -41,11 +43,11 @@ def test_replicas_pass_to_the_autoscaler_and_back(apiserver: ApiServer, place: P
         # What was never seen is not deleted yet.
         await until(lambda: bench.live("HorizontalPodAutoscaler", place.namespace, NAME) is None)
 
-    run_bench(apiserver, place, body)
 
-
-def test_a_workload_serves_until_its_successor_does(apiserver: ApiServer, place: Placement) -> None:
-    async def body(bench: InfraBench) -> None:
+async def test_a_workload_serves_until_its_successor_does(
+    apiserver: ApiServer, place: Placement
+) -> None:
+    async with infra_bench(apiserver, place) as bench:
         want(bench, place, fleet(place))
         await settled(bench)
         daemons = fleet(place, workload="DaemonSet")
@@ -58,8 +60,6 @@ def test_a_workload_serves_until_its_successor_does(apiserver: ApiServer, place:
         assert bench.live("Deployment", place.namespace, NAME) is not None
         _report(bench, place, "DaemonSet", desiredNumberScheduled=2, numberReady=2)
         await until(lambda: bench.live("Deployment", place.namespace, NAME) is None)
-
-    run_bench(apiserver, place, body)
 
 
 def _report(bench: InfraBench, place: Placement, kind: str, **numbers: int) -> None:

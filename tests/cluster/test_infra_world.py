@@ -14,6 +14,7 @@ from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.render import render_install
 from edgefast.translate.fleet.fleet import digest_of
+from tests.support.manifest import manifest
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 
@@ -46,12 +47,10 @@ class Tenant:
             "namespace": self.system,
         }
         world.admin.apply(
-            {
-                "apiVersion": GATEWAY,
-                "kind": "GatewayClass",
-                "metadata": {"name": self.name},
-                "spec": {"controllerName": self.controller, "parametersRef": reference},
-            },
+            manifest(
+                f"GatewayClass {self.name}",
+                {"controllerName": self.controller, "parametersRef": reference},
+            ),
             *echo(self.namespace),
         )
 
@@ -59,35 +58,29 @@ class Tenant:
         """Set what the EdgeProxy says of the workload; drains are short."""
         shutdown = {"drainTimeout": "9s", "minDrainDuration": "4s"}
         self.world.admin.apply(
-            {
-                "apiVersion": "gateway.edge.io/v1alpha1",
-                "kind": "EdgeProxy",
-                "metadata": {"name": "edge", "namespace": self.system},
-                "spec": {"workers": 1, "deployment": deployment, "shutdown": shutdown},
-            }
+            manifest(
+                f"EdgeProxy {self.system}/edge",
+                {"workers": 1, "deployment": deployment, "shutdown": shutdown},
+            )
         )
 
     def gateway(self) -> tuple[str, str]:
         """Make a Gateway with a route; return its fleet's name and address."""
         self.world.admin.apply(
-            {
-                "apiVersion": GATEWAY,
-                "kind": "Gateway",
-                "metadata": {"name": "eg", "namespace": self.namespace},
-                "spec": {
+            manifest(
+                f"Gateway {self.namespace}/eg",
+                {
                     "gatewayClassName": self.name,
                     "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}],
                 },
-            },
-            {
-                "apiVersion": GATEWAY,
-                "kind": "HTTPRoute",
-                "metadata": {"name": "echo", "namespace": self.namespace},
-                "spec": {
+            ),
+            manifest(
+                f"HTTPRoute {self.namespace}/echo",
+                {
                     "parentRefs": [{"name": "eg"}],
                     "rules": [{"backendRefs": [{"name": "echo", "port": 80}]}],
                 },
-            },
+            ),
         )
         fleet = f"edge-{self.namespace}-eg-{digest_of(f'{self.namespace}/eg')}"
         return fleet, self.world.workloads.address(self.fleet_namespace, fleet)

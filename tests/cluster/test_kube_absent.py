@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.kube_cached import WORLD, following
 from cluster.world.apiserver import ApiServer
-from tests.controller.kube.waiting import run, until
+from tests.controller.waiting import until
 
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -31,7 +31,7 @@ def _pair(kind: str, namespace: str, account: str, groups: list[str]) -> list[di
     ]
 
 
-def test_a_namespace_that_is_listed_and_not_there(apiserver: ApiServer) -> None:
+async def test_a_namespace_that_is_listed_and_not_there(apiserver: ApiServer) -> None:
     own, other = apiserver.namespace("own"), f"later-{secrets.token_hex(4)}"
     account = f"{own}/reader"
     groups = ["", "discovery.k8s.io", "gateway.networking.k8s.io", "gateway.networking.x-k8s.io"]
@@ -45,21 +45,17 @@ def test_a_namespace_that_is_listed_and_not_there(apiserver: ApiServer) -> None:
         }
     ]
     apiserver.admin.apply(*cluster, *_pair("Role", own, account, groups))
+    async with following(apiserver, own, own, other, account=account) as one:
+        await one.cache.wait_synced()
+        assert not one.cache.is_absent(own)
+        assert one.cache.is_absent(other)
+        await until(lambda: not one.cache.problems, "what cannot be read is not asked for")
 
-    async def test() -> None:
-        async with following(apiserver, own, own, other, account=account) as one:
-            await one.cache.wait_synced()
-            assert not one.cache.is_absent(own)
-            assert one.cache.is_absent(other)
-            await until(lambda: not one.cache.problems, "what cannot be read is not asked for")
-
-            apiserver.admin.create(
-                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}}
-            )
-            apiserver.admin.apply(
-                *_pair("Role", other, account, groups), WORLD.replace("NAMESPACE", other)
-            )
-            await until(lambda: (other, "g") in one.cache.snapshot().gateways, "joined")
-            assert not one.cache.is_absent(other)
-
-    run(test())
+        apiserver.admin.create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}}
+        )
+        apiserver.admin.apply(
+            *_pair("Role", other, account, groups), WORLD.replace("NAMESPACE", other)
+        )
+        await until(lambda: (other, "g") in one.cache.snapshot().gateways, "joined")
+        assert not one.cache.is_absent(other)

@@ -12,7 +12,8 @@ from cluster.world.apiserver import ApiServer
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.lease import Lease, LeaseTimes
-from tests.controller.kube.waiting import run, running, until
+from tests.controller.waiting import running, until
+from tests.support.manifest import manifest
 
 LEASES = APIS["coordination.k8s.io/v1", "Lease"]
 #: As 15/10/2 s, faster, and so long that a slow machine does not lose a Lease.
@@ -51,84 +52,72 @@ async def watched(*leases: Lease) -> AsyncIterator[list[str]]:
         yield leaders
 
 
-def test_one_leads_and_gives_the_lease_back(apiserver: ApiServer) -> None:
+async def test_one_leads_and_gives_the_lease_back(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("lease")
     path = LEASES.path(namespace, "n")
-
-    async def test() -> None:
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            changes: list[bool] = []
-            first = Lease(kube, namespace, "n", "one_1", LONG)
-            first.on_change = lambda: changes.append(first.leading)
-            second = Lease(kube, namespace, "n", "two_2", LONG)
-            async with watched(first, second) as leaders:
-                task = asyncio.create_task(first.run())
-                await until(lambda: first.leading, "leading")
-                async with running(second.run()):
-                    await until(lambda: second.holder == "one_1", "the second has seen the first")
-                    began = apiserver.admin.get(path)["spec"]
-                    await until(
-                        lambda: apiserver.admin.get(path)["spec"]["renewTime"] > began["renewTime"],
-                        "renewed",
-                    )
-                    lease = apiserver.admin.get(path)["spec"]
-                    assert lease["leaseDurationSeconds"] == 60 and lease["leaseTransitions"] == 0
-                    assert lease["acquireTime"] == began["acquireTime"]
-                    task.cancel()
-                    await asyncio.wait([task])
-                    given_back = time.monotonic()
-                    await until(lambda: second.leading, "the second leads")
-                    # Soon: it need not wait for the duration.
-                    assert time.monotonic() - given_back < LONG.duration / 2
-                    assert apiserver.admin.get(path)["spec"]["leaseTransitions"] == 1
-                assert leaders == ["one_1", "two_2"] and changes == [True, False]
-            assert apiserver.admin.get(path)["spec"]["holderIdentity"] == ""
-
-    run(test())
+    async with await Kube.open(apiserver.kubeconfig) as kube:
+        changes: list[bool] = []
+        first = Lease(kube, namespace, "n", "one_1", LONG)
+        first.on_change = lambda: changes.append(first.leading)
+        second = Lease(kube, namespace, "n", "two_2", LONG)
+        async with watched(first, second) as leaders:
+            task = asyncio.create_task(first.run())
+            await until(lambda: first.leading, "leading")
+            async with running(second.run()):
+                await until(lambda: second.holder == "one_1", "the second has seen the first")
+                began = apiserver.admin.get(path)["spec"]
+                await until(
+                    lambda: apiserver.admin.get(path)["spec"]["renewTime"] > began["renewTime"],
+                    "renewed",
+                )
+                lease = apiserver.admin.get(path)["spec"]
+                assert lease["leaseDurationSeconds"] == 60 and lease["leaseTransitions"] == 0
+                assert lease["acquireTime"] == began["acquireTime"]
+                task.cancel()
+                await asyncio.wait([task])
+                given_back = time.monotonic()
+                await until(lambda: second.leading, "the second leads")
+                # Soon: it need not wait for the duration.
+                assert time.monotonic() - given_back < LONG.duration / 2
+                assert apiserver.admin.get(path)["spec"]["leaseTransitions"] == 1
+            assert leaders == ["one_1", "two_2"] and changes == [True, False]
+        assert apiserver.admin.get(path)["spec"]["holderIdentity"] == ""
 
 
-def test_who_cannot_renew_stops_before_another_begins(apiserver: ApiServer) -> None:
+async def test_who_cannot_renew_stops_before_another_begins(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("lease")
     at = apiserver.plane.server
-
-    async def test() -> None:
-        async with laid(at.host, at.port) as cable, await Kube.open(apiserver.kubeconfig) as kube:
-            async with await Kube.open(cable.kubeconfig(apiserver.kubeconfig)) as cabled:
-                first = Lease(cabled, namespace, "n", "one", TIMES)
-                second = Lease(kube, namespace, "n", "two", TIMES)
-                async with watched(first, second) as leaders, running(first.run()):
-                    await until(lambda: first.leading, "leading")
-                    async with running(second.run()):
-                        await until(lambda: second.holder == "one", "seen")
-                        cable.freeze()
-                        await until(lambda: not first.leading, "stopped")
-                        # Of its own accord: nobody else can have told it.
-                        assert leaders == ["one"] and not second.leading
-                        await until(lambda: second.leading, "the second leads")
-                        cable.mend()
-                        await until(lambda: first.holder == "two", "the first has seen it")
-                        assert leaders == ["one", "two"] and not first.leading
-
-    run(test())
+    async with laid(at.host, at.port) as cable, await Kube.open(apiserver.kubeconfig) as kube:
+        async with await Kube.open(cable.kubeconfig(apiserver.kubeconfig)) as cabled:
+            first = Lease(cabled, namespace, "n", "one", TIMES)
+            second = Lease(kube, namespace, "n", "two", TIMES)
+            async with watched(first, second) as leaders, running(first.run()):
+                await until(lambda: first.leading, "leading")
+                async with running(second.run()):
+                    await until(lambda: second.holder == "one", "seen")
+                    cable.freeze()
+                    await until(lambda: not first.leading, "stopped")
+                    # Of its own accord: nobody else can have told it.
+                    assert leaders == ["one"] and not second.leading
+                    await until(lambda: second.leading, "the second leads")
+                    cable.mend()
+                    await until(lambda: first.holder == "two", "the first has seen it")
+                    assert leaders == ["one", "two"] and not first.leading
 
 
-def test_a_deleted_lease_is_made_again_by_the_leader(apiserver: ApiServer) -> None:
+async def test_a_deleted_lease_is_made_again_by_the_leader(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("lease")
     path = LEASES.path(namespace, "n")
-
-    async def test() -> None:
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            lease = Lease(kube, namespace, "n", "one", TIMES)
-            async with watched(lease), running(lease.run()):
-                await until(lambda: lease.leading, "leading")
-                apiserver.admin.delete(path)
-                await until(lambda: apiserver.admin.find(path), "made again")
-                assert lease.leading
-
-    run(test())
+    async with await Kube.open(apiserver.kubeconfig) as kube:
+        lease = Lease(kube, namespace, "n", "one", TIMES)
+        async with watched(lease), running(lease.run()):
+            await until(lambda: lease.leading, "leading")
+            apiserver.admin.delete(path)
+            await until(lambda: apiserver.admin.find(path), "made again")
+            assert lease.leading
 
 
-def test_somebody_elses_lease_is_waited_for(apiserver: ApiServer) -> None:
+async def test_somebody_elses_lease_is_waited_for(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("lease")
     spec = {
         "holderIdentity": "other",
@@ -138,23 +127,12 @@ def test_somebody_elses_lease_is_waited_for(apiserver: ApiServer) -> None:
         "acquireTime": "2001-01-01T00:00:00.000000Z",
         "leaseTransitions": 7,
     }
-    apiserver.admin.create(
-        {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": "n", "namespace": namespace},
-            "spec": spec,
-        }
-    )
-
-    async def test() -> None:
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            lease = Lease(kube, namespace, "n", "one", TIMES)
-            began = time.monotonic()
-            async with running(lease.run()):
-                await until(lambda: lease.holder == "other", "seen")
-                await until(lambda: lease.leading, "taken over")
-                assert time.monotonic() - began >= 2.0
-                assert lease.transitions == 8
-
-    run(test())
+    apiserver.admin.create(manifest(f"Lease {namespace}/n", spec))
+    async with await Kube.open(apiserver.kubeconfig) as kube:
+        lease = Lease(kube, namespace, "n", "one", TIMES)
+        began = time.monotonic()
+        async with running(lease.run()):
+            await until(lambda: lease.holder == "other", "seen")
+            await until(lambda: lease.leading, "taken over")
+            assert time.monotonic() - began >= 2.0
+            assert lease.transitions == 8

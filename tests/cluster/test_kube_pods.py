@@ -10,10 +10,11 @@ from cluster.world.apiserver import ApiServer
 from controller.cli.objects import Reader
 from controller.kube.client import Kube
 from edgefast.api.config.edgegateway import EdgeGateway, ExtensionApis
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
-from tests.controller.kube.waiting import run, until
+from tests.controller.waiting import until
+from tests.support.manifest import manifest
 
 XBACKEND = """
 ---
@@ -43,15 +44,11 @@ spec:
 
 
 def pod(namespace: str, name: str, app: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {"app": app}},
-        "spec": {
-            "automountServiceAccountToken": False,
-            "containers": [{"name": "web", "image": "web"}],
-        },
-    }
+    return manifest(
+        f"Pod {namespace}/{name}",
+        {"automountServiceAccountToken": False, "containers": [{"name": "web", "image": "web"}]},
+        labels={"app": app},
+    )
 
 
 def serve(server: ApiServer, namespace: str, name: str, address: str, ready: str = "True") -> None:
@@ -76,39 +73,31 @@ def _rule(group: str, *kinds: str) -> dict[str, Any]:
     return {"apiGroups": [group], "resources": [*kinds], "verbs": ["get", "list", "watch"]}
 
 
-def test_the_command_line_reads_the_same_pods(newest: ApiServer) -> None:
+async def test_the_command_line_reads_the_same_pods(newest: ApiServer) -> None:
     namespace = newest.namespace("pods")
     newest.admin.apply((WORLD + XBACKEND).replace("NAMESPACE", namespace))
     newest.admin.apply(service_account(namespace), pod(namespace, "a", "web"))
     serve(newest, namespace, "a", "10.9.0.1")
     config = EdgeGateway(extension_apis=ExtensionApis(enable_x_backend=True))
     settings = Settings(standalone=False, controller_name=f"gateway.edge.io/{namespace}")
-
-    async def test() -> None:
-        async with await Kube.open(newest.kubeconfig) as kube:
-            reader = Reader(kube)
-            snapshot = await reader.fetch(await reader.read(config, namespace), settings)
-            found = SelectedPods(pods=(SelectedPod(address="10.9.0.1"),))
-            assert snapshot.pods == {(namespace, "app=web"): found}
-
-    run(test())
+    async with await Kube.open(newest.kubeconfig) as kube:
+        reader = Reader(kube)
+        snapshot = await reader.fetch(await reader.read(config, namespace), settings)
+        found = SelectedPods(pods=(SelectedPod(address="10.9.0.1"),))
+        assert snapshot.pods == {(namespace, "app=web"): found}
 
 
-def test_without_permission_nothing_is_asked(newest: ApiServer) -> None:
+async def test_without_permission_nothing_is_asked(newest: ApiServer) -> None:
     """The roles without enableXBackend read neither XBackends nor Pods."""
     namespace = newest.namespace("pods")
     newest.admin.apply((WORLD + XBACKEND).replace("NAMESPACE", namespace))
     grant(newest, namespace, "plain", [_rule(group, *kinds) for group, kinds in RULES.items()])
-
-    async def test() -> None:
-        async with following(newest, namespace, account=f"{namespace}/reader") as one:
-            await one.cache.wait_synced()
-            await until(one.settled, "read")
-            assert not one.cache.problems and not one.cache.snapshot().x_backends
-            assert not one.cache.snapshot().pods
-            made = translate(one.cache.snapshot(), one.settings)
-            status = made.statuses.http_routes[namespace, "pods"]
-            said = [c for c in status.parents[0].conditions if c.type == "ResolvedRefs"]
-            assert "extensionApis.enableXBackend" in said[0].message
-
-    run(test())
+    async with following(newest, namespace, account=f"{namespace}/reader") as one:
+        await one.cache.wait_synced()
+        await until(one.settled, "read")
+        assert not one.cache.problems and not one.cache.snapshot().x_backends
+        assert not one.cache.snapshot().pods
+        made = translate(one.cache.snapshot(), one.settings)
+        status = made.statuses.http_routes[namespace, "pods"]
+        said = [c for c in status.parents[0].conditions if c.type == "ResolvedRefs"]
+        assert "extensionApis.enableXBackend" in said[0].message

@@ -14,7 +14,8 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.reflector import Item, Reflector, Target
 from controller.kube.throttle import RequestRate
-from tests.controller.kube.waiting import run, running, until
+from tests.controller.waiting import running, until
+from tests.support.manifest import manifest
 
 CONFIG_MAPS = APIS["v1", "ConfigMap"]
 QUICK = RequestRate(page=2, silence=1.0, backoff_first=0.02, backoff_most=0.2)
@@ -56,12 +57,7 @@ async def through_cable(server: ApiServer) -> AsyncIterator[tuple[Cable, Kube]]:
 def put(server: ApiServer, namespace: str, *names: str, text: str = "") -> None:
     for name in names:
         server.admin.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": name, "namespace": namespace, "labels": {"l": name}},
-                "data": {"text": text},
-            }
+            manifest(f"ConfigMap {namespace}/{name}", labels={"l": name}, data={"text": text})
         )
 
 
@@ -69,102 +65,59 @@ def remove(server: ApiServer, namespace: str, name: str) -> None:
     server.admin.delete(CONFIG_MAPS.path(namespace, name))
 
 
-def test_the_picture_is_that_of_the_server(apiserver: ApiServer) -> None:
+async def test_the_picture_is_that_of_the_server(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("reflector")
     put(apiserver, namespace, "a", "b", "c", "d", "e")
-
-    async def test() -> None:
-        picture = Picture()
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
-            async with running(reflector.run()):
-                await until(lambda: reflector.synced, "synced")
-                assert picture.at_sync == {"a", "b", "c", "d", "e"}
-                put(apiserver, namespace, "b", text="new")
-                put(apiserver, namespace, "f")
-                remove(apiserver, namespace, "c")
-                await until(lambda: picture.deletes["c"] and picture.puts["f"], "events")
-                assert picture.objects["b"]["data"] == {"text": "new"}
-                assert picture.objects.keys() == {"a", "b", "d", "e", "f"}
-                assert picture.puts == Counter({"a": 1, "b": 2, "c": 1, "d": 1, "e": 1, "f": 1})
-                assert {name for _, name in reflector.known} == picture.objects.keys()
-
-    run(test())
+    picture = Picture()
+    async with await Kube.open(apiserver.kubeconfig) as kube:
+        reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
+        async with running(reflector.run()):
+            await until(lambda: reflector.synced, "synced")
+            assert picture.at_sync == {"a", "b", "c", "d", "e"}
+            put(apiserver, namespace, "b", text="new")
+            put(apiserver, namespace, "f")
+            remove(apiserver, namespace, "c")
+            await until(lambda: picture.deletes["c"] and picture.puts["f"], "events")
+            assert picture.objects["b"]["data"] == {"text": "new"}
+            assert picture.objects.keys() == {"a", "b", "d", "e", "f"}
+            assert picture.puts == Counter({"a": 1, "b": 2, "c": 1, "d": 1, "e": 1, "f": 1})
+            assert {name for _, name in reflector.known} == picture.objects.keys()
 
 
-def test_selectors_and_metadata_alone(apiserver: ApiServer) -> None:
+async def test_selectors_and_metadata_alone(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("reflector")
     put(apiserver, namespace, "a", "b")
-
-    async def test() -> None:
-        picture = Picture()
-        async with await Kube.open(apiserver.kubeconfig) as kube:
-            target = Target(CONFIG_MAPS, namespace, label_selector="l!=b", metadata_only=True)
-            reflector = picture.reflect(kube, target)
-            async with running(reflector.run()):
-                await until(lambda: reflector.synced, "synced")
-                put(apiserver, namespace, "c")
-                await until(lambda: "c" in picture.objects, "event")
-                assert picture.objects.keys() == {"a", "c"}
-                for one in picture.objects.values():
-                    assert one["kind"] == "PartialObjectMetadata" and "data" not in one
-
-    run(test())
+    picture = Picture()
+    async with await Kube.open(apiserver.kubeconfig) as kube:
+        target = Target(CONFIG_MAPS, namespace, label_selector="l!=b", metadata_only=True)
+        reflector = picture.reflect(kube, target)
+        async with running(reflector.run()):
+            await until(lambda: reflector.synced, "synced")
+            put(apiserver, namespace, "c")
+            await until(lambda: "c" in picture.objects, "event")
+            assert picture.objects.keys() == {"a", "c"}
+            for one in picture.objects.values():
+                assert one["kind"] == "PartialObjectMetadata" and "data" not in one
 
 
-def test_a_reset_watch_goes_on_where_it_was(apiserver: ApiServer) -> None:
+async def test_a_reset_watch_goes_on_where_it_was(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("reflector")
     put(apiserver, namespace, "a", "b")
-
-    async def test() -> None:
-        picture = Picture()
-        async with through_cable(apiserver) as (cable, kube):
-            reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
-            async with running(reflector.run()):
-                await until(lambda: reflector.synced, "synced")
-                cable.cut()
-                put(apiserver, namespace, "c")
-                remove(apiserver, namespace, "a")
-                await until(lambda: reflector.restarts["unreachable"], "noticed")
-                await until(lambda: reflector.problem, "said")
-                assert reflector.synced and picture.objects.keys() == {"a", "b"}
-                cable.mend()
-                await until(lambda: picture.objects.keys() == {"b", "c"}, "caught up")
-                assert picture.puts == Counter({"a": 1, "b": 1, "c": 1})
-                assert not reflector.problem and not reflector.restarts["expired"]
-
-    run(test())
-
-
-def test_after_an_expired_version_only_differences_are_told(apiserver: ApiServer) -> None:
-    namespace = apiserver.namespace("reflector")
-    other = apiserver.namespace("reflector")
-    put(apiserver, namespace, "same", "changed", "gone")
-
-    async def test() -> None:
-        picture = Picture()
-        async with through_cable(apiserver) as (cable, kube):
-            reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
-            async with running(reflector.run()):
-                await until(lambda: reflector.synced, "synced")
-                cable.cut()
-                put(apiserver, namespace, "new")
-                put(apiserver, namespace, "changed", text="x")
-                remove(apiserver, namespace, "gone")
-                put(apiserver, other, "elsewhere")
-                # A new process knows nothing of versions before its start.
-                apiserver.plane.stop_apiserver()
-                apiserver.plane.start_apiserver()
-                cable.mend()
-                await until(lambda: "new" in picture.objects, "caught up", 60)
-                await until(lambda: picture.deletes["gone"], "deleted")
-                assert reflector.restarts["expired"] >= 1
-                assert picture.puts == Counter({"same": 1, "changed": 2, "gone": 1, "new": 1})
-                assert picture.deletes == Counter({"gone": 1})
-                put(apiserver, namespace, "later")
-                await until(lambda: "later" in picture.objects, "watching again")
-
-    run(test())
+    picture = Picture()
+    async with through_cable(apiserver) as (cable, kube):
+        reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
+        async with running(reflector.run()):
+            await until(lambda: reflector.synced, "synced")
+            cable.cut()
+            put(apiserver, namespace, "c")
+            remove(apiserver, namespace, "a")
+            await until(lambda: reflector.restarts["unreachable"], "noticed")
+            await until(lambda: reflector.problem, "said")
+            assert reflector.synced and picture.objects.keys() == {"a", "b"}
+            cable.mend()
+            await until(lambda: picture.objects.keys() == {"b", "c"}, "caught up")
+            assert picture.puts == Counter({"a": 1, "b": 1, "c": 1})
+            assert not reflector.problem and not reflector.restarts["expired"]
 
 
 ROLE = """
@@ -181,20 +134,16 @@ subjects: [{kind: ServiceAccount, name: reader, namespace: NAMESPACE}]
 """
 
 
-def test_without_permission_nothing_is_synced(apiserver: ApiServer) -> None:
+async def test_without_permission_nothing_is_synced(apiserver: ApiServer) -> None:
     namespace = apiserver.namespace("reflector")
     put(apiserver, namespace, "a")
-
-    async def test() -> None:
-        picture = Picture()
-        async with await Kube.open(apiserver.kubeconfig_for(f"{namespace}/reader")) as kube:
-            reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
-            async with running(reflector.run()):
-                await until(lambda: reflector.restarts["forbidden"] > 3, "refused")
-                assert not reflector.synced and picture.at_sync is None
-                assert "configmaps" in reflector.problem and "forbidden" in reflector.problem
-                apiserver.admin.apply(ROLE.replace("NAMESPACE", namespace))
-                await until(lambda: reflector.synced, "synced")
-                assert picture.at_sync == {"a"} and not reflector.problem
-
-    run(test())
+    picture = Picture()
+    async with await Kube.open(apiserver.kubeconfig_for(f"{namespace}/reader")) as kube:
+        reflector = picture.reflect(kube, Target(CONFIG_MAPS, namespace))
+        async with running(reflector.run()):
+            await until(lambda: reflector.restarts["forbidden"] > 3, "refused")
+            assert not reflector.synced and picture.at_sync is None
+            assert "configmaps" in reflector.problem and "forbidden" in reflector.problem
+            apiserver.admin.apply(ROLE.replace("NAMESPACE", namespace))
+            await until(lambda: reflector.synced, "synced")
+            assert picture.at_sync == {"a"} and not reflector.problem

@@ -1,8 +1,4 @@
-"""The configuration in a cluster: edits of the ConfigMap, sound ones and others; restarts; another mode by helm.
-
-A sound edit counts without a restart. One with a mistake is refused with file and line, and the one before it stays, for
-the process that runs; the next process would not start with it, so a rollout stops there and the old pod serves on.
-"""
+"""The configuration in a cluster: edits of the ConfigMap, sound ones and others; restarts; another mode by helm."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Gateway Namespace mode: fleets beside their Gateways, tokens instead of client certificates, merged ones too.
-
-Merged inside this mode there is one fleet per class and namespace; what one namespace has, no other one takes away.
-"""
+"""Gateway Namespace mode: fleets beside their Gateways, tokens instead of client certificates, merged ones too."""
 
 from __future__ import annotations
 
@@ -26,6 +23,7 @@ from cluster.installed import (
 )
 from cluster.world.api import ApiError
 from cluster.world.world import World
+from tests.support.manifest import manifest
 
 CONFIG = {"provider": {"orchestrator": {"deploy": {"type": "GatewayNamespace"}}}}
 
@@ -149,15 +147,10 @@ def test_a_fleet_goes_with_its_gateway_and_what_is_not_ours_stays(
     release.admin.apply(gateway(second, "short", f"{release.namespace}-plain"))
     release.address(second, "short")
     fleet = fleet_of(f"{second}/short")
-    foreign = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "namespace": second,
-            "name": "edge-looks-like-ours",
-            "labels": {"app.kubernetes.io/managed-by": "edge-gateway"},
-        },
-    }
+    foreign = manifest(
+        f"ConfigMap {second}/edge-looks-like-ours",
+        labels={"app.kubernetes.io/managed-by": "edge-gateway"},
+    )
     release.admin.apply(foreign)
     release.admin.remove(gateway(second, "short", ""))
     for kind in ("services", "serviceaccounts", "configmaps"):

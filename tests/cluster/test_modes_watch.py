@@ -1,7 +1,4 @@
-"""Which namespaces count: watch.type Namespaces and NamespaceSelector, with labels that come and go at run time.
-
-What is not watched is not served and has no status of ours; what was served and is no more watched loses its routes.
-"""
+"""Which namespaces count: watch.type Namespaces and NamespaceSelector, with labels that come and go at run time."""
 
 from __future__ import annotations
 

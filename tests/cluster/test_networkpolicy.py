@@ -1,7 +1,4 @@
-"""networkPolicy.enabled where it is enforced: proxies, replicas, probes and chosen readers of metrics get through, and nobody else.
-
-The world has no network plugin; policy.py does to the controllers' pods what one would do.
-"""
+"""networkPolicy.enabled where it is enforced: proxies, replicas, probes and chosen readers of metrics get through, and nobody else."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from typing import Any
 import grpc
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import own_address
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import own_address
 from cluster.newer import attach, bring_up, grow_older
 from cluster.world.apiserver import ApiServer
 from wire.grpc.backend import CEILING, PLAIN, GrpcBackend

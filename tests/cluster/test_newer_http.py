@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import own_address
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import own_address
 from cluster.newer import attach, bring_up, grow_older
 from cluster.world.apiserver import ApiServer
 from wire.harness.ports import free_port
@@ -33,10 +33,7 @@ LISTENERS = {
 
 
 class Answering:
-    """An origin that says its name and the path, and fails as often as a request wants.
-
-    Of requests with one `id` the first `after` are answered `code` after `wait` seconds, the others 200 after `delay`.
-    """
+    """An origin that says its name and the path, and fails as often as a request wants."""
 
     def __init__(self, name: str) -> None:
         seen: Counter[str] = Counter()
@@ -233,10 +230,7 @@ LONGER = path("/path/prefix")
 
 
 def test_multiple_routes_attachment_same_hostname_intersection(bench: Bench) -> None:
-    """HTTPRouteMultipleRoutesAttachmentSameHostnameIntersection: the names that routes have decide, not what they share with the listener's.
-
-    Claimed as GatewayRouteHostnameIntersectionPrecedence. All older routes are less specific by name, more so by path.
-    """
+    """HTTPRouteMultipleRoutesAttachmentSameHostnameIntersection: the names that routes have decide, not what they share with the listener's."""
     older = {"exact": WILD, "wild": "*.com"}
     newer = {"exact": EXACT, "wild": WILD}
     made = []
@@ -248,11 +242,7 @@ def test_multiple_routes_attachment_same_hostname_intersection(bench: Bench) -> 
             made.append(bench.apply("HTTPRoute", f"older-{listener}{suffix}", spec))
     grow_older(*made)
     for listener, hostname in newer.items():
-        at = {
-            "": [],
-            "-path": [path("/path")],
-            "-header": [{**path("/path"), "headers": HEADER_A}],
-        }
+        at = {"": [], "-path": [path("/path")], "-header": [{**path("/path"), "headers": HEADER_A}]}
         for suffix, matches in at.items():
             rule = to("v2", **({"matches": matches} if matches else {}))
             spec = attach("gw", f"{listener}{suffix}", rule, hostname=hostname)

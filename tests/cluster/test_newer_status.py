@@ -7,17 +7,13 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
+from cluster.controller_bench import Bench, wait_for
 from cluster.world.apiserver import ApiServer
 from wire.harness.certificates import Authority
 
 _JSON_PATCH = "application/json-patch+json"
 STALE = "gateway.networking.k8s.io/stale-controller"
-THEIRS = {
-    "group": "gateway.networking.k8s.io",
-    "kind": "Gateway",
-    "name": "unmanaged-gateway",
-}
+THEIRS = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "unmanaged-gateway"}
 
 
 @pytest.fixture(scope="module")

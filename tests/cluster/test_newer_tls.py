@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import Origin
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import Origin
 from cluster.newer import grow_older
 from cluster.world.apiserver import ApiServer
+from tests.support.manifest import manifest
 from wire.harness.certificates import Authority
 from wire.harness.ports import free_port
 
@@ -37,13 +38,7 @@ def bench(newest: ApiServer, authority: Authority) -> Iterator[Bench]:
         made.add_backend("inside", origins[0].port)
         secret = {"tls.crt": shown.certificate.decode(), "tls.key": shown.key.decode()}
         made.api.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "type": "kubernetes.io/tls",
-                "metadata": {"name": "shown", "namespace": made.namespace},
-                "stringData": secret,
-            }
+            manifest(f"Secret {made.namespace}/shown", type="kubernetes.io/tls", stringData=secret)
         )
         passed = {"mode": "Passthrough"}
         ended = {"mode": "Terminate", "certificateRefs": [{"name": "shown"}]}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from cluster.installed import conditions_of, route
-from cluster.underload import PATIENT, STEADY, UnderLoad, under_load
+from cluster.under_load import PATIENT, STEADY, UnderLoad, under_load
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
 

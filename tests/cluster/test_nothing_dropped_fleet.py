@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cluster.installed import Manifest, listener, route
-from cluster.underload import STEADY, UnderLoad, listeners_of, under_load
+from cluster.under_load import STEADY, UnderLoad, listeners_of, under_load
 from cluster.world import netns
 from cluster.world.crds import own_crds
 from cluster.world.images import OWN_USER

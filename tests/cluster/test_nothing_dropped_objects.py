@@ -9,7 +9,7 @@ from itertools import cycle
 import pytest
 
 from cluster.installed import listener, route
-from cluster.underload import STEADY, UnderLoad, listeners_of, under_load
+from cluster.under_load import STEADY, UnderLoad, listeners_of, under_load
 from cluster.world.api import Api
 from cluster.world.manifests import echo
 from cluster.world.waiting import wait_until

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import signal
 import time
 from typing import Any
 
@@ -95,29 +93,6 @@ def test_mounted_objects_and_tokens_are_kept_up_to_date(world: World, namespace:
     assert world.workloads.execute(namespace, "reads", "main", ["touch", "/mounted/c/x"]).returncode
 
 
-def test_a_container_that_ends_is_started_again_beside_what_it_kept(
-    world: World, namespace: str
-) -> None:
-    volumes = [{"name": "kept", "emptyDir": {}}]
-    container = {
-        **shell("echo run >> /kept/runs; touch /lost; echo started; sleep 1000"),
-        "volumeMounts": [{"name": "kept", "mountPath": "/kept"}],
-    }
-    run_pod(world, namespace, "again", container, volumes=volumes)
-    wait_until(lambda: world.workloads.logs(namespace, "again") == "started\n")
-    os.kill(world.workloads.pid(namespace, "again", "main"), signal.SIGKILL)
-    path = f"/api/v1/namespaces/{namespace}/pods/again"
-    found = world.admin.wait(
-        path,
-        lambda one: is_ready(one) and one["status"]["containerStatuses"][0]["restartCount"] == 1,
-    )
-    last = found["status"]["containerStatuses"][0]["lastState"]["terminated"]
-    assert last["exitCode"] == 137
-    wait_until(lambda: output(world, namespace, "again", "cat", "/kept/runs") == "run\nrun\n")
-    wait_until(lambda: world.workloads.logs(namespace, "again") == "started\n")
-    assert world.workloads.logs(namespace, "again", previous="true") == "started\n"
-
-
 def test_probes_decide_about_readiness_and_life(world: World, namespace: str) -> None:
     # A slow machine is no sick container.
     timing = {"periodSeconds": 1, "timeoutSeconds": 20, "failureThreshold": 1}
@@ -184,22 +159,6 @@ def test_a_security_context_is_kept_to(world: World, namespace: str) -> None:
     assert sum("Read-only file system" in line for line in lines) == 3
     assert "wrote" in lines
     assert lines[-1].split()[-1] == "0" * 16
-
-
-def test_a_job_ends(world: World, namespace: str) -> None:
-    template = {"spec": pod(namespace, "x", shell("echo done"), restartPolicy="Never")["spec"]}
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "once", "namespace": namespace},
-        "spec": {"template": template},
-    }
-    world.admin.apply(job)
-    path = f"/apis/batch/v1/namespaces/{namespace}/jobs/once"
-    world.admin.wait(path, lambda found: found["status"].get("succeeded") == 1)
-    made = world.workloads.pods(namespace)[0]
-    assert made["status"]["phase"] == "Succeeded"
-    assert world.workloads.logs(namespace, made["metadata"]["name"]) == "done\n"
 
 
 def test_what_cannot_start_says_why(world: World, namespace: str) -> None:

@@ -1,7 +1,4 @@
-"""Releases of the Gateway API: whatever CRDs a cluster has, what is there is served and what is missing is told.
-
-The CRDs of both channels, some of them, older ones, and others put in their place while a controller and requests run.
-"""
+"""Releases of the Gateway API: whatever CRDs a cluster has, what is there is served and what is missing is told."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.tools.apifields import RELEASES
+from cluster.controller_bench import Bench, wait_for
+from cluster.tools.api_fields import RELEASES
 from cluster.tools.crds import gateway_api_crds
 from cluster.tools.versions import OLDER_GATEWAY_API
 from cluster.world.apiserver import ApiServer

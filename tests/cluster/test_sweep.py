@@ -1,7 +1,4 @@
-"""What sentences of the Gateway API's own comments say and the official suite leaves out, asked of one release as its users would.
-
-Redirects tell which route answered (`location` is its name), so most of this needs no backend.
-"""
+"""What sentences of the Gateway API's own comments say and the official suite leaves out, asked of one release as its users would."""
 
 from __future__ import annotations
 
@@ -26,6 +23,7 @@ from cluster.installed import (
 )
 from cluster.world.api import ApiError
 from cluster.world.world import World
+from tests.support.manifest import manifest
 
 HOSTS = {"exact": "a.b.example.com", "inner": "*.b.example.com", "outer": "*.example.com"}
 
@@ -56,8 +54,7 @@ class Site:
     def attached(self, wanted: dict[str, int]) -> Manifest:
         """Wait until listeners of the Gateway have these numbers of routes; return the Gateway."""
         found: Manifest = self.admin.wait(
-            self.path("gateways", "gw"),
-            lambda one: wanted.items() <= _numbers(one).items(),
+            self.path("gateways", "gw"), lambda one: wanted.items() <= _numbers(one).items()
         )
         return found
 
@@ -215,17 +212,16 @@ def test_entries_of_other_controllers_stay_and_ours_go(site: Site) -> None:
 
 def test_a_grant_that_is_taken_back(site: Site) -> None:
     """500 at once and said, for backends and for nothing else of the rule; given again, served again."""
-    grant = {
-        "apiVersion": "gateway.networking.k8s.io/v1beta1",
-        "kind": "ReferenceGrant",
-        "metadata": {"namespace": site.other, "name": "routes"},
-        "spec": {
+    grant = manifest(
+        f"ReferenceGrant {site.other}/routes",
+        {
             "from": [
                 {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": site.app}
             ],
             "to": [{"group": "", "kind": "Service", "name": "echo"}],
         },
-    }
+        api="gateway.networking.k8s.io/v1beta1",
+    )
     far = route(site.app, "far", "gw", ["far.example.com"])
     mirror = {"backendRef": {"name": "nothing", "port": 80}}
     far["spec"]["rules"] = [
@@ -350,15 +346,13 @@ def test_a_policy_of_one_port(site: Site) -> None:
     meta = {"namespace": site.app, "name": "ports"}
     service = {"selector": {"app": "echo"}, "ports": ports}
     target = {"group": "", "kind": "Service", "name": "ports", "sectionName": "c"}
-    policy: Manifest = {
-        "apiVersion": GATEWAY,
-        "kind": "BackendTLSPolicy",
-        "metadata": {"namespace": site.app, "name": "port"},
-        "spec": {
+    policy: Manifest = manifest(
+        f"BackendTLSPolicy {site.app}/port",
+        {
             "targetRefs": [target],
             "validation": {"hostname": "a.test", "wellKnownCACertificates": "System"},
         },
-    }
+    )
     both = route(site.app, "both", "gw", ["ports.example.com"])
     both["spec"]["rules"] = [
         {

@@ -1,8 +1,4 @@
-"""Three tenants, each with a controller of its own in its own namespace: no answer of one for a request of another.
-
-Hosts and paths are random, from a seed that is printed when the test fails; some are the same for all tenants. Every request is
-asked of every tenant's address: its own backend answers, or 404.
-"""
+"""Three tenants, each with a controller of its own in its own namespace: no answer of one for a request of another."""
 
 from __future__ import annotations
 

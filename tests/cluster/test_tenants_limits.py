@@ -1,8 +1,4 @@
-"""Rate limits in a cluster: configuration in the ConfigMap, a real redis behind a password, two proxies, exact counts.
-
-Spec section 8: the counter is common to all proxies; the first N requests of the hour pass, the next ones are 429. Spec section 5 and
-the configuration's rules: what reaches the store is the controller's own and is in no object beside a Gateway.
-"""
+"""Rate limits in a cluster: configuration in the ConfigMap, a real redis behind a password, two proxies, exact counts."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ from typing import Any
 import pytest
 
 from cluster.installed import (
-    EDGE,
     PROXIES,
     Installed,
     applications,
@@ -30,6 +25,7 @@ from cluster.installed import (
 from cluster.world.manifests import pod
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
+from tests.support.manifest import manifest
 
 PASSWORD = "k3y-of-the-store"
 LIMIT = 7
@@ -55,25 +51,14 @@ def release(world: World, request: pytest.FixtureRequest) -> Iterator[Installed]
     }
     world.admin.apply(
         pod(store, "redis", redis),
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"namespace": store, "name": "redis"},
-            "spec": {"selector": {"app": "redis"}, "ports": [{"port": 6379}]},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"namespace": system, "name": "store"},
-            "stringData": {"password": PASSWORD},
-        },
+        manifest(
+            f"Service {store}/redis", {"selector": {"app": "redis"}, "ports": [{"port": 6379}]}
+        ),
+        manifest(f"Secret {system}/store", stringData={"password": PASSWORD}),
     )
     backend = {
         "type": "Redis",
-        "redis": {
-            "url": f"redis.{store}.svc.cluster.local:6379",
-            "passwordRef": {"name": "store"},
-        },
+        "redis": {"url": f"redis.{store}.svc.cluster.local:6379", "passwordRef": {"name": "store"}},
     }
     config = {
         # The machine of the tests is slow at times, and a request that the store did not count would pass.
@@ -100,12 +85,10 @@ def namespace(world: World) -> Iterator[str]:
 
 def _filter(namespace: str, name: str, *rules: dict[str, Any]) -> dict[str, Any]:
     limit = {"limit": {"requests": LIMIT, "unit": "Hour"}}
-    return {
-        "apiVersion": EDGE,
-        "kind": "RateLimitFilter",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"type": "Global", "global": {"rules": [{**limit, **one} for one in rules]}},
-    }
+    return manifest(
+        f"RateLimitFilter {namespace}/{name}",
+        {"type": "Global", "global": {"rules": [{**limit, **one} for one in rules]}},
+    )
 
 
 def _limited(namespace: str, name: str) -> dict[str, Any]:
@@ -235,29 +218,3 @@ def _is_not_shown(release: Installed, namespace: str, pods: list[str]) -> None:
         texts.append(workloads.execute(namespace, name, "edge", dump).stdout)
     assert all(texts)
     assert not [one for one in texts if PASSWORD in one]
-
-
-def test_without_a_store_the_filter_is_refused(release: Installed, namespace: str) -> None:
-    """Spec section 8.6: the limit needs the store; what was to be limited is 500, and heals with the store."""
-    release.admin.apply(
-        gateway(namespace, "eg", release.namespace),
-        route(namespace, "free", "eg", ["free.example"]),
-        _filter(namespace, "all", {}),
-        _limited(namespace, "all"),
-    )
-    address = release.address(namespace, "eg")
-    assert release.wait_status(address, "all.example")
-    config = release.config
-    stored = config.pop("rateLimit")
-    try:
-        release.helm("upgrade")
-        refused = {"type": "Accepted", "status": "False", "reason": "UnsupportedValue"}
-        found = release.wait_condition("httproutes", namespace, "all", refused)
-        assert "store" in json.dumps(found["status"])
-        release.wait_status(address, "all.example", 500)
-        assert release.ask(address, "free.example").status == 200
-    finally:
-        config["rateLimit"] = stored
-        release.helm("upgrade")
-    release.wait_route(namespace, "all")
-    release.wait_status(address, "all.example")

@@ -1,7 +1,4 @@
-"""ClusterTrustBundles: an API server that has them, backends trusted by them, and what becomes of that when they change.
-
-Source: GEP-5075, "Support and Validation".
-"""
+"""ClusterTrustBundles: an API server that has them, backends trusted by them, and what becomes of that when they change."""
 
 from __future__ import annotations
 
@@ -9,12 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.controllerbench import Bench, wait_for
-from cluster.controllerparts import Origin
-from cluster.tools.apifields import RELEASES
+from cluster.controller_bench import Bench, wait_for
+from cluster.controller_parts import Origin
+from cluster.tools.api_fields import RELEASES
 from cluster.tools.crds import gateway_api_crds
 from cluster.world.apiserver import ApiServer
 from cluster.world.crds import install, own_crds
+from tests.support.manifest import manifest
 from wire.harness.certificates import Authority
 
 INSIDE = "inside.test"
@@ -58,12 +56,11 @@ def bench(request: pytest.FixtureRequest, authority: Authority) -> Iterator[Benc
 def put(bench: Bench, pem: bytes) -> None:
     """Write the bundle."""
     bench.api.apply(
-        {
-            "apiVersion": VERSION,
-            "kind": "ClusterTrustBundle",
-            "metadata": {"name": BUNDLE},
-            "spec": {"signerName": "example.com/internal", "trustBundle": pem.decode()},
-        }
+        manifest(
+            f"ClusterTrustBundle {BUNDLE}",
+            {"signerName": "example.com/internal", "trustBundle": pem.decode()},
+            api=VERSION,
+        )
     )
 
 
@@ -103,13 +100,11 @@ def test_clients_are_verified_with_a_bundle(bench: Bench, authority: Authority) 
     put(bench, authority.pem)
     shown = authority.issue(["www.example.com"])
     bench.api.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "type": "kubernetes.io/tls",
-            "metadata": {"name": "shown", "namespace": bench.namespace},
-            "stringData": {"tls.crt": shown.certificate.decode(), "tls.key": shown.key.decode()},
-        }
+        manifest(
+            f"Secret {bench.namespace}/shown",
+            type="kubernetes.io/tls",
+            stringData={"tls.crt": shown.certificate.decode(), "tls.key": shown.key.decode()},
+        )
     )
     listener = {
         "name": "https",

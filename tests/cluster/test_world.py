@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.world import addresses as at
-from cluster.world.manifests import echo, pod, shell
+from cluster.world.manifests import echo
 from cluster.world.process import start_time
 from cluster.world.waiting import wait_until
 from cluster.world.workloads import is_ready
@@ -20,59 +19,6 @@ from cluster.world.world import World
 
 def alive(pid: int) -> bool:
     return start_time(pid) is not None
-
-
-def test_a_deployment_gets_traffic_from_outside(world: World, namespace: str) -> None:
-    service = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
-    world.admin.apply(*echo(namespace, replicas=3, service=service))
-    world.workloads.wait_rollout(namespace, "echo")
-    address = world.workloads.address(namespace, "echo")
-    first = world.client.wait(f"http://{address}/x", lambda answer: answer.status == 200)
-    assert json.loads(first.body)["namespace"] == namespace
-    with world.client.load(f"http://{address}", ["a.example", "b.example"], 200) as answers:
-        answers.wait_more(200)
-        world.workloads.restart(namespace, "echo")
-        world.workloads.wait_rollout(namespace, "echo")
-        answers.wait_more(100)
-    assert set(answers.by_status) == {200}
-    assert len(world.workloads.pods(namespace, "app=echo")) >= 3
-
-    def ready() -> set[str]:
-        pods = world.workloads.pods(namespace, "app=echo")
-        return {one["metadata"]["name"] for one in pods if is_ready(one)}
-
-    def answering() -> set[str]:
-        asked = (world.client.request(f"http://{address}").body for _ in range(30))
-        return {json.loads(body)["pod"] for body in asked}
-
-    # Those before serve for a moment still, and the new ones are heard of one by one.
-    wait_until(lambda: len(found := answering()) == 3 and found == ready())
-    node_port = world.admin.get(f"/api/v1/namespaces/{namespace}/services/echo")["spec"]["ports"][
-        0
-    ]["nodePort"]
-    assert world.client.request(f"http://192.168.77.2:{node_port}/").status == 200
-
-
-def test_a_service_has_a_name(world: World, namespace: str) -> None:
-    world.admin.apply(*echo(namespace), *echo(namespace, "bare", service={"clusterIP": "None"}))
-    for name in ("echo", "bare"):
-        world.workloads.wait_rollout(namespace, name)
-    world.admin.apply(pod(namespace, "asks", shell("sleep 1000")))
-    world.workloads.wait_pod(namespace, "asks")
-    urls = ["http://echo/", f"http://echo.{namespace}.svc.cluster.local/"]
-    for url in [*urls, f"http://bare.{namespace}.svc:3000/"]:
-        asked = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url]
-
-        def answered(asked: list[str] = asked) -> bool:
-            done = world.workloads.execute(namespace, "asks", "main", asked)
-            return bool(done.stdout == "200")
-
-        # A ready pod is in its Service, and the Service in the names, a moment later.
-        wait_until(answered)
-    nobody = world.workloads.execute(
-        namespace, "asks", "main", ["getent", "hosts", "nobody.invalid"]
-    )
-    assert nobody.returncode == 2
 
 
 def test_pods_go_on_without_the_api_server(world: World, namespace: str) -> None:
@@ -98,23 +44,6 @@ def test_pods_go_on_without_the_api_server(world: World, namespace: str) -> None
     conditions = [{**one, "status": "False"} for one in again["status"]["conditions"]]
     world.admin.patch(f"{path}/status", {"status": {"conditions": conditions}})
     world.admin.wait(path, is_ready)
-
-
-def test_helm_installs_and_waits(world: World, namespace: str, tmp_path: Path) -> None:
-    chart = tmp_path / "chart"
-    (chart / "templates").mkdir(parents=True)
-    (chart / "Chart.yaml").write_text("{apiVersion: v2, name: tiny, version: 1.0.0}\n")
-    (chart / "values.yaml").write_text("replicas: 1\n")
-    manifests = {"apiVersion": "v1", "kind": "List", "items": echo("NAMESPACE")}
-    text = json.dumps(manifests).replace("NAMESPACE", "{{ .Release.Namespace }}")
-    text = text.replace('"replicas": 1', '"replicas": {{ .Values.replicas }}')
-    (chart / "templates" / "all.yaml").write_text(text)
-    where = ["--namespace", namespace, "--wait", "--timeout", "60s"]
-    world.helm.run("install", "tiny", str(chart), *where)
-    world.helm.run("upgrade", "tiny", str(chart), *where, "--set", "replicas=2")
-    assert len(world.workloads.pods(namespace, "app=echo")) == 2
-    world.helm.run("uninstall", "tiny", *where)
-    assert world.admin.items(f"/apis/apps/v1/namespaces/{namespace}/deployments") == []
 
 
 def test_a_world_beside_this_one_leaves_nothing(world: World) -> None:

@@ -1,7 +1,4 @@
-"""A source of the console that says what a test wants, and a way to ask a console without a network.
-
-In: a fleet, problems, counters. Out: replies of the handlers, as an HttpServer would give them.
-"""
+"""A source of the console that says what a test wants, and a way to ask a console without a network."""
 
 from __future__ import annotations
 

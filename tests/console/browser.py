@@ -1,9 +1,4 @@
-"""A headless Chromium of one's own, driven through its DevTools protocol.
-
-In: nothing but a folder for its profile. Out: pages that are opened, asked with JavaScript, clicked and photographed. The
-port is the browser's choice, the profile is new, and what a page logs or fails to load is kept. Nothing here waits for a
-fixed time: conditions are awaited in the page, frame by frame.
-"""
+"""A headless Chromium of one's own, driven through its DevTools protocol."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Tables to look at: fleets of the IR as the compiler makes them, in any size.
-
-In: how many rules, on how many hosts. Out: a fleet, its shards, a state of the console. The same arguments give the same.
-"""
+"""Tables to look at: fleets of the IR as the compiler makes them, in any size."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A console behind a real server on loopback, in a thread of its own: for browsers.
-
-In: what makes routes, called in the server's loop. Out: the address. Ends with the block.
-"""
+"""A console behind a real server on loopback, in a thread of its own: for browsers."""
 
 from __future__ import annotations
 

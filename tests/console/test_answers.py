@@ -160,39 +160,29 @@ def test_many_endpoints_are_cut() -> None:
     assert (len(backend["endpoints"]), backend["more_endpoints"]) == (20, 880)
 
 
-def test_a_new_table_is_seen_and_an_old_one_is_not_read_again() -> None:
+async def test_a_new_table_is_seen_and_an_old_one_is_not_read_again() -> None:
     source = Told(spread(3))
+    routes = Console(source).routes
 
-    async def main() -> None:
-        routes = Console(source).routes
+    async def tree() -> list[str]:
+        query = {"node": f"h:{LISTENER}/h0.example.com"}
+        request = Request("GET", "/console/api/tree", query, b"", "localhost")
+        reply = await routes[("GET", "/console/api/tree")](request)
+        return [one["name"] for one in msgspec.json.decode(reply.body)["page"]["rows"]]
 
-        async def tree() -> list[str]:
-            query = {"node": f"h:{LISTENER}/h0.example.com"}
-            request = Request("GET", "/console/api/tree", query, b"", "localhost")
-            reply = await routes[("GET", "/console/api/tree")](request)
-            return [one["name"] for one in msgspec.json.decode(reply.body)["page"]["rows"]]
-
-        assert await tree() == ["/r0", "/r1", "/r2"]
-        assert await tree() == ["/r0", "/r1", "/r2"]
-        assert source.looks == 1, "counters are not read again within a second"
-        source.use(spread(2))
-        assert await tree() == ["/r0", "/r1"]
-
-    asyncio.run(main())
+    assert await tree() == ["/r0", "/r1", "/r2"]
+    assert await tree() == ["/r0", "/r1", "/r2"]
+    assert source.looks == 1, "counters are not read again within a second"
+    source.use(spread(2))
+    assert await tree() == ["/r0", "/r1"]
 
 
 @pytest.mark.parametrize(
     ("api", "query", "slow"),
-    [
-        ("changes", {}, list_changes),
-        ("explain", {"url": "http://h0.example.com/r0"}, serve),
-    ],
+    [("changes", {}, list_changes), ("explain", {"url": "http://h0.example.com/r0"}, serve)],
 )
 def test_what_takes_longer_than_anybody_waits_is_done_once(
-    monkeypatch: pytest.MonkeyPatch,
-    api: str,
-    query: dict[str, str],
-    slow: Callable[..., object],
+    monkeypatch: pytest.MonkeyPatch, api: str, query: dict[str, str], slow: Callable[..., object]
 ) -> None:
     begun: list[int] = []
     may_end = threading.Event()

@@ -34,10 +34,7 @@ def test_every_step_can_be_gone_back_to() -> None:
         found = history.rewind(one.number)
         assert found is not None
         step, old, new = found
-        assert (step.before, step.after) == (
-            made[one.number - 1].version,
-            made[one.number].version,
-        )
+        assert (step.before, step.after) == (made[one.number - 1].version, made[one.number].version)
         assert dict(old) == made[one.number - 1].resources
         assert dict(new) == made[one.number].resources
     assert history.rewind(77) is None

@@ -201,10 +201,7 @@ def test_a_change_of_what_a_policy_says_is_tried() -> None:
         ),
         (
             ir.Traffic(max_connection_requests=0, max_endpoint_connections=0),
-            {
-                "requests of a connection": "any number",
-                "connections of an endpoint": "0 at most",
-            },
+            {"requests of a connection": "any number", "connections of an endpoint": "0 at most"},
         ),
         (
             ir.Traffic(outlier=ir.OutlierDetection(server=0, failures=85, local=0), panic=30),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from controller.config import ConfigError, ConfigFile
 from controller.kube.lease import LeaseTimes
 from controller.kube.scope import BUILT_IN, Scope
 from edgefast.api.config.edgegateway import EdgeGateway
+from tests.controller.waiting import running, until
 
 GOOD = """apiVersion: config.gateway.edge.io/v1alpha1
 kind: EdgeGateway
@@ -24,26 +25,13 @@ def write(path: Path, name: str) -> None:
     path.write_text(GOOD.replace("NAME", name))
 
 
-def follow(file: ConfigFile, test: Callable[[list[str]], Awaitable[None]]) -> None:
-    """Run a test beside a file that is followed; it gets the names of the configurations told."""
+@contextlib.asynccontextmanager
+async def followed(file: ConfigFile) -> AsyncIterator[list[str]]:
+    """Follow a file; yields the names of the configurations that it reports."""
     told: list[str] = []
-
-    async def both() -> None:
-        file.on_change = lambda config: told.append(config.gateway.controller_name)
-        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-            task = group.create_task(file.run())
-            await test(told)
-            task.cancel()
-
-    asyncio.run(both())
-
-
-async def until(condition: Callable[[], object]) -> None:
-    for _ in range(4000):
-        if condition():
-            return
-        await asyncio.sleep(0.002)
-    raise AssertionError("not in time")
+    file.on_change = lambda config: told.append(config.gateway.controller_name)
+    async with running(file.run()):
+        yield told
 
 
 def test_no_file_is_the_defaults() -> None:
@@ -66,13 +54,12 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path) -> None:
         ConfigFile(tmp_path / "none.yaml").load()
 
 
-def test_a_sound_edit_is_taken_and_a_bad_one_refused(tmp_path: Path) -> None:
+async def test_a_sound_edit_is_taken_and_a_bad_one_refused(tmp_path: Path) -> None:
     path = tmp_path / "edge-gateway.yaml"
     write(path, "one")
     file = ConfigFile(path, look=0.01)
     file.load()
-
-    async def test(told: list[str]) -> None:
+    async with followed(file) as told:
         write(path, "two")
         await until(lambda: told == ["gateway.edge.io/two"])
         path.write_text(GOOD + "nonsense: 1\n")
@@ -88,10 +75,8 @@ def test_a_sound_edit_is_taken_and_a_bad_one_refused(tmp_path: Path) -> None:
         write(path, "three")
         await until(lambda: len(told) == 2)
 
-    follow(file, test)
 
-
-def test_the_swap_of_a_mounted_config_map(tmp_path: Path) -> None:
+async def test_the_swap_of_a_mounted_config_map(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"..{name}").mkdir()
         write(tmp_path / f"..{name}" / "edge-gateway.yaml", name)
@@ -100,13 +85,10 @@ def test_the_swap_of_a_mounted_config_map(tmp_path: Path) -> None:
     path.symlink_to("..data/edge-gateway.yaml")
     file = ConfigFile(path, look=0.01)
     assert file.load().gateway.controller_name == "gateway.edge.io/one"
-
-    async def test(told: list[str]) -> None:
+    async with followed(file) as told:
         (tmp_path / "..tmp").symlink_to("..two")
         (tmp_path / "..tmp").rename(tmp_path / "..data")
         await until(lambda: told == ["gateway.edge.io/two"])
-
-    follow(file, test)
 
 
 @pytest.mark.parametrize(

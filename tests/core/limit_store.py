@@ -1,14 +1,14 @@
 """A counter store that answers when the test says so: what RedisStore is to the engine, without a server.
 
 In: batches of checks. Out: the batches as they came, and answers by the algorithm's reference, or whatever a test wants. The real
-store is tested in tests/ratelimit and tests/wire; this one is for orders of events that a server would show now and then only.
+store is tested in tests/rate_limit and tests/wire; this one is for orders of events that a server would show now and then only.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ratelimit.answers import pack_answer
+from rate_limit.answers import pack_answer
 
 
 class HeldStore:

@@ -12,7 +12,7 @@ from core.client import Client
 from core.fleets import make_cluster, make_fleet, make_listener
 from core.world import World
 from edgefast import ir
-from edgefast.translate.edgeproxy.logformat import parse_template
+from edgefast.translate.edgeproxy.log_format_parser import parse_template
 
 
 def text_log(template: str, **more: Any) -> ir.AccessLog:

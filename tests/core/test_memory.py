@@ -203,8 +203,7 @@ async def test_answers_leave_no_cycle(world: World, kind: str) -> None:
 
 
 async def test_answers_to_head_leave_no_cycle(world: World) -> None:
-    backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    _, client = await world.pair(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
 
     async def ask() -> None:
         assert (await client.ask(make_request(method="HEAD"), head=True)).status == 200

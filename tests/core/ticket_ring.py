@@ -9,8 +9,8 @@ import mmap
 import time
 
 from edgefast.core import use_tickets
+from edgefast.proxy.tls.ticket_key_rotation import PERIOD, TicketSecret
 from edgefast.proxy.tls.ticket_memory import TicketMemory
-from edgefast.proxy.tls.ticketschedule import PERIOD, TicketSecret
 
 
 def make_ring() -> TicketMemory:

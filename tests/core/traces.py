@@ -14,7 +14,7 @@ import msgspec
 from core.fleets import make_listener
 from core.world import World
 from edgefast import ir
-from edgefast.proxy.traces.spanrecord import decode_spans
+from edgefast.proxy.traces.span_record import decode_spans
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 GIVEN = f"00-{TRACE}-{PARENT}-01"

@@ -23,7 +23,7 @@ import uvloop
 from core.backend import Answer, Backend
 from core.client import Client
 from core.counters import Counters
-from core.fleets import PORT
+from core.fleets import PORT, make_cluster, make_fleet
 from core.tls_client import TlsClient
 from edgefast import ir
 from edgefast._csrc import ffi, lib
@@ -266,6 +266,17 @@ class World:
         client = await Client.connect(port, **settings)
         self._clients.append(client)
         return client
+
+    async def client_of(self, fleet: ir.Fleet, **settings: Any) -> Client:
+        """serve() a fleet, then connect a client."""
+        return await self.client(await self.serve(fleet), **settings)
+
+    async def pair(
+        self, answer: Answer | None = None, *parts: ir.Listener | ir.VirtualHost | ir.Rule
+    ) -> tuple[Backend, Client]:
+        """One backend behind everything, and a client; `parts` as those of make_fleet()."""
+        backend = await self.backend(answer)
+        return backend, await self.client_of(make_fleet(*parts, make_cluster(backend.port)))
 
     def attend(self, client: Closes) -> None:
         """Close a client before it is checked what is left."""

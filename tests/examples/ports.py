@@ -1,8 +1,4 @@
-"""Examples and README blocks with their fixed ports replaced by free ones.
-
-In: text with the ports that examples use. Out: the same text, where each of those ports has become one free port for the
-whole life of a `Ports`. It must leave every other number alone.
-"""
+"""Examples and README blocks with their fixed ports replaced by free ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""One example running as its reader would run it: origins and gateway on free ports, and the promises of its comments.
-
-In: an example's file name. Out: `Example` with its curl lines (`promises`) and a running process tree. The origins are
-examples/origin.py itself. Nothing in the files is changed but port numbers and the path of a unix socket.
-"""
+"""One example running as its reader would run it: origins and gateway on free ports, and the promises of its comments."""
 
 from __future__ import annotations
 
@@ -59,8 +55,9 @@ class Example:
         folder: Path,
         more: tuple[Path, ...] = (),
         gateway: Gateway | None = None,
+        options: tuple[str, ...] = (),
     ) -> None:
-        """`gateway`: a running gateway that serves the example, instead of a new one."""
+        """`options`: further ones of `edgefast run`. `gateway`: a running gateway that serves the example, instead of a new one."""
         self.ports = Ports()
         self._gateway = gateway
         if gateway is not None:
@@ -77,6 +74,7 @@ class Example:
         self.file.write_text(self.text)
         self.promises = read_promises(self.text)
         self._more = more
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Example:
@@ -111,6 +109,7 @@ class Example:
             command += ["-f", str(path)]
         for name, fixed in (("admin", 19000), ("metrics", 19001), ("ready", 19003)):
             command += [f"--{name}", f"127.0.0.1:{self.ports[fixed]}"]
+        command += map(self.ports.replace, self._options)
         return [*command, "--min-drain", "0", "--drain-timeout", "2", "--settle-time", "0"]
 
     def _objects(self) -> list[dict[str, Any]]:

@@ -33,6 +33,11 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Example]:
         with Example(name, tmp_path, more) as example:
             yield example
         return
+    if name == "ingress.yaml":  # the ports of Ingresses are options
+        ports = ("--ingress-http", "8080", "--ingress-https", "8443")
+        with Example(name, tmp_path, options=ports) as example:
+            yield example
+        return
     gateway = Gateway([])
     gateway.text_log = True
     with gateway, Example(name, tmp_path, more, gateway) as example:

@@ -1,8 +1,4 @@
-"""What random tables, and tests of one choice after the other, let endpoints be chosen by.
-
-In: a source of chance. Out: ir.LoadBalancers of every kind, endpoints of one port. Must never: name an address that a backend on all of
-127.0.0.0/8 does not have.
-"""
+"""What random tables, and tests of one choice after the other, let endpoints be chosen by."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Random tables in worlds of a few each: what a comparison over hundreds of them is run by.
-
-In: who makes a bench (a World of its own), what compares in it over a range of seeds, all seeds. Out: how often each kind of answer came, in all.
-Must never: let one comparison hang for ever.
-"""
+"""Random tables in worlds of a few each: what a comparison over hundreds of them is run by."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Random treatments: how requests are treated at one backend, for random tables.
-
-In: a source of chance, names of units of traffic. Out: an ir.Treatment, or none. Must never: name what no table has, but for "none".
-"""
+"""Random treatments: how requests are treated at one backend, for random tables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Random filters of listeners, for random tables (random_tables.py).
-
-In: a source of chance. Out: units, of which listeners name some. Nobody can reach whom they ask: most let pass then, and of some names
-rules hear nothing. Must never: make one that asks somebody who answers; what that says nobody can explain.
-"""
+"""Random filters of listeners, for random tables (random_tables.py)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Random fleets and requests for the tests that hold an explanation against a real engine.
-
-In: a seed. Out: a fleet that an engine can serve (all clusters are one port of loopback addresses, one has no endpoints), and requests
-that often meet: few hosts, paths, names and values, so that everything collides. The same seed gives the same.
-Must never: make what the engine answers by chance, such as shares of equal weight with different statuses.
-"""
+"""Random fleets and requests for the tests that hold an explanation against a real engine."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ from edgefast.explain import Served, read_request_spec
 from edgefast.explain.dump import read_live
 from edgefast.explain.explain import explain
 from proxy.command import Process, Start, gateway, gateway_class, save, start
+from tests.support import documents
+from tests.support.manifest import manifest
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
@@ -61,25 +63,9 @@ spec:
     - clientSelectors: [{{headers: [{orjson.dumps(header).decode()}]}}]
       limit: {{requests: 2, unit: Year}}
 ---
-apiVersion: v1
-kind: Service
-metadata: {{name: web, namespace: default}}
-spec: {{ports: [{{port: 80}}]}}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {{name: web-1, namespace: default, labels: {{kubernetes.io/service-name: web}}}}
-addressType: IPv4
-ports: [{{port: {backend}}}]
-endpoints: [{{addresses: [127.0.0.1]}}]
-"""
+""" + documents.backend("web", "default", target=f"port: {backend}", address="127.0.0.1")
     routes = [
-        {
-            "apiVersion": "gateway.networking.k8s.io/v1",
-            "kind": "HTTPRoute",
-            "metadata": {"name": f"r{number}", "namespace": "default"},
-            "spec": {"parentRefs": [{"name": "edge"}], "rules": rules},
-        }
+        manifest(f"HTTPRoute default/r{number}", {"parentRefs": [{"name": "edge"}], "rules": rules})
         for number, rules in enumerate(
             (
                 [limited],

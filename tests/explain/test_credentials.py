@@ -17,6 +17,7 @@ from controller.admin import plain_fleet
 from edgefast import ir
 from edgefast.table.redacted import hide_fleet
 from proxy.command import Start, gateway, gateway_class, save, start
+from tests.support import documents
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
@@ -38,7 +39,8 @@ ENCODED = base64.b64encode(SAID.encode()).decode()
 
 def objects(port: int, backend: int) -> list[dict[str, Any]]:
     """A rule that sets credentials both ways, one that compares with them, a limit for one and one for each of them."""
-    text = f"""
+    text = (
+        f"""
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {{name: web, namespace: default}}
@@ -144,18 +146,9 @@ kind: Secret
 metadata: {{name: users, namespace: default}}
 stringData: {{.htpasswd: "ann:{HASH}"}}
 ---
-apiVersion: v1
-kind: Service
-metadata: {{name: web, namespace: default}}
-spec: {{ports: [{{port: 80}}]}}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {{name: web-1, namespace: default, labels: {{kubernetes.io/service-name: web}}}}
-addressType: IPv4
-ports: [{{port: {backend}}}]
-endpoints: [{{addresses: [127.0.0.1]}}]
----
+"""
+        + documents.backend("web", "default", target=f"port: {backend}", address="127.0.0.1")
+        + f"""---
 apiVersion: gateway.edge.io/v1alpha1
 kind: EdgeProxy
 metadata: {{name: logs, namespace: default}}
@@ -166,6 +159,7 @@ spec:
     endpoint: http://127.0.0.1:{backend}
     attributes: {{x-api-key: {MARK}-attribute, team: shop}}
 """
+    )
     own = gateway_class()
     own["spec"]["parametersRef"] = {
         "group": "gateway.edge.io",

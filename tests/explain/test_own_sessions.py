@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edgefast import ir
-from edgefast.explain.session import describe_sessions, find_own_session, find_session
+from edgefast.explain.session_persistence import describe_sessions, find_own_session, find_session
 
 pytestmark = pytest.mark.pure
 

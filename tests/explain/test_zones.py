@@ -15,7 +15,7 @@ from edgefast.explain.explain import explain
 from edgefast.explain.fleet_pair import Pair
 from edgefast.explain.outcome import find_outcome
 from edgefast.explain.render import render_explanation
-from edgefast.explain.zonediff import compare_zones
+from edgefast.explain.zone_diff import compare_zones
 from edgefast.explain.zones import describe_zones
 
 pytestmark = pytest.mark.pure

@@ -1,7 +1,4 @@
-"""promtool of Debian's `prometheus`: checks expositions, expressions and rules as Prometheus itself does.
-
-In: text for its standard input, or files. Out: what it said; a failure is a failed assertion.
-"""
+"""promtool of Debian's `prometheus`: checks expositions, expressions and rules as Prometheus itself does."""
 
 from __future__ import annotations
 

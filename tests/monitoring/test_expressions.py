@@ -138,10 +138,7 @@ def test_every_alert_says_what_to_do() -> None:
         ("sum by (rout) (edgefast_requests_total)", ["no metric here has a label rout"]),
         ('edgefast_requests_total{klass="5xx"}', ["edgefast_requests_total has no label klass"]),
         ("rate(edgefast_ready[5m])", ["rate() of the gauge edgefast_ready"]),
-        (
-            "edgefast_request_duration_seconds",
-            ["edgefast_request_duration_seconds is not exposed"],
-        ),
+        ("edgefast_request_duration_seconds", ["edgefast_request_duration_seconds is not exposed"]),
         ("up == 0", ["not a metric of edgefast: up == 0"]),
         ("edgefast_ready_bucket", ["edgefast_ready_bucket is not exposed"]),
         ('sum by (le, route) (edgefast_request_duration_seconds_bucket{job="x"})', []),

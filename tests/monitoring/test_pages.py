@@ -18,11 +18,11 @@ from edgefast.proxy.metrics.exposition import render_metrics
 from edgefast.proxy.metrics.stats import Segment
 from edgefast.xds.stream_stats import StreamStats
 from monitoring.promtool import run_promtool
-from proxy import agentfacts
+from proxy import agent_facts
 
 pytestmark = pytest.mark.pure
 
-FACTS = msgspec.structs.replace(agentfacts.FACTS, stream=StreamStats(server="controller:18000"))
+FACTS = msgspec.structs.replace(agent_facts.FACTS, stream=StreamStats(server="controller:18000"))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bench import http2client
+from bench import http2_client
 from bench.native import build_tools, find_tool
 from bench.scenario import CALL_PATH
 from wire.grpc.backend import GrpcBackend
@@ -66,9 +66,9 @@ def test_an_answer_of_another_length_is_an_error() -> None:
 
 def test_the_probe_sees_what_an_origin_says() -> None:
     with origin() as port:
-        echo = http2client.ask(port, "GET", "/get?echo", HOST, {"x-one": "1"})
-        long = http2client.ask(port, "POST", "/get/bytes/300000", HOST, body=b"x" * 200_000)
-        call = http2client.call(port, CALL_PATH, HOST)
+        echo = http2_client.ask(port, "GET", "/get?echo", HOST, {"x-one": "1"})
+        long = http2_client.ask(port, "POST", "/get/bytes/300000", HOST, body=b"x" * 200_000)
+        call = http2_client.call(port, CALL_PATH, HOST)
     lines = echo.body.decode().split("\r\n")
     assert (lines[0], sorted(lines[1:])) == (
         "GET /get?echo HTTP/1.1",

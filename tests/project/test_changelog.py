@@ -17,6 +17,7 @@ LINES = [line for section in SECTIONS for line in section.splitlines() if line.s
 GROUPS = ("Upgrade notes", "Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 AREAS = (
     "gateway api",
+    "ingress",
     "policies",
     "tls",
     "http",

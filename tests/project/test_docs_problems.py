@@ -1,7 +1,7 @@
 """docs/problems: the command of each page, run on the page's example beside the objects of README.md, says what the page shows.
 
 What is run is the text of the page: the command in it, the objects in it. That the pages are those of the catalogue is for
-tests/explain/test_reasonpage.py.
+tests/explain/test_reason_page.py.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A block marked `sh` is executed. A block of another language right after it (with at most prose between) is its output, in
 which a line `...` stands for any lines and `...` within a line for any text. Every block must exit with 0. A block
-that is `make run` starts the gateway, in place of the one that runs. Blocks marked `sh cluster` need a cluster: tests/cluster runs them. Fixed ports become free ones, examples/ becomes a copy
-with those ports, `dump` and `limits` are told the admin address: nothing else changes.
+that is `make run` or `edgefast demo` starts the gateway, in place of the one that runs. Blocks marked `sh cluster` need a cluster: tests/cluster runs them. Fixed ports become free ones, examples/ becomes a copy
+with those ports, my-gateway becomes a folder of the test, `dump` and `limits` are told the admin address: nothing else changes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ ROOT = Path(__file__).parents[2]
 IN_ORDER = (ROOT / "README.md", ROOT / "docs" / "getting-started.md")
 #: What getting-started.md lets the reader run once in each terminal.
 _EXPORT = "export PATH=$PWD/.venv/bin:$PATH"
+#: A block that starts the demo, with free ports.
+DEMO = "edgefast demo\n"
 MOST_LINES = 150  # of README.md
 START = 240.0  # seconds: `make run` may have to build first
 
@@ -93,6 +96,9 @@ class Run:
     def start(self, script: str) -> None:
         """Run it until it is ready, in place of the one before."""
         self.stop()
+        if script == DEMO:
+            self._launch([sys.executable, "-c", self._make_demo()], "Ctrl-C ends the demo.")
+            return
         file = re.fullmatch(r"make run(?: FILE=examples/(\S+))?\n", script)
         assert file, script
         ports, name = self._ports, file[1] or "quickstart.yaml"
@@ -103,6 +109,16 @@ class Run:
         arguments = " ".join(f"--{name} {address}" for name, address in addresses.items())
         arguments += f" --ready 127.0.0.1:{ports[19003]} --min-drain 0 --drain-timeout 2"
         command = ["make", "run", f"FILE={self._folder}/examples/{name}", f"ARGS={arguments}"]
+        self._launch(command)
+
+    def _make_demo(self) -> str:
+        """Return Python code that is `edgefast demo` with other usual ports."""
+        usual = tuple(self._ports[port] for port in (8080, 8443, 19000))
+        call = "from edgefast.cli.main import main; main(['demo'])"
+        return f"import edgefast.cli.demo as demo; demo._PORTS = {usual}; {call}"
+
+    def _launch(self, command: list[str], mark: str = "") -> None:
+        """Start a process; it is ready when it prints `mark`, or when the readiness server answers."""
         with open(self._folder / "log", "wb") as log:
             self._process = subprocess.Popen(
                 command,
@@ -113,7 +129,7 @@ class Run:
                 stderr=log,
             )
         end = time.monotonic() + START
-        while not _is_ready(ports[19003]):
+        while not (mark in self.log if mark else _is_ready(self._ports[19003])):
             assert self._process.poll() is None, self.log
             assert time.monotonic() < end, self.log
             time.sleep(0.05)
@@ -164,18 +180,19 @@ def test_blocks_do_what_they_show(page: Path, ports: Ports, run: Run, tmp_path: 
     assert first.script == "make run\n", "the first block starts the gateway"
     assert blocks and any(block.output is not None for block in blocks)
     for block in blocks:
-        if block.script.startswith("make run"):
+        if block.script.startswith("make run") or block.script == DEMO:
             run.start(block.script)
             continue
         script = re.sub(
-            r"(?<![\w/])examples/", f"{tmp_path}/examples/", ports.replace(block.script)
+            r"(?<![\w/])(examples/|my-gateway)", rf"{tmp_path}/\1", ports.replace(block.script)
         )
         for name in ("dump", "limits"):
             asked = f"edgefast {name} --admin 127.0.0.1:{ports[19000]}"
             script = script.replace(f"edgefast {name}", asked)
         out, shown = run_script(terminal + script, page.name, env=_outside_make())
         if block.output is not None:
-            assert expect(ports.replace(block.output)).fullmatch(out), shown
+            output = ports.replace(block.output).replace("my-gateway", f"{tmp_path}/my-gateway")
+            assert expect(output).fullmatch(out), shown
 
 
 def test_what_make_run_prints(ports: Ports, run: Run) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from edgefast.cli.init import list_starter_files
 
 ROOT = Path(__file__).parents[2]
 PARTS = [
@@ -70,9 +73,14 @@ def _build(tree: Path, command: str) -> None:
 def test_wheel_has_the_modules_and_their_types(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "edgefast/py.typed" in names
-    assert any(name.startswith("edgefast/core/engine.") and name.endswith(".so") for name in names)
+    for unit in ("engine", "fastpath", "policy/extension", "h2/extension", "tls/extension"):
+        assert any(
+            name.startswith(f"edgefast/core/{unit}.") and name.endswith(".so") for name in names
+        )
     assert any(name.startswith("edgefast/_csrc.") and name.endswith(".so") for name in names)
     assert "edgefast/console/static/index.html" in names
+    starter = {f"edgefast/cli/starter/{path.name}" for path in list_starter_files()}
+    assert {"edgefast/cli/demo.yaml", *starter} <= set(names)
     for kind in ("*.py", "*.pyx", "*.pxd", "*.pxi", "*.pyi"):
         wanted = {str(path.relative_to(ROOT)) for path in (ROOT / "edgefast").rglob(kind)}
         assert wanted <= set(names), sorted(wanted - set(names))
@@ -149,3 +157,33 @@ def test_installed_wheel_works_elsewhere(wheel: Path, tmp_path: Path) -> None:
         "quickstart.yaml",
     )
     assert json.loads(translated)
+    call("-m", "edgefast.cli.main", "init", "gateway")
+    call("-m", "edgefast.cli.main", "check", "--strict", "gateway")
+    assert "kind: Gateway\n" in call("-m", "edgefast.cli.main", "demo", "--print")
+    _run_demo(tmp_path, environment)
+
+
+def _run_demo(folder: Path, environment: dict[str, str]) -> None:
+    """Start the demo of the wheel, and end it when it is ready."""
+    demo = subprocess.Popen(
+        [sys.executable, "-m", "edgefast.cli.main", "demo"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert demo.stderr is not None
+        lines = []
+        for line in demo.stderr:  # the timeout of the test bounds it
+            lines.append(line)
+            if line == "Ctrl-C ends the demo.\n":
+                break
+        assert lines and lines[-1].startswith("Ctrl-C"), lines
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(60) == 0
+    finally:
+        demo.kill()
+        demo.communicate(timeout=60)

@@ -243,11 +243,7 @@ def hits() -> Iterator[Hit]:
                 for found in pattern.finditer(text):
                     around = unit.text[max(0, found.start() - 50) : found.end() + 50]
                     yield Hit(
-                        unit.area,
-                        name,
-                        unit.line(found.start()),
-                        kind,
-                        " ".join(around.split()),
+                        unit.area, name, unit.line(found.start()), kind, " ".join(around.split())
                     )
 
 

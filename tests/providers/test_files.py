@@ -132,13 +132,7 @@ def test_added_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [
-        route("a") + "---\n" + route("b")[:70],
-        "a: [1, 2",
-        b"\xff\xfe rubbish",
-        "\tx: 1",
-    ],
+    "broken", [route("a") + "---\n" + route("b")[:70], "a: [1, 2", b"\xff\xfe rubbish", "\tx: 1"]
 )
 def test_a_half_written_file_keeps_its_last_good_content(
     tmp_path: Path, broken: str | bytes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import uvloop
@@ -23,28 +23,28 @@ def _no_safety_net(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "POLL", 1000.0)  # what is noticed is noticed by events
 
 
-def watching(
-    paths: list[Path],
-    talk: Callable[[Callable[[], Awaitable[Reading]]], Any],
-    settle: float | None = None,
-) -> None:
-    """Run a conversation that is given `following`: wait for the next change."""
+@pytest.fixture
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    return uvloop.new_event_loop
 
-    async def main() -> None:
-        source = FileSource(paths, settle=settle)
-        watch = Watch(SUFFIXES)
-        try:
-            watch.follow(source.folders())
-            source.read()
 
-            async def following() -> Reading:
-                return await asyncio.wait_for(watch_files(source, watch), 20)
+pytestmark = pytest.mark.usefixtures("loop_factory")
 
-            await talk(following)
-        finally:
-            watch.close()
 
-    uvloop.run(main())
+@contextlib.asynccontextmanager
+async def watching(
+    paths: list[Path], settle: float | None = None
+) -> AsyncIterator[Callable[[], Awaitable[Reading]]]:
+    """Read files; yields a function that waits for the next change."""
+    source = FileSource(paths, settle=settle)
+    with contextlib.closing(Watch(SUFFIXES)) as watch:
+        watch.follow(source.folders())
+        source.read()
+
+        async def following() -> Reading:
+            return await asyncio.wait_for(watch_files(source, watch), 20)
+
+        yield following
 
 
 def in_place(path: Path, text: str) -> None:
@@ -75,13 +75,12 @@ def by_backup(path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("change", [in_place, by_rename, by_unlink, in_pieces, by_backup])
 @pytest.mark.parametrize("named", ["file", "folder"])
-def test_every_way_of_writing(
+async def test_every_way_of_writing(
     tmp_path: Path, change: Callable[[Path, str], None], named: str
 ) -> None:
     file = tmp_path / "a.yaml"
     write(file, route("a"))
-
-    async def talk(following: Callable[[], Awaitable[Reading]]) -> None:
+    async with watching([file if named == "file" else tmp_path]) as following:
         for number in range(5):
             change(file, route(f"n{number}"))
             while True:
@@ -92,11 +91,9 @@ def test_every_way_of_writing(
                 assert names(reading) in ({"a"}, {f"n{number - 1}"}, set())
             assert not [one for one in reading.problems if one.severity == "error"]
 
-    watching([file if named == "file" else tmp_path], talk)
 
-
-def test_new_folders_and_removed_files(tmp_path: Path) -> None:
-    async def talk(following: Callable[[], Awaitable[Reading]]) -> None:
+async def test_new_folders_and_removed_files(tmp_path: Path) -> None:
+    async with watching([tmp_path]) as following:
         write(tmp_path / "new" / "sub" / "a.yaml", route("a"))
         while names(await following()) != {"a"}:
             pass
@@ -105,27 +102,22 @@ def test_new_folders_and_removed_files(tmp_path: Path) -> None:
         (tmp_path / "new" / "sub" / "a.yaml").unlink()
         assert names(await following()) == {"b"}
 
-    watching([tmp_path], talk)
 
-
-def test_a_link_whose_target_changes(tmp_path: Path) -> None:
+async def test_a_link_whose_target_changes(tmp_path: Path) -> None:
     write(tmp_path / "real" / "x.yaml", route("a"))
     link = tmp_path / "links" / "a.yaml"
     link.parent.mkdir()
     link.symlink_to(tmp_path / "real" / "x.yaml")
-
-    async def talk(following: Callable[[], Awaitable[Reading]]) -> None:
+    async with watching([link]) as following:
         for number in range(5):
             in_pieces(tmp_path / "real" / "x.yaml", route(f"n{number}"))
             reading = await following()
             assert names(reading) == {f"n{number}"}
             assert reading.problems == ()
 
-    watching([link], talk)
-
 
 @pytest.mark.parametrize("asked", ["cur", "cur/more", "cur/more/a.yaml"])
-def test_a_link_on_the_way_that_is_swapped(tmp_path: Path, asked: str) -> None:
+async def test_a_link_on_the_way_that_is_swapped(tmp_path: Path, asked: str) -> None:
     """As git-sync and `ln -sfn` do it."""
 
     def swap(number: int) -> None:
@@ -134,22 +126,19 @@ def test_a_link_on_the_way_that_is_swapped(tmp_path: Path, asked: str) -> None:
         fresh.symlink_to(Path("..") / "versions" / str(number))
         fresh.rename(tmp_path / "links" / "cur")
 
-    async def talk(following: Callable[[], Awaitable[Reading]]) -> None:
+    (tmp_path / "links").mkdir()
+    swap(0)
+    async with watching([tmp_path / "links" / asked]) as following:
         for number in range(1, 4):
             swap(number)
             while names(await following()) != {f"n{number}"}:
                 pass
 
-    (tmp_path / "links").mkdir()
-    swap(0)
-    watching([tmp_path / "links" / asked], talk)
 
-
-def test_a_folder_that_goes_and_comes_back(tmp_path: Path) -> None:
+async def test_a_folder_that_goes_and_comes_back(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     write(folder / "a.yaml", route("a"))
-
-    async def talk(following: Callable[[], Awaitable[Reading]]) -> None:
+    async with watching([folder]) as following:
         folder.rename(tmp_path / "away")
         reading = await following()
         assert names(reading) == {"a"}
@@ -160,11 +149,10 @@ def test_a_folder_that_goes_and_comes_back(tmp_path: Path) -> None:
             pass
         assert reading.problems == ()
 
-    watching([folder], talk)
 
-
-def test_noise_beside_the_file_wakes_nobody(tmp_path: Path) -> None:
-    async def talk(_: object) -> None:
+async def test_noise_beside_the_file_wakes_nobody(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", route("a"))
+    async with watching([tmp_path / "a.yaml"]) as _:
         watch = Watch(SUFFIXES)
         watch.follow({tmp_path: frozenset({"a.yaml"})})
         (tmp_path / "b.yaml").write_text("x")
@@ -176,12 +164,10 @@ def test_noise_beside_the_file_wakes_nobody(tmp_path: Path) -> None:
         assert await watch._changed_within(10)
         watch.close()
 
-    write(tmp_path / "a.yaml", route("a"))
-    watching([tmp_path / "a.yaml"], talk)
 
-
-def test_an_open_file_is_busy_until_it_is_closed(tmp_path: Path) -> None:
-    async def talk(_: object) -> None:
+async def test_an_open_file_is_busy_until_it_is_closed(tmp_path: Path) -> None:
+    write(tmp_path / "b.yaml", route("b"))
+    async with watching([tmp_path]) as _:
         watch = Watch(SUFFIXES)
         watch.follow({tmp_path: None})
         path = tmp_path / "a.yaml"
@@ -194,56 +180,43 @@ def test_an_open_file_is_busy_until_it_is_closed(tmp_path: Path) -> None:
         )  # BUSY is 10 minutes
         watch.close()
 
-    write(tmp_path / "b.yaml", route("b"))
-    watching([tmp_path], talk)
 
-
-def test_a_writer_that_goes_silent_is_not_waited_for(
+async def test_a_writer_that_goes_silent_is_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "BUSY", 0.1)
     monkeypatch.setattr(module, "CREATED", 0.1)
-
-    async def talk(following: Callable[[], Awaitable[Reading]]) -> None:
+    async with watching([tmp_path]) as following:
         fd = os.open(tmp_path / "a.yaml", os.O_WRONLY | os.O_CREAT)
         os.write(fd, route("a").encode())
         while names(await following()) != {"a"}:  # the folder is no longer empty: a look of its own
             pass
         os.close(fd)
 
-    watching([tmp_path], talk)
 
-
-def test_without_inotify_files_are_looked_at(
+async def test_without_inotify_files_are_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "POLL_WITHOUT_INOTIFY", 0.01)
-
-    async def main() -> None:
-        source = FileSource([tmp_path])
-        watch = Watch(SUFFIXES)
-        watch.close()
-        watch._complete = False
-        assert not watch.follow(source.folders())
-        source.read()
-        write(tmp_path / "a.yaml", route("b"))
-        assert names(await asyncio.wait_for(watch_files(source, watch), 20)) == {"b"}
-
     write(tmp_path / "a.yaml", route("a"))
-    asyncio.run(main())
+    source = FileSource([tmp_path])
+    watch = Watch(SUFFIXES)
+    watch.close()
+    watch._complete = False
+    assert not watch.follow(source.folders())
+    source.read()
+    write(tmp_path / "a.yaml", route("b"))
+    assert names(await asyncio.wait_for(watch_files(source, watch), 20)) == {"b"}
 
 
 @pytest.mark.parametrize("named", ["conf", "link", "./conf/../conf"])
-def test_a_renamed_file_is_read_at_once_however_its_folder_is_named(
+async def test_a_renamed_file_is_read_at_once_however_its_folder_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     folder = tmp_path / "conf"
     folder.mkdir()
     (tmp_path / "link").symlink_to("conf")
     monkeypatch.chdir(tmp_path)
-
-    async def talk(following: Callable[[], Awaitable[Reading]]) -> None:
+    async with watching([Path(named)], settle=1000.0) as following:
         by_rename(folder / "a.yaml", route("a"))
         assert names(await following()) == {"a"}
-
-    watching([Path(named)], talk, settle=1000.0)

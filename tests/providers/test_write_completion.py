@@ -89,10 +89,7 @@ class Moved(Checkout):
 @pytest.mark.parametrize("named", ["folder", "files"])
 @pytest.mark.parametrize("way", [Mount, Checkout, Moved])
 def test_a_set_is_never_mixed_of_two_versions(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    way: type[Mount] | type[Checkout],
-    named: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: type[Mount] | type[Checkout], named: str
 ) -> None:
     kinds = ("a", "b", "c")
     world = way(tmp_path)

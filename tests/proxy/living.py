@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import inspect
 import os
 import socket
 import sys
@@ -61,6 +63,25 @@ def with_agent(
 
     with patch.dict(os.environ, PYTHONPATH=str(ROOT)):
         return uvloop.run(main())
+
+
+def agent_test(
+    **settings: Any,
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Run the test's coroutine with a living agent; it exits with 0 and leaves no child process."""
+
+    def wrap(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        @functools.wraps(test)
+        def run(**fixtures: Any) -> None:
+            assert with_agent(lambda agent: test(agent, **fixtures), **settings) == 0
+            assert children() == set()
+
+        signature = inspect.signature(test)
+        fixtures = list(signature.parameters.values())[1:]  # the first is the agent
+        run.__signature__ = signature.replace(parameters=fixtures)  # type: ignore[attr-defined]
+        return run
+
+    return wrap
 
 
 async def until(check: Callable[[], Any], what: str, deadline: float = 60.0) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.proxy.traces.spanrecord import ConnectionRecord, Record, SpanRecord, TryRecord
+from edgefast.proxy.traces.span_record import ConnectionRecord, Record, SpanRecord, TryRecord
 
 FIRST = TryRecord(
     span_id=b"\x04" * 8, number=1, began=1_000, took=2_000, status=0, error=b"connection_termination", endpoint=b"10.1.1.1:9000",

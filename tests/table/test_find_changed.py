@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from edgefast.collections.sortedmap import SortedMap, Values, values_of
+from edgefast.collections.sorted_map import SortedMap, Values, values_of
 from edgefast.table import compile_fleet
 from edgefast.table.compile import find_changed
 from tests.table.tables import make_fleet, prefix_host

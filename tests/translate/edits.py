@@ -1,7 +1,4 @@
-"""Edits of the world of incremental tests, for histories of any order.
-
-Out: a strategy of objects that are put and of references to what is taken away.
-"""
+"""Edits of the world of incremental tests, for histories of any order."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ from edgefast.api.kinds import Object
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings
 from edgefast.translate.deps.policy_summary import GROUP_OF
+from tests.support.manifest import manifest
 from tests.translate import world
 from tests.translate.policy.hierarchy import EDGE, EXPERIMENTAL, policy_object, random_policy
 from tests.translate.policy.hierarchy import base as hierarchy
@@ -36,12 +34,11 @@ def treats(name: str, target: dict[str, str], said: dict[str, Any], merge: str) 
     """Return a policy of backends, of the standard's kind or ours."""
     own = "retryConstraint" not in said
     kind = "BackendTrafficPolicy" if own else "XBackendTrafficPolicy"
-    raw = {
-        "apiVersion": EDGE if own else EXPERIMENTAL,
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"targetRefs": [target], **({"mergeType": merge} if own else {}), **said},
-    }
+    raw = manifest(
+        f"{kind} default/{name}",
+        {"targetRefs": [target], **({"mergeType": merge} if own else {}), **said},
+        api=EDGE if own else EXPERIMENTAL,
+    )
     return decode_api_object(raw, kind)
 
 

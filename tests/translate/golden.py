@@ -1,10 +1,4 @@
-"""One golden case: what goes in, and its outcome as text to compare.
-
-In: `cases/<case>.in.yaml`: a first document `case:` with settings and the bases to put in front
-(`bases/*.yaml`, objects that many cases need), then Kubernetes objects. Out: YAML of IR, infrastructure,
-statuses and problems. Left out because they are the same everywhere: the list of supported features (tested on
-its own), statuses of base objects unless the case asks (`show`), key material.
-"""
+"""One golden case: what goes in, and its outcome as text to compare."""
 
 from __future__ import annotations
 
@@ -14,7 +8,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.decode.decode import decode_api_object, decode_documents
 from edgefast.api.kinds import Object
 from edgefast.api.loaded import Loaded

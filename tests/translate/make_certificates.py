@@ -1,7 +1,4 @@
-"""Writes bases/certificates.yaml: the certificates of the golden cases, made once and kept.
-
-Run by hand: `python tests/translate/make_certificates.py`. Keys are for tests alone.
-"""
+"""Writes bases/certificates.yaml: the certificates of the golden cases, made once and kept."""
 
 from __future__ import annotations
 
@@ -12,12 +9,10 @@ import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+
+from tests.support.manifest import manifest
 
 OUT = Path(__file__).parent / "bases" / "certificates.yaml"
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -48,13 +43,7 @@ def pem(key: Key) -> str:
 
 def secret(name: str, data: dict[str, str], namespace: str = "default") -> dict[str, object]:
     """Return a TLS Secret."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace},
-        "type": "kubernetes.io/tls",
-        "stringData": data,
-    }
+    return manifest(f"Secret {namespace}/{name}", type="kubernetes.io/tls", stringData=data)
 
 
 def main() -> None:
@@ -73,24 +62,9 @@ def main() -> None:
         secret("mismatch", {"tls.crt": ecdsa["tls.crt"], "tls.key": pem(two)}),
         secret("malformed", {"tls.crt": "no certificate", "tls.key": pem(one)}),
         secret("bad-key", {"tls.crt": ecdsa["tls.crt"], "tls.key": "no key"}),
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "authority", "namespace": "default"},
-            "data": {"ca.crt": bundle},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": "authority-2", "namespace": "default"},
-            "stringData": {"ca.crt": bundle},
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": "bad-authority", "namespace": "default"},
-            "data": {"ca.crt": "no certificate"},
-        },
+        manifest("ConfigMap default/authority", data={"ca.crt": bundle}),
+        manifest("Secret default/authority-2", stringData={"ca.crt": bundle}),
+        manifest("ConfigMap default/bad-authority", data={"ca.crt": "no certificate"}),
     ]
     head = "# Written by make_certificates.py. The keys protect nothing.\n"
     OUT.write_text(head + yaml.safe_dump_all(objects, sort_keys=False))

@@ -1,8 +1,4 @@
-"""Whatever is broken in one object, no request that it was to answer is answered by something less specific.
-
-Over random worlds (brokenworld.py), each once as it was meant and once with a mistake in one object X: what a rule of X, or a rule on a
-listener of X, would have answered is answered by the same rule, by what is sound of X, or by nobody (404, 500, no handshake).
-"""
+"""Whatever is broken in one object, no request that it was to answer is answered by something less specific."""
 
 from __future__ import annotations
 
@@ -13,45 +9,40 @@ from pathlib import Path
 import pytest
 
 from edgefast import ir
-from edgefast.api.decode.decode import (
-    DecodeError,
-    close_api_object,
-    decode_api_object,
-)
+from edgefast.api.decode.decode import DecodeError, close_api_object, decode_api_object
 from edgefast.api.kinds import Object
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
 from edgefast.table import Request, compile_fleet
 from edgefast.table.match import Matcher, find_listener
 from edgefast.translate import Settings, Translation, translate
-from tests.translate import brokenworld
+from tests.support.manifest import manifest
+from tests.translate import broken_world
 from tests.translate.golden import BASES
 
 pytestmark = pytest.mark.pure
 
-BASE: list[brokenworld.Object] = [
-    {
-        "apiVersion": brokenworld.API,
-        "kind": "GatewayClass",
-        "metadata": {"name": "edge"},
-        "spec": {"controllerName": "gateway.edge.io/gatewayclass-controller"},
-    },
-    {
-        "apiVersion": brokenworld.API,
-        "kind": "ReferenceGrant",
-        "metadata": {"name": "certificates", "namespace": "default"},
-        "spec": {
+BASE: list[broken_world.Object] = [
+    manifest(
+        "GatewayClass edge",
+        {"controllerName": "gateway.edge.io/gatewayclass-controller"},
+        api=broken_world.API,
+    ),
+    manifest(
+        "ReferenceGrant default/certificates",
+        {
             "from": [
                 {"group": "gateway.networking.k8s.io", "kind": kind, "namespace": "other"}
                 for kind in ("Gateway", "ListenerSet")
             ],
             "to": [{"group": "", "kind": "Secret"}],
         },
-    },
+        api=broken_world.API,
+    ),
 ]
 REQUESTS = [
     Request(method=method, path=path, headers=headers)
-    for path in brokenworld.PATHS
+    for path in broken_world.PATHS
     for method in ("GET", "POST")
     for headers in ((), (("x-v", "1"),), (("x-w", "1"),))
 ]
@@ -62,7 +53,7 @@ BEGINNING = "a path that no request has"
 
 def _is_of_server(seed: int) -> bool:
     """Tell whether an API server could have the broken object."""
-    world = brokenworld.make_world(seed)
+    world = broken_world.make_world(seed)
     return world.twin is None and not world.how.endswith(" version")
 
 
@@ -72,7 +63,7 @@ WORLDS = [
 ]
 
 
-def _take(raw: brokenworld.Object) -> Object | None:
+def _take(raw: broken_world.Object) -> Object | None:
     """Take an object of an API server, which lets more through than files do."""
     text, meta = json.dumps(raw).encode(), raw["metadata"]
     try:
@@ -85,11 +76,11 @@ def _take(raw: brokenworld.Object) -> Object | None:
 class Table:
     """A world as it is served."""
 
-    def __init__(self, folder: Path, objects: list[brokenworld.Object], origin: str) -> None:
+    def __init__(self, folder: Path, objects: list[broken_world.Object], origin: str) -> None:
         folder.mkdir()
         (folder / "certificates.yaml").write_text((BASES / "certificates.yaml").read_text())
         if origin == "files":
-            (folder / "world.yaml").write_text(brokenworld.write([*BASE, *objects]))
+            (folder / "world.yaml").write_text(broken_world.write([*BASE, *objects]))
         snapshot = FileSource([folder]).read().snapshot
         if origin == "server":
             snapshot = snapshot.replace(filter(None, map(_take, (*BASE, *objects))))
@@ -108,7 +99,7 @@ class Table:
 
 def asks() -> Iterator[tuple[int, str, Request]]:
     for port in (80, 443):
-        for host in brokenworld.HOSTS:
+        for host in broken_world.HOSTS:
             for request in REQUESTS:
                 yield port, host, request
 
@@ -117,7 +108,7 @@ def asks() -> Iterator[tuple[int, str, Request]]:
 def test_nothing_less_specific_answers_for_what_is_broken(
     tmp_path: Path, seed: int, origin: str
 ) -> None:
-    world = brokenworld.make_world(seed)
+    world = broken_world.make_world(seed)
     whole = Table(tmp_path / "whole", world.whole(), origin)
     hurt = Table(tmp_path / "hurt", world.hurt(), origin)
     name = "/".join(world.broken_key)
@@ -149,6 +140,6 @@ def _message(rule: ir.Rule) -> str:
 
 
 def test_every_way_to_break_something_is_tried() -> None:
-    seen = {brokenworld.make_world(seed).how for seed in SEEDS}
-    ways = {*brokenworld.ANY, *(way for ways in brokenworld.OF_KIND.values() for way in ways)}
-    assert seen == {*ways, brokenworld.TWICE}
+    seen = {broken_world.make_world(seed).how for seed in SEEDS}
+    ways = {*broken_world.ANY, *(way for ways in broken_world.OF_KIND.values() for way in ways)}
+    assert seen == {*ways, broken_world.TWICE}

@@ -8,24 +8,20 @@ import pytest
 
 from edgefast.api.decode.decode import decode_api_object
 from edgefast.translate import Settings, translate
+from tests.support.manifest import manifest
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
 
 
 def test_an_endpoint_without_an_address_is_told_and_left_out() -> None:
-    raw: dict[str, Any] = {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "metadata": {
-            "name": "web-1",
-            "namespace": "default",
-            "labels": {"kubernetes.io/service-name": "web"},
-        },
-        "addressType": "IPv4",
-        "endpoints": [{"addresses": []}, {"addresses": ["10.0.0.1"]}],
-        "ports": [{"port": 8080}],
-    }
+    raw: dict[str, Any] = manifest(
+        "EndpointSlice default/web-1",
+        labels={"kubernetes.io/service-name": "web"},
+        addressType="IPv4",
+        endpoints=[{"addresses": []}, {"addresses": ["10.0.0.1"]}],
+        ports=[{"port": 8080}],
+    )
     slices = decode_api_object(raw, "EndpointSlice")
     made = translate(world.many(1).replace([slices]), Settings())
     (cluster,) = made.ir.fleets[0].clusters

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.collections.sortedmap import EMPTY
+from edgefast.collections.sorted_map import EMPTY
 from edgefast.translate import Settings, translate
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Fact, is_read
 from edgefast.translate.deps.intern import KEPT, intern
 from edgefast.translate.deps.readers import Readers, find_readers, follow
-from edgefast.translate.deps.world import Fact, is_read
 from tests.translate import world
 
 pytestmark = pytest.mark.pure

@@ -11,6 +11,7 @@ from edgefast.explain.explain import explain
 from edgefast.explain.request_spec import RequestSpec
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, translate
+from tests.support.manifest import manifest
 from tests.translate.test_reserved_hostnames import (
     WIDE,
     Object,
@@ -134,23 +135,16 @@ def test_a_second_policy_of_a_name_keeps_its_services_from_plain_text(
     """Also one that cannot be read."""
 
     def policy(service: str) -> Object:
-        return {
-            "apiVersion": "gateway.networking.k8s.io/v1",
-            "kind": "BackendTLSPolicy",
-            "metadata": {"name": "tls"},
-            "spec": {
+        return manifest(
+            "BackendTLSPolicy tls",
+            {
                 "targetRefs": [{"group": "", "kind": "Service", "name": service}],
                 "validation": {"hostname": "a.test", "wellKnownCACertificates": "System"},
             },
-        }
+        )
 
     def service(name: str) -> Object:
-        return {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": name},
-            "spec": {"ports": [{"name": "http", "port": 80}]},
-        }
+        return manifest(f"Service {name}", {"ports": [{"name": "http", "port": 80}]})
 
     to = _matches("to", "/one")
     to["spec"]["rules"] = [

@@ -11,7 +11,7 @@ from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.kinds import Object
-from edgefast.api.migration.ingressnginx import INGRESS_NGINX
+from edgefast.api.migration.ingress_nginx import INGRESS_NGINX
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate import Settings, Translation, translate
@@ -33,16 +33,12 @@ def annotate(obj: Object, *names: str) -> Any:
 
 def grpc_route() -> Object:
     return world.make(
+        "GRPCRoute default/calls",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": "GRPCRoute",
-            "metadata": {"name": "calls", "namespace": "default"},
-            "spec": {
-                "parentRefs": [{"name": "gw"}],
-                "hostnames": ["calls.example.com"],
-                "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
-            },
-        }
+            "parentRefs": [{"name": "gw"}],
+            "hostnames": ["calls.example.com"],
+            "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
+        },
     )
 
 

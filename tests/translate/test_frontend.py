@@ -10,8 +10,8 @@ import pytest
 
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, translate
-from edgefast.translate.deps.reference import index_grants
-from edgefast.translate.deps.world import World
+from edgefast.translate.deps.dependency_facts import World
+from edgefast.translate.deps.referencegrant import index_grants
 from edgefast.translate.fleet.frontend import ASIDE, translate_frontend
 from edgefast.translate.tls.keyring import Keyring
 from tests.translate import world

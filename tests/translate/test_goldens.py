@@ -1,7 +1,4 @@
-"""Golden cases: objects in, IR, statuses and problems out, reviewed as text.
-
-`pytest tests/translate --update-goldens` rewrites the outputs; the diff is then the review.
-"""
+"""Golden cases: objects in, IR, statuses and problems out, reviewed as text."""
 
 from __future__ import annotations
 

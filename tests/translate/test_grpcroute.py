@@ -11,28 +11,16 @@ from edgefast import ir
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
-from tests.translate.gatewaytext import gateway
+from tests.support.documents import backend
+from tests.support.manifest import manifest
+from tests.translate.gateway_text import gateway
 
 pytestmark = pytest.mark.pure
 
 BASE = (
-    gateway(
-        "name: http, port: 80, protocol: HTTP",
-        "name: other, port: 81, protocol: HTTP",
-    )
-    + """\
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {ports: [{port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: web, labels: {kubernetes.io/service-name: web}}
-addressType: IPv4
-endpoints: [{addresses: [10.0.0.1]}]
-ports: [{port: 80}]
----
+    gateway("name: http, port: 80, protocol: HTTP", "name: other, port: 81, protocol: HTTP")
+    + backend("web")
+    + """---
 apiVersion: gateway.edge.io/v1alpha1
 kind: RateLimitFilter
 metadata: {name: limits}
@@ -323,12 +311,7 @@ def test_rules_that_never_see_a_call() -> None:
 )
 def test_what_a_port_may_say(asked: str, reason: str) -> None:
     ports = [{"port": 80, "appProtocol": asked}]
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "said"},
-        "spec": {"ports": ports},
-    }
+    service = manifest("Service said", {"ports": ports})
     served = serve(
         service, route("GRPCRoute", "a", rule(backendRefs=[{"name": "said", "port": 80}]))
     )
@@ -340,16 +323,12 @@ def test_what_a_port_may_say(asked: str, reason: str) -> None:
 
 def test_grants_name_the_kind() -> None:
     far = {"backendRefs": [{"name": "far", "namespace": "other", "port": 80}]}
-    service = {
-        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "far", "namespace": "other"},
-        "spec": {"ports": [{"port": 80}]},
-    }  # fmt: skip
-    grant = {
-        "apiVersion": "gateway.networking.k8s.io/v1beta1",
-        "kind": "ReferenceGrant",
-        "metadata": {"name": "g", "namespace": "other"},
-        "spec": {"to": [{"group": "", "kind": "Service"}]},
-    }
+    service = manifest("Service other/far", {"ports": [{"port": 80}]})
+    grant = manifest(
+        "ReferenceGrant other/g",
+        {"to": [{"group": "", "kind": "Service"}]},
+        api="gateway.networking.k8s.io/v1beta1",
+    )
     for kind, expected in (("HTTPRoute", 500), ("GRPCRoute", 0)):
         grant["spec"]["from"] = [  # type: ignore[index]
             {"group": "gateway.networking.k8s.io", "kind": kind, "namespace": "default"}

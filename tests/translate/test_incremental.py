@@ -295,9 +295,7 @@ _FILTER = {"group": "gateway.edge.io", "kind": "HTTPRouteFilter", "name": "page"
             id="listener-set",
         ),
         pytest.param(
-            [world.route(0, parents=[{"name": "late"}])],
-            world.gateway("late", 81),
-            id="gateway",
+            [world.route(0, parents=[{"name": "late"}])], world.gateway("late", 81), id="gateway"
         ),
         pytest.param([world.route(0, backend="late")], world.service("late"), id="service"),
         pytest.param(
@@ -340,11 +338,7 @@ def test_a_cluster_that_only_a_refused_route_names_is_not_taken_from_the_past(
     )
     source = FileSource([tmp_path])
     made: Translation | None = None
-    for address, kind in (
-        ("10.0.0.1", "Wrong"),
-        ("10.0.0.2", "Wrong"),
-        ("10.0.0.2", "PathPrefix"),
-    ):
+    for address, kind in (("10.0.0.1", "Wrong"), ("10.0.0.2", "Wrong"), ("10.0.0.2", "PathPrefix")):
         text = head.replace("ADDRESS", address).replace("TYPE", kind)
         (tmp_path / "a.yaml").write_text(text)
         snapshot = source.read().snapshot

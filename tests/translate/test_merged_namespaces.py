@@ -9,6 +9,7 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
 from edgefast.translate.translation import Translation
+from tests.support.manifest import manifest
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
@@ -32,18 +33,8 @@ def merged(*, in_namespaces: bool) -> Translation:
     reference = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "p", "namespace": "x"}
     controller = Settings().controller_name
     made = [
-        {
-            "apiVersion": world.GATEWAY,
-            "kind": "GatewayClass",
-            "metadata": {"name": "edge"},
-            "spec": {"controllerName": controller, "parametersRef": reference},
-        },
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "EdgeProxy",
-            "metadata": {"name": "p", "namespace": "x"},
-            "spec": {"mergeGateways": True},
-        },
+        manifest("GatewayClass edge", {"controllerName": controller, "parametersRef": reference}),
+        manifest("EdgeProxy x/p", {"mergeGateways": True}),
     ]
     gateways = (gateway("a", "old", "01"), gateway("a", "new", "02"), gateway("b", "third", "03"))
     settings = Settings(standalone=False, gateway_namespace_mode=in_namespaces)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.translate.conditions.reasons import REASONS, render_page
 from edgefast.translate.gateway import protocol
 from edgefast.translate.gateway.features import (

@@ -12,42 +12,35 @@ from edgefast.explain.explain import explain
 from edgefast.explain.request_spec import RequestSpec
 from edgefast.explain.served_fleet import serve_translation
 from edgefast.translate import Settings, translate
+from tests.support.manifest import manifest
 
 pytestmark = pytest.mark.pure
 
 API = "gateway.networking.k8s.io/v1"
 OBJECTS: list[dict[str, Any]] = [
-    {
-        "apiVersion": API,
-        "kind": "GatewayClass",
-        "metadata": {"name": "edge"},
-        "spec": {"controllerName": "gateway.edge.io/gatewayclass-controller"},
-    },
-    {
-        "apiVersion": API,
-        "kind": "Gateway",
-        "metadata": {"name": "gw", "namespace": "default"},
-        "spec": {
+    manifest("GatewayClass edge", {"controllerName": "gateway.edge.io/gatewayclass-controller"}),
+    manifest(
+        "Gateway default/gw",
+        {
             "gatewayClassName": "edge",
             "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}],
         },
-    },
+    ),
 ]
 
 
 def _route(name: str, rules: list[dict[str, Any]], age: str = "", **spec: Any) -> dict[str, Any]:
     """Return a route whose sound rules redirect to its name."""
     away = {"type": "RequestRedirect", "requestRedirect": {"hostname": f"{name}.example"}}
-    return {
-        "apiVersion": API,
-        "kind": "HTTPRoute",
-        "metadata": {"name": name, "namespace": "default", "creationTimestamp": age or None},
-        "spec": {
+    return manifest(
+        f"HTTPRoute default/{name}",
+        {
             "parentRefs": [{"name": "gw"}],
             "rules": [{**one, "filters": [away]} for one in rules],
             **spec,
         },
-    }
+        creationTimestamp=age or None,
+    )
 
 
 def _regex(value: str, **more: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.api.validation import regexes
 from edgefast.api.validation.regexes import count_regexes, find_excess
 from edgefast.translate import Settings, Translation, translate
+from tests.support.manifest import manifest
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
@@ -20,16 +21,14 @@ _REGEX = "RegularExpression"
 
 def http(*rules: dict[str, Any]) -> Any:
     ref = [{"name": "web", "port": 80}]
-    raw = {
-        "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "HTTPRoute",
-        "metadata": {"name": "r", "namespace": "default"},
-        "spec": {
+    raw = manifest(
+        "HTTPRoute default/r",
+        {
             "parentRefs": [{"name": "gw"}],
             "hostnames": ["a.example"],
             "rules": [{"backendRefs": ref, **rule} for rule in rules],
         },
-    }
+    )
     return world.make(raw)
 
 

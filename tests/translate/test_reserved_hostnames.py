@@ -18,6 +18,7 @@ from edgefast.explain.served_fleet import Served
 from edgefast.explain.source_location import Origin
 from edgefast.providers.files import FileSource, Reading
 from edgefast.translate import Settings, Translation, translate
+from tests.support.manifest import manifest
 from tests.translate.golden import BASES
 
 pytestmark = pytest.mark.pure
@@ -353,11 +354,7 @@ def test_no_selector_chooses_a_namespace_that_cannot_be_read(tmp_path: Path) -> 
         return [verdict.status, verdict.reason, str(len(served.ir.fleets[0].listeners))]
 
     def named(labels: Object) -> Object:
-        return {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": "their", "labels": labels},
-        }
+        return manifest("Namespace their", labels=labels)
 
     before, _ = _serve(look())
     assert accepted(before) == ["True", "Accepted", "2"]

@@ -17,6 +17,7 @@ from edgefast.translate.gateway.restrictions import (
     grant_spec,
 )
 from edgefast.translate.settings import Settings
+from tests.support.manifest import manifest
 
 pytestmark = pytest.mark.pure
 
@@ -36,12 +37,7 @@ _ALL: dict[str, Any] = {
 
 
 def proxy(namespace: str) -> EdgeProxy:
-    raw = {
-        "apiVersion": "gateway.edge.io/v1alpha1",
-        "kind": "EdgeProxy",
-        "metadata": {"name": "p", "namespace": namespace},
-        "spec": {"deployment": _ALL},
-    }
+    raw = manifest(f"EdgeProxy {namespace}/p", {"deployment": _ALL})
     return msgspec.convert(raw, EdgeProxy)
 
 

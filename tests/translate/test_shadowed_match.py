@@ -13,8 +13,8 @@ from edgefast.explain.fleet_pair import make_host
 from edgefast.explain.head import Head, scan_head
 from edgefast.table import Matcher, compile_fleet
 from edgefast.translate.match.precedence import match_order
-from edgefast.translate.virtualhost.shadowed_match import HostEntry, find_shadows
-from edgefast.translate.virtualhost.tie_break import tie_break_key
+from edgefast.translate.virtual_host.shadowed_match import HostEntry, find_shadows
+from edgefast.translate.virtual_host.tie_break import tie_break_key
 from tests.explain.random_tables import Tables
 
 pytestmark = pytest.mark.pure

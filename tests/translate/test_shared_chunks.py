@@ -1,7 +1,4 @@
-"""What a translation hands to the next one shares all but a few chunks with it, however many objects there are.
-
-The cost of a change is in the entries that are made anew (architecture decision 2); that the outcome is right is test_incremental.py.
-"""
+"""What a translation hands to the next one shares all but a few chunks with it, however many objects there are."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import msgspec
 import pytest
 
 from edgefast import ir
-from edgefast.collections.sortedmap import SortedMap, Values
+from edgefast.collections.sorted_map import SortedMap, Values
 from edgefast.table import compile_fleet
 from edgefast.translate import Settings, Work, translate
 from tests.translate import world

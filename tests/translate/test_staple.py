@@ -106,15 +106,7 @@ def serve(staple: bytes | None, now: int = NOW) -> tuple[ir.Secret, list[str]]:
     if staple is not None:
         data["tls.ocsp-staple"] = staple
     secret = msgspec.structs.replace(
-        make(
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": "cert", "namespace": "default"},
-                "type": "kubernetes.io/tls",
-            }
-        ),
-        data=data,
+        make("Secret default/cert", type="kubernetes.io/tls"), data=data
     )
     listener = {"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "cert"}]}}
     objects = [gateway_class(), gateway(port=443, **listener), secret]

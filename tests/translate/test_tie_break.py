@@ -37,10 +37,7 @@ def test_of_other_namespaces_the_older_one_is_first(
     monkeypatch: pytest.MonkeyPatch, theirs: str, answer: str
 ) -> None:
     _listen(monkeypatch)
-    routes = [
-        _of("theirs", "theirs", _prefix("/"), theirs),
-        _of("mine", "mine", LOST, NEW),
-    ]
+    routes = [_of("theirs", "theirs", _prefix("/"), theirs), _of("mine", "mine", LOST, NEW)]
     assert _ask(routes, "GET a/admin") == answer
 
 

@@ -31,16 +31,13 @@ MATCHES: tuple[dict[str, Any], ...] = (
 def route(index: int, section: str, hosts: list[str], rules: list[list[dict[str, Any]]]) -> Object:
     refs = [{"name": "web", "port": 80}]
     return world.make(
+        f"HTTPRoute default/r{index}",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": "HTTPRoute",
-            "metadata": {"name": f"r{index}", "namespace": "default", "generation": 1},
-            "spec": {
-                "parentRefs": [{"name": "gw", **({"sectionName": section} if section else {})}],
-                "hostnames": hosts,
-                "rules": [{"matches": one, "backendRefs": refs} for one in rules],
-            },
-        }
+            "parentRefs": [{"name": "gw", **({"sectionName": section} if section else {})}],
+            "hostnames": hosts,
+            "rules": [{"matches": one, "backendRefs": refs} for one in rules],
+        },
+        generation=1,
     )
 
 
@@ -120,22 +117,8 @@ def merged_class() -> list[Object]:
     ref = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "p", "namespace": "default"}
     controller = PLAIN.controller_name
     return [
-        world.make(
-            {
-                "apiVersion": world.GATEWAY,
-                "kind": "GatewayClass",
-                "metadata": {"name": "edge"},
-                "spec": {"controllerName": controller, "parametersRef": ref},
-            }
-        ),
-        world.make(
-            {
-                "apiVersion": "gateway.edge.io/v1alpha1",
-                "kind": "EdgeProxy",
-                "metadata": {"name": "p", "namespace": "default"},
-                "spec": {"mergeGateways": True},
-            }
-        ),
+        world.make("GatewayClass edge", {"controllerName": controller, "parametersRef": ref}),
+        world.make("EdgeProxy default/p", {"mergeGateways": True}),
     ]
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.gateway.xbackend import EndpointSelector, XBackend
 from edgefast.api.kinds import EXPERIMENTAL_GROUP, Object
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings, Translation, translate
-from edgefast.translate.backend.podselectors import MOST
+from edgefast.translate.backend.pod_selectors import MOST
 from edgefast.translate.conditions.condition import Condition
 from edgefast.translate.conditions.status import PolicyStatus
 from tests.translate import world
@@ -28,17 +28,14 @@ CLUSTER = Settings(standalone=False)
 def pods(name: str, labels: dict[str, str], **spec: Any) -> Object:
     """Return an XBackend of Pods; its labels are not checked, as those of an API server are not."""
     made = world.make(
+        f"XBackend default/{name}",
         {
-            "apiVersion": f"{EXPERIMENTAL_GROUP}/v1alpha1",
-            "kind": "XBackend",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "type": "EndpointSelector",
-                "port": {"number": 80},
-                "endpointSelector": {"matchLabels": {"app": "web"}},
-                **spec,
-            },
-        }
+            "type": "EndpointSelector",
+            "port": {"number": 80},
+            "endpointSelector": {"matchLabels": {"app": "web"}},
+            **spec,
+        },
+        api=f"{EXPERIMENTAL_GROUP}/v1alpha1",
     )
     assert isinstance(made, XBackend)
     selector = EndpointSelector(match_labels=labels)
@@ -74,14 +71,7 @@ def policy(own: str, ref: dict[str, Any] | None = None, name: str = "") -> Objec
     says: dict[str, Any] = {"authorization": {"defaultAction": "Allow"}}
     if ref:
         says = {"extAuth": {"http": {"backendRef": ref}}}
-    return world.make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "SecurityPolicy",
-            "metadata": {"name": own, "namespace": "default"},
-            "spec": {"targetRefs": [target], **says},
-        }
-    )
+    return world.make(f"SecurityPolicy default/{own}", {"targetRefs": [target], **says})
 
 
 def tell_accepted(found: Translation, name: str) -> tuple[str, int]:

@@ -1,7 +1,4 @@
-"""Many routes made by hand: the snapshots of the incremental and speed tests.
-
-Out: objects of one Gateway with routes on hosts of their own, all to one Service.
-"""
+"""Many routes made by hand: the snapshots of the incremental and speed tests."""
 
 from __future__ import annotations
 
@@ -10,43 +7,35 @@ from typing import Any
 import msgspec
 import yaml
 
-from edgefast.api.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.api.config.edgegateway_rate_limit import GatewayRateLimit
 from edgefast.api.kinds import KINDS, Object
 from edgefast.api.snapshot import Snapshot
+from tests.support.manifest import manifest
 from tests.translate.golden import HERE
 
 GATEWAY = "gateway.networking.k8s.io/v1"
 
 
-def make(raw: dict[str, Any]) -> Object:
-    """Build an object from what its JSON would be."""
+def make(raw: dict[str, Any] | str, spec: dict[str, Any] | None = None, **fields: Any) -> Object:
+    """Build an object from what its JSON would be, or from what `manifest` takes."""
+    if isinstance(raw, str):
+        raw = manifest(raw, spec, **fields)
     group = raw["apiVersion"].rpartition("/")[0]
     made: Object = msgspec.convert(raw, KINDS[group, raw["kind"]].struct)
     return made
 
 
 def gateway_class(controller: str = "gateway.edge.io/gatewayclass-controller") -> Object:
-    return make(
-        {
-            "apiVersion": GATEWAY,
-            "kind": "GatewayClass",
-            "metadata": {"name": "edge"},
-            "spec": {"controllerName": controller},
-        }
-    )
+    return make("GatewayClass edge", {"controllerName": controller})
 
 
 def gateway(name: str = "gw", port: int = 80, **listener: Any) -> Object:
     return make(
+        f"Gateway default/{name}",
         {
-            "apiVersion": GATEWAY,
-            "kind": "Gateway",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "gatewayClassName": "edge",
-                "listeners": [{"name": "http", "port": port, "protocol": "HTTP", **listener}],
-            },
-        }
+            "gatewayClassName": "edge",
+            "listeners": [{"name": "http", "port": port, "protocol": "HTTP", **listener}],
+        },
     )
 
 
@@ -69,41 +58,20 @@ def nested_gateway(*hostnames: str) -> Object:
         {"name": f"l{at}", "port": 80, "protocol": "HTTP", **({"hostname": name} if name else {})}
         for at, name in enumerate(hostnames)
     ]
-    return make(
-        {
-            "apiVersion": GATEWAY,
-            "kind": "Gateway",
-            "metadata": {"name": "gw", "namespace": "default"},
-            "spec": {"gatewayClassName": "edge", "listeners": listeners},
-        }
-    )
+    return make("Gateway default/gw", {"gatewayClassName": "edge", "listeners": listeners})
 
 
 def service(name: str, /, **port: Any) -> Object:
-    return make(
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"ports": [{"port": 80, **port}]},
-        }
-    )
+    return make(f"Service default/{name}", {"ports": [{"port": 80, **port}]})
 
 
 def endpoints(name: str, /, *addresses: str, **port: Any) -> Object:
     return make(
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": f"{name}-1",
-                "namespace": "default",
-                "labels": {"kubernetes.io/service-name": name},
-            },
-            "addressType": "IPv4",
-            "endpoints": [{"addresses": [address]} for address in addresses],
-            "ports": [{"port": 8080, **port}],
-        }
+        f"EndpointSlice default/{name}-1",
+        labels={"kubernetes.io/service-name": name},
+        addressType="IPv4",
+        endpoints=[{"addresses": [address]} for address in addresses],
+        ports=[{"port": 8080, **port}],
     )
 
 
@@ -116,34 +84,26 @@ def route(
     **rule: Any,
 ) -> Object:
     return make(
+        f"HTTPRoute default/r{index}",
         {
-            "apiVersion": GATEWAY,
-            "kind": "HTTPRoute",
-            "metadata": {"name": f"r{index}", "namespace": "default"},
-            "spec": {
-                "parentRefs": parents or [{"name": "gw"}],
-                "hostnames": [host or f"h{index}.example.com"],
-                "rules": [
-                    {
-                        "matches": [{"path": {"value": path}}],
-                        "backendRefs": [{"name": backend, "port": 80}],
-                        **rule,
-                    }
-                ],
-            },
-        }
+            "parentRefs": parents or [{"name": "gw"}],
+            "hostnames": [host or f"h{index}.example.com"],
+            "rules": [
+                {
+                    "matches": [{"path": {"value": path}}],
+                    "backendRefs": [{"name": backend, "port": 80}],
+                    **rule,
+                }
+            ],
+        },
     )
 
 
 def rate_limit_filter(name: str, *limits: dict[str, Any], requests: int = 1) -> Object:
     plain = {"limit": {"requests": requests, "unit": "Hour"}}
     return make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "RateLimitFilter",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"type": "Global", "global": {"rules": list(limits) or [plain]}},
-        }
+        f"RateLimitFilter default/{name}",
+        {"type": "Global", "global": {"rules": list(limits) or [plain]}},
     )
 
 
@@ -151,41 +111,26 @@ def route_filter(name: str, body: str) -> Object:
     """Return an HTTPRouteFilter that answers with what a ConfigMap has."""
     reference = {"group": "", "kind": "ConfigMap", "name": body}
     return make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "HTTPRouteFilter",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"directResponse": {"body": {"type": "ValueRef", "valueRef": reference}}},
-        }
+        f"HTTPRouteFilter default/{name}",
+        {"directResponse": {"body": {"type": "ValueRef", "valueRef": reference}}},
     )
 
 
 def cookies(name: str, *matches: dict[str, str]) -> Object:
     """Return an HTTPRouteFilter with matches, each of cookies by name."""
     return make(
+        f"HTTPRouteFilter default/{name}",
         {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "HTTPRouteFilter",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "matches": [
-                    {"cookies": [{"name": one, "value": value} for one, value in match.items()]}
-                    for match in matches
-                ]
-            },
-        }
+            "matches": [
+                {"cookies": [{"name": one, "value": value} for one, value in match.items()]}
+                for match in matches
+            ]
+        },
     )
 
 
 def config_map(name: str, **data: str) -> Object:
-    return make(
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": name, "namespace": "default"},
-            "data": data,
-        }
-    )
+    return make(f"ConfigMap default/{name}", data=data)
 
 
 def limited(*names: str) -> list[dict[str, Any]]:
@@ -207,27 +152,16 @@ def rate_limit(**redis: Any) -> GatewayRateLimit:
 
 
 def secret(name: str, **values: str) -> Object:
-    return make(
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": name, "namespace": "default"},
-            "stringData": values,
-        }
-    )
+    return make(f"Secret default/{name}", stringData=values)
 
 
 def listener_set(name: str) -> Object:
     return make(
+        f"ListenerSet default/{name}",
         {
-            "apiVersion": GATEWAY,
-            "kind": "ListenerSet",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "parentRef": {"name": "gw"},
-                "listeners": [{"name": "http", "port": 90, "protocol": "HTTP"}],
-            },
-        }
+            "parentRef": {"name": "gw"},
+            "listeners": [{"name": "http", "port": 90, "protocol": "HTTP"}],
+        },
     )
 
 
@@ -235,18 +169,15 @@ def policy(name: str, target: str = "web", created: str = "", *, bundle: bool = 
     """Return a policy with authority ConfigMap ca, or with a ClusterTrustBundle of that name."""
     kind, group = ("ClusterTrustBundle", "certificates.k8s.io") if bundle else ("ConfigMap", "")
     return make(
+        f"BackendTLSPolicy default/{name}",
         {
-            "apiVersion": GATEWAY,
-            "kind": "BackendTLSPolicy",
-            "metadata": {"name": name, "namespace": "default", "creationTimestamp": created},
-            "spec": {
-                "targetRefs": [{"group": "", "kind": "Service", "name": target}],
-                "validation": {
-                    "hostname": f"{name}.example.com",
-                    "caCertificateRefs": [{"group": group, "kind": kind, "name": "ca"}],
-                },
+            "targetRefs": [{"group": "", "kind": "Service", "name": target}],
+            "validation": {
+                "hostname": f"{name}.example.com",
+                "caCertificateRefs": [{"group": group, "kind": kind, "name": "ca"}],
             },
-        }
+        },
+        creationTimestamp=created,
     )
 
 
@@ -270,35 +201,23 @@ def authority(sound: bool) -> Object:
 def backend(name: str, tls: bool) -> Object:
     authorities = [{"group": "", "kind": "ConfigMap", "name": "ca"}]
     return make(
+        f"Backend default/{name}",
         {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "Backend",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "endpoints": [{"fqdn": {"hostname": "origin.example.com", "port": 443}}],
-                **({"tls": {"caCertificateRefs": authorities}} if tls else {}),
-            },
-        }
+            "endpoints": [{"fqdn": {"hostname": "origin.example.com", "port": 443}}],
+            **({"tls": {"caCertificateRefs": authorities}} if tls else {}),
+        },
     )
 
 
 def grant(namespace: str) -> Object:
     return make(
+        "ReferenceGrant default/grant",
         {
-            "apiVersion": GATEWAY,
-            "kind": "ReferenceGrant",
-            "metadata": {"name": "grant", "namespace": "default"},
-            "spec": {
-                "from": [
-                    {
-                        "group": "gateway.networking.k8s.io",
-                        "kind": "HTTPRoute",
-                        "namespace": namespace,
-                    }
-                ],
-                "to": [{"group": "", "kind": "Service"}],
-            },
-        }
+            "from": [
+                {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": namespace}
+            ],
+            "to": [{"group": "", "kind": "Service"}],
+        },
     )
 
 
@@ -311,16 +230,12 @@ def namespace(name: str, **labels: str) -> Object:
 def far_route(backends: list[dict[str, Any]]) -> Object:
     """Return a route of another namespace, to backends as given."""
     return make(
+        "HTTPRoute team/far",
         {
-            "apiVersion": GATEWAY,
-            "kind": "HTTPRoute",
-            "metadata": {"name": "far", "namespace": "team"},
-            "spec": {
-                "parentRefs": [{"name": "gw", "namespace": "default"}],
-                "hostnames": ["a.example.com"],
-                "rules": [{"backendRefs": backends}],
-            },
-        }
+            "parentRefs": [{"name": "gw", "namespace": "default"}],
+            "hostnames": ["a.example.com"],
+            "rules": [{"backendRefs": backends}],
+        },
     )
 
 

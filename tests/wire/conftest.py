@@ -1,4 +1,4 @@
-"""Wires the harness into pytest: the marker, the logs of the proxy below a failure."""
+"""Wires the harness into pytest: the marker, usual fixtures, the logs of the proxy below a failure."""
 
 from __future__ import annotations
 
@@ -8,9 +8,24 @@ from typing import Any
 
 import pytest
 
+from origin.recording import RecordingOrigin
+from wire.harness.certificates import Authority
 from wire.harness.gateway import LIVE
 
 FOLDER = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def origin() -> Iterator[RecordingOrigin]:
+    """A backend that records what it gets and answers with the target."""
+    with RecordingOrigin() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    """Issues the certificates of a module's tests."""
+    return Authority()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-import pytest
 
 from origin.recording import RecordingOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
 
 
 def objects(origin: RecordingOrigin) -> list[make.Object]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
-import threading
-from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from cryptography import x509
@@ -21,7 +18,6 @@ from wire.harness.gateway import Gateway
 from wire.harness.ports import free_port
 
 ONE, TWO = "127.0.0.1", "127.0.0.2"
-_AWAY = {"type": "RequestRedirect", "requestRedirect": {"hostname": "one.test"}}
 
 
 def _gateway(name: str, ports: Sequence[int], addresses: Sequence[str]) -> list[make.Object]:
@@ -80,34 +76,3 @@ def test_gateways_of_one_port_have_an_address_each() -> None:
         gateway.apply(apart)
         for host, told in ((ONE, one), (TWO, two)):
             assert _ask(host, ports, authority) == told
-
-
-def test_no_request_fails_while_the_addresses_of_a_port_change() -> None:
-    port = free_port()
-    common = [make.route("one", [make.rule(filters=[_AWAY])], parent="one")]
-    wide, one = (
-        [*common, make.gateway("one", [make.listener(port)], addresses=found)]
-        for found in ([], [{"value": ONE}])
-    )
-    statuses: Counter[int] = Counter()
-    ended = threading.Event()
-
-    def ask(requests: int) -> None:
-        while not ended.is_set():
-            with Client((ONE, port)) as client:
-                for _ in range(requests):
-                    answer = client.request("GET", "/", "a.test")
-                    statuses[answer.status] += 1
-                    if answer.value("connection") == "close" or ended.is_set():
-                        break
-
-    with Gateway(wide, bind=("0.0.0.0",), workers=2) as gateway, ThreadPoolExecutor(4) as pool:
-        asking = [pool.submit(ask, requests) for requests in (1, 1, 1_000_000, 1_000_000)]
-        try:
-            for objects in (one, wide, one, wide):
-                gateway.apply(objects)
-        finally:
-            ended.set()
-        for each in asking:
-            each.result()
-    assert list(statuses) == [302]

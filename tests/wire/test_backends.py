@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ from origin.recording import RecordingOrigin
 from origin.scripted import ScriptedOrigin, serving
 from wire.harness import objects as make
 from wire.harness.certificates import Authority
-from wire.harness.ports import free_port
 from wire.harness.site import Site, shared
 
 
@@ -31,17 +29,6 @@ def test_backend_by_address() -> None:
             assert site.ask("GET", "/x").body == b"/x"
 
 
-def test_backend_by_ipv6() -> None:
-    """`ip`, IPv6, and the same through Service and EndpointSlice."""
-    with RecordingOrigin(host="::1") as origin:
-        target = make.backend("target", [{"ip": {"address": "::1", "port": origin.port}}])
-        with shared(to_backend(target)) as site:
-            assert site.ask("GET", "/x").body == b"/x"
-        objects = [make.route("all", [make.rule("o")]), *make.service("o", [("::1", origin.port)])]
-        with shared(objects) as site:
-            assert site.ask("GET", "/y").body == b"/y"
-
-
 def test_backend_by_name() -> None:
     """`fqdn`, resolved by the system."""
     with RecordingOrigin() as origin:
@@ -49,48 +36,6 @@ def test_backend_by_name() -> None:
         with shared(to_backend(make.backend("target", named))) as site:
             site.wait_until(lambda: site.ask("GET", "/x").status == 200, "the name's address")
             assert all(site.ask("GET", "/x").body == b"/x" for _ in range(20))
-
-
-def test_backend_name_that_does_not_resolve() -> None:
-    """503, at once."""
-    named = [{"fqdn": {"hostname": "nobody.invalid", "port": 80}}]
-    with shared(to_backend(make.backend("target", named))) as site:
-        assert site.ask().status == 503
-
-
-def test_backend_on_a_unix_socket(tmp_path: Path) -> None:
-    """`unix`, with keep-alive, bodies, and the socket gone and back."""
-    path = str(tmp_path / "origin.sock")
-    target = make.backend("target", [{"unix": {"path": path}}])
-    with shared(to_backend(target)) as site:
-        assert site.ask().status == 503
-        with RecordingOrigin(path=path):
-            with site.client() as client:
-                for number in range(20):
-                    answer = client.request("POST", f"/{number}", body=b"x" * 100_000)
-                    assert answer.body == b"/%d" % number
-        (tmp_path / "origin.sock").unlink()
-        assert site.ask().status == 503
-        with RecordingOrigin(path=path):
-            assert site.ask("GET", "/back").body == b"/back"
-
-
-def test_several_endpoints_share_the_load() -> None:
-    """Four endpoints of a Backend: each gets a fair part."""
-    origins = [RecordingOrigin().__enter__() for _ in range(4)]
-    try:
-        endpoints = [{"ip": {"address": "127.0.0.1", "port": origin.port}} for origin in origins]
-        with shared(to_backend(make.backend("target", endpoints))) as site:
-            for _ in range(200):
-                assert site.ask().status == 200
-        counts = []
-        for origin in origins:
-            origin.turn()
-            counts.append(len(origin.take().messages))
-        assert sum(counts) == 200 and min(counts) >= 20, counts
-    finally:
-        for origin in origins:
-            origin.stop()
 
 
 def test_clients_over_ipv6() -> None:
@@ -111,11 +56,6 @@ def test_clients_over_ipv6() -> None:
 
 
 # --- TLS to backends --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
 
 
 class TlsOrigin:
@@ -179,40 +119,6 @@ def test_an_authority_of_the_whole_cluster(tls_origin: TlsOrigin, authority: Aut
         }
         with shared(to_backend(target, bundle)) as site:
             assert site.ask("POST", body=b"secret").status in statuses
-
-
-def test_wrong_name_in_the_certificate(tls_origin: TlsOrigin, authority: Authority) -> None:
-    """Nothing is sent to somebody who is not who he should be."""
-    objects = to_backend(tls_backend(tls_origin.origin, "other.test"), authority_map(authority))
-    with shared(objects) as site:
-        assert site.ask("POST", body=b"secret").status in (502, 503)
-    assert not any(b"secret" in peer.received for peer in tls_origin.origin.connections)
-
-
-def test_unknown_authority(tls_origin: TlsOrigin) -> None:
-    """The same for a certificate of somebody else's authority."""
-    objects = to_backend(
-        tls_backend(tls_origin.origin, "backend.test"), authority_map(Authority("stranger"))
-    )
-    with shared(objects) as site:
-        assert site.ask("POST", body=b"secret").status in (502, 503)
-    assert not any(b"secret" in peer.received for peer in tls_origin.origin.connections)
-
-
-def test_plain_backend_where_tls_is_due(authority: Authority) -> None:
-    """No fallback to plain text."""
-    with ScriptedOrigin(lambda peer: (peer.read_some(), None)[1]) as origin:
-        objects = to_backend(tls_backend(origin, "backend.test"), authority_map(authority))
-        with shared(objects) as site:
-            assert site.ask("POST", body=b"secret").status in (502, 503)
-        assert not any(b"secret" in peer.received for peer in origin.connections)
-
-
-def test_tls_backend_where_plain_is_spoken(tls_origin: TlsOrigin) -> None:
-    """Without TLS settings a TLS backend is a bad backend, not a hang."""
-    endpoints = [{"ip": {"address": "127.0.0.1", "port": tls_origin.origin.port}}]
-    with shared(to_backend(make.backend("target", endpoints))) as site:
-        assert site.ask().status in (502, 503)
 
 
 def test_client_certificate_for_a_backend(authority: Authority) -> None:
@@ -281,23 +187,3 @@ def test_backend_certificate_renewed(authority: Authority) -> None:
             assert site.ask().status in (502, 503)
             site.use(to_backend(target, authority_map(other)))
             assert site.ask("GET", "/x").body == b"/x"
-
-
-def test_endpoints_come_and_go() -> None:
-    """Slices replaced under one Service: the next request goes where it should."""
-    with RecordingOrigin() as first, RecordingOrigin() as second:
-        ports = [first.port, second.port]
-        with shared([]) as site:
-            for turn in range(10):
-                origin = (first, second)[turn % 2]
-                site.use([make.route("all", [make.rule("o")]),
-                          *make.service("o", [("127.0.0.1", ports[turn % 2])])])  # fmt: skip
-                origin.take()
-                assert site.ask("GET", f"/{turn}").status == 200
-                origin.turn()
-                assert [item.target for item in origin.take().messages] == [b"/%d" % turn]
-            site.use([make.route("all", [make.rule("o")]), *make.service("o", [])])
-            assert site.ask().status == 503
-            site.use([make.route("all", [make.rule("o")]),
-                      *make.service("o", [("127.0.0.1", free_port())])])  # fmt: skip
-            assert site.ask().status == 503

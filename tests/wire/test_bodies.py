@@ -6,7 +6,6 @@ import hashlib
 import select
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +16,7 @@ from origin.recording import RecordingOrigin
 from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness import proc
-from wire.harness.client import Client, build_request
+from wire.harness.client import build_request
 from wire.harness.site import Site, shared
 
 MEBIBYTE = 1024 * 1024
@@ -170,29 +169,6 @@ def test_slow_backend_stops_the_client(slow: ScriptedOrigin, sink: Sink) -> None
     assert sink.digest.digest() == hashlib.sha256(body).digest()
 
 
-def test_slow_client_stops_the_backend(slow: ScriptedOrigin) -> None:
-    """A client that does not read: the download stalls in bounded memory, then comes through whole."""
-    with shared(objects_for(slow.port)) as site, site.client(receive_buffer=16384) as client:
-        before = max(proc.resident_bytes(pid) for pid in site.worker_pids)
-        client.send(build_request("GET", "/download"))
-        start = client.sock.recv(4096)
-        time.sleep(0.4)  # time for a proxy that does not stop to take the 64 MiB in
-        grown = max(proc.resident_bytes(pid) for pid in site.worker_pids) - before
-        assert grown < 4 * MEBIBYTE, f"{grown} bytes more"
-        head, _, rest = start.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200")
-        digest, count = hashlib.sha256(rest), len(rest)
-        while count < 64 * MEBIBYTE:
-            data = client.sock.recv(MEBIBYTE)
-            assert data, f"ended after {count} bytes"
-            digest.update(data)
-            count += len(data)
-    wanted = hashlib.sha256()
-    for _ in range(64):
-        wanted.update(pattern(MEBIBYTE))
-    assert digest.digest() == wanted.digest()
-
-
 def test_length_beyond_32_bits(echo: RecordingOrigin) -> None:
     """5 GiB are announced to the backend as 5 GiB; the cut-off upload is cut off there too."""
     with shared(objects_for(echo.port)) as site:
@@ -244,81 +220,3 @@ def test_answer_before_the_body_is_there(chunked: bool) -> None:
     for peer in origin.connections:
         head, _, _ = bytes(peer.received).partition(b"\r\n")
         assert head.startswith((b"POST / ", b"GET /after ")), head
-
-
-def test_early_answer_does_not_spoil_the_pool() -> None:
-    """The backend connection with half a body on it is never used for somebody else's request."""
-    with ScriptedOrigin(early) as origin, shared(objects_for(origin.port)) as site:
-        for number in range(10):
-            with site.client() as client:
-                client.expect("POST")
-                client.send(
-                    b"POST /%d HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n\r\nx" % number
-                )
-                assert client.read_response().status == 401
-            answer = site.ask("GET", f"/get/{number}")
-            assert answer.status == 401 and answer.body == b"no"
-    for peer in origin.connections:
-        requests = [line for line in bytes(peer.received).split(b"\r\n") if b" HTTP/1.1" in line]
-        assert not any(line.startswith(b"POST") for line in requests[:-1]), requests
-
-
-def test_client_gone_in_mid_download() -> None:
-    """The backend is told, soon, by the end of its connection."""
-    gone = threading.Event()
-
-    def script(peer: Peer) -> None:
-        if peer.read_request() is None:
-            return
-        peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        while peer.send(b"1000\r\n" + b"x" * 4096 + b"\r\n"):
-            time.sleep(0.001)
-        gone.set()
-
-    with ScriptedOrigin(script) as origin, shared(objects_for(origin.port)) as site:
-        with site.client() as client:
-            client.send(build_request())
-            assert client.sock.recv(10000).startswith(b"HTTP/1.1 200")
-        assert gone.wait(10)
-        site.check_no_leak()
-
-
-def test_client_gone_while_the_backend_thinks() -> None:
-    """A request nobody waits for any more is given up."""
-    gone = threading.Event()
-
-    def script(peer: Peer) -> None:
-        if peer.read_request() is not None:
-            peer.read_to_end()
-            gone.set()
-
-    with ScriptedOrigin(script) as origin, shared(objects_for(origin.port)) as site:
-        with site.client() as client:
-            client.send(build_request())
-            site.wait_until(lambda: bool(origin.connections), "the request at the backend")
-        assert gone.wait(10)
-        site.check_no_leak()
-
-
-def test_responses_of_a_slow_drip(echo: RecordingOrigin) -> None:
-    """A response of single bytes is passed on as it comes, not held until it is whole."""
-    first_seen = threading.Event()
-
-    def script(peer: Peer) -> None:
-        if peer.read_request() is None:
-            return
-        peer.send_bytewise(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nfir")
-        assert first_seen.wait(10), "the start of the body was held back"
-        peer.send_bytewise(b"st!")
-        peer.read_to_end()
-
-    with ScriptedOrigin(script) as origin, shared(objects_for(origin.port)) as site:
-        with Client(("127.0.0.1", site.port)) as client:
-            client.expect("GET")
-            client.send(build_request())
-            data = b""
-            while not data.endswith(b"fir"):
-                data += client.sock.recv(1000)
-            first_seen.set()
-            client.responses += client.reader.feed(data)
-            assert client.read_response().body == b"first!"

@@ -39,11 +39,6 @@ def build(origin: int, authority: Authority) -> list[make.Object]:
     ]
 
 
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
-
-
 @pytest.fixture(scope="module", autouse=True)
 def gateway(authority: Authority) -> Iterator[Gateway]:
     with (

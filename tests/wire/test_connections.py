@@ -10,17 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from origin.recording import RecordingOrigin
-from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
 from wire.harness import proc
 from wire.harness.client import build_request
 from wire.harness.site import Site
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
 
 
 def objects_for(port: int, timeout: str = "0s") -> list[make.Object]:
@@ -98,38 +91,3 @@ def test_head_byte_by_byte_costs_linear_time(plain: Site) -> None:
 
 
 # --- draining ---------------------------------------------------------------------------------------------------------
-
-
-def test_drain_lets_requests_finish() -> None:
-    """SIGTERM: readiness fails, answers say close, the request in flight is answered, the process ends with 0."""
-    begun, go_on = threading.Event(), threading.Event()
-
-    def script(peer: Peer) -> None:
-        while (message := peer.read_request()) is not None:
-            if message.target == b"/slow":
-                begun.set()
-                assert go_on.wait(20)
-            peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-
-    with ScriptedOrigin(script) as origin:
-        site = Site(objects_for(origin.port), min_drain=5, drain_timeout=30)
-        site.start()
-        try:
-            with site.client() as client, site.client() as idle:
-                assert idle.request("GET", "/").status == 200
-                client.expect("GET")
-                client.send(build_request("GET", "/slow"))
-                assert begun.wait(20)
-                site.terminate()
-                site.wait_until(lambda: site.get(site.ready, "/ready")[0] != 200, "not ready")
-                site.wait_until(
-                    lambda: site.ask().closes, "accepting goes on for the minimum, with close"
-                )
-                go_on.set()
-                assert client.read_response().body == b"ok"
-                assert idle.read_to_end() == [] and idle.ended == "eof"
-            assert site.exit_status() == 0
-        finally:
-            site.stop()
-        site.check_log()
-        site.remove()

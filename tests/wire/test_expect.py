@@ -8,23 +8,15 @@ import pytest
 
 from origin.recording import RecordingOrigin
 from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 
 HEAD = b"POST %b HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def site(origin: RecordingOrigin) -> Iterator[Site]:
-    objects = [
-        make.route("all", [make.rule("origin", matches=[make.path("/ok")])]),
-        *make.service("origin", [("127.0.0.1", origin.port)]),
-    ]
+    objects = objects_for(origin.port, matches=[make.path("/ok")])
     with Site(objects, http={"bodySize": 1000}) as running:
         yield running
 

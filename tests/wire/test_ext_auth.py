@@ -12,13 +12,13 @@ import pytest
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
 from edgefast import ir
 from edgefast.ir.policy import AuthBackend, ExtAuth, PolicyUnit
-from edgefast.proxy.tables.lastgood import LastGood
+from edgefast.proxy.tables.last_good import LastGood
 from edgefast.table import compile_fleet
 from origin.answers import response
 from origin.message import Message
 from origin.recording import RecordingOrigin
 from proxy.command import Process
-from wire.harness.client import Client, build_request
+from wire.harness.client import Client
 from wire.harness.ports import free_port
 
 SERVER = Path(__file__).parents[1] / "core" / "policy" / "authserver.py"
@@ -91,22 +91,3 @@ def test_who_is_known_enters(front: Front) -> None:
         assert got.status == 401
     (message,) = origin.take().messages
     assert message.values(b"x-user") == [b"me"] and message.body == b"12345"
-
-
-def test_a_second_request_of_a_connection_is_judged_for_itself(front: Front) -> None:
-    """Behind a request that was let in, and behind an upgrade; each names what the service alone may say."""
-    port, origin = front
-    inside = build_request(target="/in", headers=[("x-user", "admin")])
-    upgrade = [("connection", "upgrade"), ("upgrade", "x"), ("x-user", "admin")]
-    good = build_request(headers=[GOOD, ("x_user", "admin")])
-    for data, statuses in ((good + inside, [200, 401]), (build_request(headers=upgrade), [401])):
-        origin.take()
-        with Client(("127.0.0.1", port)) as client:
-            client.expect(*["GET"] * len(statuses))
-            client.send(data)
-            assert [client.read_response().status for _ in statuses] == statuses
-        origin.turn()
-        messages = origin.take().messages
-        assert [one.target for one in messages] == [b"/"] * statuses.count(200)
-        for message in messages:
-            assert message.values(b"x-user") == [b"me"] and b"admin" not in message.raw

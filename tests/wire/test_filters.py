@@ -8,9 +8,6 @@ from typing import Any
 from origin.answers import echo
 from origin.recording import RecordingOrigin
 from wire.harness import objects as make
-from wire.harness.client import Client
-from wire.harness.gateway import Gateway
-from wire.harness.ports import free_port
 from wire.harness.site import shared
 
 
@@ -59,20 +56,3 @@ def test_filters_of_all_kinds() -> None:
             assert preflight.value("access-control-max-age") == "600"
             got = site.ask("GET", "/r/x", "[::1]:9999")
             assert (got.status, got.value("location")) == (301, f"http://[::1]:{site.port}/new/x")
-
-
-def test_several_gateways_in_one_process() -> None:
-    """Two Gateways on two ports; the route of one does not answer on the other."""
-    first, second = free_port(), free_port()
-    with RecordingOrigin() as origin:
-        objects = [
-            make.gateway("g1", [make.listener(first)]), make.gateway("g2", [make.listener(second)]),
-            make.route("r1", [make.rule("one")], ["one.test"], "g1"),
-            make.route("r2", [make.rule("one")], ["two.test"], "g2"),
-            *make.service("one", [("127.0.0.1", origin.port)]),
-        ]  # fmt: skip
-        with Gateway(objects):
-            for port, host, status in ((first, "one.test", 200), (first, "two.test", 404),
-                                       (second, "two.test", 200), (second, "one.test", 404)):  # fmt: skip
-                with Client(("127.0.0.1", port)) as client:
-                    assert client.request("GET", "/", host).status == status

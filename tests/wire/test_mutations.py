@@ -122,12 +122,6 @@ def damage(data: bytes, chooser: random.Random) -> bytes:
     return bytes(made)
 
 
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
 def objects_for(origin: RecordingOrigin) -> list[make.Object]:
     """Everything to one origin."""
     objects = [make.route("all", [make.rule("origin")])]

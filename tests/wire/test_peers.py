@@ -30,12 +30,6 @@ BY_FILE = {
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def peers(origin: RecordingOrigin) -> Iterator[list[Peer]]:
     with Peer("nginx", origin.port) as nginx, Peer("haproxy", origin.port) as haproxy:
         yield [nginx, haproxy]

@@ -10,8 +10,8 @@ from contextlib import suppress
 import pytest
 
 from origin.recording import RecordingOrigin
-from wire.harness import objects as make
 from wire.harness.proc import descriptors
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 
 HEAD = b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000000\r\n\r\n" + b"x" * 20_000
@@ -66,10 +66,7 @@ class Posters:
 def test_uploads_pass_among_posters_that_come_again() -> None:
     most = 3000
     with RecordingOrigin() as origin, descriptors(most * 2 + 500):
-        objects = [
-            make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port, timeouts={"request": "300s"})
         with Site(objects) as site, Posters(site, most) as posters:
             site.wait_until(
                 lambda: (

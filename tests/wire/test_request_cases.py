@@ -15,12 +15,6 @@ CASES = load("request")
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def gateway(origin: RecordingOrigin) -> Iterator[CaseGateway]:
     with CaseGateway(origin.port) as running:
         yield running

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -135,97 +134,67 @@ def said(answer: Response) -> Any:
     return json.loads(answer.body)
 
 
-@pytest.mark.parametrize(
-    ("target", "name"),
-    [
-        ("/exact", "one"), ("/exact?x=1", "one"), ("/exact/", "two"), ("/exact/more", "two"),
-        ("/exactly", ""), ("/Exact", ""), ("/pre/fix", "three"), ("/pre/fix/a", "three"),
-        ("/pre/fixed", ""), ("/pre", ""), ("/other", "three"), ("/other/", "three"),
-        ("/other/a", "three"), ("/others", ""), ("/re/1", "four"), ("/re/12/x", "four"),
-        ("/re/12/y", ""), ("/re/", ""), ("/a/re/1", ""), ("/re/1/", ""), ("/m", "two"),
-        ("/long/er/path/x", "one"), ("/long/er", "two"), ("/", ""), ("//exact", "one"),
-        ("/x/../exact", "one"), ("/%65xact", "one"), ("/exact/..", ""), ("/sp%20ace", "four"),
-    ],
-)  # fmt: skip
-def test_paths(target: str, name: str, gateway: Gateway, ports: dict[str, int]) -> None:
-    """Exact, prefix by segments, regular expression on the whole path, longest first, after normalisation."""
-    answer = ask(ports["web"], target)
-    if name:
-        assert said(answer)["origin"] == name
-    else:
-        assert answer.status == 404
+#: Target, then who answers: exact, prefix by segments, expressions on the whole path, longest first, after normalisation.
+PATHS = [
+    ("/exact", "one"), ("/exact?x=1", "one"), ("/exact/", "two"), ("/exact/more", "two"),
+    ("/exactly", ""), ("/Exact", ""), ("/pre/fix", "three"), ("/pre/fix/a", "three"),
+    ("/pre/fixed", ""), ("/pre", ""), ("/other", "three"), ("/other/", "three"),
+    ("/other/a", "three"), ("/others", ""), ("/re/1", "four"), ("/re/12/x", "four"),
+    ("/re/12/y", ""), ("/re/", ""), ("/a/re/1", ""), ("/re/1/", ""), ("/m", "two"),
+    ("/long/er/path/x", "one"), ("/long/er", "two"), ("/", ""), ("//exact", "one"),
+    ("/x/../exact", "one"), ("/%65xact", "one"), ("/exact/..", ""), ("/sp%20ace", "four"),
+]  # fmt: skip
+
+#: Method, headers (joined, names in any case) and query parameters (decoded, the first counts).
+PREDICATES: list[tuple[str, list[tuple[str, str]], str, str]] = [
+    ("POST", [], "/m", "one"), ("GET", [], "/m", "two"), ("PUT", [], "/m/x", "two"),
+    ("GET", [("Version", "1")], "/h", "one"), ("GET", [("VERSION", "1")], "/h", "one"),
+    ("GET", [("version", "1"), ("color", "blue")], "/h", "two"),
+    ("GET", [("version", "1"), ("color", "Blue")], "/h", "one"),
+    ("GET", [("version", "2")], "/h", ""), ("GET", [("version", "1 ")], "/h", "one"),
+    ("GET", [("x-list", "a"), ("x-list", "b")], "/h", "three"),
+    ("GET", [("x-list", "a,b")], "/h", "three"), ("GET", [("x-list", "b,a")], "/h", ""),
+    ("GET", [("agent", "curl/8.0")], "/h", "four"), ("GET", [("agent", "xcurl/8.0")], "/h", ""),
+    ("GET", [("agent", "curl/8.0x")], "/h", ""),
+    ("GET", [], "/q?animal=whale", "one"), ("GET", [], "/q?animal=whale&ANIMAL=whale", "three"),
+    ("GET", [], "/q?animal=dolphin", "two"), ("GET", [], "/q?Animal=whale", ""),
+    ("GET", [], "/q?animal=%77hale", "one"), ("GET", [], "/q?x&animal=whale", "one"),
+    ("GET", [], "/q?animal=cat&animal=whale", ""), ("GET", [], "/q?animal=", ""),
+    ("GET", [], "/q", ""),
+]  # fmt: skip
+
+#: Exact before longer wildcard before none; a miss goes on to the less specific ones.
+HOSTNAMES = [
+    ("exact.h.test", "/a", "one"), ("exact.h.test", "/b", "two"), ("EXACT.H.TEST", "/a", "one"),
+    ("exact.h.test:99", "/a", "one"), ("x.h.test", "/a", "two"), ("x.y.h.test", "/", "two"),
+    ("x.deep.h.test", "/", "three"), ("deep.h.test", "/", "two"), ("h.test", "/", ""),
+    ("h.test", "/none", "four"), ("anything", "/none", "four"), ("anything", "/", ""),
+    ("x.deep.h.test", "/none", "three"), ("xh.test", "/", ""), ("[::1]", "/none", "four"),
+    ("127.0.0.1:80", "/none", "four"),
+]  # fmt: skip
+
+#: The most specific listener owns the request: routes of other listeners do not answer for it.
+ISOLATION = [
+    ("foo.test", "/any", "one"), ("foo.test", "/wild", ""), ("a.i.test", "/wild", "two"),
+    ("a.i.test", "/any", ""), ("exact.i.test", "/exact", "three"), ("exact.i.test", "/wild", ""),
+    ("exact.i.test", "/any", ""), ("i.test", "/any", "one"), ("b.exact.i.test", "/wild", "two"),
+]  # fmt: skip
+
+QUESTIONS = [
+    *(("web", "GET", "m.test", target, [], name) for target, name in PATHS),
+    *(("web", method, "m.test", target, pairs, name) for method, pairs, target, name in PREDICATES),
+    *(("hosts", "GET", host, target, [], name) for host, target, name in HOSTNAMES),
+    *(("isolated", "GET", host, target, [], name) for host, target, name in ISOLATION),
+]
 
 
-@pytest.mark.parametrize(
-    ("method", "headers", "target", "name"),
-    [
-        ("POST", [], "/m", "one"), ("GET", [], "/m", "two"), ("PUT", [], "/m/x", "two"),
-        ("GET", [("Version", "1")], "/h", "one"), ("GET", [("VERSION", "1")], "/h", "one"),
-        ("GET", [("version", "1"), ("color", "blue")], "/h", "two"),
-        ("GET", [("version", "1"), ("color", "Blue")], "/h", "one"),
-        ("GET", [("version", "2")], "/h", ""), ("GET", [("version", "1 ")], "/h", "one"),
-        ("GET", [("x-list", "a"), ("x-list", "b")], "/h", "three"),
-        ("GET", [("x-list", "a,b")], "/h", "three"), ("GET", [("x-list", "b,a")], "/h", ""),
-        ("GET", [("agent", "curl/8.0")], "/h", "four"), ("GET", [("agent", "xcurl/8.0")], "/h", ""),
-        ("GET", [("agent", "curl/8.0x")], "/h", ""),
-        ("GET", [], "/q?animal=whale", "one"), ("GET", [], "/q?animal=whale&ANIMAL=whale", "three"),
-        ("GET", [], "/q?animal=dolphin", "two"), ("GET", [], "/q?Animal=whale", ""),
-        ("GET", [], "/q?animal=%77hale", "one"), ("GET", [], "/q?x&animal=whale", "one"),
-        ("GET", [], "/q?animal=cat&animal=whale", ""), ("GET", [], "/q?animal=", ""),
-        ("GET", [], "/q", ""),
-    ],
-)  # fmt: skip
-def test_predicates(
-    method: str, headers: list[tuple[str, str]], target: str, name: str,
+@pytest.mark.parametrize(("port", "method", "host", "target", "headers", "name"), QUESTIONS)
+def test_the_rule_that_answers(
+    port: str, method: str, host: str, target: str, headers: list[tuple[str, str]], name: str,
     gateway: Gateway, ports: dict[str, int],
 ) -> None:  # fmt: skip
-    """Method, headers (joined, names in any case) and query parameters (decoded, the first counts)."""
-    answer = ask(ports["web"], target, method=method, headers=headers)
-    if name:
-        assert said(answer)["origin"] == name
-    else:
-        assert answer.status == 404
-
-
-@pytest.mark.parametrize(
-    ("host", "target", "name"),
-    [
-        ("exact.h.test", "/a", "one"), ("exact.h.test", "/b", "two"), ("EXACT.H.TEST", "/a", "one"),
-        ("exact.h.test:99", "/a", "one"), ("x.h.test", "/a", "two"), ("x.y.h.test", "/", "two"),
-        ("x.deep.h.test", "/", "three"), ("deep.h.test", "/", "two"), ("h.test", "/", ""),
-        ("h.test", "/none", "four"), ("anything", "/none", "four"), ("anything", "/", ""),
-        ("x.deep.h.test", "/none", "three"), ("xh.test", "/", ""), ("[::1]", "/none", "four"),
-        ("127.0.0.1:80", "/none", "four"),
-    ],
-)  # fmt: skip
-def test_hostnames(
-    host: str, target: str, name: str, gateway: Gateway, ports: dict[str, int]
-) -> None:
-    """Exact before longer wildcard before none; a miss goes on to the less specific ones."""
-    answer = ask(ports["hosts"], target, host)
-    if name:
-        assert said(answer)["origin"] == name
-    else:
-        assert answer.status == 404
-
-
-@pytest.mark.parametrize(
-    ("host", "target", "name"),
-    [
-        ("foo.test", "/any", "one"), ("foo.test", "/wild", ""), ("a.i.test", "/wild", "two"),
-        ("a.i.test", "/any", ""), ("exact.i.test", "/exact", "three"), ("exact.i.test", "/wild", ""),
-        ("exact.i.test", "/any", ""), ("i.test", "/any", "one"), ("b.exact.i.test", "/wild", "two"),
-    ],
-)  # fmt: skip
-def test_listener_isolation(
-    host: str, target: str, name: str, gateway: Gateway, ports: dict[str, int]
-) -> None:
-    """The most specific listener owns the request: other listeners' routes do not answer for it."""
-    answer = ask(ports["isolated"], target, host)
-    if name:
-        assert said(answer)["origin"] == name
-    else:
-        assert answer.status == 404
+    answer = ask(ports[port], target, host, method, headers)
+    assert (said(answer)["origin"] if name else answer.status) == (name or 404)
 
 
 def test_route_of_one_port_is_unknown_on_another(gateway: Gateway, ports: dict[str, int]) -> None:
@@ -236,30 +205,6 @@ def test_route_of_one_port_is_unknown_on_another(gateway: Gateway, ports: dict[s
 
 
 # --- weights ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "weights", [[70, 30, 0], [1, 1, 1], [5, 3, 2], [99, 1, 0], [1, 0, 0], [1000000, 500000, 0]]
-)
-def test_weights(
-    weights: list[int], gateway: Gateway, ports: dict[str, int], backends: Backends
-) -> None:
-    """500 requests, 10 at a time: every share within 1 %."""
-    refs = [make.backend_ref(name, weight) for name, weight in zip(NAMES, weights, strict=False)]
-    objects = build_objects(ports, backends)
-    gateway.apply([*objects, make.route("weights", [make.rule(*refs)], ["w.test"])])
-
-    def work(count: int) -> Counter[str]:
-        with Client(("127.0.0.1", ports["web"])) as client:
-            return Counter(
-                said(client.request("GET", "/", "w.test"))["origin"] for _ in range(count)
-            )
-
-    with ThreadPoolExecutor(10) as pool:
-        seen = sum(pool.map(work, [50] * 10), Counter())
-    assert sum(seen.values()) == 500
-    for name, weight in zip(NAMES, weights, strict=False):
-        assert abs(seen[name] / 500 - weight / sum(weights)) <= 0.01, seen
 
 
 def test_weights_of_two_rules_are_separate(

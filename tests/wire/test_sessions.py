@@ -11,7 +11,7 @@ import pytest
 from origin.recording import RecordingOrigin
 from wire.harness import objects as make
 from wire.harness.site import Site
-from wire.test_loadbalancer import _notify
+from wire.test_load_balancer import _notify
 
 TARGET = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": "all"}
 

@@ -8,8 +8,8 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from origin.recording import RecordingOrigin
-from wire.harness import objects as make
 from wire.harness.proc import descriptors
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 
 SLOW = {
@@ -28,11 +28,7 @@ UPLOADS = (40_000, 200_000, 3_000_000)  # bytes: the last is more than a worker 
 def test_slow_posters_starve_nobody(count: int, kind: str) -> None:
     """There are more of them than a worker has connections to the backend: GETs, small and large uploads all pass."""
     with RecordingOrigin() as origin, descriptors(count * 2 + 500), ExitStack() as stack:
-        objects = [
-            # A slow machine takes long to make them all: none of them ends meanwhile.
-            make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port, timeouts={"request": "300s"})
         site = stack.enter_context(Site(objects))
         assert site.ask().status == 200
         posters = []

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import pytest
 
 from origin.large import LargeOrigin
-from wire.harness import objects as make
 from wire.harness.proc import descriptors
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 
 CONNECTIONS = 1024  # to a backend, of a worker
@@ -28,10 +28,7 @@ ASK = (
 def test_slow_readers_starve_nobody(count: int, reads: bool) -> None:
     """There are more of them than a worker has connections to the backend."""
     with LargeOrigin() as origin, descriptors(count * 4 + 500), ExitStack() as stack:
-        objects = [
-            make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port, timeouts={"request": "300s"})
         site = stack.enter_context(Site(objects))
         readers = []
         for _ in range(count):
@@ -72,10 +69,7 @@ def test_a_full_queue_of_one_address_is_nobody_elses() -> None:
     """They come faster than they give way: those who wait for a connection are theirs, and make room for another address."""
     count = 3 * CONNECTIONS
     with LargeOrigin() as origin, descriptors(count * 4 + 500), ExitStack() as stack:
-        objects = [
-            make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port, timeouts={"request": "300s"})
         site = stack.enter_context(Site(objects))
         readers = [stack.enter_context(socket.socket()) for _ in range(count)]
         for reader in readers:

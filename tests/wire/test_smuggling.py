@@ -78,12 +78,6 @@ GROUPS = 8
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def site(origin: RecordingOrigin) -> Iterator[Site]:
     objects = [make.route("all", [make.rule("origin")])]
     objects += make.service("origin", [("127.0.0.1", origin.port)])

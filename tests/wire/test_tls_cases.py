@@ -34,17 +34,6 @@ def one_of_each_group() -> list[Case]:
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
-
-
-@pytest.fixture(scope="module")
 def gateway(origin: RecordingOrigin, authority: Authority) -> Iterator[Gateway]:
     pair = authority.issue(["a"])
     objects = [

@@ -20,12 +20,6 @@ TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def collector() -> Iterator[tuple[str, Received]]:
     with http_collector() as running:
         yield running
@@ -114,18 +108,3 @@ def test_the_histogram_names_the_trace(
             assert kind == "text/plain; version=0.0.4; charset=utf-8"
             assert "trace_id" not in page and "EOF" not in page
         assert site.metric("edgefast_requests_total", route="default/all") == 1
-
-
-def test_without_exemplars_the_page_is_text(
-    origin: RecordingOrigin, collector: tuple[str, Received]
-) -> None:
-    tracing = {"endpoint": collector[0], "sampling": 100}
-    with Site(objects(origin), settings={"tracing": tracing}) as site:
-        site.ask("GET", "/one", headers=[("traceparent", f"00-{TRACE}-{PARENT}-01")])
-        site.wait_until(
-            lambda: site.metric("edgefast_spans_exported_total") == 1, "the export counted", 20
-        )
-        kind, page = ask_metrics(site, OPENMETRICS)
-        assert kind == "text/plain; version=0.0.4; charset=utf-8"
-        assert "trace_id" not in page and "EOF" not in page
-        assert "# TYPE edgefast_requests_total counter" in page

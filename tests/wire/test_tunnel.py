@@ -89,36 +89,11 @@ def test_bytes_go_both_ways(site: Site) -> None:
             assert client.read_raw(len(data)) == data
 
 
-def test_bytes_sent_early_by_the_client(site: Site) -> None:
-    """Bytes behind the handshake reach the backend once, in order, whenever they came."""
-    with site.client() as client:
-        open_tunnel(client, early=b"early ")
-        client.send(b"late")
-        assert client.read_raw(10) == b"early late"
-
-
-def test_bytes_sent_at_once_by_the_backend(site: Site) -> None:
-    """Bytes in the same packet as 101 are not lost."""
-    with site.client() as client:
-        open_tunnel(client, "/hello")
-        assert client.read_raw(5) == b"hello"
-
-
 def test_the_backend_ends_it(site: Site) -> None:
     """The client sees the end."""
     with site.client() as client:
         open_tunnel(client, "/bye")
         assert client.read_raw(1) == b"" and client.ended == "eof"
-
-
-def test_the_client_ends_it(site: Site, origin: ScriptedOrigin) -> None:
-    """The backend sees the end, nothing stays open."""
-    before = len(origin.connections)
-    with site.client() as client:
-        open_tunnel(client)
-        peer = origin.connections[before]
-    site.wait_until(lambda: bool(peer.ended), "the end at the backend")
-    site.check_no_leak()
 
 
 def test_a_lot_of_bytes_with_backpressure(site: Site) -> None:
@@ -147,17 +122,6 @@ def test_route_timeout_does_not_end_a_tunnel(site: Site) -> None:
             assert client.read_raw(10) == b"still here"
 
 
-def test_refused_upgrade_is_plain_http(site: Site) -> None:
-    """An ordinary answer; the bytes behind the request are the next request, or the connection has ended."""
-    with site.client() as client:
-        client.expect("GET", "GET")
-        client.send(build_request("GET", "/refuse", headers=ASK) + build_request("GET", "/after"))
-        answer = client.read_response()
-        assert answer.status == 403 and answer.body == b"plain"
-        following = client.read_to_end(1)
-        assert [item.body for item in following] in ([], [b"plain"])
-
-
 def test_smuggling_behind_a_refused_upgrade(site: Site, origin: ScriptedOrigin) -> None:
     """Bytes behind a refused upgrade never reach the backend raw: each request passes the gate."""
     before = len(origin.connections)
@@ -169,20 +133,6 @@ def test_smuggling_behind_a_refused_upgrade(site: Site, origin: ScriptedOrigin) 
         assert [item.status for item in client.read_to_end(1)] in ([], [400])
     for peer in origin.connections[before:]:
         assert b"Content-Length :" not in peer.received
-
-
-def test_other_protocols_are_tunnelled_too(site: Site) -> None:
-    """Upgrade is not WebSocket only; what the backend switches to is its business."""
-    with site.client() as client:
-        client.expect("GET")
-        client.send(
-            build_request("GET", "/ws", headers=ASK).replace(
-                b"Upgrade: websocket", b"Upgrade: WebSocket"
-            )
-        )
-        assert client.read_response().status == 101
-        client.send(b"abc")
-        assert client.read_raw(3) == b"abc"
 
 
 def test_many_tunnels(site: Site) -> None:

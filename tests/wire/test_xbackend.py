@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from origin.recording import RecordingOrigin
 from wire.harness import objects as make
 from wire.harness.certificates import Authority
@@ -12,11 +10,6 @@ from wire.test_backends import CA, TlsOrigin, authority_map
 
 GROUP = "gateway.networking.x-k8s.io"
 REF = {"group": GROUP, "kind": "XBackend", "name": "target"}
-
-
-@pytest.fixture(scope="module")
-def authority() -> Authority:
-    return Authority()
 
 
 def to_name(port: int, *more: make.Object, **spec: object) -> list[make.Object]:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from edgefast import ir
-from edgefast.collections.sortedmap import find_unlike
+from edgefast.collections.sorted_map import find_unlike
 from edgefast.table import Shards, compile_fleet, diff
 from edgefast.table.shards import Resource, make_resource
 from edgefast.xds import batch as batches

@@ -47,7 +47,7 @@ def test_a_name_that_grpc_does_not_read_is_seen(strings: frozenset[bytes]) -> No
 
 def test_no_channel_goes_through_a_proxy_of_the_environment() -> None:
     """Controllers, proxies and checked collectors are connected to directly: `http_proxy` would connect in their place."""
-    folders = {"edgefast/xds", "edgefast/proxy/traces", "controller/push"}
+    folders = {"edgefast/xds", "edgefast/proxy/traces", "controller/xds_server"}
     found: dict[str, list[str]] = {}
     for top in ("edgefast", "controller"):
         for file in sorted((ROOT / top).rglob("*.py")):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from edgefast.api.config.edgegateway_ratelimit import GatewayRateLimit
+from edgefast.api.config.edgegateway_rate_limit import GatewayRateLimit
 from edgefast.api.model.fields import (
     AS_SET,
     CIDR,

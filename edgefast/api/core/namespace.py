@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import field
 
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import FreeObject, Resource
 from edgefast.api.model.meta import ObjectMeta
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from edgefast.api.config.edgegateway import EdgeGateway
-from edgefast.api.decode.charttemplate import find_template
+from edgefast.api.decode.chart_template import find_template
 from edgefast.api.decode.document import (
     DEFAULT_NAMESPACE,
     Closing,
@@ -24,13 +24,13 @@ from edgefast.api.decode.document import (
     decode_object,
     repeated_fields,
 )
-from edgefast.api.decode.failclosed.policy import (
+from edgefast.api.decode.fail_closed.policy import (
     OWN_POLICIES,
     close_policy_object,
     note_newer,
     set_policy_target,
 )
-from edgefast.api.decode.failclosed.readable import NAMELESS, name_stand_in
+from edgefast.api.decode.fail_closed.readable import NAMELESS, name_stand_in
 from edgefast.api.decode.json_text import read_json
 from edgefast.api.decode.text import (
     DocumentMarks,
@@ -44,8 +44,8 @@ from edgefast.api.decode.yaml_text import ParsedDocument, SyntaxProblem, read_ya
 from edgefast.api.kinds import KINDS, Object
 from edgefast.api.limits import MAX_DOCUMENTS, MAX_FILE_BYTES, MAX_PROBLEMS
 from edgefast.api.loaded import Loaded, Path, Refused, render_path
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.migration.foreign_policy import ForeignPolicy
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.api.model.unsupported_fields import PLACES
 from edgefast.api.validation.rule import Violation
 from edgefast.diagnostics.problem import ObjectRef, Problem, Severity, Source

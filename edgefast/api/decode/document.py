@@ -13,28 +13,30 @@ from typing import Any, Literal
 
 import msgspec
 
-from edgefast.api.decode.failclosed.gateway import close_gateway, close_listener_set
-from edgefast.api.decode.failclosed.policy import (
+from edgefast.api.decode.fail_closed.gateway import close_gateway, close_listener_set
+from edgefast.api.decode.fail_closed.ingress import close_ingress
+from edgefast.api.decode.fail_closed.policy import (
     OWN_POLICIES,
     OwnPolicy,
     close_policy_object,
     name_policy,
     set_policy_target,
 )
-from edgefast.api.decode.failclosed.route import (
+from edgefast.api.decode.fail_closed.route import (
     close_grpc_route,
     close_route,
     close_stream_route,
 )
-from edgefast.api.decode.failclosed.scope import SCOPES, Scope, close_scope
+from edgefast.api.decode.fail_closed.scope import SCOPES, Scope, close_scope
 from edgefast.api.decode.walk import Walk
 from edgefast.api.decode.yaml_text import ParsedDocument
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
+from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.gateway.listenerset import ListenerSet
-from edgefast.api.gateway.streamroute import StreamRoute
+from edgefast.api.ingress.ingress import Ingress
 from edgefast.api.kinds import KINDS, KindInfo, Object
 from edgefast.api.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.api.loaded import Path
@@ -47,7 +49,7 @@ from edgefast.api.migration.foreign_kinds import (
     classify_foreign,
     is_foreign_server,
 )
-from edgefast.api.migration.foreignpolicy import (
+from edgefast.api.migration.foreign_policy import (
     has_unread_target,
     read_fields,
     read_targets,
@@ -66,7 +68,7 @@ from edgefast.diagnostics.reasons.word import Word
 DEFAULT_NAMESPACE = "default"
 
 #: An object that only keeps the place of one with a mistake.
-Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | Scope | OwnPolicy
+Closing = HTTPRoute | GRPCRoute | StreamRoute | Gateway | ListenerSet | Ingress | Scope | OwnPolicy
 #: Kinds that have a place, decide about those of others, or are named by rules that then say what is wrong.
 _CLOSES: dict[str, Callable[..., Closing]] = {
     "HTTPRoute": close_route,
@@ -74,6 +76,7 @@ _CLOSES: dict[str, Callable[..., Closing]] = {
     **dict.fromkeys(("TLSRoute", "TCPRoute", "UDPRoute"), close_stream_route),
     "Gateway": close_gateway,
     "ListenerSet": close_listener_set,
+    "Ingress": close_ingress,
     **dict.fromkeys(SCOPES, close_scope),
     **dict.fromkeys(OWN_POLICIES, close_policy_object),
 }

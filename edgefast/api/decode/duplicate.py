@@ -13,16 +13,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from edgefast.api.decode.failclosed.policy import OwnPolicy
-from edgefast.api.decode.failclosed.readable import NAMELESS
-from edgefast.api.edge.policytarget import WHOLE, PolicyTarget, PolicyTargetReference
+from edgefast.api.decode.fail_closed.policy import OwnPolicy
+from edgefast.api.decode.fail_closed.readable import NAMELESS
+from edgefast.api.edge.policy_target import WHOLE, PolicyTarget, PolicyTargetReference
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.grpcroute import GRPCRoute, GRPCRouteMatch, GRPCRouteRule
 from edgefast.api.gateway.httproute import HTTPRoute, HTTPRouteMatch, HTTPRouteRule
-from edgefast.api.gateway.listener import AllowedRoutes, Listener, RouteNamespaces
-from edgefast.api.gateway.listenerset import ListenerSet, ListenerSetSpec
-from edgefast.api.gateway.streamroute import (
+from edgefast.api.gateway.layer4_route import (
     AnyRoute,
     StreamRoute,
     StreamRouteSpec,
@@ -31,11 +29,13 @@ from edgefast.api.gateway.streamroute import (
     TLSRouteSpec,
     UDPRoute,
 )
+from edgefast.api.gateway.listener import AllowedRoutes, Listener, RouteNamespaces
+from edgefast.api.gateway.listenerset import ListenerSet, ListenerSetSpec
 from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget
 from edgefast.api.loaded import Loaded
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.reference import GATEWAY_GROUP
 
 __all__ = ["close_duplicate", "policy_of_duplicate", "rename_duplicate", "rename_policy"]

@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from edgefast.api.edge.edgeproxy_protocols import ProxyProtocol
-from edgefast.api.edge.zoneaware import ZoneName
+from edgefast.api.edge.zone_aware import ZoneName
 from edgefast.api.model.fields import Element, PortNumber, PreciseHostname, Resource, expects
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import LocalObjectReference, SecretObjectReference

@@ -13,15 +13,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from edgefast.api.edge.circuitbreaker import CircuitBreaker
-from edgefast.api.edge.healthcheck import HealthCheck
-from edgefast.api.edge.loadbalancer import LoadBalancer
-from edgefast.api.edge.policytarget import MergeType, Newer, PolicyTarget, TargetReferences
-from edgefast.api.edge.responseoverride import ResponseOverride
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.edge.circuit_breaker import CircuitBreaker
+from edgefast.api.edge.health_check import HealthCheck
+from edgefast.api.edge.load_balancer import LoadBalancer
+from edgefast.api.edge.policy_target import MergeType, Newer, PolicyTarget, TargetReferences
+from edgefast.api.edge.response_override import ResponseOverride
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import Duration, Element, Resource, Size
 from edgefast.api.model.meta import ObjectMeta
-from edgefast.api.model.sessionpersistence import SessionPersistence
+from edgefast.api.model.session_persistence import SessionPersistence
 
 
 class TrafficSession(SessionPersistence, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from edgefast.api.model.reference import (
     LocalObjectReference,
 )
 
-#: Bytes of a key set that stands in the policy; of one in a ConfigMap edgefast/auth/jwt/keyset.py has the bound.
+#: Bytes of a key set that stands in the policy; of one in a ConfigMap edgefast/auth/jwt/key_set.py has the bound.
 MAX_INLINE = 65536
 
 ClaimPath = Annotated[

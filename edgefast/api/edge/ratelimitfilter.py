@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import CIDR, Element, HTTPHeaderName, Resource, by_keys
 from edgefast.api.model.meta import ObjectMeta
 

@@ -16,8 +16,8 @@ from msgspec import Meta, field
 
 from edgefast.api.edge.credentials import APIKeyAuth, BasicAuth
 from edgefast.api.edge.jwt import JWT, JWTPrincipal
-from edgefast.api.edge.policytarget import MergeType, Newer, PolicyTarget, TargetReferences
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.edge.policy_target import MergeType, Newer, PolicyTarget, TargetReferences
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     AS_SET,
     CIDR,

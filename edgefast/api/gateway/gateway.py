@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from edgefast.api.gateway.listener import Listener
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     AnnotationValue,
     Element,

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import Element, GatewayController, Resource
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import ParametersReference

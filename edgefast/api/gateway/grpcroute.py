@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from edgefast.api.gateway.httproute import HTTPHeaderMatch, HTTPRoute
 from edgefast.api.gateway.httproutefilter import HTTPHeaderFilter, HTTPRequestMirrorFilter
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     Element,
     Hostname,
@@ -29,7 +29,7 @@ from edgefast.api.model.reference import (
     LocalObjectReference,
     ParentReference,
 )
-from edgefast.api.model.sessionpersistence import SessionPersistence
+from edgefast.api.model.session_persistence import SessionPersistence
 
 
 class GRPCMethodMatch(Element, frozen=True, kw_only=True):

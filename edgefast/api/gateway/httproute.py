@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     AS_SET,
     Duration,
@@ -27,8 +27,9 @@ from edgefast.api.model.fields import (
     refuses,
 )
 from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.origin import Origin
 from edgefast.api.model.reference import BackendRef, ParentReference
-from edgefast.api.model.sessionpersistence import SessionPersistence
+from edgefast.api.model.session_persistence import SessionPersistence
 
 
 class HTTPPathMatch(Element, frozen=True, kw_only=True):
@@ -130,3 +131,5 @@ class HTTPRoute(Resource, frozen=True, kw_only=True):
     spec: HTTPRouteSpec
     #: Written by the decoder and never by a document: the route only keeps the place of one with a mistake closed.
     closed: Closed | None = None
+    #: Written by edgefast/translate/ingress and never by a document: what the route serves of an Ingress.
+    origin: Origin | None = None

@@ -26,7 +26,7 @@ from edgefast.api.model.fields import (
 )
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import SecretObjectReference
-from edgefast.api.model.sessionpersistence import Session
+from edgefast.api.model.session_persistence import Session
 
 _PORT_NAME = r"^\Z|^[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z"
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import Duration, Element, Group, Kind, ObjectName, Resource
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.policy_target import Newer, PolicyTarget

@@ -7,7 +7,7 @@ Must never: read a value.
 
 from __future__ import annotations
 
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
     LATER_KINDS,
     TARGET_KINDS,
@@ -15,7 +15,7 @@ from edgefast.api.edge.policytarget import (
 )
 from edgefast.api.loaded import Loaded
 from edgefast.api.migration.access_policies import find_access_policies_among
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target
 from edgefast.diagnostics.problem import Source
 

@@ -1,7 +1,7 @@
 """Field mapping: a policy field or an annotation of another project, and its equivalent in edgefast.
 
-In: nothing. Out: the Structs of the tables beside this file (envoygateway.py, nginxgateway.py,
-kgateway.py, traefik.py, ingressnginx.py).
+In: nothing. Out: the Structs of the tables beside this file (envoy_gateway.py, nginx_gateway.py,
+kgateway.py, traefik.py, ingress_nginx.py).
 Must never: name a field that edgefast does not have; a test looks each of them up.
 """
 

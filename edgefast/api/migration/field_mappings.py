@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from edgefast.api.migration.envoygateway import ENVOY_GATEWAY
+from edgefast.api.migration.envoy_gateway import ENVOY_GATEWAY
 from edgefast.api.migration.field_mapping import FieldMapping, ForeignKind, Project
-from edgefast.api.migration.ingressnginx import INGRESS_NGINX
+from edgefast.api.migration.ingress_nginx import INGRESS_NGINX
 from edgefast.api.migration.kgateway import KGATEWAY
-from edgefast.api.migration.nginxgateway import NGINX_GATEWAY
+from edgefast.api.migration.nginx_gateway import NGINX_GATEWAY
 from edgefast.api.migration.traefik import TRAEFIK
 
 PROJECTS: tuple[Project, ...] = (ENVOY_GATEWAY, NGINX_GATEWAY, KGATEWAY, TRAEFIK, INGRESS_NGINX)

@@ -16,10 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
+from edgefast.api.ingress.ingress import NETWORKING_GROUP
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo
 from edgefast.api.migration.annotations import Unapplied, name_annotations
 from edgefast.api.model.reference import GATEWAY_GROUP
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.diagnostics.problem import Severity, did_you_mean
 from edgefast.diagnostics.reasons.word import Word
 
@@ -56,7 +57,6 @@ _SERVING = {
     "getambassador.io": {"Mapping", "TCPMapping"},
     "k8s.nginx.org": {"TransportServer", "VirtualServer", "VirtualServerRoute"},
     "networking.istio.io": {"Gateway", "VirtualService"},
-    "networking.k8s.io": {"Ingress"},
     "projectcontour.io": {"HTTPProxy"},
     "route.openshift.io": {"Route"},
     "traefik.containo.us": {"IngressRoute", "IngressRouteTCP", "IngressRouteUDP"},
@@ -99,6 +99,8 @@ def classify_foreign(api_version: str, kind: str, raw: Mapping[str, Any]) -> Cla
             f"edgefast does not serve {kind} of {api_version}",
             "write an HTTPRoute that names a Gateway in parentRefs",
         )
+        if kind == "Ingress":
+            hint = f"write apiVersion: {NETWORKING_GROUP}/v1"
         if kind == "Gateway":
             hint = f"write a Gateway of {GATEWAY_GROUP}/v1"
         parts = tuple(name_annotations(raw)) if kind == "Ingress" else ()

@@ -28,10 +28,17 @@ Find out what edgefast makes of your files before you change anything:
 edgefast check --adopt -f their-files/
 ```
 
-`--adopt` serves every GatewayClass of the files ([configuration](../../reference/configuration.md#files-of-another-controller)). Gateways, HTTPRoutes and
-GRPCRoutes of other projects need no change. Policies need one: edgefast never applies a policy of another project. In files, a policy
-of a served target is an error ([PolicyIgnored](../../problems/PolicyIgnored.md)); the message contains the replacement of each field that
-the policy sets. A filter that refers to an object of another project closes its rule: edgefast answers 500.
+**In a cluster edgefast ignores policies of other projects: requests pass without them.** A route that a policy of Envoy Gateway protects
+is open on edgefast. Write the [SecurityPolicy](../../reference/policies.md) before you attach the route to a Gateway of edgefast.
+
+`--adopt` serves every GatewayClass of the files ([configuration](../../reference/configuration.md#files-of-another-controller)).
+
+| object of another project | what to do |
+|---|---|
+| Gateway, HTTPRoute, GRPCRoute of the Gateway API | no change, except for the next two rows |
+| a filter or backendRef that refers to an object of another project | change it: its rule answers 500 |
+| `parametersRef` to an object of another project | remove it, or name an [EdgeProxy](../../reference/edgeproxy.md) |
+| a policy | write the same for edgefast. In files, a policy of a served target is an error ([PolicyIgnored](../../problems/PolicyIgnored.md)); the message has the replacement of each field |
 
 Each of these pages lists the fields of one project and their replacements:
 
@@ -41,12 +48,44 @@ Each of these pages lists the fields of one project and their replacements:
 _ACCESS = """
 ## The steps
 
-1. Run `edgefast check --adopt` and replace each policy and annotation that it reports. [The order of policies](../../reference/policies.md#the-order)
-   and [which policy applies](../../reference/policies.md#which-policy-applies) describe the target.
-2. Compare the two sets of files with [`edgefast diff`](../diff.md). It lists the requests that get another response.
-3. Install edgefast [beside the other gateway](../kubernetes.md). Give it a separate GatewayClass and a separate address.
-4. Send test requests to the new address. `edgefast explain` shows [why a request gets its response](../explain.md).
-5. Move the DNS name, and delete the old Gateway later.
+1. Export the objects into two folders. Add the policies and the Ingresses of the other project to the first one:
+
+   ```text
+   mkdir their-files new-files
+   kubectl get -A -o yaml gatewayclasses.gateway.networking.k8s.io,gateways.gateway.networking.k8s.io,httproutes.gateway.networking.k8s.io,grpcroutes.gateway.networking.k8s.io,referencegrants.gateway.networking.k8s.io,services,endpointslices,configmaps,namespaces > their-files/all.yaml
+   cp their-files/all.yaml new-files/
+   ```
+
+2. Run `edgefast check --adopt -f their-files/`. Write a replacement for each policy, filter and annotation that it reports to `new-files`, until
+   `edgefast check --adopt -f new-files/` reports nothing but missing Secrets. [The order of policies](../../reference/policies.md#the-order) and
+   [which policy applies](../../reference/policies.md#which-policy-applies) describe the target.
+3. Compare: `edgefast diff --adopt --ignore-foreign-policies their-files new-files` ([diff](../diff.md)). edgefast decides both sides, without the
+   policies of the other project. The command therefore lists what your new policies deny and change (`refused`, `rule`). Without
+   `--ignore-foreign-policies` the old side answers 500 wherever such a policy decides access, and each of these routes is listed as `opened`.
+4. Install edgefast [beside the other gateway](../kubernetes.md), with a separate GatewayClass
+   (`controllerName: gateway.edge.io/gatewayclass-controller`). Apply the policies of `new-files`.
+5. Copy the Gateway under a new name, set its `gatewayClassName` to the class of edgefast, and apply it. It gets a separate address. Add the
+   copy to `parentRefs` of each route: both gateways then serve the route. A route with a filter of the other project needs a copy with
+   the replacement, attached to the new Gateway only.
+6. Send test requests to the new address. `edgefast explain` shows [why a request gets its response](../explain.md).
+7. Move the DNS name to the new address. To go back, move it to the old address: nothing changed there. Delete the old Gateway when its
+   metrics show no requests for longer than the DNS name is cached.
+
+## EnvoyProxy and Backend of Envoy Gateway
+
+| Envoy Gateway | edgefast |
+|---|---|
+| EnvoyProxy `provider.kubernetes`: `envoyDeployment` or `envoyDaemonSet`, `envoyService`, `envoyHpa`, `envoyPDB` | EdgeProxy `spec.deployment`, `spec.service`, `spec.hpa`, `spec.pdb` |
+| EnvoyProxy `concurrency` | EdgeProxy `spec.workers` |
+| EnvoyProxy `backendTLS.clientCertificateRef` | Gateway [`spec.tls.backend.clientCertificateRef`](../tls.md#client-certificate-for-backends) |
+| EnvoyProxy `telemetry.accessLog`, `telemetry.tracing` | EdgeProxy [`spec.accessLog`](../access-log.md#from-envoy-gateway), [`spec.tracing`](../tracing.md#from-envoy-gateway) |
+| EnvoyProxy `shutdown.drainTimeout`, `shutdown.minDrainDuration` | EdgeProxy `spec.shutdown`, the same names |
+| EnvoyProxy `mergeGateways` | EdgeProxy `spec.mergeGateways` |
+| EnvoyProxy `bootstrap`, `extraArgs`, `filterOrder` | no equivalent: edgefast does not use Envoy |
+| Backend of `gateway.envoyproxy.io` | [Backend](../backends.md#backend) of `gateway.edge.io`: `endpoints` are the same. Set `extensionApis.enableBackend` |
+| Backend `type: DynamicResolver`, `fallback`, `appProtocols`, `tls.insecureSkipVerify` | no equivalent |
+
+The fields below these can differ: `edgefast check` names each field that an EdgeProxy or a Backend does not have.
 
 ## Policies that decide access
 

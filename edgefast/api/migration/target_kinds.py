@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
     LATER_KINDS,
     TARGET_KINDS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.meta import LabelSelector
 
 

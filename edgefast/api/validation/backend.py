@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast.api.edge.circuitbreaker import RetryBudget
-from edgefast.api.edge.healthcheck import PassiveHealthCheck
+from edgefast.api.edge.circuit_breaker import RetryBudget
+from edgefast.api.edge.health_check import PassiveHealthCheck
 from edgefast.api.model.units import parse_duration
 from edgefast.api.validation.rule import RuleBook, Violation
 

@@ -16,13 +16,13 @@ from edgefast.api.config.edgegateway import (
     LeaderElection,
     ProviderWatch,
 )
-from edgefast.api.config.edgegateway_ratelimit import (
+from edgefast.api.config.edgegateway_rate_limit import (
     GatewayRateLimit,
     RateLimitBackend,
     RedisBackend,
     RedisSentinel,
 )
-from edgefast.api.config.storeurl import (
+from edgefast.api.config.store_url import (
     ADDRESS_PATTERN,
     URL_PATTERN,
     check_address,

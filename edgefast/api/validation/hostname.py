@@ -18,8 +18,8 @@ from edgefast.api.gateway.httproutefilter import (
     HTTPRequestRedirectFilter,
     HTTPURLRewriteFilter,
 )
+from edgefast.api.gateway.layer4_route import StreamRouteSpec, TLSRouteSpec
 from edgefast.api.gateway.listener import Listener
-from edgefast.api.gateway.streamroute import StreamRouteSpec, TLSRouteSpec
 from edgefast.api.validation.rule import RuleBook, Violation
 
 BOOK = RuleBook()

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.api.edge.credentials import ExtractFrom
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
     LATER_KINDS,
     ROUTE_TARGETS,
@@ -73,7 +73,7 @@ _LITERAL = (
     "gateway.edge.io, or an XBackend of gateway.networking.x-k8s.io",
 )
 def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
-    """Policies are attached to what requests of HTTP go through; of those at a Service policytarget.py knows more."""
+    """Policies are attached to what requests of HTTP go through; of those at a Service policy_target.py knows more."""
     if BACKEND_TARGETS.get(one.kind) == one.group:
         return
     if hint := hint_at_kind(one.group, one.kind):

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicySpec
 from edgefast.api.gateway.grpcroute import GRPCBackendRef, GRPCRouteSpec
 from edgefast.api.gateway.httproute import HTTPBackendRef, HTTPRouteSpec
-from edgefast.api.gateway.streamroute import StreamRouteSpec, TLSRouteSpec
+from edgefast.api.gateway.layer4_route import StreamRouteSpec, TLSRouteSpec
 from edgefast.api.model.reference import BackendObjectReference, BackendRef, ParentReference
 from edgefast.api.validation.rule import RuleBook, Violation
 

@@ -15,7 +15,7 @@ from edgefast.api.edge.backendtrafficpolicy import (
     FaultDelay,
     FaultInjection,
 )
-from edgefast.api.edge.responseoverride import (
+from edgefast.api.edge.response_override import (
     ResponseOverride,
     StatusCodeMatch,
     StatusCodeRange,

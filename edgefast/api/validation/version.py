@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from edgefast.api.gateway.streamroute import TCPRoute, TLSRoute, UDPRoute
+from edgefast.api.gateway.layer4_route import TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.validation.rule import Violation
 
 __all__ = ["check_version"]

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from edgefast.auth.jwt.keyset import KID_LIMIT, decode_base64url
-from edgefast.auth.jwt.strictjson import JsonError, parse_json
+from edgefast.auth.jwt.key_set import KID_LIMIT, decode_base64url
+from edgefast.auth.jwt.strict_json import JsonError, parse_json
 
 __all__ = ["TOKEN_LIMIT", "Malformed", "Token", "read_token"]
 

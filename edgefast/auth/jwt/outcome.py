@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from edgefast.auth.jwt.keys import TrustedKey
+    from edgefast.auth.jwt.token_check import TrustedKey
 
 __all__ = ["STATUS", "Outcome", "Word"]
 

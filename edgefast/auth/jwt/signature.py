@@ -1,6 +1,6 @@
 """Signatures: the supported algorithms (RFC 7518 3.1, RFC 8037, RFC 9864) and their verification.
 
-In: the name of an algorithm that a key allows (edgefast/auth/jwt/keyset.py), bytes.
+In: the name of an algorithm that a key allows (edgefast/auth/jwt/key_set.py), bytes.
 Out: whether the signature is valid.
 Must never: be called with the algorithm of a token before it is known to be one of the key's.
 """
@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 
-from edgefast.auth.jwt.keyset import Key
+from edgefast.auth.jwt.key_set import Key
 
 __all__ = ["ALGORITHMS", "SLOW", "Check", "is_signed"]
 

@@ -75,7 +75,7 @@ cdef class Attempts(UpstreamUser):
         up.begin(self, self.method, self.unsized, self.announced, (<Exchange>self).asked, self.takes_trailers)
         self.up_protocol = up.protocol
         if self.down.peer.port.log_wants_upstream:
-            keep_upstream(self, up)
+            self.engine.observer.keep_upstream(<Exchange>self, up)
         self.head_pending = True
         if self.rule.backend_timeout:
             self.try_deadline = self.engine.wheel.now + self.rule.backend_timeout
@@ -295,14 +295,14 @@ cdef class Attempts(UpstreamUser):
         if self.window is not None:
             self.window.count(self.backend.cluster)
         if ex.trace is not None and ex.trace.flags & 1:
-            begin_try(ex)
+            self.engine.observer.begin_try(ex)
         return self.backend.cluster.acquire(self)
 
     cdef int retry(self, int64_t wait, int status, uint32_t why) except -1:
         """The try is over, with that status or for that reason; another one comes in `wait` ms."""
         cdef Exchange ex = <Exchange>self
         if ex.trace is not None and ex.trace.try_began:
-            end_try(ex, status, why, self.engine.reactor.now_us())
+            self.engine.observer.end_try(ex, status, why, self.engine.reactor.now_us())
         self.up_protocol = None
         if self.tries > 1 or wait > 0 or why != F_RESET:
             self.bound = None  # a connection that had ended says nothing of its endpoint, once

@@ -230,3 +230,5 @@ cdef class Mirror(UpstreamUser):
     cdef int drop(self, MirrorDrop why) except -1
     cdef int report(self, MirrorDrop why) except -1
     cdef int close(self) except -1
+
+cdef Exchange make_exchange(Inbound down)

@@ -76,7 +76,7 @@ cdef class Exchange(RequestBody):
             return self.answer(404, b"", F_NO_ROUTE)
         self.settings = self.listener.settings
         if self.listener.traces:
-            start_trace(self, self.listener.trace_share, base, head)
+            engine.observer.start_trace(self, self.listener.trace_share, base, head)
         learn_client(self, base, head)
         request.query, request.query_len = query, query_len
         request.method = head.method
@@ -205,7 +205,7 @@ cdef class Exchange(RequestBody):
         self.authority_off = head.authority_off
         self.authority_len = head.authority_len
         if self.down.peer.port.log_wants_request or self.down.peer.port.log_wants_address:
-            keep_request(self, head)
+            self.engine.observer.keep_request(self, head)
         for i in range(head.n_spans):
             if head.spans[i].name_hash == HASH_USER_AGENT and head.spans[i].name_len == 10:
                 self.agent_off = head.spans[i].val_off
@@ -363,11 +363,11 @@ cdef class Exchange(RequestBody):
         ef_stat_add(&row.cells[C_DURATION_US], took)
         ef_stat_add(&row.cells[C_UPSTREAM_US], self.upstream_us)
         ef_stat_add(&row.cells[C_BUCKETS + ef_stat_bucket(took)], 1)
-        if (self.rule is None or self.rule.status) and self.raw.size and self.engine.tables.places.any():
-            cover_unrouted(self)  # a rule with a mistake has no guard
+        if (self.rule is None or self.rule.status) and self.raw.size and self.engine.policies.has_extractors():
+            self.engine.policies.cover_unrouted(self)  # a rule with a mistake has no guard
         if self.raw.size and not self.down.peer.port.log_off:
-            log_exchange(self.engine, self, took)
+            self.engine.observer.log_exchange(self, took)
         if self.trace is not None and self.trace.flags & 1:
-            record_span(self, took)
+            self.engine.observer.record_span(self, took)
         self.down.done(self)
         return self.engine.freelist.give(self)

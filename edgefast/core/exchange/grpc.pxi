@@ -3,3 +3,4 @@
 include "exchange/grpc.pyx"
 include "exchange/grpcretry.pyx"
 include "exchange/grpcweb.pyx"
+include "exchange/protobuf.pyx"

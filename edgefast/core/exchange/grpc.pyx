@@ -5,23 +5,9 @@
 # Also `grpc-timeout` for the backend, and the cell of the status. Sources: github.com/grpc/grpc doc/PROTOCOL-HTTP2.md,
 # doc/http-grpc-status-mapping.md, doc/statuscodes.md. Other requests cost a test of one bit.
 
-cdef uint32_t HASH_GRPC_STATUS = ef_name_hash(<const uint8_t *>b"grpc-status", 11)
-cdef uint32_t HASH_GRPC_TIMEOUT = ef_name_hash(<const uint8_t *>b"grpc-timeout", 12)
 cdef tuple GRPC_NAMES = tuple(name.encode() for name in GRPC_STATUSES)
 
-cdef enum:
-    GRPC_OK = 0
-    GRPC_CANCELLED = 1
-    GRPC_UNKNOWN = 2
-    GRPC_DEADLINE_EXCEEDED = 4
-    GRPC_PERMISSION_DENIED = 7
-    GRPC_RESOURCE_EXHAUSTED = 8
-    GRPC_UNIMPLEMENTED = 12
-    GRPC_INTERNAL = 13
-    GRPC_UNAVAILABLE = 14
-    GRPC_DATA_LOSS = 15
-    GRPC_UNAUTHENTICATED = 16
-
+GRPC_OWN_LINES = frozenset((b"content-type", b"content-encoding", b"grpc-status", b"grpc-message", b"grpc-status-details-bin"))
 cdef dict GRPC_LINES = {}  # (status of HTTP, reason) -> lines; both are constants of ours
 
 
@@ -217,7 +203,7 @@ cdef int end_grpc(Exchange ex, ef_stat_row *row) except -1:
     return 0
 
 
-cdef inline int http_status_of(Exchange ex, int status) noexcept:
+cdef int http_status_of(Exchange ex, int status) noexcept:
     """The status as HTTP would have had it."""
     return ex.http_status if ex is not None and ex.http_status else status
 

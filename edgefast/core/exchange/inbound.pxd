@@ -32,3 +32,7 @@ cdef class Inbound(Session):
     cdef int done(self, Exchange ex) except -1
     # what a log asks for
     cdef int learn_ends(self) except -1
+
+cdef bytes first_lines(Engine engine, Exchange ex)
+
+cdef bytes type_line(bytes lines)

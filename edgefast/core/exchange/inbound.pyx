@@ -6,12 +6,12 @@
 # ends with `done`. A session with many streams sends the output of all of them once, at the end of the turn. HTTP/1 is its own only stream;
 # none of a Session's events reach the exchanges of other streams.
 
-cdef inline bytes type_line(bytes lines):
+cdef bytes type_line(bytes lines):
     """What the body of an own answer is, where these lines do not say it."""
     return b"" if lines.startswith(b"content-type:") else b"content-type: text/plain\r\n"
 
 
-cdef inline bytes first_lines(Engine engine, Exchange ex):
+cdef bytes first_lines(Engine engine, Exchange ex):
     """Server and Date of an own answer, unless the rule's filters change them. `ex` None: the message never became a request."""
     cdef bytes lines = engine.clock.server_and_date()
     return lines if ex is None or ex.own_ops is None else lines_but(lines, ex.own_ops.names)

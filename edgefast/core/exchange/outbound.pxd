@@ -13,6 +13,7 @@ cdef class Outbound(Session):
         Endpoint endpoint
         UpstreamUser user
         bytes protocol          # as logs call it
+        bint is_http2
         uint32_t served         # requests that this connection has carried to their end
         bint write_paused       # the backend takes no more for now
         bint got_bytes          # any byte of the response has come

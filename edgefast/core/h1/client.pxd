@@ -30,7 +30,7 @@ cdef class H1Client(H1Requester):
         uint64_t left           # body bytes still to come
         ef_chunk chunk
         Out trailers            # fields behind the body, until it ends
-        TlsContext tls          # what it was made with; None: plain
+        object tls          # what it was made with; None: plain
         str sni
         bytes local             # "10.0.0.1:40000", our end; None: no log line has asked for it
         int64_t idle_ms         # how long it may wait in the pool

@@ -96,7 +96,7 @@ cdef ConnectionShare find_slots(Engine engine, PortTable port):
     cdef Session session
     cdef Peer peer
     for session in engine.connections:
-        peer = (<H2Server>session).peer if isinstance(session, H2Server) else (<H1Server>session).peer
+        peer = (<MultiplexedSession>session).peer if isinstance(session, MultiplexedSession) else (<H1Server>session).peer
         if peer.port is port and peer.placed:
             places.enter(client_key_of(port.settings, peer.address), session.connection)
     return places

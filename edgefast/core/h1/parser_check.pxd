@@ -17,3 +17,5 @@ cdef class ParserCheck:
     cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1
     cdef int chunks(self, const uint8_t *data, size_t n, const ef_chunk *chunk) except -1
     cdef int body(self, const uint8_t *data, size_t n) except -1
+
+cdef object new_window()

@@ -59,7 +59,7 @@ cdef class H1Responder(Inbound):
             parts.append(b"content-length: 0\r\n\r\n")
         text = b"".join(parts)
         if ex is not None and self.port.log_wants_answer:
-            keep_answer(ex, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+            self.engine.observer.keep_answer(ex, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
         self.engine.count_n(G_DOWNSTREAM_BYTES_SENT, PyBytes_GET_SIZE(text))
         self.connection.end_follows = self.closing
         return self.connection.send(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
@@ -113,7 +113,7 @@ cdef class H1Responder(Inbound):
                 out_raw(out, <const char *>b"connection: close\r\n", 19)
         out_raw(out, <const char *>b"\r\n", 2)
         if self.port.log_wants_answer:
-            keep_answer(ex, out.data, out.size)
+            self.engine.observer.keep_answer(ex, out.data, out.size)
         engine.gather.reset()
         engine.gather.add(self.connection, out.data, out.size)
         if head.response_status == 101:

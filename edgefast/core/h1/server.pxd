@@ -43,3 +43,5 @@ cdef class H1Server(H1Responder):
     cdef int end_trailers(self) except -1
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1
     cdef int refuse(self, int status, const char *reason) except -1
+
+cdef H1Server make_server(Engine engine, PortTable port, bint tls)

@@ -45,7 +45,7 @@ cdef class H1Server(H1Responder):
             engine.count(G_CONNECTIONS_REFUSED)
             return self.connection.shut(True)
         self.state = D_PROXY if port.proxy_protocol and not self.peer.tls else D_HEAD
-        return h2_switch(self) if self.state == D_HEAD and h2_is_agreed(self) else self.connection.arm(port.settings.head_timeout)
+        return self.engine.http2.switch(self) if self.state == D_HEAD and self.engine.http2.is_agreed(self) else self.connection.arm(port.settings.head_timeout)
 
     # --- bytes from the client -------------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ cdef class H1Server(H1Responder):
         cdef ssize_t length
         cdef int decision
         cdef Exchange ex
-        if self.requests == 0 and head == NULL and n and (data[0] == c"P" or self.peer.tls) and h2_may_switch(self, data, n):
+        if self.requests == 0 and head == NULL and n and (data[0] == c"P" or self.peer.tls) and self.engine.http2.may_switch(self, data, n):
             return 0
         if head == NULL:
             head = &engine.request_head
@@ -379,7 +379,7 @@ cdef class H1Server(H1Responder):
         if ex is not None:
             ex.client_gone()
         self.answer(status, b"upgrade: HTTP/1.1\r\n" if status == 426 else b"", text + b"\n", is_head)
-        log_refused(self.engine, self.peer, status, text)
+        self.engine.observer.log_refused(self.peer, status, text)
         return self.linger()
 
     cdef int done(self, Exchange ex) except -1:

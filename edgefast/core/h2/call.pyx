@@ -11,6 +11,7 @@ cdef class H2Call(H2Requester):
         self.engine = session.engine
         self.endpoint = session.endpoint
         self.protocol = HTTP_2
+        self.is_http2 = True
         self.may_refuse = self.shares = True
         self.left = -1
         self.why = LOST_RESET

@@ -49,9 +49,8 @@ cdef class H2Call(H2Requester):
 cdef class H2Client(H2Frames):
     cdef:
         Cluster cluster
-        Endpoint endpoint
         HttpSettings settings   # of whoever had it made
-        TlsContext tls          # what it was made with; None: plain
+        object tls              # what it was made with; None: plain
         str sni
         PoolDial dial           # who waits for it; None: it is there
         set unborn              # H2Calls that have written nothing yet
@@ -59,31 +58,17 @@ cdef class H2Client(H2Frames):
         list failed             # those whose users are to be told so at the end of the turn
         H2Call current          # whose user was told something that is not flushed yet
         bytes local             # "10.0.0.1:40000", our end; None: no log line has asked for it
-        uint32_t served         # requests it has carried to their end
-        uint32_t begun          # ... and those that have room on it
-        uint32_t room           # streams at once that the backend takes and we want
-        bint connects           # it takes extended CONNECT (RFC 8441)
         bint opened             # its connection has been there
         bint freed              # there may be room for who waits
-        bint retired            # it takes no more requests because so many were cancelled
-        bint used_up            # ... because it has had enough of them, or another worker needs its place
-        bint lent               # the latter
-        dict paced              # id -> (H2Call, code): resets that wait for the budget
         int64_t pace_at         # ms: when the first of them is looked at; 0: there are none
         int64_t ready_by        # ms: until then its SETTINGS have to be here; 0: they are
 
-    cdef uint32_t load(self) noexcept
-    cdef bint takes(self, bint wants_tunnel) noexcept
-    cdef bint is_current(self) noexcept
-    cdef bint is_idle(self) noexcept
-    cdef H2Call open_call(self)
     cdef int on_settings(self) except -1
     cdef int turn_to(self, H2Call call) except -1
     cdef int fail_later(self, H2Call call) except -1
     cdef int on_freed(self) except -1
     cdef int flush(self) except -1
     cdef int drain(self) except -1
-    cdef int use_up(self) except -1
     cdef int look(self) except -1
     cdef int suspect(self) except -1
     cdef int calm(self, int breach) except -1

@@ -65,7 +65,7 @@ cdef class H2Client(H2Frames):
     cdef bint is_idle(self) noexcept:
         return self.dial is None and self.load() == 0
 
-    cdef H2Call open_call(self):
+    cdef Outbound open_call(self):
         """Room for one request: what a user begins with."""
         cdef H2Call call = H2Call.__new__(H2Call, self)
         self.unborn.add(call)

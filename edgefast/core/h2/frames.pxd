@@ -1,6 +1,6 @@
 # Frames: an HTTP/2 connection of either side: frames in, frames out.
 
-cdef class H2Frames(Session):
+cdef class H2Frames(MultiplexedSession):
     cdef:
         Engine engine
         nghttp2_session *frames
@@ -15,7 +15,6 @@ cdef class H2Frames(Session):
         int breach              # enum ef_h2_breach that was found where nothing can be done about it
         object fault            # what a callback raised
         bint busy               # in nghttp2
-        bint draining           # no more streams
         # deadlines, ms; 0: none
         int64_t ack_by, block_by, idle_by, ping_at, ping_by, look_at
         int64_t write_by        # the socket has to have taken something

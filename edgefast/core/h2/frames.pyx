@@ -4,7 +4,7 @@
 # deadlines. An exception of a callback is raised where nghttp2 has returned. The two sides (session.pyx, client.pyx) interpret blocks,
 # streams and ends.
 
-cdef class H2Frames(Session):
+cdef class H2Frames(MultiplexedSession):
     def __cinit__(self):
         self.streams = {}
         self.woken = []

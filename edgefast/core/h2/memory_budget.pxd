@@ -20,6 +20,8 @@ cdef class H2MemoryBudget:
         uint32_t streams
 
     cdef int join(self, H2Server session) except -1
+    cdef void count(self, int streams) noexcept
+    cdef void hold(self, H2Server session, size_t held) noexcept
     cdef int leave(self, H2Server session) except -1
     cdef bint has_stream(self, H2ClientUsage holder) noexcept
     cdef bint is_crowded(self, H2ClientUsage holder) noexcept

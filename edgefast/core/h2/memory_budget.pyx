@@ -8,9 +8,7 @@
 
 cdef void h2_hold(H2Server session, size_t held) noexcept:
     """So much memory waits for this client: what others lack."""
-    session.engine.h2_memory.held += held - session.held
-    session.holder.held += held - session.held
-    session.held = held
+    memory_of(session.engine).hold(session, held)
 
 
 cdef void h2_recount(H2Server session) noexcept:
@@ -32,11 +30,11 @@ cdef int h2_evict(H2Server session, int64_t now) except -1:
         h2_hold(session, 0)
         return 0
     session.engine.count(G_H2_BREACH + EF_H2_B_MEMORY - 1)
-    log_refused(session.engine, session.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(EF_H2_B_MEMORY))
+    session.engine.observer.log_refused(session.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(EF_H2_B_MEMORY))
     for stream in list(session.streams.values()):
         if stream.counted and (h2_is_late(stream, now) if late else h2_is_fresh(stream, now)):
             stream.give_up(NGHTTP2_ENHANCE_YOUR_CALM)
-            if not late and session.engine.h2_memory.held <= EF_H2_HELD_AFTER:
+            if not late and memory_of(session.engine).held <= EF_H2_HELD_AFTER:
                 break
     return session.mark()
 
@@ -75,6 +73,15 @@ cdef class H2ClientUsage:
 cdef class H2MemoryBudget:
     def __cinit__(self):
         self.holders = {}
+
+    cdef void count(self, int streams) noexcept:
+        """More streams are open, or fewer."""
+        self.streams += <uint32_t>streams
+
+    cdef void hold(self, H2Server session, size_t held) noexcept:
+        self.held += held - session.held
+        session.holder.held += held - session.held
+        session.held = held
 
     cdef int join(self, H2Server session) except -1:
         cdef H2ClientUsage holder

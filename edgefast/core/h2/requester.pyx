@@ -58,7 +58,8 @@ cdef class H2Requester(Outbound):
         """The stream begins. 1: it cannot."""
         cdef H2Client session = self.session
         cdef ef_h2_pair *pairs = session.engine.h2_pairs
-        cdef LogValue key
+        cdef const uint8_t *key
+        cdef size_t key_len
         cdef int n
         if session.draining or session.connection.closed:
             return 1
@@ -66,10 +67,10 @@ cdef class H2Requester(Outbound):
             if not session.connects or protocols_of(self.asked) != [b"websocket"]:
                 (<H2Call>self).why = LOST_SWITCHED
                 return 1
-            if not find_line(head.data, head.size, <const uint8_t *>b"sec-websocket-key", 17, &key):
+            if not find_line(head.data, head.size, <const uint8_t *>b"sec-websocket-key", 17, &key, &key_len):
                 (<H2Call>self).why = LOST_SWITCHED
                 return 1
-            self.key = key.data[:key.n]
+            self.key = key[:key_len]
             has_body = True
             self.out.ended = False
         n = ef_h2_lines_request(head.data, head.size, session.tls is not None, self.key is not None, pairs, H2_PAIRS - 1)

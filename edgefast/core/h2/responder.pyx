@@ -72,7 +72,7 @@ cdef class H2Responder(Inbound):
         parts.append(b"\r\n")
         text = b"".join(parts)
         if ex is not None and self.session is not None and self.session.port.log_wants_answer:
-            keep_answer(ex, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+            self.engine.observer.keep_answer(ex, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
         out.size = 0
         out_reserve(out, PyBytes_GET_SIZE(text))
         out_bytes(out, text)
@@ -113,7 +113,7 @@ cdef class H2Responder(Inbound):
                 return self.reset(NGHTTP2_INTERNAL_ERROR)
         write_response_head(ex, base, head, 0)
         if self.session is not None and self.session.port.log_wants_answer:
-            keep_answer(ex, out.data, out.size)
+            self.engine.observer.keep_answer(ex, out.data, out.size)
         return self.begin_answer(out, self.tunnel or head.body != EF_BODY_NONE)
 
     cdef bint accepts(self, const uint8_t *base, ef_head *head) except -1:
@@ -181,7 +181,7 @@ cdef class H2Responder(Inbound):
         cdef Connection connection = self.session.connection if self.session is not None else None
         if connection is None:
             self.write_paused = False
-        elif self.out.queue.len > connection.buffer_bytes or (self.out.queue.len and self.engine.h2_memory.is_crowded(self.session.holder)):
+        elif self.out.queue.len > connection.buffer_bytes or (self.out.queue.len and memory_of(self.engine).is_crowded(self.session.holder)):
             self.write_paused = True
 
     cdef void took(self, size_t n) noexcept:
@@ -261,7 +261,7 @@ cdef class H2Responder(Inbound):
     cdef int refuse(self, int status, bytes reason, bytes why) except -1:
         """Answer a message that never became a request."""
         self.answer(status, b"", reason + b"\n", self.is_head)
-        return log_refused(self.engine, self.peer, status, why)
+        return self.engine.observer.log_refused(self.peer, status, why)
 
     cdef int abort(self, Cut why) except -1:
         if why == CUT_TIMEOUT and self.session is not None and self.out.queue.len > 0 and h2_is_late(self, self.engine.wheel.now):

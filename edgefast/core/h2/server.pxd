@@ -50,7 +50,6 @@ cdef class H2Stream(H2Responder):
 cdef class H2Server(H2Frames):
     cdef:
         PortTable port
-        Peer peer
         list touched            # streams that the bytes being read are about
         size_t held             # bytes of memory for its requests, and for answers that are not taken yet
         size_t queued           # of these, in the connection's own queue

@@ -23,7 +23,7 @@ cdef class H2Server(H2Frames):
         ef_h2_guard_begin(&self.guard, settings.request_limits.head, now)
         engine.count(G_H2_CONNECTIONS)
         engine.connections[self] = None
-        engine.h2_memory.join(self)
+        memory_of(engine).join(self)
         connection.session = self
         self.connection = connection
         self.ack_by = now + H2_ACK_MS
@@ -92,11 +92,11 @@ cdef class H2Server(H2Frames):
             return 0
         ef_h2_guard_stream(&self.guard, engine.wheel.now)
         stream = H2Stream.__new__(H2Stream, self, id)
-        stream.surplus = not engine.h2_memory.has_stream(self.holder)
+        stream.surplus = not memory_of(engine).has_stream(self.holder)
         if not stream.surplus:
-            engine.h2_memory.streams += 1
+            memory_of(engine).count(1)
             self.holder.streams += 1
-            trim_rose(&engine.trim.streams, engine.h2_memory.streams)
+            trim_rose(&engine.trim.streams, memory_of(engine).streams)
         self.streams[id] = stream
         self.idle_by = 0
         nghttp2_session_set_stream_user_data(self.frames, id, &stream.out)
@@ -128,7 +128,7 @@ cdef class H2Server(H2Frames):
         if not self.port.listeners:  # it was on its way when the port went: elsewhere it may be served
             self.shutdown()
         # Before anything is done for it.
-        if stream.surplus or not self.port.listeners or engine.h2_memory.refuses(self):
+        if stream.surplus or not self.port.listeners or memory_of(engine).refuses(self):
             engine.count(G_H2_REFUSED)
             return stream.reset(NGHTTP2_REFUSED_STREAM)
         facts.method = EF_M_GET
@@ -141,7 +141,7 @@ cdef class H2Server(H2Frames):
         if self.is_malformed or (length < 0 and self.text.status == 0):
             engine.count(G_H2_MALFORMED)
             why = ef_h2_error_text(EF_H2_E_VALUE if self.is_malformed and length >= 0 else self.text.error)
-            log_refused(engine, self.peer, 400, why)
+            engine.observer.log_refused(self.peer, 400, why)
             return stream.reset(NGHTTP2_PROTOCOL_ERROR)
         self.requests += 1
         if engine.draining or self.requests >= settings.h2_requests:
@@ -166,8 +166,8 @@ cdef class H2Server(H2Frames):
         self.flush()
         if self.breach != EF_H2_CALM and not self.discarding:
             self.calm(self.breach)
-        if self.engine.h2_memory.held > EF_H2_HELD:
-            self.engine.h2_memory.make_room(self.engine.wheel.now)
+        if memory_of(self.engine).held > EF_H2_HELD:
+            memory_of(self.engine).make_room(self.engine.wheel.now)
         return self.rearm() if not self.connection.closed and not self.discarding else 0
 
     cdef int flush(self) except -1:
@@ -226,7 +226,7 @@ cdef class H2Server(H2Frames):
         """It costs more than its requests are worth."""
         self.breach = EF_H2_CALM
         self.engine.count(G_H2_BREACH + breach - 1)
-        log_refused(self.engine, self.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(breach))
+        self.engine.observer.log_refused(self.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(breach))
         return self.terminate(NGHTTP2_ENHANCE_YOUR_CALM)
 
     cdef int terminate(self, uint32_t code) except -1:
@@ -285,7 +285,7 @@ cdef class H2Server(H2Frames):
         release_slot(self.peer, self.connection)
         self.engine.count_down(G_CONNECTIONS_ACTIVE)
         self.release_streams()
-        self.engine.h2_memory.leave(self)
+        memory_of(self.engine).leave(self)
         nghttp2_session_del(self.frames)
         self.frames = NULL
         free(self.partial.data)

@@ -43,7 +43,7 @@ cdef int h2_look_at_held(H2Server session, int64_t now) except -1:
 cdef int h2_report_stall(H2Server session) except -1:
     """An answer that nobody takes, whether its stream ends or its connection."""
     session.engine.count(G_H2_BREACH + EF_H2_B_STALL - 1)
-    return log_refused(session.engine, session.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(EF_H2_B_STALL))
+    return session.engine.observer.log_refused(session.peer, 400, b"http2 " + <bytes>ef_h2_breach_name(EF_H2_B_STALL))
 
 
 cdef bint h2_takes(H2Server session, int64_t now) except -1:

@@ -119,9 +119,9 @@ cdef class H2Stream(H2Responder):
         self.drop_queue()
         self.session = None
         if not self.surplus:
-            self.engine.h2_memory.streams -= 1
+            memory_of(self.engine).count(-1)
             session.holder.streams -= 1
-            self.engine.trim.fell(&self.engine.trim.streams, self.engine.h2_memory.streams)
+            self.engine.trim.fell(&self.engine.trim.streams, memory_of(self.engine).streams)
         self.handing = False
         if self.unconsumed:
             nghttp2_session_consume_connection(session.frames, self.unconsumed)

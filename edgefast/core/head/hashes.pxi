@@ -7,3 +7,5 @@ cdef uint32_t HASH_FORWARDED_FOR = ef_name_hash(<const uint8_t *>b"x-forwarded-f
 cdef uint32_t HASH_FORWARDED_PROTO = ef_name_hash(<const uint8_t *>b"x-forwarded-proto", 17)
 cdef uint32_t HASH_WEBSOCKET_ACCEPT = ef_name_hash(<const uint8_t *>b"sec-websocket-accept", 20)
 cdef uint32_t HASH_REQUEST_HEADERS = ef_name_hash(<const uint8_t *>b"access-control-request-headers", 30)
+cdef uint32_t HASH_GRPC_STATUS = ef_name_hash(<const uint8_t *>b"grpc-status", 11)
+cdef uint32_t HASH_GRPC_TIMEOUT = ef_name_hash(<const uint8_t *>b"grpc-timeout", 12)

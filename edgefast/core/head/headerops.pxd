@@ -13,3 +13,9 @@ cdef class HeaderOps:
         bint own_trace          # has a traceparent of its own, or drops ours
 
     cdef bint drops(self, const uint8_t *base, const ef_span *span) noexcept
+
+cdef bytes add_own_headers(Exchange ex, bytes lines)
+
+cdef int write_spans(
+    Out *out, const uint8_t *base, const ef_head *head, uint8_t drop_flags, uint32_t drop_ids, HeaderOps ops, HeaderOps more
+) except -1

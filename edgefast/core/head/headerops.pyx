@@ -139,7 +139,7 @@ cdef bytes add_own_headers(Exchange ex, bytes lines):
     if ex.cors_lines is not None and ex.cors_lines in lines:
         cors = ex.cors_lines
         lines, _, behind = lines.partition(cors)
-    added = lines_but(ops.append, _GRPC_OWN) if ex.grpc else ops.append
+    added = lines_but(ops.append, GRPC_OWN_LINES) if ex.grpc else ops.append
     rest = lines_but(lines + behind, ops.names).splitlines(True) + added.splitlines(True)
     first = [line for line in rest if line[:13].lower() == b"content-type:"]  # the last of several
     rest = [line for line in rest if line[:13].lower() != b"content-type:"]

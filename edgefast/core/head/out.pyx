@@ -12,28 +12,28 @@ cdef uint8_t *head_spares[HEAD_SPARES]
 cdef int n_head_spares = 0
 
 
-cdef inline int out_reserve(Out *out, size_t more) except -1:
+cdef int out_grow(Out *out, size_t more) except -1:
+    """Make room for `more` bytes; the caller has found that there is none (out_reserve)."""
     global n_head_spares
     cdef size_t cap
     cdef void *grown
-    if out.size + more > out.cap:
-        if out.cap == 0 and more <= HEAD_BLOCK and n_head_spares:
-            n_head_spares -= 1
-            out.data = head_spares[n_head_spares]
-            out.cap = HEAD_BLOCK
-            return 0
-        cap = out.cap * 2 if out.cap else HEAD_BLOCK
-        while cap < out.size + more:
-            cap *= 2
-        grown = realloc(out.data, cap)
-        if grown == NULL:
-            raise MemoryError
-        out.data = <uint8_t *>grown
-        out.cap = cap
+    if out.cap == 0 and more <= HEAD_BLOCK and n_head_spares:
+        n_head_spares -= 1
+        out.data = head_spares[n_head_spares]
+        out.cap = HEAD_BLOCK
+        return 0
+    cap = out.cap * 2 if out.cap else HEAD_BLOCK
+    while cap < out.size + more:
+        cap *= 2
+    grown = realloc(out.data, cap)
+    if grown == NULL:
+        raise MemoryError
+    out.data = <uint8_t *>grown
+    out.cap = cap
     return 0
 
 
-cdef inline void out_free(Out *out) noexcept:
+cdef void out_free(Out *out) noexcept:
     """Empty again, and without memory."""
     global n_head_spares
     if out.cap == HEAD_BLOCK and n_head_spares < HEAD_SPARES:
@@ -43,36 +43,3 @@ cdef inline void out_free(Out *out) noexcept:
         free(out.data)
     out.data = NULL
     out.size = out.cap = 0
-
-
-cdef inline void out_raw(Out *out, const void *data, size_t n) noexcept:
-    memcpy(out.data + out.size, data, n)
-    out.size += n
-
-
-cdef inline void out_bytes(Out *out, bytes data) noexcept:
-    out_raw(out, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
-
-
-cdef inline void out_number(Out *out, uint64_t value) noexcept:
-    cdef uint8_t digits[20]
-    cdef int n = 20
-    while True:
-        n -= 1
-        digits[n] = <uint8_t>(48 + value % 10)
-        value //= 10
-        if value == 0:
-            break
-    out_raw(out, digits + n, 20 - n)
-
-
-cdef inline void out_hex(Out *out, uint64_t value) noexcept:
-    cdef uint8_t digits[16]
-    cdef int n = 16
-    while True:
-        n -= 1
-        digits[n] = b"0123456789abcdef"[value & 15]
-        value >>= 4
-        if value == 0:
-            break
-    out_raw(out, digits + n, 16 - n)

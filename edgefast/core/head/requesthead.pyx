@@ -75,7 +75,7 @@ cdef int write_request_head(
         out_reserve(out, PyBytes_GET_SIZE(ex.web.request_line) + 512)
         out_bytes(out, without(ex.web.request_line, ops))
     if ex.trace is not None:
-        write_trace(ex.trace, out, ops)
+        ex.engine.observer.write_trace(ex.trace, out, ops)
     out_reserve(out, 256 + PyBytes_GET_SIZE(ex.settings.via) + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0))
     out_bytes(out, without(ex.settings.via_2 if ex.down.is_http2 else ex.settings.via, ops))
     if ops is not None:

@@ -2,7 +2,7 @@
 #
 # In: an exchange and its backend's head. Out: HTTP/1.1 text in engine.out, one copy of what stays.
 
-cdef inline int write_status_rest(Out *out, const uint8_t *base, ef_head *head) except -1:
+cdef int write_status_rest(Out *out, const uint8_t *base, ef_head *head) except -1:
     """Status code and reason, as received, with CRLF."""
     cdef uint32_t end = head.spans[0].name_off if head.n_spans else head.head_len - 2
     if end - 9 == 5:  # no space and no reason: the space is not optional (RFC 9112 4)

@@ -1,12 +1,12 @@
 # Check: one batch of checks for the store, and its arguments in a call to Redis.
 #
-# In: the limiter's keys and numbers. Out: the arguments of many checks in one piece (ratelimit/script.py has the format). A check is one
+# In: the limiter's keys and numbers. Out: the arguments of many checks in one piece (rate_limit/script.py has the format). A check is one
 # counter; requests of one turn on the same counter are in it in the order of their arrival.
 # Must never: send a call or read a reply.
 
 cdef class Check:
     def pack(self, list checks):
-        """The names and then the terms of `checks`, as a call to Redis wants them (ratelimit/script.py pack_words)."""
+        """The names and then the terms of `checks`, as a call to Redis wants them (rate_limit/script.py pack_words)."""
         cdef Check check
         cdef Py_ssize_t size = 0, length
         cdef bytes words

@@ -99,7 +99,7 @@ cdef class Limiter(Dispatcher):
         return False
 
     def settle(self, list checks, bytes answers):
-        """The store's answer to checks that went out together: 18 bytes for each, as ratelimit/script.py reads them."""
+        """The store's answer to checks that went out together: 18 bytes for each, as rate_limit/script.py reads them."""
         cdef Check check
         cdef Py_ssize_t i
         cdef int64_t now = now_us()

@@ -4,20 +4,6 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-cdef inline int64_t now_us() noexcept:
-    """Monotonic microseconds."""
-    cdef timespec ts
-    clock_gettime(CLOCK_MONOTONIC, &ts)
-    return <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000
-
-
-cdef inline int64_t wall_ms() noexcept:
-    """Milliseconds since 1970."""
-    cdef timespec ts
-    clock_gettime(CLOCK_REALTIME, &ts)
-    return <int64_t>ts.tv_sec * 1000 + ts.tv_nsec // 1000000
-
-
 cdef class Clock:
     def __cinit__(self):
         self.second = self.log_second = -1

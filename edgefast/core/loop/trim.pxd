@@ -11,3 +11,8 @@ cdef class Trim(Timer):
         int64_t not_before      # ms
 
     cdef int fell(self, size_t *peak, size_t n) except -1
+
+
+cdef inline void trim_rose(size_t *peak, size_t n) noexcept:
+    if n > peak[0]:
+        peak[0] = n

@@ -4,11 +4,6 @@
 # after 5,000 HTTP/2 connections that was 140 MB of a worker.
 # Must never: run more often than once in TRIM_APART_MS.
 
-cdef inline void trim_rose(size_t *peak, size_t n) noexcept:
-    if n > peak[0]:
-        peak[0] = n
-
-
 cdef class Trim(Timer):
     def __cinit__(self, Engine engine):
         self.engine = engine
@@ -25,7 +20,7 @@ cdef class Trim(Timer):
         self.connections = len(engine.connections)
         self.handshakes = <size_t>engine.handshakes.active()
         self.tcp_proxies = len(engine.streams)
-        self.streams = engine.h2_memory.streams
+        self.streams = engine.http2.open_streams()
         self.not_before = now + TRIM_APART_MS
         malloc_trim(0)
         return 0

@@ -1,5 +1,9 @@
 # Address: the address of a socket without a Python object.
 
+cdef enum:
+    OWN_UDP = 1 << 16
+
+
 cdef enum AddressKind:
     ADDRESS_NONE = 0    # not known: the peer is gone
     ADDRESS_INET = 1    # host and port
@@ -16,3 +20,11 @@ cdef struct NetAddress:
 cdef struct SocketName:
     sockaddr_storage address
     socklen_t length
+
+cdef void address_read(const sockaddr_storage *name, NetAddress *out) noexcept
+
+cdef bint leads_here(object ports, const SocketName *to, bint udp) except -1
+
+cdef int socket_name(bytes host, int port, SocketName *out) except -1
+
+cdef object own_ports(tcp, udp)

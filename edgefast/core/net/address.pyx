@@ -42,11 +42,7 @@ cdef int socket_name(bytes host, int port, SocketName *out) except -1:
 
 
 # Own ports: a backend there would let a tenant read the admin interface, or create a request loop. Only a connection to such a port number
-# costs more than a set lookup: one query of the kernel's routes (edgefast/localaddress.py).
-
-cdef enum:
-    OWN_UDP = 1 << 16
-
+# costs more than a set lookup: one query of the kernel's routes (edgefast/local_address.py).
 
 cdef object own_ports(tcp, udp):
     return frozenset([*tcp, *[port | OWN_UDP for port in udp]]) or None

@@ -11,3 +11,15 @@ cdef struct InetRange:
     uint8_t address[16]
     int bits
     bint v4             # of IPv4 addresses: a wider range that surrounds them has none in it
+
+cdef bytes address_of(Connection connection, bint local)
+
+cdef bint inet_read(const uint8_t *text, size_t n, uint8_t *out) noexcept
+
+cdef bint inet_is_v4(const uint8_t *address) noexcept
+
+cdef int inet_range(str cidr, InetRange *out) except -1
+
+cdef bytes inet_text(const uint8_t *address)
+
+cdef bint inet_read_bytes(bytes text, uint8_t *out) noexcept

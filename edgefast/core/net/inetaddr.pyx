@@ -26,7 +26,7 @@ cdef inline void inet_map(uint8_t *out) noexcept:
     out[10] = out[11] = 255
 
 
-cdef inline bint inet_read_bytes(bytes text, uint8_t *out) noexcept:
+cdef bint inet_read_bytes(bytes text, uint8_t *out) noexcept:
     return inet_read(<const uint8_t *>PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), out)
 
 

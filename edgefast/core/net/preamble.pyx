@@ -3,11 +3,6 @@
 # In: the first bytes of a connection. Out: the length of the preamble, and the address and port it gives.
 # Source: PROXY protocol specification 2.1 and 2.2. It reads nothing beyond the preamble, and uses nothing of an incomplete one.
 
-cdef enum:
-    PREAMBLE_MORE = 0
-    PREAMBLE_BAD = -1
-    PREAMBLE_ABSENT = -2
-
 cdef class PreambleSenders:
     """Trusted senders of a preamble: addresses of load balancers, as seen on the socket."""
     def __cinit__(self, cidrs):
@@ -39,7 +34,7 @@ cdef bint is_preamble_refused(object length, int mode, bint trusted) except -1:
     return length == PREAMBLE_BAD or not trusted and (mode == 2 or length != PREAMBLE_MORE)
 
 
-cdef bytes V2_SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
+V2_SIGNATURE = b"\r\n\r\n\x00\r\nQUIT\n"
 
 
 cdef tuple parse_preamble(bytes data):

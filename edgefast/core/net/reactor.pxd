@@ -87,3 +87,9 @@ cdef class Reactor:
     cdef int64_t now_us(self) noexcept
     cdef void fail(self, Watched item, str what) noexcept
     cdef bint restore_spare(self) noexcept
+
+
+cdef inline int64_t monotonic_ns() noexcept:
+    cdef timespec ts
+    clock_gettime(CLOCK_MONOTONIC, &ts)
+    return <int64_t>ts.tv_sec * 1000000000 + ts.tv_nsec

@@ -8,12 +8,6 @@
 # the openings. Each event handles its own exceptions: a fault costs the descriptor it happened on.
 # Must never block, and never call back from within `watch`, `mark` or `unwatch`.
 
-cdef inline int64_t monotonic_ns() noexcept:
-    cdef timespec ts
-    clock_gettime(CLOCK_MONOTONIC, &ts)
-    return <int64_t>ts.tv_sec * 1000000000 + ts.tv_nsec
-
-
 cdef class Watched(Timer):
     def __cinit__(self):
         self.fd = -1

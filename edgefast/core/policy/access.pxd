@@ -30,8 +30,8 @@ cdef class AccessTest:
         object token            # ir.AccessToken; None: it asks for none
         bytes log               # b'"name"', or its number
 
-    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, AuthFlow flow) except -1
-    cdef bint has_token(self, AuthFlow flow) except -1
+    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, RuleAuthFlow flow) except -1
+    cdef bint has_token(self, RuleAuthFlow flow) except -1
     cdef bint has_address(self, const uint8_t *address) noexcept
     cdef bint has_path(self, const ef_request *request, list readings) except -1
 
@@ -47,4 +47,4 @@ cdef class Access:
         bint allow              # what is decided where no rule holds
         AccessTest decided      # by whom it was the last time; None: no rule held
 
-    cdef bint admits(self, bytes client, const ef_request *request, AuthFlow flow) except -1
+    cdef bint admits(self, bytes client, const ef_request *request, RuleAuthFlow flow) except -1

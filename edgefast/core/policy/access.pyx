@@ -145,11 +145,11 @@ cdef class AccessTest:
         free(self.v4)
         free(self.v6)
 
-    cdef bint has_token(self, AuthFlow flow) except -1:
+    cdef bint has_token(self, RuleAuthFlow flow) except -1:
         """The token that the client has shown says what is asked for. A rule that denies holds as well where nobody has looked for a token
         of its provider: whose it would be is not known."""
         cdef Exchange ex = flow.ex
-        cdef Policy policy
+        cdef LivePolicy policy
         cdef Tokens tokens
         if ex.token is not None and (not self.token.unit or self.token.unit == ex.token_unit):
             if ex.token.provider == self.token.provider:
@@ -163,7 +163,7 @@ cdef class AccessTest:
                     return False
         return True
 
-    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, AuthFlow flow) except -1:
+    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, RuleAuthFlow flow) except -1:
         """All that it asks for. `address`: 16 bytes; NULL: the client has none. `readings`: of the path, for a rule that denies."""
         cdef AccessHeader header
         if self.token is not None and not self.has_token(flow):
@@ -231,7 +231,7 @@ cdef class Access:
         if names:
             self.names = HeaderNames(names)
 
-    cdef bint admits(self, bytes client, const ef_request *request, AuthFlow flow) except -1:
+    cdef bint admits(self, bytes client, const ef_request *request, RuleAuthFlow flow) except -1:
         """client: an address as text; what is none is in no range. `flow`: whose token rules may ask for; None: none does."""
         cdef uint8_t read[INET_SIZE]
         cdef const uint8_t *address = NULL
@@ -249,10 +249,10 @@ cdef class Access:
         return self.allow
 
 
-cdef bint evaluate_token_policies(AuthFlow flow) except -1:
+cdef bint evaluate_token_policies(RuleAuthFlow flow) except -1:
     """Authorizations that ask for a token, when all else has let the request pass; False: one of them has refused it."""
     cdef Exchange ex = flow.ex
-    cdef Policy policy
+    cdef LivePolicy policy
     cdef Access access
     cdef Py_ssize_t i
     for i in range(PyList_GET_SIZE(flow.token_policies)):

@@ -3,7 +3,7 @@
 cdef class AuthBodyOwner(HeapEntry):  # by pieces that are lent to it
     cdef:
         bytes address       # Exchange.origin(); None: of all that have none
-        object bodies       # OrderedDict AuthFlow -> None, in the order in which they came
+        object bodies       # OrderedDict RuleAuthFlow -> None, in the order in which they came
 
 
 cdef class AuthBodyBuffer:
@@ -12,6 +12,6 @@ cdef class AuthBodyBuffer:
         Heap richest
         uint32_t pieces     # AUTH_BODY_PIECE bytes each; all that are lent
 
-    cdef bint reserve(self, AuthFlow flow, size_t more) except -1
+    cdef bint reserve(self, RuleAuthFlow flow, size_t more) except -1
     cdef bint make_room(self, AuthBodyOwner owner, uint32_t needed) except -1
-    cdef int give_back(self, AuthFlow flow) except -1
+    cdef int give_back(self, RuleAuthFlow flow) except -1

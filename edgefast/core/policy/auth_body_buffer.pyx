@@ -16,7 +16,7 @@ cdef class AuthBodyBuffer:
         self.owners = {}
         self.richest = Heap.__new__(Heap)
 
-    cdef bint reserve(self, AuthFlow flow, size_t more) except -1:
+    cdef bint reserve(self, RuleAuthFlow flow, size_t more) except -1:
         """This body may hold so many bytes more."""
         cdef Exchange ex = flow.ex
         cdef bytes address = ex.origin()
@@ -41,7 +41,7 @@ cdef class AuthBodyBuffer:
     cdef bint make_room(self, AuthBodyOwner owner, uint32_t needed) except -1:
         """Somebody has given way to this one (None: it has nothing); False: nobody holds so much more."""
         cdef AuthBodyOwner rich = <AuthBodyOwner>self.richest.first()
-        cdef AuthFlow last
+        cdef RuleAuthFlow last
         cdef Exchange ex
         if rich is None or rich is owner or rich.count <= needed + (owner.count if owner is not None else 0):
             return False
@@ -53,7 +53,7 @@ cdef class AuthBodyBuffer:
         ex.fail(503, F_OVERFLOW)
         return True
 
-    cdef int give_back(self, AuthFlow flow) except -1:
+    cdef int give_back(self, RuleAuthFlow flow) except -1:
         """It is judged, or has ended."""
         cdef Exchange ex = flow.ex
         cdef AuthBodyOwner owner = flow.owner

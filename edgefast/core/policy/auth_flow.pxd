@@ -1,22 +1,22 @@
 # Auth flow: authentication and external authorization of a request, before it goes on.
 
-cdef class AuthFlow:
+cdef class RuleAuthFlow(AuthFlow):
     cdef:
         Exchange ex             # None: it is decided
         list proofs             # Proof, in the order in which they are asked for; None: none is
-        list proof_policies            # Policy of each
+        list proof_policies            # LivePolicy of each
         Py_ssize_t proved       # of them are there
         object job              # what a proof waits for (passwords.py); None: nothing
         bytes proven            # what came of it: whose the request is, b"": nobody's; None: nobody has said
         Py_ssize_t group        # of Tokens: whose places were looked at
-        object question         # that a token is asked about (token_verifier.py); None: none
+        object question         # that a token is asked about (token_verification.py); None: none
         object outcome_of_token # what came of it; None: nobody has said
         object refusal          # of tokens: the outcome that it will be answered with, if none is good
-        list token_policies             # Policy whose rules ask for a token, which speak last; None: none
+        list token_policies             # LivePolicy whose rules ask for a token, which speak last; None: none
         list accesses           # Access of each
         bytes query             # in place of the request's; None: that one is
         list services           # AuthService, in the order in which they are asked
-        list policies           # Policy of each; None: the rule's own filter
+        list policies           # LivePolicy of each; None: the rule's own filter
         Py_ssize_t n            # of them have spoken
         AuthCall call           # that it waits for; None: none
         bytes key               # AuthService.known
@@ -25,14 +25,12 @@ cdef class AuthFlow:
         Routed at
         ef_request request
         void *memory            # its head, copied: its bytes are gone when an answer comes; NULL: it has not waited
-        size_t held             # bytes of that
         AuthBodyOwner owner        # of its body, which lies here until all have spoken (auth_body_buffer.pyx); None: nothing is lent to it
         bytes lines             # what services say of it, for the backend
         size_t most             # bytes of its body that all who are shown it take; 0: nobody is
-        Fault fault             # for which it waits, though everybody has let it pass; None: for none
+        InjectedFault fault             # for which it waits, though everybody has let it pass; None: for none
         int64_t until           # ms; how long
         bint aborts             # and is refused then
-        bint gathers            # its body is waited for
         bint gathered           # ... or was
         bint deferred           # the end of a read is
         bint unproven           # its password is not tried
@@ -52,9 +50,4 @@ cdef class AuthFlow:
     cdef int deny(self, AuthDecision decision) except -1
     cdef bint was_set(self, const uint8_t *name, size_t n) noexcept
     cdef int admit(self) except -1
-    cdef int leave(self) except -1
-    cdef int look(self) except -1
-    cdef int flush(self) except -1
-    cdef int take_body(self, iovec *iov, int n, size_t total) except -1
-    cdef int request_end(self) except -1
     cdef int too_large(self) except -1

@@ -19,7 +19,7 @@ cdef int give_up(Exchange ex) except -1:
     return 0
 
 
-cdef class AuthFlow:
+cdef class RuleAuthFlow:
     def __dealloc__(self):
         free(self.memory)
 
@@ -37,7 +37,7 @@ cdef class AuthFlow:
         cdef Exchange ex = self.ex
         ex.auth_flow = self
         ex.keeps_body = True
-        if ex.shown and not ex.engine.auth_bodies.reserve(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):  # by filters of its listener
+        if ex.shown and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):  # by filters of its listener
             ex.fail(503, F_OVERFLOW)
             return WAITING
         ex.shown = False
@@ -46,7 +46,7 @@ cdef class AuthFlow:
 
     cdef bint authenticate_next(self) except -1:
         """All proofs are there; False: the request is answered, or waits for what one of them takes."""
-        cdef Policy policy
+        cdef LivePolicy policy
         cdef AuthState proven
         while self.proved < PyList_GET_SIZE(self.proofs):
             policy = self.proof_policies[self.proved]
@@ -106,7 +106,7 @@ cdef class AuthFlow:
         ex.gathering = True
         if ex.settings.body_rate:
             ex.ask_at = ex.progress_until = ex.engine.wheel.now + BODY_GRACE_MS
-        if ex.body.size > REPLAY_LIMIT + ex.borrowed and not ex.engine.auth_bodies.reserve(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):
+        if ex.body.size > REPLAY_LIMIT + ex.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):
             ex.down.refuse_more()
             return ex.fail(503, F_OVERFLOW)
         if not ex.down.handing:  # it has waited for a proof
@@ -297,7 +297,7 @@ cdef class AuthFlow:
         if ex.auth_result is not None and ex.trailers.size:
             ex.auth_result.drop_trailers(&ex.trailers)
         if self.owner is not None:  # from here on its body is one of those that were admitted
-            ex.engine.auth_bodies.give_back(self)
+            units_of(ex.engine).auth_bodies.give_back(self)
             ex.shown = True
         ex.auth_flow = self.ex = None
         ex.gathering = False
@@ -312,11 +312,11 @@ cdef class AuthFlow:
         """The exchange is over."""
         cdef AuthCall call = self.call
         if self.owner is not None:
-            self.ex.engine.auth_bodies.give_back(self)
+            units_of(self.ex.engine).auth_bodies.give_back(self)
         if call is not None:
-            note_asked(self, call, AUTH_FAILS, b"cancelled")
+            call.record(self, AUTH_FAILS, b"cancelled")
         if self.job is not None:
-            self.ex.engine.passwords.forget(self.job)
+            units_of(self.ex.engine).passwords.forget(self.job)
             self.job = None
         if self.question is not None:
             self.question.cancel()
@@ -345,7 +345,7 @@ cdef class AuthFlow:
         if self.gathers:
             if here > self.most:
                 return self.too_large()
-            if here > REPLAY_LIMIT + ex.borrowed and not ex.engine.auth_bodies.reserve(self, here - REPLAY_LIMIT - ex.borrowed):
+            if here > REPLAY_LIMIT + ex.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, here - REPLAY_LIMIT - ex.borrowed):
                 ex.down.refuse_more()
                 return ex.fail(503, F_OVERFLOW)
         out_reserve(&ex.body, total)

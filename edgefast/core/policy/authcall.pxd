@@ -4,9 +4,9 @@ cdef class AuthCall(UpstreamUser):
     cdef:
         AuthService service
         Cluster cluster
-        dict flows             # AuthFlow -> us, who waits for it, and since when
-        AuthFlow shown        # whose request it is; None: it waits no more
-        AuthFlow notified         # the same, while anybody waits: whose trace the service was told
+        dict flows             # RuleAuthFlow -> us, who waits for it, and since when
+        RuleAuthFlow shown        # whose request it is; None: it waits no more
+        RuleAuthFlow notified         # the same, while anybody waits: whose trace the service was told
         bytes spoken            # protocol of the last try; None: there was none
         bytes key               # under which others may join; None: nobody may
         bytes source            # origin() of who asked first
@@ -25,15 +25,16 @@ cdef class AuthCall(UpstreamUser):
         uint8_t span_id[8]      # of the call in its first asker's trace: what the service is told
         bint over
 
-    cdef int open(self, AuthFlow flow) except -1
-    cdef int write_head(self, AuthFlow flow) except -1
+    cdef int open(self, RuleAuthFlow flow) except -1
+    cdef int write_head(self, RuleAuthFlow flow) except -1
+    cdef int record(self, RuleAuthFlow flow, AuthOutcome outcome, bytes error) except -1
     cdef int put_id(self, Exchange ex) except -1
     cdef int write_body(self) except -1
-    cdef int join(self, AuthFlow flow) except -1
-    cdef int leave(self, AuthFlow flow) except -1
+    cdef int join(self, RuleAuthFlow flow) except -1
+    cdef int leave(self, RuleAuthFlow flow) except -1
     cdef int ask(self) except -1
     cdef int fail(self, Cut why) except -1
     cdef int reported_status(self) noexcept
-    cdef int64_t flows_since(self, AuthFlow flow) except -1
+    cdef int64_t flows_since(self, RuleAuthFlow flow) except -1
     cdef bint is_for_all(self, AuthDecision decision) noexcept
     cdef int settle(self, AuthDecision decision, Cut why) except -1

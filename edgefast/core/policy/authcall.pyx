@@ -6,7 +6,7 @@
 # deadline; it ends with its last waiter.
 # Must never admit a request by a partial answer, or by one with a denying head, and never give one client the answer for another.
 
-cdef int write_question(Out *out, AuthFlow flow, AuthService service, HeaderNames names, HeaderNames own) except -1:
+cdef int write_question(Out *out, RuleAuthFlow flow, AuthService service, HeaderNames names, HeaderNames own) except -1:
     """What is asked, less what is different each time: request line, Host, the client's lines of these names, those that say of what request
     it is, and the proxy's lines about its client: those of the names in `own`, None: all."""
     cdef Exchange ex = flow.ex
@@ -66,7 +66,7 @@ cdef void put_target(Out *out, Routed *at) noexcept:
         out_raw(out, at.query, at.query_len)
 
 
-cdef int put_body(Out *out, AuthFlow flow, HeaderNames names) except -1:
+cdef int put_body(Out *out, RuleAuthFlow flow, HeaderNames names) except -1:
     """Lines of these names that the backend would get, as they came; of those that services set, what the ones before said."""
     cdef Routed *at = &flow.at
     cdef const ef_span *span
@@ -94,12 +94,6 @@ cdef int put_body(Out *out, AuthFlow flow, HeaderNames names) except -1:
 
 cdef frozenset _NOT_PASSED_ON = frozenset((  # of a denial, beside what is hop-by-hop
     b"content-length", b"connection", b"transfer-encoding", b"date", b"server", b"trailer", b"upgrade", b"keep-alive",
-))
-
-
-cdef frozenset _OF_A_BODY = frozenset((  # what a denial says of a body that nobody gets
-    b"content-type", b"content-encoding", b"content-language", b"content-location", b"content-range", b"content-disposition", b"etag",
-    b"last-modified", b"accept-ranges", b"digest", b"content-digest", b"repr-digest",
 ))
 
 
@@ -145,7 +139,7 @@ cdef bint sets_cookie(const uint8_t *base, ef_head *head) noexcept:
     return False
 
 
-cdef int take_sent_id(AuthFlow flow) except -1:
+cdef int take_sent_id(RuleAuthFlow flow) except -1:
     """The request's id, which its client may have brought."""
     cdef Exchange ex = flow.ex
     cdef ef_head *head = flow.at.head
@@ -166,7 +160,7 @@ cdef class AuthCall(UpstreamUser):
 
     # --- the question ----------------------------------------------------------------------------------------------
 
-    cdef int open(self, AuthFlow flow) except -1:
+    cdef int open(self, RuleAuthFlow flow) except -1:
         cdef Exchange ex = flow.ex
         cdef AuthService service = self.service
         self.engine = ex.engine
@@ -184,7 +178,7 @@ cdef class AuthCall(UpstreamUser):
         self.engine.wheel.arm(self, self.engine.wheel.now + service.timeout)
         return self.ask() if self.cluster is not None else self.fail(CUT_CANCEL)
 
-    cdef int write_head(self, AuthFlow flow) except -1:
+    cdef int write_head(self, RuleAuthFlow flow) except -1:
         cdef Out *out = &self.head
         write_question(out, flow, self.service, self.service.sends, None)
         take_sent_id(flow)
@@ -194,6 +188,14 @@ cdef class AuthCall(UpstreamUser):
             out_number(out, self.announced)
             out_raw(out, <const char *>b"\r\n", 2)
         return 0
+
+    cdef int record(self, RuleAuthFlow flow, AuthOutcome outcome, bytes error) except -1:
+        """Add this call to the trace of a request that waited for it. error: why there is no answer; None: there is one."""
+        return self.engine.observer.note_auth_call(
+            flow.ex, self.span_id if flow is self.notified else NULL, self.cluster.name.encode() if self.cluster is not None else None,
+            self.flows_since(flow), self.service.grpc, self.reported_status(), outcome, error,
+            self.endpoint.text if self.endpoint is not None else None, self.spoken,
+        )
 
     cdef int put_id(self, Exchange ex) except -1:
         """What request it is, in lines of the call's head: its id, and the call's span in its trace."""
@@ -216,13 +218,13 @@ cdef class AuthCall(UpstreamUser):
             out_raw(out, <const char *>b"\r\n", 2)
         return 0
 
-    cdef int join(self, AuthFlow flow) except -1:
+    cdef int join(self, RuleAuthFlow flow) except -1:
         """One more waits for it."""
         self.flows[flow] = self.engine.reactor.now_us()
         flow.call = self
         return 0
 
-    cdef int leave(self, AuthFlow flow) except -1:
+    cdef int leave(self, RuleAuthFlow flow) except -1:
         """One waits no more; with the last one it ends."""
         self.flows.pop(flow, None)
         flow.call = None
@@ -248,7 +250,7 @@ cdef class AuthCall(UpstreamUser):
     cdef int write_body(self) except -1:
         """Head and body."""
         cdef Outbound up = self.up
-        cdef AuthFlow flow
+        cdef RuleAuthFlow flow
         cdef iovec body
         up.begin(self, self.method, False, self.announced, None, False)
         if self.announced == 0:
@@ -335,13 +337,13 @@ cdef class AuthCall(UpstreamUser):
         if self.outcome != AUTH_DENIES:
             return self.settle(AUTH_FAILURE, why)
         self.lasting = False
-        return self.settle(make_decision(AUTH_DENIES, self.status, lines_but(self.lines, _OF_A_BODY)), why)
+        return self.settle(make_decision(AUTH_DENIES, self.status, lines_but(self.lines, BODY_HEADERS)), why)
 
     cdef int reported_status(self) noexcept:
         """What it answered, for its span."""
         return self.status
 
-    cdef int64_t flows_since(self, AuthFlow flow) except -1:
+    cdef int64_t flows_since(self, RuleAuthFlow flow) except -1:
         """Since when it waits."""
         return self.flows[flow]
 
@@ -352,7 +354,7 @@ cdef class AuthCall(UpstreamUser):
     cdef int settle(self, AuthDecision decision, Cut why) except -1:
         """It is over: whose request it is is told, and, where it is for all, the others who wait."""
         cdef Outbound up = self.up
-        cdef AuthFlow flow, shown = self.shown
+        cdef RuleAuthFlow flow, shown = self.shown
         cdef Exchange ex
         cdef bint for_all = self.is_for_all(decision)
         cdef dict flows = self.flows
@@ -369,14 +371,14 @@ cdef class AuthCall(UpstreamUser):
         if self.key is not None:
             del self.service.calls[self.key]
             if for_all and decision.outcome != AUTH_FAILS:
-                self.engine.auth_cache.keep(self.key, decision, self.engine.wheel.now + self.service.ttl)
+                units_of(self.engine).auth_cache.keep(self.key, decision, self.engine.wheel.now + self.service.ttl)
         if up is not None:
             up.drop(why)
         for flow in list(flows):
             if flow.call is held:  # else it has left meanwhile
                 ex = flow.ex  # which it lets go of when it enters
                 try:
-                    note_asked(flow, self, decision.outcome, failure if decision.outcome == AUTH_FAILS else None)
+                    self.record(flow, decision.outcome, failure if decision.outcome == AUTH_FAILS else None)
                     if for_all or flow is shown:
                         flow.on_decision(decision)
                     else:

@@ -7,12 +7,12 @@ cdef class AuthEdits:
         list answer             # as `request`, for the client
         size_t size             # bytes of all lines
 
-    cdef int apply(self, AuthFlow flow) except -1
+    cdef int apply(self, RuleAuthFlow flow) except -1
     cdef size_t cost(self) noexcept
 
 
 # All that services that have let a request pass said of it, as far as what comes after them needs it.
-cdef class AuthResponse:
+cdef class ServiceAuthResponse(AuthResponse):
     cdef:
         list answer             # (name, HeaderAction, line) for its client; None: nothing
         list names              # of HeaderNames: what is theirs of the request, behind its body, too

@@ -78,7 +78,7 @@ cdef AuthEdits make_edits(CheckAnswer said):
     return edits
 
 
-cdef int drop_lines(AuthFlow flow, HeaderNames names) except -1:
+cdef int drop_lines(RuleAuthFlow flow, HeaderNames names) except -1:
     """No line of the client's that a backend may take for one of these is there any more, for whoever comes next."""
     cdef Routed *at = &flow.at
     cdef ef_head *head = at.head
@@ -99,7 +99,7 @@ cdef int drop_lines(AuthFlow flow, HeaderNames names) except -1:
     return 0
 
 
-cdef bint has_line(AuthFlow flow, bytes name) noexcept:
+cdef bint has_line(RuleAuthFlow flow, bytes name) noexcept:
     """The client has sent it, and it would go on."""
     cdef Routed *at = &flow.at
     cdef const ef_span *span
@@ -115,10 +115,10 @@ cdef bint has_line(AuthFlow flow, bytes name) noexcept:
 
 
 cdef class AuthEdits:
-    cdef int apply(self, AuthFlow flow) except -1:
+    cdef int apply(self, RuleAuthFlow flow) except -1:
         """To a request that passes: its lines, those that services set, and what is kept for its answer."""
         cdef Exchange ex = flow.ex
-        cdef AuthResponse auth_result = ex.auth_result
+        cdef ServiceAuthResponse auth_result = ex.auth_result
         cdef list names = [], lines = []
         cdef HeaderNames over
         said = {fold_line(line) for line in (flow.lines + (ex.filter_lines or b"")).splitlines()}
@@ -134,7 +134,7 @@ cdef class AuthEdits:
                 lines = [one for one in lines if one[0] != folded]
             lines.append((folded, line))
         if auth_result is None:
-            auth_result = ex.auth_result = AuthResponse.__new__(AuthResponse)
+            auth_result = ex.auth_result = ServiceAuthResponse.__new__(ServiceAuthResponse)
             auth_result.names = []
         if names:
             over = HeaderNames(dict.fromkeys(names))
@@ -160,7 +160,7 @@ cdef bint covers_name(HeaderNames names, bytes name) noexcept:
     return names.covers(<const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
 
 
-cdef class AuthResponse:
+cdef class ServiceAuthResponse:
     cdef bytes lines(self, Exchange ex, const uint8_t *base, ef_head *head):
         """For the client, beside the lines of this head (NULL: it is an answer of the proxy's own, which says nothing of them); those of
         the head that they are in place of go no further."""
@@ -170,7 +170,7 @@ cdef class AuthResponse:
         if self.answer is None:
             return b""
         for name, action, line in self.answer:
-            if (ex.grpc and name in _GRPC_OWN) or (ex.cors_lines is not None and name in _CORS_OWN):
+            if (ex.grpc and name in GRPC_OWN_LINES) or (ex.cors_lines is not None and name in _CORS_OWN):
                 continue
             here = [one for one in lines if one[0] == name]
             there = len(here) > 0

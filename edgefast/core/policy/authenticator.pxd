@@ -3,7 +3,7 @@
 cdef enum AuthState:
     PROVEN = 0
     REFUSED = 1     # it is answered
-    UNDECIDED = 2   # AuthFlow.resume follows
+    UNDECIDED = 2   # RuleAuthFlow.resume follows
 
 
 cdef class Authenticator:
@@ -13,11 +13,11 @@ cdef class Authenticator:
         bytes challenge         # header lines of a 401
         bytes forward           # name of the header that says who it is; b"": none
 
-    cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *
-    cdef AuthState authenticate(self, AuthFlow flow, Policy policy) except *
+    cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *
+    cdef AuthState authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *
     cdef list all_places(self)
-    cdef AuthState accept(self, AuthFlow flow, bytes user) except *
-    cdef AuthState deny(self, AuthFlow flow, Policy policy, bytes word) except *
+    cdef AuthState accept(self, RuleAuthFlow flow, bytes user) except *
+    cdef AuthState deny(self, RuleAuthFlow flow, LivePolicy policy, bytes word) except *
 
 
 cdef class ApiKeys(Authenticator):
@@ -36,8 +36,8 @@ cdef class Tokens(Authenticator):
         bint fail_open
         frozenset names         # of the providers
 
-    cdef int note(self, Exchange ex, outcome, Policy policy) except -1
-    cdef AuthState conclude(self, AuthFlow flow, Policy policy) except *
+    cdef int note(self, Exchange ex, outcome, LivePolicy policy) except -1
+    cdef AuthState conclude(self, RuleAuthFlow flow, LivePolicy policy) except *
 
 
 cdef class Passwords(Authenticator):

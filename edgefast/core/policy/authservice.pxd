@@ -26,6 +26,6 @@ cdef class AuthService:
 
     cdef int narrow_key(self, key_headers) except -1
     cdef Cluster choose(self)
-    cdef bytes digest(self, AuthFlow flow)
-    cdef AuthDecision known(self, AuthFlow flow)
-    cdef int ask(self, AuthFlow flow) except -1
+    cdef bytes digest(self, RuleAuthFlow flow)
+    cdef AuthDecision known(self, RuleAuthFlow flow)
+    cdef int ask(self, RuleAuthFlow flow) except -1

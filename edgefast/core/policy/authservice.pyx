@@ -86,10 +86,11 @@ cdef class AuthService:
         cdef int i = ef_pick_wrr(self.current, self.weights, <uint32_t>len(self.clusters)) if self.clusters else -1
         return self.engine.tables.cluster(self.clusters[i]) if i >= 0 and self.clusters[i] else None
 
-    cdef bytes digest(self, AuthFlow flow):
+    cdef bytes digest(self, RuleAuthFlow flow):
         """Of a question whose answer may be believed; None: it may not. The text of a head is read in one way only, so that it needs no
         lengths; 128 bits of a digest with a key that nobody knows: no two questions have the same."""
-        cdef Out *out = &self.engine.auth_cache.question
+        cdef AuthCache cache = units_of(self.engine).auth_cache
+        cdef Out *out = &cache.question
         if self.ttl == 0 or (self.body and flow.ex.expects_body):
             return None
         write_question(out, flow, self, self.sends if self.keys is None else self.keys, self.own_keys)
@@ -97,13 +98,13 @@ cdef class AuthService:
             put_about(out, flow.ex)
         return blake2b(out.data[:out.size], digest_size=16, key=self.secret).digest()
 
-    cdef AuthDecision known(self, AuthFlow flow):
+    cdef AuthDecision known(self, RuleAuthFlow flow):
         """What it said of the same, lately; afterwards asker.key is the question's digest."""
         flow.key = self.digest(flow)
-        return self.engine.auth_cache.find(flow.key, self.engine.wheel.now) if flow.key is not None else None
+        return units_of(self.engine).auth_cache.find(flow.key, self.engine.wheel.now) if flow.key is not None else None
 
-    cdef int ask(self, AuthFlow flow) except -1:
-        """AuthFlow.on_decision is called, now or later."""
+    cdef int ask(self, RuleAuthFlow flow) except -1:
+        """RuleAuthFlow.on_decision is called, now or later."""
         cdef AuthCall call = self.calls.get(flow.key) if flow.key is not None else None
         if call is not None:
             return call.join(flow)

@@ -31,7 +31,7 @@ cdef class CheckCall(AuthCall):
 
     # --- the question ----------------------------------------------------------------------------------------------
 
-    cdef int write_head(self, AuthFlow flow) except -1:
+    cdef int write_head(self, RuleAuthFlow flow) except -1:
         cdef Exchange ex = flow.ex
         cdef Out *out = &self.head
         cdef bytes authority = authority_of(self.cluster)
@@ -50,10 +50,10 @@ cdef class CheckCall(AuthCall):
 
     cdef int write_body(self) except -1:
         """The message; a body that is shown is its end."""
-        cdef AuthFlow flow
+        cdef RuleAuthFlow flow
         cdef iovec parts[2]
         cdef size_t total = self.question.size + self.announced
-        if self.up.protocol is not HTTP_2:  # what the table says of its cluster and of the service is not one
+        if not self.up.is_http2:  # what the table says of its cluster and of the service is not one
             return self.fail(CUT_CANCEL)
         self.up.begin(self, self.method, False, total, None, True)
         parts[0].iov_base = self.question.data
@@ -146,7 +146,7 @@ cdef class CheckCall(AuthCall):
             self.lines = denial_lines(said)
             body = said.body
             if not whole or PyBytes_GET_SIZE(body) > AUTH_ANSWER:
-                self.lines, body = lines_but(self.lines, _OF_A_BODY), b""
+                self.lines, body = lines_but(self.lines, BODY_HEADERS), b""
             if PyBytes_GET_SIZE(self.lines) > AUTH_ANSWER:
                 self.lines = b""
             self.lasting = whole and is_lasting(said)

@@ -8,14 +8,15 @@
 cdef bytes CHECK_PATH = b"/envoy.service.auth.v3.Authorization/Check"
 
 
-cdef dict shown_headers(AuthFlow flow, AuthService service):
+cdef dict shown_headers(RuleAuthFlow flow, AuthService service):
     """Name in lower case -> value. Those of the client that the service is shown, what services before said of it, and, unless names are
     listed, what the proxy says of the request itself."""
     cdef Exchange ex = flow.ex
     cdef Routed *at = &flow.at
     cdef ef_head *head = at.head
     cdef HeaderNames names = service.sends
-    cdef Out *out = &ex.engine.auth_cache.question
+    cdef AuthCache cache = units_of(ex.engine).auth_cache
+    cdef Out *out = &cache.question
     cdef size_t place = 0, after
     cdef ef_span span
     cdef dict found = {}
@@ -80,7 +81,7 @@ cdef int put_peers(Out *out, Exchange ex) except -1:
     return put_peer(out, 2, host, port)
 
 
-cdef int write_check(Out *out, AuthFlow flow, AuthService service, bint shows) except -1:
+cdef int write_check(Out *out, RuleAuthFlow flow, AuthService service, bint shows) except -1:
     """Into `out`, which is emptied first: the message's head of gRPC and all of it, less the bytes of the body."""
     cdef Exchange ex = flow.ex
     cdef ef_head *head = flow.at.head

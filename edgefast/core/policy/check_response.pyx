@@ -13,7 +13,7 @@ cdef int read_code(const uint8_t *data, size_t n, int *code) noexcept:
         at = pb_next(data, n, <size_t>at, &field)
         if at < 0:
             return -1
-        if field.number == 1 and field.wire == 0:
+        if field.number == 1 and field.wire_type == 0:
             code[0] = <int>(<uint32_t>(field.value & 0xFFFFFFFF))
     return 0
 
@@ -33,7 +33,7 @@ cdef class CheckAnswer:
             at = pb_next(data, n, <size_t>at, &field)
             if at < 0:
                 return at == PB_UNFINISHED and not whole
-            if field.wire != 2:
+            if field.wire_type != 2:
                 continue
             if field.number == 1:
                 self.said = True
@@ -58,7 +58,7 @@ cdef class CheckAnswer:
             at = pb_next(data, n, <size_t>at, &field)
             if at < 0:
                 return False
-            if field.wire != 2:
+            if field.wire_type != 2:
                 continue
             if field.number == 2:
                 if not self.read_header(field.data, field.n, self.headers):
@@ -93,19 +93,19 @@ cdef class CheckAnswer:
             at = pb_next(data, n, <size_t>at, &field)
             if at < 0:
                 return False
-            if field.number == 3 and field.wire == 0:
+            if field.number == 3 and field.wire_type == 0:
                 action = <int>(<uint32_t>(field.value & 0xFFFFFFFF))
-            elif field.number == 2 and field.wire == 2:  # a BoolValue
+            elif field.number == 2 and field.wire_type == 2:  # a BoolValue
                 append = max(append, 0)
                 if read_flag(field.data, field.n, &append) < 0:
                     return False
-            elif field.number == 1 and field.wire == 2:
+            elif field.number == 1 and field.wire_type == 2:
                 inner = 0
                 while <size_t>inner < field.n:
                     inner = pb_next(field.data, field.n, <size_t>inner, &part)
                     if inner < 0:
                         return False
-                    if part.wire != 2:
+                    if part.wire_type != 2:
                         continue
                     if part.number == 1:
                         name = part.data[:part.n]
@@ -139,7 +139,7 @@ cdef int read_flag(const uint8_t *data, size_t n, int *flag) noexcept:
         at = pb_next(data, n, <size_t>at, &field)
         if at < 0:
             return -1
-        if field.number == 1 and field.wire == 0:
+        if field.number == 1 and field.wire_type == 0:
             flag[0] = field.value != 0
     return 0
 

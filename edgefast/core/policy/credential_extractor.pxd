@@ -23,7 +23,7 @@ cdef class CredentialExtractor:
     cdef bytes in_cookies(self, const CredentialSource *at, Exchange covered, bytes found)
     cdef bytes in_params(self, const CredentialSource *at, Exchange covered, bytes found)
     cdef bytes take(self, bytes found, bytes value)
-    cdef int strip(self, AuthFlow flow) except -1
+    cdef int strip(self, RuleAuthFlow flow) except -1
 
 
 cdef enum:

@@ -124,7 +124,7 @@ cdef class CredentialExtractor:
             begin += PyBytes_GET_SIZE(one) + 1
         return found
 
-    cdef int strip(self, AuthFlow flow) except -1:
+    cdef int strip(self, RuleAuthFlow flow) except -1:
         """Take it out of cookies and of the query; the client's header lines of these names are among those that are hidden (Proof.sets)."""
         cdef Routed *at = &flow.at
         cdef HeaderNames names
@@ -240,7 +240,7 @@ cdef int cover_unrouted(Exchange ex) except -1:
     if mark != NULL:
         at.query = mark + 1
         at.query_len = ex.target_len - (mark + 1 - target)
-    return ex.engine.tables.places.cover(ex, &at)
+    return units_of(ex.engine).names.cover(ex, &at)
 
 
 cdef CredentialSource carried_by(const Routed *routed, Exchange ex) noexcept:
@@ -256,7 +256,7 @@ cdef CredentialSource carried_by(const Routed *routed, Exchange ex) noexcept:
 cdef HeaderNames _COOKIE = HeaderNames(("cookie",))
 
 
-cdef int strip_cookies(AuthFlow flow, list names) except -1:
+cdef int strip_cookies(RuleAuthFlow flow, list names) except -1:
     """One line with the cookies of other names is in the place of all that hold one of these."""
     cdef Routed *at = &flow.at
     cdef const ef_span *span

@@ -1,6 +1,6 @@
 # Fault: injected delays and aborts.
 
-cdef class Fault:
+cdef class InjectedFault(Fault):
     cdef:
         int64_t delay           # ms
         uint32_t delay_share    # of a million requests

@@ -5,7 +5,7 @@
 # request's timeout includes the delay.
 # Must never affect a request twice.
 
-cdef class Fault:
+cdef class InjectedFault:
     def __init__(self, spec):
         """spec: ir.Fault."""
         self.delay = min(spec.delay, FAULT_DELAY_MS)
@@ -17,7 +17,7 @@ cdef class Fault:
     cdef bint inject(self, Exchange ex, Routed *at, const ef_request *request) except -1:
         """False: the request goes on."""
         cdef Engine engine = ex.engine
-        cdef AuthFlow flow
+        cdef RuleAuthFlow flow
         cdef bint waits = self.delay_share and ef_random(engine.random) % 1000000 < self.delay_share
         cdef bint aborts = self.refuses(ex) and ef_random(engine.random) % 1000000 < self.abort_share
         ex.faulted = True
@@ -28,7 +28,7 @@ cdef class Fault:
         ex.flags |= F_DELAYED
         engine.count(G_FAULTS_DELAYED)
         engine.delayed += 1
-        flow = AuthFlow.__new__(AuthFlow)
+        flow = RuleAuthFlow.__new__(RuleAuthFlow)
         flow.ex = ex
         flow.at = at[0]
         flow.request = request[0]
@@ -59,10 +59,10 @@ cdef class Fault:
         return respond_grpc(ex, self.status or 503, own, ex.cors_lines or b"")
 
 
-cdef int end_delay(AuthFlow flow) except -1:
+cdef int end_delay(RuleAuthFlow flow) except -1:
     """Of a request that waits on purpose: is it over?"""
     cdef Exchange ex = flow.ex
-    cdef Fault fault = flow.fault
+    cdef InjectedFault fault = flow.fault
     if flow.until > ex.engine.wheel.now:
         ex.ask_at = flow.until
         return ex.rearm()

@@ -4,9 +4,6 @@
 # method, and other statuses for a failing server. A grpc-status of the service itself is used.
 # Source: github.com/grpc/grpc doc/PROTOCOL-HTTP2.md (Responses).
 
-cdef frozenset _GRPC_OWN = frozenset((b"content-type", b"content-encoding", b"grpc-status", b"grpc-message", b"grpc-status-details-bin"))
-
-
 cdef int denied_grpc(int status) noexcept:
     """Of a denial in HTTP's words."""
     if status == 401:
@@ -46,7 +43,7 @@ cdef int deny_grpc(Exchange ex, AuthDecision decision, bytes lines, bytes body) 
     own = b"content-type: application/grpc\r\ngrpc-status: %d\r\ngrpc-message: %b\r\n" % (status, message)
     if details is not None:
         own += b"grpc-status-details-bin: %b\r\n" % details
-    lines = add_own_headers(ex, lines_but(lines, _GRPC_OWN))
+    lines = add_own_headers(ex, lines_but(lines, GRPC_OWN_LINES))
     if ex.auth_result is not None:
         lines += ex.auth_result.lines(ex, NULL, NULL)
     return respond_grpc(ex, http_status, own, lines)

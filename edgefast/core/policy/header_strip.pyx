@@ -31,31 +31,6 @@ cdef int strip_headers(list sets, Routed *at, ef_request *request) except -1:
     return 0
 
 
-cdef int drop_trailers(Out *lines, list sets) except -1:
-    """The same of fields behind the body, which a backend may put among those before it."""
-    cdef size_t at = 0, after, kept = 0
-    cdef HeaderNames names
-    cdef ef_span span
-    while at < lines.size:
-        after = ef_trailer_next(lines.data, lines.size, at, &span)
-        if after == 0:
-            break
-        for names in sets:
-            if names.covers(lines.data + span.name_off, span.name_len):
-                break
-        else:
-            memmove(lines.data + kept, lines.data + at, after - at)
-            kept += after - at
-        at = after
-    lines.size = kept
-    return 0
-
-
-cdef bytes lines_but(bytes lines, names):
-    """Those of other names; `names` in lower case."""
-    return b"".join([line for line in lines.splitlines(True) if line.partition(b":")[0].lower() not in names])
-
-
 cdef bytes lines_beside(bytes lines, bytes before):
     """Those whose names no line `before` has, as a backend may read names: a later service, which a route may have named itself, takes
     no earlier one's word away."""
@@ -63,7 +38,7 @@ cdef bytes lines_beside(bytes lines, bytes before):
     return b"".join([line for line in lines.splitlines(True) if fold_line(line) not in said])
 
 
-cdef bytes service_lines(AuthFlow flow):
+cdef bytes service_lines(RuleAuthFlow flow):
     """What whoever judges it there said, but for what filters of its listener have said already: the first word stays."""
     return flow.lines if flow.ex.filter_lines is None else lines_beside(flow.lines, flow.ex.filter_lines)
 
@@ -73,7 +48,7 @@ cdef inline bint is_filter_line(Routed *at, const ef_span *span) noexcept:
     return at.given != 0 and span.name_off >= at.given
 
 
-cdef int drop_filter_lines(AuthFlow flow, HeaderNames names) except -1:
+cdef int drop_filter_lines(RuleAuthFlow flow, HeaderNames names) except -1:
     """Of what filters of its listener gave it, lines of these names go no further."""
     cdef Exchange ex = flow.ex
     cdef Routed *at = &flow.at

@@ -6,16 +6,16 @@
 # refuses ends them.
 # Source: Gateway API Listener.filters, GEP-5224. Must never let a request reach a rule before all of them have answered.
 
-cdef class ListenerFilters:
+cdef class ListenerFilterChain:
     def __init__(self, Engine engine, names):
         self.policies = [engine.tables.policy(name) for name in names]
 
     cdef PolicyResult filter(self, Exchange ex, Routed *at, ef_request *request) except *:
         """Afterwards it is answered, waits, or goes on."""
         cdef PortTable port = ex.down.peer.port
-        cdef AuthFlow flow
+        cdef RuleAuthFlow flow
         cdef AuthService service
-        cdef Policy policy
+        cdef LivePolicy policy
         cdef Rule rule
         cdef ef_hit hit
         ex.since = ex.engine.wheel.now
@@ -46,7 +46,7 @@ cdef class ListenerFilters:
         return flow.begin()
 
 
-cdef class ListenerAuthFlow(AuthFlow):
+cdef class ListenerAuthFlow(RuleAuthFlow):
     cdef int admit(self) except -1:
         """All have spoken: with what they said it is routed."""
         cdef ListenerAuthFlow held = self  # its exchange may have been all that held it
@@ -59,7 +59,7 @@ cdef class ListenerAuthFlow(AuthFlow):
         if ex.auth_result is not None and ex.trailers.size:
             ex.auth_result.drop_trailers(&ex.trailers)
         if self.owner is not None:
-            ex.engine.auth_bodies.give_back(self)
+            units_of(ex.engine).auth_bodies.give_back(self)
             ex.shown = True
         ex.auth_flow = self.ex = None
         ex.gathering = False

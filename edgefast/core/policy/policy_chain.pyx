@@ -10,21 +10,19 @@ cdef bytes label_policy(str name):
     return f"policy\t{policy}\t{unit or policy.partition('/')[0]}".encode()
 
 
-cdef class Policy:
+cdef class LivePolicy:
     def __init__(self, Engine engine, str name):
+        self.engine = engine
         self.name = name
         self.status = 500
         self.log = json_encode(name)
         label = label_policy(name)
         self.row = ef_stat_hold(engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
 
-    def __dealloc__(self):
-        if self.row != NULL:
-            ef_stat_release(self.row)
-
-    def update(self, Engine engine, spec):
+    cdef int update(self, spec) except -1:
         """Take what the table says now; None: it says nothing any more. Raises ValueError and leaves what was before."""
         cdef Authenticator proof = None
+        cdef Engine engine = self.engine
         access, service = None, None
         if spec is not None and spec.status == 0:
             if spec.authorization is not None:
@@ -46,17 +44,10 @@ cdef class Policy:
         self.proof = proof
         self.service = service
         self.traffic = spec.traffic if spec is not None and spec.status == 0 else None
-
-    cdef int refuse(self, Exchange ex, int status, bytes rule, uint32_t flag, bytes lines=b"") except -1:
-        """The request ends here, and its log line says by whom. `rule`: of an authorization, its name as JSON; None: none of them.
-        `lines`: header lines of the answer."""
-        ef_stat_add(&self.row.cells[P_DENIED if flag & F_DENIED else P_ERROR], 1)
-        ex.refuser = self
-        ex.refuser_rule = rule
-        return ex.answer(status, lines, flag)
+        return 0
 
 
-cdef int count_decision(Engine engine, Policy policy, AuthDecision decision, bint cached) except -1:
+cdef int count_decision(Engine engine, LivePolicy policy, AuthDecision decision, bint cached) except -1:
     """All that is counted of what services say is counted here; `policy` None: the rule's own filter's."""
     if decision.outcome == AUTH_DENIES:
         engine.count(G_AUTH_DENIED)
@@ -73,14 +64,14 @@ cdef int count_decision(Engine engine, Policy policy, AuthDecision decision, bin
     return 0
 
 
-cdef class PolicyChain:
+cdef class RulePolicyChain:
     def __init__(self, Engine engine, spec):
         self.policies = [engine.tables.policy(name) for name in spec.policies]
         self.own = AuthService(engine, spec.ext_auth) if spec.ext_auth is not None else None
 
     cdef PolicyResult evaluate(self, Exchange ex, Routed *at, ef_request *request) except *:
         """What all units together say; local ones come first, since whoever they refuse costs nobody a question."""
-        cdef Policy policy, proof_policy = None
+        cdef LivePolicy policy, proof_policy = None
         cdef list sets = None
         cdef Py_ssize_t asked = 0
         for policy in self.policies:
@@ -119,8 +110,8 @@ cdef class PolicyChain:
 
     cdef PolicyResult start_auth(self, Exchange ex, Routed *at, ef_request *request) except *:
         """Let the request prove whose it is, and show it to services. Afterwards it is somebody else's affair."""
-        cdef AuthFlow flow = AuthFlow.__new__(AuthFlow)
-        cdef Policy policy
+        cdef RuleAuthFlow flow = RuleAuthFlow.__new__(RuleAuthFlow)
+        cdef LivePolicy policy
         flow.services, flow.policies = [], []
         for policy in self.policies:
             if policy.proof is not None:
@@ -149,7 +140,7 @@ cdef class PolicyChain:
 
     cdef int redact(self, Exchange ex, const uint8_t *base, ef_head *head, const uint8_t *query, size_t query_len) except -1:
         """Cover what a request proves itself by, before anybody can answer it."""
-        cdef Policy policy
+        cdef LivePolicy policy
         cdef CredentialSource at
         if ex.raw.size == 0:
             return 0
@@ -162,7 +153,7 @@ cdef class PolicyChain:
 
     cdef int drop_matched_headers(self, Out *trailers) except -1:
         """What rules ask for in a head is not brought in behind the body."""
-        cdef Policy policy
+        cdef LivePolicy policy
         for policy in self.policies:
             if policy.access is not None and policy.access.names is not None:
                 policy.access.names.drop_fields(trailers)

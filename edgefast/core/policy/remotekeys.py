@@ -1,6 +1,6 @@
 """Remote keys: fetched keys of issuers, shared by all verifiers of a worker.
 
-In: sets of keys from the agent, which fetches them (edgefast/proxy/keys). Out: TrustedKeys that all
+In: sets of keys from the agent, which fetches them (edgefast/proxy/jwks). Out: TrustedKeys that all
 verifiers of one source share. It reports an unknown key of a token to the agent, at most once in
 `ASK_EVERY` seconds and source. Jobs wait only while an answer is on its way. Must never fetch
 anything itself.
@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from edgefast.auth.jwt.keys import TrustedKeys
-from edgefast.auth.jwt.keyset import KeySet, KeySetError, read
+from edgefast.auth.jwt.key_set import KeySet, KeySetError, read
+from edgefast.auth.jwt.token_check import TrustedKeys
 from edgefast.diagnostics.redact import show_query
 from edgefast.ir.credentials import RemoteKeys
 
@@ -80,7 +80,7 @@ class RemoteSets(Generic[Job]):
         return found
 
     def use(self, uri: str, cluster: str, data: bytes) -> None:
-        """Take what the agent says: keys as edgefast/auth/jwt/keyset.py writes them, b"" for none, and perhaps the same as before."""
+        """Take what the agent says: keys as edgefast/auth/jwt/key_set.py writes them, b"" for none, and perhaps the same as before."""
         one = self._told[uri, cluster] = self._of((uri, cluster))
         try:
             self._take(one, read(data) if data else None)

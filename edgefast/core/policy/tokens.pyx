@@ -1,4 +1,4 @@
-# Tokens: JWT authentication of a client (ir.Jwt); edgefast/auth/jwt has the token format, token_verifier.py the verification.
+# Tokens: JWT authentication of a client (ir.Jwt); edgefast/auth/jwt has the token format, token_verification.py the verification.
 #
 # In: a request before admission. Out: the client, its claims for rules and, as header lines, for its backend; or its answer. 401: an
 # invalid token. 403: a valid one for another audience. 503: the result is unknown: no keys, or too many tokens wait.
@@ -12,8 +12,8 @@ cdef object _SEVERAL = TokenOutcome("malformed")  # tokens that differ
 cdef class Tokens(Authenticator):
     def __init__(self, Engine engine, spec):
         """spec: ir.Jwt. Raises ValueError for keys that are none."""
-        from edgefast.core.policy.verifier import make_verifiers
-        token_verifier = engine.get_token_verifier()
+        from edgefast.core.policy.token_requirements import make_verifiers
+        token_verifier = units_of(engine).get_token_verifier()
         self.groups = [(CredentialExtractor(one.places), one) for one in make_verifiers(token_verifier, spec)]
         self.cache_id = self.groups[0][1].cache_id if len(self.groups) == 1 else 0
         self.cache, self.clock = token_verifier.cache, token_verifier.clock
@@ -24,7 +24,7 @@ cdef class Tokens(Authenticator):
         self.sets = HeaderNames(headers) if headers else None
         self.challenge = _NO_TOKEN
 
-    cdef bint knows(self, Exchange ex, Routed *at, Policy policy) except *:
+    cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *:
         cdef CachedToken known
         cdef CredentialSource carrier
         cdef const uint8_t *token = NULL
@@ -40,7 +40,7 @@ cdef class Tokens(Authenticator):
         self.note(ex, known.outcome, policy)
         return True
 
-    cdef int note(self, Exchange ex, outcome, Policy policy) except -1:
+    cdef int note(self, Exchange ex, outcome, LivePolicy policy) except -1:
         """Of a token that is good: rules, logs and spans hear of it."""
         ex.token = outcome
         ex.token_unit = policy.name
@@ -52,7 +52,7 @@ cdef class Tokens(Authenticator):
             ex.user = user
         return 0
 
-    cdef AuthState authenticate(self, AuthFlow flow, Policy policy) except *:
+    cdef AuthState authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
         """Whoever has several tokens gets in by the first that is good; else the last that is none decides."""
         cdef CredentialExtractor places
         cdef CredentialSource at
@@ -85,7 +85,7 @@ cdef class Tokens(Authenticator):
     cdef list all_places(self):
         return [places for places, _ in self.groups]
 
-    cdef AuthState conclude(self, AuthFlow flow, Policy policy) except *:
+    cdef AuthState conclude(self, RuleAuthFlow flow, LivePolicy policy) except *:
         """None of its tokens is good."""
         outcome = flow.refusal
         if self.fail_open or (outcome is None and self.optional):

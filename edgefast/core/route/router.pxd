@@ -28,7 +28,7 @@ cdef class ListenerTable:
         double log_sampling
         int log_min_status
         int64_t log_min_ms
-        LogProgram log_program  # None: the default line
+        LogFormat log_program  # None: the default line
         bint traces
         double trace_share      # of the requests that bring no decision
 

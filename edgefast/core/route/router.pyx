@@ -70,7 +70,7 @@ cdef class ListenerTable:
         cdef size_t cursor = 0
         cdef uint64_t key, value
         log = spec.access_log
-        program = LogProgram(engine, log) if log.text or log.members or log.fields else None
+        program = engine.observer.make_format(log) if log.text or log.members or log.fields else None
         if self.spec is not None and self.spec.http != spec.http:  # resolved rules hold what was made of the old settings
             while ef_map_next(&self.hosts, &cursor, &key, &value):
                 host_forget_rules(<Host *><size_t>value)
@@ -82,7 +82,7 @@ cdef class ListenerTable:
         self.log_min_status = log.min_status
         self.log_min_ms = log.min_duration
         self.log_program = program
-        self.filters = ListenerFilters(engine, spec.filters) if spec.filters else None
+        self.filters = engine.policies.make_filters(spec.filters) if spec.filters else None
         self.traces = spec.tracing is not None
         self.trace_share = spec.tracing.sampling if self.traces else 0.0
 

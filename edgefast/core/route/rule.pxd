@@ -53,6 +53,7 @@ cdef class Redirect:
         str scheme, hostname
         int port
         object path             # ir.PathRewrite or None
+        bint trim_slash, write_port, drop_query  # forms that Ingresses require
 
     cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
                         size_t query_len, const uint8_t *host, size_t host_len)

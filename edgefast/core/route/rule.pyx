@@ -80,6 +80,9 @@ cdef class Redirect:
         self.hostname = spec.hostname
         self.port = spec.port
         self.path = spec.path
+        self.trim_slash = spec.trim_slash
+        self.write_port = spec.write_port
+        self.drop_query = spec.drop_query
 
     cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
                         size_t query_len, const uint8_t *host, size_t host_len):
@@ -98,15 +101,16 @@ cdef class Redirect:
                     port = 443 if ex.https else 80
         name = self.hostname.encode() if self.hostname else host[:host_len]
         authority = name
-        if not ((scheme == "http" and port == 80) or (scheme == "https" and port == 443)):
+        if self.write_port or not ((scheme == "http" and port == 80) or (scheme == "https" and port == 443)):
             authority = b"%b:%d" % (name, port)
         target = path[:path_len] if path[0] == c"/" else b"/"  # OPTIONS *
         if self.path is not None:
             target = replace_path(target, prefix_len, self.path.kind == "full", self.path.value.encode())
-        location = b"%b://%b%b" % (scheme.encode(), authority, target)
-        if query_len:
-            location += b"?" + query[:query_len]
-        return location
+        if query_len and not self.drop_query:
+            target += b"?" + query[:query_len]
+        if self.trim_slash and target.endswith(b"/"):
+            target = target[:PyBytes_GET_SIZE(target) - 1]
+        return b"%b://%b%b" % (scheme.encode(), authority, target)
 
 
 cdef bytes replace_path(bytes path, size_t prefix_len, bint full, bytes value):
@@ -232,7 +236,7 @@ cdef class Rule:
         if rate_limits:
             self.limits = [Limit(engine, spec, one) for one in rate_limits]
         if policies or ext_auth is not None:
-            self.policy_chain = PolicyChain(engine, spec)
+            self.policy_chain = engine.policies.make_chain(spec)
         if traffic or session is not None:
             self.traffic = Traffic(engine, spec, self.request_timeout, settings.route_timeout)
         if direct is not None:

@@ -20,7 +20,6 @@ cdef class Tables:
         dict plain_backends     # name of a cluster -> Backend without filters, for all rules that send to it
         dict policies           # name -> Policy, of those that the table has
         object absent           # name -> Policy that it has not, while somebody holds it
-        CredentialNames places     # where its policies look for credentials
         uint64_t policy_epoch   # how often any of them has changed
         int checks              # how many of them say what endpoints are asked
         dict treated            # cluster's name -> ir.Cluster.treatments, of those that have any
@@ -39,3 +38,5 @@ cdef class Tables:
     cdef object byte_regex(self, bytes pattern)
     cdef const uint8_t *at(self, uint64_t offset, uint64_t length) except NULL
     cdef Host *make_host(self, str name, uint64_t offset, uint64_t length, dict staged, Host *before) except NULL
+
+cdef bint has_check(traffic) noexcept

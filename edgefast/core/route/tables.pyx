@@ -19,7 +19,7 @@ cdef inline uint64_t hash_name(bytes name) noexcept:
     return ef_hash64(SEED, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), 0)
 
 
-cdef inline bint has_check(traffic) noexcept:
+cdef bint has_check(traffic) noexcept:
     return traffic is not None and traffic.check is not None
 
 
@@ -39,7 +39,6 @@ cdef class Tables:
         self.clusters = {}
         self.retired = WeakValueDictionary()
         self.policies = {}
-        self.places = CredentialNames()
         self.absent = WeakValueDictionary()
         self.treated, self.treatments = {}, {}
         self.policy_epoch = 1  # nobody has learnt anything yet
@@ -152,10 +151,10 @@ cdef class Tables:
         policy = self.policy(name)
         had = has_check(policy.traffic)
         before = policy.places if name in self.policies else None
-        policy.update(self.engine, spec)
+        policy.update(spec)
         if spec is not None:
-            self.places.count(policy.places, 1)
-        self.places.count(before, -1)
+            self.engine.policies.count_extractors(policy.places, 1)
+        self.engine.policies.count_extractors(before, -1)
         self.checks += <int>has_check(policy.traffic) - <int>had
         self.policy_epoch += 1
         if spec is not None:
@@ -310,7 +309,7 @@ cdef class Tables:
 
     cdef int arrange_port(self, PortTable port) except -1:
         """Take the listeners at its addresses, also if these are part of others now."""
-        key = covering_key(port.key, self.engine.stream_tables.served)
+        key = self.engine.stream_tables.covering_key(port.key)
         port.arrange(self.by_port.get(key, []), self.engine.stream_tables.hostnames(key))
         return 0
 
@@ -350,7 +349,7 @@ cdef class Tables:
         if policy is None:
             policy = self.absent.get(name)
         if policy is None:
-            policy = self.absent[name] = Policy(self.engine, name)
+            policy = self.absent[name] = self.engine.policies.make_policy(name)
         return policy
 
     cdef Rule resolve_rule(self, const ef_hit *hit, HttpSettings settings):

@@ -188,7 +188,7 @@ cdef class DatagramPort(Watched):
 
     cdef int let_in(self, StreamListener listener, bytes who, const NetAddress *client) except -1:
         """Have a place for one more session of an address; PE_NONE: it is had. Its own bounds come first: past them nobody gives way to it."""
-        cdef AddressBounds bounds = self.engine.address_bounds
+        cdef AddressBounds bounds = stream_tables_of(self.engine).bounds
         cdef DatagramSession other
         if not bounds.may_begin(listener, client.host, self.reactor.now_us()):
             return PE_ADDRESS_RATE

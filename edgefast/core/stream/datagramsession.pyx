@@ -176,10 +176,10 @@ cdef class DatagramSession(Watched):
         self.disconnect()
         self.listener.active -= 1
         self.listener.seats.leave(self)
-        engine.address_bounds.leave(self.listener, self.client_key)
+        stream_tables_of(engine).bounds.leave(self.listener, self.client_key)
         engine.sessions.discard(self)
         engine.count_down(G_STREAM_SESSIONS_ACTIVE)
         self.owner.lost(self)
-        log_datagrams(engine, self)
+        engine.observer.log_datagrams(self)
         self.release()
         return 0

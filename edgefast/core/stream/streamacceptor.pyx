@@ -20,8 +20,8 @@ cdef class StreamAcceptor(Acceptor):
         if getsockname(self.taken, <sockaddr *>&name, &length) < 0:
             return None
         address_read(&name, &local)
-        key = self.engine.stream_tables.key_at(self.port.number, &local)
-        return self.engine.stream_tables.port(key).only if key is not None else None
+        key = stream_tables_of(self.engine).key_at(self.port.number, &local)
+        return stream_tables_of(self.engine).port(key).only if key is not None else None
 
     cdef void on_turned_away(self) noexcept:
         self.engine.count(G_STREAM_REFUSED + REFUSED_LIMIT)

@@ -1,5 +1,8 @@
 # Stream rules: the routing of layer 4 connections of a listener.
 
+cdef object OF_HTTPS            # in StreamPort.names: a hostname that a listener of HTTPS has
+
+
 # One share of a rule.
 cdef class StreamShare:
     cdef:
@@ -78,7 +81,7 @@ cdef class StreamPort:
     cdef Py_ssize_t room(self, Engine engine, Py_ssize_t opening) except -1
 
 
-cdef class StreamTables:
+cdef class StreamTables(StreamHooks):
     cdef:
         Engine engine
         dict listeners          # name -> StreamListener
@@ -88,17 +91,16 @@ cdef class StreamTables:
         dict streams_at         # (number, addresses) -> StreamListeners
         dict datagrams_at       # ... of UDP
         dict https_at           # (number, addresses) -> hostnames of HTTPS listeners
-        dict served             # number -> the addresses of its listeners
-        dict served_udp         # ... of UDP
+        dict served_udp         # number of a UDP port -> the addresses of its listeners
+        AddressBounds bounds
 
     cdef StreamListener listener(self, str name)
     cdef int forget(self, str name) except -1
     cdef StreamPort datagram_port(self, tuple key)
-    cdef int change_route(self, str op, str name, uint64_t offset, uint64_t length) except -1
-    cdef bint change_listener(self, str op, str name, object spec) except -1
-    cdef int arrange(self, dict https, dict http) except -1
     cdef int arrange_port(self, StreamPort port) except -1
     cdef int arrange_datagrams(self, StreamPort port) except -1
-    cdef tuple key_at(self, int number, const NetAddress *local)
-    cdef list hostnames(self, tuple key)
     cdef StreamPort port(self, tuple key)
+
+
+cdef inline StreamTables stream_tables_of(Engine engine):
+    return <StreamTables>engine.stream_tables

@@ -6,7 +6,7 @@
 
 _decode_stream_route = msgspec.msgpack.Decoder(ir.StreamRoute).decode
 cdef uint64_t STREAM_SERIALS = 0
-cdef object OF_HTTPS = object()  # a name that a listener of HTTPS has
+OF_HTTPS = object()  # a name that a listener of HTTPS has
 
 
 cdef tuple covering_key(tuple key, dict served):
@@ -270,6 +270,7 @@ cdef class StreamPort:
 cdef class StreamTables:
     def __cinit__(self, Engine engine):
         self.engine = engine
+        self.bounds = AddressBounds()
         self.listeners = {}
         self.retired = WeakValueDictionary()
         self.ports, self.datagrams = WeakValueDictionary(), WeakValueDictionary()
@@ -349,6 +350,9 @@ cdef class StreamTables:
             if not addresses or host in addresses:
                 return number, addresses
         return None
+
+    cdef tuple covering_key(self, tuple key):
+        return covering_key(key, self.served)
 
     cdef list hostnames(self, tuple key):
         """What listeners of TLS have on a port."""

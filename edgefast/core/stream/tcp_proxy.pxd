@@ -65,9 +65,9 @@ cdef class TcpProxyDial(Dial):
     cdef:
         TcpProxy tcp_proxy
         Endpoint endpoint
-        TlsContext context      # of its cluster, when it began; None: plain
+        object context          # of its cluster, when it began; None: plain
         str sni
-        TlsWire speaks          # None: plain, or not connected yet
+        TlsClientWire speaks          # None: plain, or not connected yet
         bint called_off
         bint stale              # its cluster has other TLS, or its endpoint is gone
 
@@ -111,7 +111,6 @@ cdef class TcpProxy(Timer):
         int64_t look_at         # ... when it is looked again whether a side takes what waits for it; 0: nobody is waited for
 
     cdef int begin(self) except -1
-    cdef int take_wire(self, TlsWire wire) except -1
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1
     cdef int enter(self) except -1
     cdef int refuse(self, TcpProxyEnd why) except -1

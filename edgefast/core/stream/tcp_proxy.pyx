@@ -52,21 +52,6 @@ cdef class TcpProxy(Timer):
             return engine.wheel.arm(self, engine.wheel.now + self.listener.hello_timeout)
         return self.enter()
 
-    cdef int take_wire(self, TlsWire wire) except -1:
-        """What is known from its TLS, and from what was said before it."""
-        cdef int port = 0
-        cdef WireFacts facts
-        cdef bytes claimed = wire.claimed(&port)
-        if claimed is not None:
-            inet_read_bytes(claimed, self.client.host)
-            self.client.kind = ADDRESS_INET
-            self.client.port = <uint16_t>port
-        if not wire.passes:
-            memset(&facts, 0, sizeof(facts))
-            wire.describe(&facts)
-            self.engine.count(G_HANDSHAKES_DONE + 2 * (strcmp(facts.version, b"TLSv1.3") == 0) + (1 if facts.resumed else 0))
-        return 0
-
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1:
         """PROXY protocol v1 or v2 before the first byte."""
         length, address, port = parse_preamble(data[:n if n < PROXY_V2_MAX else PROXY_V2_MAX])
@@ -92,10 +77,10 @@ cdef class TcpProxy(Timer):
         self.listener.silent.pop(self, None)
         engine.wheel.disarm(self)
         self.down.connection.pause()
-        if not engine.address_bounds.enter(self.listener, key):
+        if not stream_tables_of(engine).bounds.enter(self.listener, key):
             return self.refuse(PE_ADDRESS_CONNECTIONS)
         self.client_key = key
-        if not engine.address_bounds.may_begin(self.listener, self.client.host, engine.reactor.now_us()):
+        if not stream_tables_of(engine).bounds.may_begin(self.listener, self.client.host, engine.reactor.now_us()):
             return self.refuse(PE_ADDRESS_RATE)
         if self.rule is None:
             self.rule = self.listener.find(self.sni)
@@ -373,10 +358,10 @@ cdef class TcpProxy(Timer):
         engine.count_down(G_STREAM_ACTIVE)
         self.uncount()
         if self.client_key is not None:
-            engine.address_bounds.leave(self.listener, self.client_key)
+            stream_tables_of(engine).bounds.leave(self.listener, self.client_key)
         self.part()
-        record_tcp_proxy(engine, alive)
-        return log_tcp_proxy(engine, alive)
+        engine.observer.record_tcp_proxy(alive)
+        return engine.observer.log_tcp_proxy(alive)
 
     cdef int uncount(self) except -1:
         return self.listener.let_out(self) if self.counted else 0
@@ -509,8 +494,8 @@ cdef class TcpProxyDial(Dial):
     cdef Wire wire(self):
         if self.context is None:
             return None
-        self.speaks = make_client_wire(
-            self.endpoint.cluster.engine.handshakes, self.context, self.sni.encode(), self.endpoint.host, self.endpoint.port
+        self.speaks = self.endpoint.cluster.engine.handshakes.make_client_wire(
+            self.context, self.sni.encode(), self.endpoint.host, self.endpoint.port
         )
         return self.speaks
 
@@ -542,7 +527,7 @@ cdef class TcpProxyDial(Dial):
         if self.speaks is not None:
             if why == END_WIRE:
                 count_tls_failure(self.endpoint.cluster, self.speaks)
-            self.endpoint.cluster.engine.handshakes.sessions.forget(self.speaks.backend)
+            self.speaks.forget_session()
         if self.called_off or tcp_proxy is None or tcp_proxy.dial is not self:
             return 0
         return tcp_proxy.on_dial_failed(why, self.stale)

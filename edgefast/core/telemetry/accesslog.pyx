@@ -91,16 +91,18 @@ cdef inline bint log_wanted(Engine engine, ListenerTable listener, int status, i
 cdef int log_by_program(LogProgram program, Peer peer, Exchange ex, int status, int64_t took, bytes reason) except -1:
     cdef LogMoment moment
     cdef timespec ts
+    cdef LogBatch log = log_of(program.engine)
     clock_gettime(CLOCK_REALTIME, &ts)
     moment.now = <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000
     moment.took = took
     moment.status = status
-    program.run(&program.engine.log.out, peer, ex, &moment, reason)
-    return program.engine.log.written()
+    program.run(&log.out, peer, ex, &moment, reason)
+    return log.written()
 
 
 cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
-    cdef Out *out = &engine.log.out
+    cdef LogBatch log = log_of(engine)
+    cdef Out *out = &log.out
     cdef ListenerTable listener = ex.listener
     cdef uint32_t i, first
     cdef bytes text
@@ -110,7 +112,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
         if not log_wanted(engine, listener, http_status_of(ex, ex.status), took):
             return 0
         if listener.log_program is not None:
-            return log_by_program(listener.log_program, ex.down.peer, ex, ex.status, took, None)
+            return log_by_program(<LogProgram>listener.log_program, ex.down.peer, ex, ex.status, took, None)
     out_reserve(out, 1024 + 6 * 4 * LOG_FIELD + (PyBytes_GET_SIZE(ex.rule.in_log()) if ex.rule is not None else 0))
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)
@@ -199,12 +201,13 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
         out_raw(out, <const char *>b'","trace_id":"', 14)
         put_hex(out, ex.trace.trace_id, 16)
     out_raw(out, <const char *>b'"}\n', 3)
-    return engine.log.written()
+    return log.written()
 
 
 cdef int log_refused(Engine engine, Peer peer, int status, bytes reason) except -1:
     """A message that never became a request."""
-    cdef Out *out = &engine.log.out
+    cdef LogBatch log = log_of(engine)
+    cdef Out *out = &log.out
     cdef ListenerTable listener = peer.port.log_first
     if peer.port.log_off:
         return 0
@@ -212,7 +215,7 @@ cdef int log_refused(Engine engine, Peer peer, int status, bytes reason) except 
         if not log_wanted(engine, listener, status, -1):
             return 0
         if listener.log_program is not None:
-            return log_by_program(listener.log_program, peer, None, status, -1, reason)
+            return log_by_program(<LogProgram>listener.log_program, peer, None, status, -1, reason)
     out_reserve(out, 1024 + 6 * LOG_FIELD)
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)
@@ -223,4 +226,4 @@ cdef int log_refused(Engine engine, Peer peer, int status, bytes reason) except 
     out_raw(out, <const char *>b',"flags":"PE","reason":"', 24)
     log_text(out, <const uint8_t *>PyBytes_AS_STRING(reason), PyBytes_GET_SIZE(reason))
     out_raw(out, <const char *>b'"}\n', 3)
-    return engine.log.written()
+    return log.written()

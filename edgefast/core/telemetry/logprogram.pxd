@@ -48,21 +48,12 @@ cdef class TimeForm:
     cdef int write(self, Out *out, int64_t us) except -1
 
 
-# What an exchange keeps for the log besides its head, and only where a program asks for it.
-cdef class LogCapture:
-    cdef:
-        Out spans               # of the request head
-        Out answer              # the head that the client got
-        bytes upstream_local    # "10.0.0.1:40000"
-
-
-cdef class LogProgram:
+cdef class LogProgram(LogFormat):
     cdef:
         Engine engine
         LogOp *ops
         uint32_t n
         bint is_text
-        bint wants_request, wants_answer, wants_address, wants_upstream   # of the client's connection; of the backend's
         list things             # keeps what ops point to
         bytes hostname
         Out scratch             # a value that is put together

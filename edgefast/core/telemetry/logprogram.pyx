@@ -150,12 +150,6 @@ cdef class TimeForm:
         return 0
 
 
-cdef class LogCapture:
-    def __dealloc__(self):
-        out_free(&self.spans)
-        out_free(&self.answer)
-
-
 cdef class LogProgram:
     def __init__(self, Engine engine, spec):
         """spec: ir.AccessLog with text, members or fields. ValueError: an operator that is not known here."""

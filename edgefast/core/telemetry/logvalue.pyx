@@ -39,33 +39,11 @@ cdef int keep_answer(Exchange ex, const void *data, size_t n) except -1:
     return 0
 
 
-cdef int keep_upstream(Attempts tries, Outbound up) except -1:
-    cdef Exchange ex = <Exchange>tries
+cdef int keep_upstream(Exchange ex, Outbound up) except -1:
     if ex.kept is None:
         ex.kept = LogCapture.__new__(LogCapture)
     ex.kept.upstream_local = up.local_address()
     return 0
-
-
-cdef bint find_line(const uint8_t *data, size_t n, const uint8_t *name, size_t name_len, LogValue *v) noexcept:
-    """The first header line of that name in a head as it was sent."""
-    cdef size_t at = 0, end, value
-    while at < n:
-        end = at
-        while end < n and data[end] != c"\n":
-            end += 1
-        if end - at > name_len and data[at + name_len] == c":" and strncasecmp(<const char *>data + at, <const char *>name, name_len) == 0:
-            value = at + name_len + 1
-            while value < end and (data[value] == c" " or data[value] == c"\t"):
-                value += 1
-            while end > value and (data[end - 1] == c"\r" or data[end - 1] == c" " or data[end - 1] == c"\t"):
-                end -= 1
-            put_raw(v, data + value, end - value)
-            return True
-        if end - at <= 1:  # the empty line: what follows is a body
-            return False
-        at = end + 1
-    return False
 
 
 cdef bytes trace_id_of(Exchange ex):
@@ -141,12 +119,15 @@ cdef void cut_query(LogValue *v) noexcept:
 cdef int put_answer(LogProgram program, const LogOp *op, Exchange ex, LogMoment *moment, LogValue *v) except -1:
     """A header of the answer, as the client got it."""
     cdef const uint8_t *name = op.name
+    cdef const uint8_t *value
+    cdef size_t size
     cdef uint32_t n = op.name_len
     while n and v.shape == S_ABSENT:
         if name[0] == c":":
             put_number(v, moment.status)
         elif ex.kept is not None:
-            find_line(ex.kept.answer.data, ex.kept.answer.size, name, n, v)
+            if find_line(ex.kept.answer.data, ex.kept.answer.size, name, n, &value, &size):
+                put_raw(v, value, size)
             if ex.secret_query and v.shape == S_BYTES and n == 8 and strncasecmp(<const char *>name, b"location", 8) == 0:
                 cut_query(v)  # a redirect repeats the query
         hide_value(program, op.other_hides if name == op.other else op.hides, v)

@@ -98,3 +98,6 @@ cdef tuple TCP_PROXY_ENDS = (  # of connections and sessions that are passed on;
     b"too_many_connections", b"address_connections", b"address_rate", b"proxy_protocol", b"no_route", b"no_backend",
     b"no_endpoint", b"connect_failed", b"connect_timeout", b"backend_tls", b"gave_way", b"backend_gone", b"tls_changed",
 )
+
+if len(TCP_PROXY_ENDS) != PE_COUNT:
+    raise ImportError("edgefast/core/telemetry/response_flags.pyx TCP_PROXY_ENDS does not fit stream/tcp_proxy.pxd")

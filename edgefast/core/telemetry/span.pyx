@@ -1,7 +1,7 @@
 # Span: traces (docs/guides/tracing.md): W3C trace context, kept or started, and the records of a sampled request.
 #
 # In: the request head on a listener that traces, then the finished exchange.
-# Out: a traceparent line for the backend, MessagePack records in batches (edgefast/proxy/traces/spanrecord.py reads them).
+# Out: a traceparent line for the backend, MessagePack records in batches (edgefast/proxy/traces/span_record.py reads them).
 # Source: W3C Trace Context. A listener without tracing costs a pointer test, and forwards trace headers as any other. A request that is not
 # sampled keeps no spans. Records are bounded: client values are cut; of many attempts the first ones and the last are kept.
 
@@ -12,16 +12,6 @@ cdef enum:
 
 cdef uint32_t HASH_TRACEPARENT = ef_name_hash(<const uint8_t *>b"traceparent", 11)
 cdef uint32_t HASH_TRACESTATE = ef_name_hash(<const uint8_t *>b"tracestate", 10)
-
-
-cdef class Trace:
-    def __dealloc__(self):
-        free(self.ended.data)
-        free(self.asked.data)
-
-
-cdef inline bint is_named(const uint8_t *base, const ef_span *span, uint32_t hashed, const char *name, size_t n) noexcept:
-    return span.name_hash == hashed and span.name_len == n and strncasecmp(<const char *>base + span.name_off, name, n) == 0
 
 
 cdef bint read_hex(const uint8_t *text, uint8_t *to, int n) noexcept:
@@ -102,18 +92,6 @@ cdef int start_trace(Exchange ex, double share, const uint8_t *base, ef_head *he
     return 0
 
 
-cdef void write_hex(uint8_t *to, const uint8_t *data, int n) noexcept:
-    cdef int i
-    for i in range(n):
-        to[2 * i] = b"0123456789abcdef"[data[i] >> 4]
-        to[2 * i + 1] = b"0123456789abcdef"[data[i] & 15]
-
-
-cdef void put_hex(Out *out, const uint8_t *data, int n) noexcept:
-    write_hex(<uint8_t *>out.data + out.size, data, n)
-    out.size += 2 * n
-
-
 cdef int write_trace(Trace trace, Out *out, HeaderOps ops) except -1:
     """The traceparent line for the backend, unless a filter has its own."""
     if ops is not None and ops.own_trace:
@@ -145,7 +123,7 @@ cdef int begin_try(Exchange ex) except -1:
 
 
 cdef int end_try(Exchange ex, int status, uint32_t why, int64_t now) except -1:
-    """Keep what is told of a try, in the order of spanrecord.TryRecord: `status` as it came from the backend, 0 without one."""
+    """Keep what is told of a try, in the order of span_record.TryRecord: `status` as it came from the backend, 0 without one."""
     cdef Trace trace = ex.trace
     cdef Out *out = &trace.ended
     if trace.kept < SPAN_TRIES:
@@ -242,13 +220,6 @@ cdef class SpanBatch:
             self.engine.count_n(G_SPANS_DROPPED, count)
 
 
-cdef int64_t unix_us() noexcept:
-    """Microseconds since 1970."""
-    cdef timespec ts
-    clock_gettime(CLOCK_REALTIME, &ts)
-    return <int64_t>ts.tv_sec * 1000000 + ts.tv_nsec // 1000
-
-
 cdef void pack_label(Out *out, ef_stat_row *row) noexcept:
     """The label of a row that is held, as it stands there; empty: the overflow row."""
     cdef const uint8_t *end = <const uint8_t *>memchr(row.label, 0, sizeof(row.label))
@@ -281,7 +252,7 @@ cdef void pack_name(Out *out, const char *name) noexcept:
 
 
 cdef void pack_tls(Out *out, const WireFacts *facts) noexcept:
-    """Facts of the client's TLS, in the order of spanrecord.SpanRecord; empty: it speaks none, or the library does not tell."""
+    """Facts of the client's TLS, in the order of span_record.SpanRecord; empty: it speaks none, or the library does not tell."""
     pack_name(out, facts.version)
     pack_name(out, facts.cipher)
     pack_name(out, facts.group)
@@ -289,8 +260,8 @@ cdef void pack_tls(Out *out, const WireFacts *facts) noexcept:
 
 
 cdef int record_span(Exchange ex, int64_t took) except -1:
-    """A finished exchange, in the order of spanrecord.SpanRecord."""
-    cdef SpanBatch batch = ex.engine.spans
+    """A finished exchange, in the order of span_record.SpanRecord."""
+    cdef SpanBatch batch = (<Telemetry>ex.engine.observer).spans
     cdef Out *out = &batch.out
     cdef Trace trace = ex.trace
     cdef Cluster cluster = ex.backend.cluster if ex.backend is not None else None

@@ -13,7 +13,8 @@ cdef bint stream_line_wanted(Engine engine, StreamListener listener, bint served
 
 
 cdef int log_tcp_proxy(Engine engine, TcpProxy tcp_proxy) except -1:
-    cdef Out *out = &engine.log.out
+    cdef LogBatch log = log_of(engine)
+    cdef Out *out = &log.out
     cdef StreamListener listener = tcp_proxy.listener
     cdef int64_t took = now_us() - tcp_proxy.began
     if not stream_line_wanted(engine, listener, tcp_proxy.connected != 0, took):
@@ -38,7 +39,8 @@ cdef int log_tcp_proxy(Engine engine, TcpProxy tcp_proxy) except -1:
 
 
 cdef int log_datagrams(Engine engine, DatagramSession session) except -1:
-    cdef Out *out = &engine.log.out
+    cdef LogBatch log = log_of(engine)
+    cdef Out *out = &log.out
     cdef StreamListener listener = session.listener
     cdef int64_t took = now_us() - session.began
     if not stream_line_wanted(engine, listener, session.answered, took):
@@ -59,7 +61,8 @@ cdef int log_datagrams(Engine engine, DatagramSession session) except -1:
 
 
 cdef int begin_stream_line(Engine engine, bytes protocol, StreamListener listener, const NetAddress *client) except -1:
-    cdef Out *out = &engine.log.out
+    cdef LogBatch log = log_of(engine)
+    cdef Out *out = &log.out
     out_reserve(out, 4096 + 6 * LOG_FIELD + PyBytes_GET_SIZE(listener.log))
     out_raw(out, <const char *>b'{"time":"', 9)
     engine.clock.log_time(out)
@@ -93,8 +96,9 @@ cdef int put_stream_way(Out *out, StreamRule rule, Cluster cluster, Endpoint end
 
 
 cdef int end_stream_line(Engine engine, int why) except -1:
-    cdef Out *out = &engine.log.out
+    cdef LogBatch log = log_of(engine)
+    cdef Out *out = &log.out
     out_raw(out, <const char *>b',"end":"', 8)
     out_bytes(out, <bytes>TCP_PROXY_ENDS[why])
     out_raw(out, <const char *>b'"}\n', 3)
-    return engine.log.written()
+    return log.written()

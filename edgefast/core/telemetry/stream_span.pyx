@@ -4,9 +4,9 @@
 # decides the sampling. Datagrams have no spans.
 
 cdef int record_tcp_proxy(Engine engine, TcpProxy tcp_proxy) except -1:
-    """In the order of spanrecord.ConnectionRecord."""
+    """In the order of span_record.ConnectionRecord."""
     cdef StreamListener listener = tcp_proxy.listener
-    cdef SpanBatch batch = engine.spans
+    cdef SpanBatch batch = (<Telemetry>engine.observer).spans
     cdef Out *out = &batch.out
     cdef int64_t took
     if listener.traced == 0.0 or (ef_random(engine.random) >> 11) * (1.0 / 9007199254740992.0) >= listener.traced:

@@ -1,6 +1,6 @@
 # Crypto: slow signatures and password hashes by the TLS library; the thread that computes them releases the interpreter.
 #
-# In: keys of edgefast/auth/jwt/keyset.py, bytes.
+# In: keys of edgefast/auth/jwt/key_set.py, bytes.
 # Out: the results of edgefast/auth/jwt/signature.py and edgefast/auth/htpasswd.py; tests compare both.
 # Must never keep a password or a token.
 
@@ -20,7 +20,7 @@ cdef class VerifyingKey:
 
 
 def is_signed(str alg, key, bytes signature, bytes signed):
-    """Tell whether the owner of `key` (edgefast.auth.jwt.keyset.Key) signed; `alg` is the one that it is for, ES384 or ES512. Raises ValueError for others."""
+    """Tell whether the owner of `key` (edgefast.auth.jwt.key_set.Key) signed; `alg` is the one that it is for, ES384 or ES512. Raises ValueError for others."""
     cdef VerifyingKey found
     cdef const uint8_t *made = <const uint8_t *>PyBytes_AS_STRING(signature)
     cdef const uint8_t *data = <const uint8_t *>PyBytes_AS_STRING(signed)

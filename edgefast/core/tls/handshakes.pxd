@@ -1,6 +1,6 @@
 # Handshakes of a worker's clients.
 
-cdef class Handshakes:
+cdef class Handshakes(TlsHooks):
     cdef:
         Engine engine
         BackendSessions sessions
@@ -17,7 +17,6 @@ cdef class Handshakes:
 
     cdef bint may_step(self) noexcept
     cdef bint may_dial(self) noexcept
-    cdef Py_ssize_t active(self) noexcept
     cdef bint make_room(self, line, Py_ssize_t most) except -1
     cdef bint weigh(self, TlsWire wire) except -1
     cdef int give_up(self, TlsWire wire, connection) except -1
@@ -26,3 +25,7 @@ cdef class Handshakes:
     cdef int enter(self, TlsWire wire, Connection connection) except -1
     cdef int begin(self, TlsWire wire, int64_t patience) except -1
     cdef int leave(self, TlsWire wire) except -1
+
+
+cdef inline Handshakes handshakes_of(Engine engine):
+    return <Handshakes>engine.handshakes

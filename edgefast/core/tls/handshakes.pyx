@@ -111,3 +111,6 @@ cdef class Handshakes:
             return 0
         self.engine.count_down(G_HANDSHAKES_ACTIVE)
         return self.engine.trim.fell(&self.engine.trim.handshakes, <size_t>self.active())
+
+    cdef TlsClientWire make_client_wire(self, object context, bytes name, str host, int port):
+        return make_client_wire(self, <TlsContext>context, name, host, port)

@@ -27,9 +27,6 @@ cdef extern from "tls/tls.h" nogil:
         EF_TLS_F_COUNT
 
     enum:
-        EF_TLS_B_COUNT
-
-    enum:
         EF_TLS_ASK_NOBODY
         EF_TLS_ASK_ANY
         EF_TLS_ASK_TRUSTED

@@ -9,7 +9,7 @@ cdef class TlsAcceptor(PortAcceptor):
     cdef Py_ssize_t places(self, const NetAddress *peer) except -1:
         """How many more may be in front of their hello, and how long; none where no listener is."""
         cdef Engine engine = self.engine
-        cdef Handshakes handshakes = engine.handshakes
+        cdef Handshakes handshakes = handshakes_of(engine)
         cdef HttpSettings settings = self.port.settings
         cdef Py_ssize_t places = 0, most = 0
         self.handshake_ms = 0
@@ -34,7 +34,7 @@ cdef class TlsAcceptor(PortAcceptor):
         cdef Py_ssize_t places = self.places(peer)
         cdef PendingTlsSession pending_session
         self.client = peer[0]
-        if places <= 0 or not engine.handshakes.make_room(engine.handshakes.silent, places):
+        if places <= 0 or not handshakes_of(engine).make_room(handshakes_of(engine).silent, places):
             engine.count(G_CONNECTIONS_TOTAL)
             engine.count(G_CONNECTIONS_REFUSED)
             return None
@@ -47,7 +47,7 @@ cdef class TlsAcceptor(PortAcceptor):
 
     cdef Wire wire(self):
         cdef TlsWire wire = TlsWire.__new__(TlsWire)
-        wire.handshakes = self.engine.handshakes
+        wire.handshakes = handshakes_of(self.engine)
         wire.choose = self.choose
         wire.http_ms = self.http_ms
         wire.shaking_most = self.shaking_most
@@ -62,11 +62,11 @@ cdef class TlsAcceptor(PortAcceptor):
         return wire
 
     cdef int on_accepted(self, Connection connection) except -1:
-        return self.engine.handshakes.enter(<TlsWire>connection.wire, connection)
+        return handshakes_of(self.engine).enter(<TlsWire>connection.wire, connection)
 
     cdef int on_opened(self, Connection connection) except -1:
         cdef TlsWire wire = <TlsWire>connection.wire
-        self.engine.handshakes.leave(wire)
+        handshakes_of(self.engine).leave(wire)
         if wire.passes:  # from here on it is a plain connection, whose first bytes were read already
             connection.wire = None
             connection.more = False
@@ -79,7 +79,7 @@ cdef class TlsAcceptor(PortAcceptor):
     cdef int on_not_opened(self, Connection connection) except -1:
         cdef Engine engine = self.engine
         cdef TlsWire wire = <TlsWire>connection.wire
-        engine.handshakes.leave(wire)
+        handshakes_of(engine).leave(wire)
         if wire.tcp_proxy is not None:
             wire.tcp_proxy.part()
         if wire.tls.open or wire.passes:  # its session has ended it, and told
@@ -104,9 +104,25 @@ cdef class PendingTlsSession(Session):
             session = make_server(self.engine, self.port, True)
         else:
             session = wire.tcp_proxy.down
-            wire.tcp_proxy.take_wire(wire)
+            take_wire(wire.tcp_proxy, wire)
             wire.tcp_proxy = None
         connection.session = session
         session.connection = connection
         alive.connection = None
         return session.on_open()
+
+
+cdef int take_wire(TcpProxy tcp_proxy, TlsWire wire) except -1:
+    """What is known from its TLS, and from what was said before it."""
+    cdef int port = 0
+    cdef WireFacts facts
+    cdef bytes claimed = wire.claimed(&port)
+    if claimed is not None:
+        inet_read_bytes(claimed, tcp_proxy.client.host)
+        tcp_proxy.client.kind = ADDRESS_INET
+        tcp_proxy.client.port = <uint16_t>port
+    if not wire.passes:
+        memset(&facts, 0, sizeof(facts))
+        wire.describe(&facts)
+        tcp_proxy.engine.count(G_HANDSHAKES_DONE + 2 * (strcmp(facts.version, b"TLSv1.3") == 0) + (1 if facts.resumed else 0))
+    return 0

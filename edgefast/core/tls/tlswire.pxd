@@ -1,6 +1,6 @@
 # TLS wire: a wire with TLS.
 
-cdef class TlsWire(Wire):
+cdef class TlsWire(TlsClientWire):
     cdef:
         ef_tls tls
         Handshakes handshakes

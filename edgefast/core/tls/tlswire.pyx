@@ -5,9 +5,15 @@
 # begins with the context of its name: versions, certificates and client verification are that context's alone. Both must have read the same
 # name.
 
-cdef class TlsWire(Wire):
+cdef class TlsWire(TlsClientWire):
     def __dealloc__(self):
         ef_tls_free(&self.tls)
+
+    cdef int backend_failure(self) noexcept:
+        return ef_tls_backend_failure(&self.tls)
+
+    cdef int forget_session(self) except -1:
+        return self.handshakes.sessions.forget(self.backend)
 
     cdef int open(self, int fd) noexcept:
         cdef int result = 1

@@ -15,3 +15,9 @@ cdef class Breaker:
     cdef bint bounds_connections(self) noexcept
     cdef bint repeat(self, Pool pool) noexcept
     cdef bint reserve(self, Pool pool) noexcept
+
+cdef bint has_room(Pool pool, UpstreamUser user) noexcept
+
+cdef bint may_connect(Pool pool, UpstreamUser user, Endpoint endpoint) noexcept
+
+cdef bint may_replace(Pool pool, Endpoint endpoint) noexcept

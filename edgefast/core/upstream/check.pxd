@@ -26,3 +26,7 @@ cdef class EndpointChecks:
         object known        # spec -> EndpointCheck, of those that anybody has
 
     cdef EndpointCheck of(self, object spec)
+
+cdef HealthRecord checked_record(Health health, Cluster cluster, Endpoint endpoint, EndpointCheck check)
+
+cdef uint8_t effective_mask(Cluster cluster, EndpointCheck check, uint32_t panic) except 0

@@ -1,4 +1,4 @@
-# Check: health checks of endpoints and their results, for rules with a check in their policies (policy/traffic.pyx).
+# Check: health checks of endpoints and their results, for rules with a check in their policies (traffic/traffic.pyx).
 #
 # In: ir.HealthChecks; records in which one worker writes the health of each endpoint (prober.pyx).
 # Out: bits of endpoints that a check has marked unhealthy; only rules with that check use them. Equal checks are one. Without space for a

@@ -6,7 +6,7 @@
 
 cdef Outbound checkout(Pool pool, UpstreamUser user, Endpoint endpoint):
     """A living connection of the endpoint that is free, or has room; None when it has none."""
-    cdef H2Client session, late = None
+    cdef MultiplexedSession session, late = None
     cdef bint wants_tunnel = pool.protocol == SPEAKS_ALPN and user.wants_tunnel  # where there may be another connection that can
     if pool.protocol != SPEAKS_H1:
         for session in endpoint.shared:
@@ -59,7 +59,7 @@ cdef inline bint has_carried(UpstreamUser user, uint32_t many) noexcept:
     return user.breaker is not None and user.breaker.reuses != 0 and many >= user.breaker.reuses
 
 
-cdef bint is_used_up(H2Client session, UpstreamUser user) except -1:
+cdef bint is_used_up(MultiplexedSession session, UpstreamUser user) except -1:
     """It takes none of the user's rule any more, and so none at all."""
     if not has_carried(user, session.begun):
         return False
@@ -67,9 +67,9 @@ cdef bint is_used_up(H2Client session, UpstreamUser user) except -1:
     return True
 
 
-cdef H2Call open_call(H2Client session, UpstreamUser user):
+cdef Outbound open_call(MultiplexedSession session, UpstreamUser user):
     """Room for one request of the user's on it, which may be the last one that it has."""
-    cdef H2Call call = session.open_call()
+    cdef Outbound call = session.open_call()
     if has_carried(user, session.begun):
         session.used_up = True
     return call

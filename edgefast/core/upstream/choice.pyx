@@ -78,7 +78,7 @@ cdef uint8_t all_if_none(Cluster cluster, uint8_t health_mask) noexcept:
 
 cdef bint serves_one_more(Cluster cluster, Endpoint endpoint, UpstreamUser user) noexcept:
     """On a connection that it has, is about to have, or may have."""
-    cdef H2Client session
+    cdef MultiplexedSession session
     if PyList_GET_SIZE(endpoint.idle) or (endpoint.coming is not None and may_join(cluster, endpoint, user)):
         return True
     for session in endpoint.shared:

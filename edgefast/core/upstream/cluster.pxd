@@ -16,9 +16,9 @@ cdef class Cluster(Pool):
         uint32_t seen       # version of its own record when it was looked at who is out
         uint64_t *ids       # of each endpoint
         int64_t *turns      # places of each (BY_TURN); NULL: nobody has asked since there was another set
-        TlsContext tls      # None: plain
-        TlsContext tls_h1   # what offers HTTP/1.1 alone; `tls`, where that does
-        TlsContext tls_stream   # what offers nothing, of connections that are passed on; None: not asked for yet
+        object tls      # None: plain
+        object tls_h1   # what offers HTTP/1.1 alone; `tls`, where that does
+        object tls_stream   # what offers nothing, of connections that are passed on; None: not asked for yet
         str sni
         bytes log           # name as a JSON string
         int64_t active      # requests that are for it
@@ -29,7 +29,7 @@ cdef class Cluster(Pool):
         object __weakref__
 
     cdef int update(self, object spec) except -1
-    cdef TlsContext stream_tls(self)
+    cdef object stream_tls(self)
     cdef int rebuild(self) except -1
     cdef int apply_checks(self, list checks) except -1
     cdef uint8_t out_by_checks(self, Endpoint endpoint) except? 255

@@ -59,7 +59,7 @@ cdef class Cluster(Pool):
             self.rearm()
         return 0
 
-    cdef TlsContext stream_tls(self):
+    cdef object stream_tls(self):
         """TLS of connections that are passed on, which are of no protocol that we know; None: plain."""
         if self.tls_stream is None and self.tls is not None:
             self.tls_stream = self.engine.upstream_tls(self.spec.tls, ())
@@ -278,9 +278,9 @@ cdef class Cluster(Pool):
                     "address": (<Endpoint>e).text.decode(),
                     "zone": (<Endpoint>e).zone,
                     "active": self.load[(<Endpoint>e).index].active,
-                    "idle": len((<Endpoint>e).idle) + sum([(<H2Client>one).is_idle() for one in (<Endpoint>e).shared]),
+                    "idle": len((<Endpoint>e).idle) + sum([(<MultiplexedSession>one).is_idle() for one in (<Endpoint>e).shared]),
                     "shared": len((<Endpoint>e).shared),
-                    "streams": sum([(<H2Client>one).load() for one in (<Endpoint>e).shared]),
+                    "streams": sum([(<MultiplexedSession>one).load() for one in (<Endpoint>e).shared]),
                     "draining": not (<Endpoint>e).is_regular(),
                     "healthy": not self.load[(<Endpoint>e).index].out,
                     "ejected": bool(self.load[(<Endpoint>e).index].out & MASK_EJECTED),

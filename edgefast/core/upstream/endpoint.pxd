@@ -13,7 +13,7 @@ cdef class Endpoint:
         uint64_t identity   # what sessions call it (identities.pyx); 0: no session has asked yet
         bytes log           # the same as a JSON string
         list idle           # Outbound, most recently used last
-        list shared         # H2Client, the oldest first
+        list shared         # MultiplexedSession, the oldest first
         PoolDial coming     # a connection that is being made for whoever waits for it; None: none
         UpstreamProtocol speaks     # of one where that is found out: what it agreed on last
         int64_t since       # ms: it is one of its cluster's; 0: from the beginning

@@ -34,7 +34,7 @@ cdef class Endpoint:
             (<Outbound>up).stop(False)
         self.idle.clear()
         for session in list(self.shared):
-            (<H2Client>session).stop(False)
+            (<MultiplexedSession>session).stop(False)
         return 0
 
     cdef int succeeded(self) except -1:

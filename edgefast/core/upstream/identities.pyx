@@ -1,4 +1,4 @@
-# Identities: the identity of endpoints in sessions, and their present position (policy/sessionpolicy.pyx).
+# Identities: the identity of endpoints in sessions, and their present position (traffic/sessionpolicy.pyx).
 #
 # In: the endpoints of a cluster. Out: the position of the one that a session names, -1 if it is gone. An identity is a hash of the
 # cluster's name, the address and the port. It is the same in every worker, on every machine, after every restart, and differs between
@@ -88,8 +88,8 @@ cdef bint make_place(Pool pool, UpstreamUser user) except -1:
             (<Outbound>endpoint.idle[0]).stop(True)
             return may_connect(pool, user, user.bound)
         for session in endpoint.shared:
-            if (<H2Client>session).is_idle():
-                (<H2Client>session).stop(True)
+            if (<MultiplexedSession>session).is_idle():
+                (<MultiplexedSession>session).stop(True)
                 return may_connect(pool, user, user.bound)
     return False
 

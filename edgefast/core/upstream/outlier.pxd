@@ -16,3 +16,5 @@ cdef class Outlier:
     cdef int evaluate(self, Endpoint endpoint, uint32_t kind) except -1
     cdef int eject(self, Endpoint endpoint) except -1
     cdef uint32_t most(self, uint32_t size) noexcept
+
+cdef Outlier outlier_of(Engine engine, object spec)

@@ -44,11 +44,11 @@ cdef class Pool(Timer):
     cdef PoolDial make_dial(self, UpstreamUser user, Endpoint endpoint, bint alone)
     cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1
     cdef int on_dialed_by_many(self, PoolDial dial, Outbound up) except -1
-    cdef int on_shared(self, PoolDial dial, H2Client session) except -1
-    cdef int on_capacity(self, H2Client session) except -1
+    cdef int on_shared(self, PoolDial dial, MultiplexedSession session) except -1
+    cdef int on_capacity(self, MultiplexedSession session) except -1
     cdef int ask_again(self, DialQueue turns) except -1
     cdef int on_dial_failed(self, PoolDial dial, UpFailure why) except -1
-    cdef int lost_shared(self, H2Client session) except -1
+    cdef int lost_shared(self, MultiplexedSession session) except -1
     cdef int release(self, Outbound up) except -1
     cdef int lost(self, Outbound up) except -1
     cdef void begin(self, UpstreamUser user, Endpoint endpoint) noexcept
@@ -62,3 +62,5 @@ cdef class Pool(Timer):
     cdef int rearm(self) except -1
     cdef int share_out(self) except -1
     cdef int serve_pending(self) except -1
+
+cdef int release_connections(Pool pool, uint32_t to) except -1

@@ -222,7 +222,7 @@ cdef class Pool(Timer):
             up.park()
         return self.ask_again(dial.queue)
 
-    cdef int on_shared(self, PoolDial dial, H2Client session) except -1:
+    cdef int on_shared(self, PoolDial dial, MultiplexedSession session) except -1:
         """A new connection of HTTP/2."""
         cdef Endpoint endpoint = dial.endpoint
         cdef UpstreamUser user
@@ -253,7 +253,7 @@ cdef class Pool(Timer):
             self.acquire(next_seated(queue))
         return 0
 
-    cdef int on_capacity(self, H2Client session) except -1:
+    cdef int on_capacity(self, MultiplexedSession session) except -1:
         """The longest waiting users get what there is; who asks for a tunnel that this one cannot have stays where it stands."""
         cdef UpstreamUser user
         while self.pending.waiting and session.endpoint.is_regular() and session.takes(False):
@@ -325,7 +325,7 @@ cdef class Pool(Timer):
                 pass
         return self.serve_pending()
 
-    cdef int lost_shared(self, H2Client session) except -1:
+    cdef int lost_shared(self, MultiplexedSession session) except -1:
         connection_gone(self, session.endpoint)
         if session.retired:
             self.retiring -= 1

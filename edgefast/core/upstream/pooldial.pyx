@@ -14,6 +14,9 @@ cdef class DialQueue(FairQueue):
         return FairQueue.leave(self, user)
 
 
+cdef tuple TLS_FAILURES = tuple([one.encode() for one in BACKEND_TLS_FAILURES])
+
+
 cdef bint is_own_fault(int error) noexcept:
     """What this process has too little of: it says nothing of a backend."""
     return error == EMFILE or error == ENFILE or error == ENOBUFS or error == ENOMEM or error == EADDRNOTAVAIL
@@ -27,8 +30,8 @@ cdef class PoolDial(Dial):
     cdef Wire wire(self):
         if self.fresh.wanted is None:
             return None
-        self.speaks = make_client_wire(
-            self.pool.engine.handshakes, self.fresh.wanted, self.fresh.sni.encode(), self.endpoint.host, self.endpoint.port
+        self.speaks = self.pool.engine.handshakes.make_client_wire(
+            self.fresh.wanted, self.fresh.sni.encode(), self.endpoint.host, self.endpoint.port
         )
         return self.speaks
 
@@ -40,7 +43,7 @@ cdef class PoolDial(Dial):
             return self.pool.on_dialed_by_many(self, self.up)
         return self.pool.on_dialed(self.user, self.ticket, self.up)
 
-    cdef int on_ready(self, H2Client session) except -1:
+    cdef int on_ready(self, MultiplexedSession session) except -1:
         """A connection for many is there."""
         return self.pool.on_shared(self, session)
 
@@ -53,7 +56,7 @@ cdef class PoolDial(Dial):
         cdef bint opened = self.fresh is None or (self.up is not None and self.up.opened)
         self.error = error
         if self.speaks is not None:
-            self.pool.engine.handshakes.sessions.forget(self.speaks.backend)
+            self.speaks.forget_session()
         self.fresh = None
         if not opened:
             connection_gone(self.pool, self.endpoint)
@@ -74,12 +77,12 @@ cdef class PoolDial(Dial):
             return UP_TLS
         if (<Cluster>self.pool).health is self.pool.engine.health:
             count_tls_failure(<Cluster>self.pool, self.speaks)
-        return <UpFailure>(<int>UP_TLS_BY + ef_tls_backend_failure(&self.speaks.tls))
+        return <UpFailure>(<int>UP_TLS_BY + self.speaks.backend_failure())
 
 
-cdef int count_tls_failure(Cluster cluster, TlsWire wire) except -1:
+cdef int count_tls_failure(Cluster cluster, TlsClientWire wire) except -1:
     """Count a failed handshake by cluster and reason. Its row is made at the first failure, so other clusters cost nothing."""
-    cdef bytes label = b"backend\t%b\t%b" % (cluster.name.encode(), TLS_FAILURES[ef_tls_backend_failure(&wire.tls)])
+    cdef bytes label = b"backend\t%b\t%b" % (cluster.name.encode(), TLS_FAILURES[wire.backend_failure()])
     cdef ef_stat_row *row = ef_stat_hold(cluster.engine.stat, <const uint8_t *>PyBytes_AS_STRING(label), PyBytes_GET_SIZE(label))
     ef_stat_add(&row.cells[B_TLS_FAILED], 1)
     ef_stat_release(row)

@@ -6,8 +6,8 @@ cdef class ProtocolNegotiation(Session):
         Endpoint endpoint
         HttpSettings settings   # of whoever asked for it
         PoolDial dial           # None when it is somebody
-        TlsContext tls          # of the cluster, as it was; None: plain
-        TlsContext wanted       # what the handshake is made with: `tls`, or the one that offers HTTP/1.1 alone
+        object tls          # of the cluster, as it was; None: plain
+        object wanted       # what the handshake is made with: `tls`, or the one that offers HTTP/1.1 alone
         str sni
         UpstreamProtocol protocol
 

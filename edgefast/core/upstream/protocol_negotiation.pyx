@@ -19,7 +19,6 @@ cdef class ProtocolNegotiation(Session):
         cdef WireFacts facts
         cdef PoolDial dial = self.dial
         cdef H1Client one
-        cdef H2Client many
         cdef bint h2 = self.protocol == SPEAKS_H2
         self.dial = None
         if self.tls is not None and self.protocol != SPEAKS_H1:
@@ -35,11 +34,7 @@ cdef class ProtocolNegotiation(Session):
             one.sni = self.sni
             dial.up = one
             return self.replace_with(one)
-        many = H2Client.__new__(H2Client, self.engine, self.endpoint, self.settings)
-        many.tls = self.tls
-        many.sni = self.sni
-        many.dial = dial
-        return self.replace_with(many)
+        return self.replace_with(self.engine.http2.make_client(self.endpoint, self.settings, self.tls, self.sni, dial))
 
     cdef int replace_with(self, Session session) except -1:
         cdef Connection connection = self.connection

@@ -38,8 +38,8 @@ cdef int release_connections(Pool pool, uint32_t to) except -1:
         for up in list(endpoint.idle):
             closed = release_one(pool, <Outbound>up) or closed
         for session in list(endpoint.shared):
-            if (<H2Client>session).is_idle():
-                closed = release_one(pool, <H2Client>session) or closed
+            if (<MultiplexedSession>session).is_idle():
+                closed = release_one(pool, <MultiplexedSession>session) or closed
     if not closed and pool.record.at.wanted and to < pool.record.seats and is_ahead(pool, to):
         pool.release_to = to
         return release_shared(pool)
@@ -51,8 +51,8 @@ cdef bint release_one(Pool pool, Session up) except -1:
     if not ef_health_leave(pool.record.at):
         return False
     pool.lent_until = pool.engine.wheel.now + 2 * BORROW_MS
-    if isinstance(up, H2Client):
-        (<H2Client>up).stop(True)
+    if isinstance(up, MultiplexedSession):
+        (<MultiplexedSession>up).stop(True)
     else:
         (<Outbound>up).stop(True)
     return True
@@ -68,7 +68,7 @@ cdef int release_shared(Pool pool) except -1:
     """Of HTTP/2 connections, which are hardly ever free: the one with the fewest requests takes no more; where not as many as wait are on
     their way already, of whichever worker."""
     cdef Endpoint endpoint
-    cdef H2Client session, least = None
+    cdef MultiplexedSession session, least = None
     cdef uint64_t waiting = ef_share_sum(pool.record.at, pool.record.seats, EF_SHARE_PENDING)
     if ef_share_sum(pool.record.at, pool.record.seats, EF_SHARE_LEAVING) >= waiting:
         return 0

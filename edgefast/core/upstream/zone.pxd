@@ -49,3 +49,5 @@ cdef class ZoneRanges:
 
     cdef int forget(self) except -1
     cdef int recall(self, Cluster cluster, ZoneRule rule, uint8_t health_mask) except -1
+
+cdef Endpoint choose_near(Cluster cluster, uint64_t tried)

@@ -107,7 +107,7 @@ FLEETS = (
         fix=(
             "Set `maxmemory-policy noeviction`. A full Redis server then refuses to count; "
             "edgefast reports NotCounted, and `rateLimit.failClosed` decides the requests.",
-            "Use a separate Redis for limits, with memory for all counters of a window (`edgefast docs rate-limits` lists the sizes).",
+            "Use a separate Redis for limits, with memory for all counters of a window: about 220 bytes for each (`edgefast docs rate-limits`).",
         ),
         seen="EdgeGateway: rateLimit.backend: EvictingStore: the store redis.stores.svc:6379 "
         "has maxmemory-policy allkeys-lru: it can delete counters when its memory is full, "

@@ -335,7 +335,7 @@ GATEWAYS = (
         "requests to the backend get 500, and TCP, TLS or UDP connections are refused.",
         fix=(
             "Use a protocol that the message names. For backends remove `appProtocol`, or set "
-            "`kubernetes.io/h2c` or `kubernetes.io/ws` (not for GRPCRoutes).",
+            "`kubernetes.io/h2c` or `kubernetes.io/ws` (not for GRPCRoutes). `https` and `kubernetes.io/wss` need a BackendTLSPolicy.",
             "Use a GRPCRoute for gRPC backends (`appProtocol: grpc`).",
         ),
         example=gateway("listeners: [{name: raw, port: 9000, protocol: acme.io/rtmp}]"),

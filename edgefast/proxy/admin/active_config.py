@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from edgefast.proxy.admin.limitlist import LimitList, Unread
+from edgefast.proxy.admin.limit_list import LimitList, Unread
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.agent.worker_slot import WorkerSlot
 from edgefast.proxy.control.channel import ChannelClosed, ChannelError
 from edgefast.table import Resource
 from edgefast.table.shards import Key

@@ -32,9 +32,9 @@ from edgefast.console import LazyConsole
 from edgefast.daemon.logs import LEVELS
 from edgefast.httpd.control_socket import refuse_command
 from edgefast.httpd.server import Handler, Reply, Request
-from edgefast.proxy.admin.consolesource import ConsoleSource
+from edgefast.proxy.admin.console_source import ConsoleSource
 from edgefast.proxy.admin.control_commands import ORDERS
-from edgefast.proxy.admin.limitlist import LimitList
+from edgefast.proxy.admin.limit_list import LimitList
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.control.channel import ChannelClosed, ChannelError
 from edgefast.proxy.metrics.exposition import (

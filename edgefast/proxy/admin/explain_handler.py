@@ -18,7 +18,7 @@ from edgefast.explain import Explanation, Live, RequestSpec, RequestSpecError, S
 from edgefast.explain.explain import explain
 from edgefast.httpd.server import Reply, Request
 from edgefast.proxy.admin.active_config import read_now, read_resources
-from edgefast.proxy.admin.limitlist import LimitList
+from edgefast.proxy.admin.limit_list import LimitList
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import BlobError, Resource, Shards
 

@@ -13,8 +13,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from edgefast.proxy.agent.sharedstate import SharedState
-from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.agent.shared_state import SharedState
+from edgefast.proxy.agent.worker_slot import WorkerSlot
 from edgefast.proxy.settings import ACK_DEADLINE, STARTED_DEADLINE
 
 __all__ = ["Acknowledgement"]

@@ -25,31 +25,31 @@ from edgefast.proxy.agent.acknowledgement import Acknowledgement
 from edgefast.proxy.agent.drain import Drain
 from edgefast.proxy.agent.limit_warnings import LimitWarnings
 from edgefast.proxy.agent.refusal import describe_refusal
-from edgefast.proxy.agent.sharedstate import SharedState
+from edgefast.proxy.agent.shared_state import SharedState
 from edgefast.proxy.agent.unresolved_hosts import Unresolved
-from edgefast.proxy.agent.workerslot import WorkerSlot, request_from_others
+from edgefast.proxy.agent.worker_slot import WorkerSlot, request_from_others
 from edgefast.proxy.agent.zone import ProxyZone
 from edgefast.proxy.control import messages
 from edgefast.proxy.health.memory import HealthMemory
-from edgefast.proxy.keys.keyfetch import KeyFetch
+from edgefast.proxy.jwks.key_delivery import KeyDelivery
 from edgefast.proxy.limits.count import LimitCount
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.metrics.row_reclaim import RowReclaim
-from edgefast.proxy.process.filelimit import check_descriptors, raise_limit
+from edgefast.proxy.process.file_limit import check_descriptors, raise_limit
 from edgefast.proxy.process.reserved_descriptors import RESERVE
 from edgefast.proxy.settings import ProxySettings
 from edgefast.proxy.sockets.bind_address import Place
-from edgefast.proxy.sockets.fdstore import FdStore
+from edgefast.proxy.sockets.fd_store import FdStore
 from edgefast.proxy.sockets.inherited import MEMORY, TICKETS, Inherited
 from edgefast.proxy.sockets.listeners import Listeners
 from edgefast.proxy.sockets.ports import Ports
 from edgefast.proxy.tables.arena import Arena, ArenaFull
-from edgefast.proxy.tables.lastgood import LastGood
-from edgefast.proxy.tables.lastgoodkeeper import LastGoodKeeper
+from edgefast.proxy.tables.last_good import LastGood
+from edgefast.proxy.tables.last_good_keeper import LastGoodKeeper
 from edgefast.proxy.tables.worker_tables import Key, Refusal, WorkerTables
+from edgefast.proxy.tls.ticket_keys import TicketKeys
 from edgefast.proxy.tls.ticket_memory import TicketMemory
-from edgefast.proxy.tls.ticketkeys import TicketKeys
-from edgefast.proxy.traces.spanexport import SpanExport
+from edgefast.proxy.traces.export_thread import SpanExport
 from edgefast.table import Shards
 from edgefast.xds.stream_stats import StreamStats
 
@@ -145,7 +145,7 @@ class Agent:
         )
         self._limit_count = LimitCount(self.arena, self.limits)
         keys = settings.state_dir / "keys" if settings.state_dir else None
-        self.keys = KeyFetch(self.arena, keys, lambda: self.listeners.server_ports)
+        self.keys = KeyDelivery(self.arena, keys, lambda: self.listeners.server_ports)
         self.keys.on_told, self.keys.on_problems = self._wake, self._report_problems
         self._shared.keys, self._shared.on_keys_wanted = self.keys.told, self.keys.ask
         self.uncounted = LimitWarnings(lambda: self.slots, self._report_problems)

@@ -7,7 +7,7 @@ Out: the phase that all slots follow, and the exit status.
   min drain      load balancers have reacted: workers empty the accept queues and close the sockets
   ... no connection is left, or the drain timeout ends: the rest is aborted and workers exit
 If the sockets stay open elsewhere, accept queues stay as they are. If a service manager keeps the
-sockets (sockets/fdstore.py), workers accept until the older connections have ended, at most for the
+sockets (sockets/fd_store.py), workers accept until the older connections have ended, at most for the
 drain timeout. Clients therefore wait no longer than the next process needs to start. If a successor
 serves the sockets already, accepting stops at once. A second signal ends the process immediately.
 SIGHUP makes the source of tables read its files again.
@@ -22,9 +22,9 @@ import logging
 import signal
 from collections.abc import Callable, Iterator, Sequence
 
-from edgefast.proxy.agent.sharedstate import Phase, SharedState
-from edgefast.proxy.agent.workerslot import WorkerSlot
-from edgefast.proxy.process.sdnotify import notify
+from edgefast.proxy.agent.shared_state import Phase, SharedState
+from edgefast.proxy.agent.worker_slot import WorkerSlot
+from edgefast.proxy.process.sd_notify import notify
 from edgefast.proxy.settings import EXIT_GRACE, ProxySettings
 from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.sockets.listeners import Listeners

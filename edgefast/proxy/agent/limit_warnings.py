@@ -13,9 +13,9 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
-from edgefast.api.model.routename import ref_of_name
+from edgefast.api.model.route_name import ref_of_name
 from edgefast.diagnostics.problem import ObjectRef, Problem
-from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.agent.worker_slot import WorkerSlot
 from edgefast.proxy.control import messages
 
 __all__ = ["LimitWarnings"]

@@ -14,7 +14,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.diagnostics.problem import ObjectRef, Problem
-from edgefast.proxy.agent.workerslot import WorkerSlot
+from edgefast.proxy.agent.worker_slot import WorkerSlot
 from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.worker_tables import WorkerTables
 

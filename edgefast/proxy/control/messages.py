@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from edgefast.ratelimit.store_status import StoreStatus
+from edgefast.rate_limit.store_status import StoreStatus
 
 __all__ = [
     "FRAME_LIMIT",
@@ -60,7 +60,7 @@ __all__ = [
 FRAME_LIMIT = 64 * 1024
 #: Bytes of a payload that the split functions fill, leaving room for the message around it.
 _FILL = FRAME_LIMIT - 4096
-#: Bytes of a piece of keys; names of sources have a part of the rest (keys/target.py).
+#: Bytes of a piece of keys; names of sources have a part of the rest (jwks/target.py).
 KEYS_PART = 48 * 1024
 _ERROR_TEXT = 400  # characters of a refusal that travel; names are at most 253 + 253 + 63
 _CHANGE_OVERHEAD = 40  # MessagePack of op, type, two integers
@@ -173,7 +173,7 @@ class ForgetRows(_Message, frozen=True):
 
 
 class Keys(_Message, frozen=True):
-    """A piece of the keys of a source (ircredential.RemoteKeys), as edgefast/auth/jwt/keyset.py writes them; b"" in all: there are none."""
+    """A piece of the keys of a source (ircredential.RemoteKeys), as edgefast/auth/jwt/key_set.py writes them; b"" in all: there are none."""
 
     uri: str
     cluster: str
@@ -270,7 +270,7 @@ class DumpPart(_Message, frozen=True):
 
 
 class Spans(_Message, frozen=True):
-    """Traced requests, as the engine packs them (traces/spanrecord.py)."""
+    """Traced requests, as the engine packs them (traces/span_record.py)."""
 
     batch: bytes
 

@@ -1,6 +1,6 @@
 """The handover protocol: all messages between a starting process and a serving one.
 
-In: built by takeover.py (the successor) and predecessor.py.
+In: built by socket_receiver.py (the successor) and socket_sender.py.
 Out: MessagePack frames (control/channel.py).
 
   successor              predecessor (an agent, or a worker without an agent)

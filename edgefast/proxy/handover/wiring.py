@@ -14,9 +14,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from edgefast.httpd.control_socket import ControlSocket
 from edgefast.httpd.server import HttpServer
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.handover.agentpredecessor import AgentPredecessor
-from edgefast.proxy.handover.predecessor import serve_successors
-from edgefast.proxy.handover.takeover import TakeOver
+from edgefast.proxy.handover.agent_predecessor import AgentPredecessor
+from edgefast.proxy.handover.socket_receiver import TakeOver
+from edgefast.proxy.handover.socket_sender import serve_successors
 
 __all__ = ["wire_handover"]
 

@@ -19,8 +19,8 @@ from edgefast import ir
 from edgefast.core.engine import Limiter
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import ChannelClosed
-from edgefast.ratelimit.redis_store import RedisStore
-from edgefast.ratelimit.store_status import MOST, StoreStatus
+from edgefast.rate_limit.redis_store import RedisStore
+from edgefast.rate_limit.store_status import MOST, StoreStatus
 
 __all__ = ["StoreInUse"]
 

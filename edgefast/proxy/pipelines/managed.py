@@ -20,9 +20,9 @@ import edgefast
 from edgefast.daemon.process import keep_all
 from edgefast.diagnostics.problem import Problem
 from edgefast.proxy.agent.agent import Agent
-from edgefast.proxy.process.sdnotify import notify
+from edgefast.proxy.process.sd_notify import notify
 from edgefast.proxy.sockets.bind_address import is_of
-from edgefast.proxy.tables.lastgood import LastGoodError
+from edgefast.proxy.tables.last_good import LastGoodError
 from edgefast.table import Shards
 from edgefast.table.format import table_format
 from edgefast.xds.client import XdsClient

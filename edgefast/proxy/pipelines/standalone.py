@@ -29,9 +29,9 @@ from edgefast.providers.publish_gate import HOLD, START_AT_MOST, Written
 from edgefast.providers.watch import Watch
 from edgefast.providers.writers import find_writers
 from edgefast.proxy.agent.agent import Agent, Published
-from edgefast.proxy.pipelines.objectstatus import list_objects
-from edgefast.proxy.process.sdnotify import notify
-from edgefast.proxy.tables.lastgood import LastGoodError
+from edgefast.proxy.pipelines.object_status import list_objects
+from edgefast.proxy.process.sd_notify import notify
+from edgefast.proxy.tables.last_good import LastGoodError
 from edgefast.proxy.tls.last_good_pairs import LastGoodPairs
 from edgefast.table import Shards, compile_fleet
 from edgefast.translate.pipeline import translate

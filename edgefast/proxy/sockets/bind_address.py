@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.httpd.address import Address
-from edgefast.ir.stream import Transport
+from edgefast.ir.layer4 import Transport
 
 __all__ = [
     "Place",

@@ -1,7 +1,7 @@
 """Inherited: listening sockets that existed before this process.
 
 In: sockets that a service manager passes at start (sd_listen_fds(3): its own sockets or those of
-its descriptor store), and those of a predecessor (handover/takeover.py).
+its descriptor store), and those of a predecessor (handover/socket_receiver.py).
 Out: groups of sockets by (bind address, bind port) for listeners.py, and those of the operator's
 servers. The address is read from the socket; the name only separates servers from listeners.
 Must never: pass a descriptor to children, or keep one that is not used.

@@ -33,7 +33,7 @@ from edgefast.proxy.sockets.bind_address import (
     transport_at,
 )
 from edgefast.proxy.sockets.inherited import Inherited
-from edgefast.proxy.sockets.synfilter import take_new_connections
+from edgefast.proxy.sockets.syn_filter import take_new_connections
 
 __all__ = ["Listeners"]
 

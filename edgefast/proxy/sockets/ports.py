@@ -1,7 +1,7 @@
 """Ports: binds, keeps and retries the sockets that the newest table requires.
 
 In: the listeners of each new table.
-Out: sockets in `Listeners`, the same ones in the service manager's store (fdstore.py), and a notice
+Out: sockets in `Listeners`, the same ones in the service manager's store (fd_store.py), and a notice
 when an earlier failed bind succeeds.
 Must never: stop retrying a port that the table still requires.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from edgefast import ir
 from edgefast.proxy.sockets.bind_address import show_bind_address
-from edgefast.proxy.sockets.fdstore import FdStore
+from edgefast.proxy.sockets.fd_store import FdStore
 from edgefast.proxy.sockets.listeners import Listeners
 
 __all__ = ["Ports"]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.proxy.tables.arena import Arena, ArenaFull
 from edgefast.proxy.tables.epoch import Commit, Placed, Refusal, Table, changes_between
 from edgefast.proxy.tables.references import members_of, named_by, unit_of

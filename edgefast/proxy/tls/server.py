@@ -19,7 +19,7 @@ from typing import NamedTuple
 from edgefast import ir
 from edgefast.core import TlsContext, TlsError
 from edgefast.proxy.tls.certificates import CertificateFacts, PemError, read_facts
-from edgefast.proxy.tls.ticketrule import Verification, ticket_rule
+from edgefast.proxy.tls.ticket_rule import Verification, ticket_rule
 
 __all__ = ["ServerPort", "ServerTls", "certificate_covers", "check_secret", "load_secret"]
 

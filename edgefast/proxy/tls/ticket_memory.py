@@ -1,6 +1,6 @@
 """Ticket memory: shared memory for session ticket secrets, written by the agent, mapped read-only by every worker.
 
-In: secrets (ticketschedule.py); the predecessor's ring, if it transferred one of this layout.
+In: secrets (ticket_key_rotation.py); the predecessor's ring, if it transferred one of this layout.
 Out: a descriptor of a ring (csrc/ticket.h), and the secrets in it. A successor copies the secrets
 into its own ring, so each ring has one writer, even while both processes serve. The pages are
 excluded from core dumps; a transferred descriptor cannot be mapped for writing.
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edgefast._csrc import ffi, lib
-from edgefast.proxy.tls.ticketschedule import TicketSecret
+from edgefast.proxy.tls.ticket_key_rotation import TicketSecret
 
 __all__ = ["TicketMemory", "map_ticket_memory"]
 

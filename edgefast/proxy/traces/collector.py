@@ -22,7 +22,7 @@ from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from edgefast import ir
-from edgefast.localaddress import leads_to
+from edgefast.local_address import leads_to
 from edgefast.netaddr import ANY_NETWORK, read_address, why_reserved
 
 __all__ = ["Pin", "is_guarded", "open_session", "pinned_target", "resolve"]

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import msgspec
 
 from edgefast.core.cells import BUCKET_BOUNDS_MS
-from edgefast.proxy.traces.spanrecord import SpanRecord
+from edgefast.proxy.traces.span_record import SpanRecord
 
 __all__ = ["Exemplar", "Exemplars", "Marks"]
 

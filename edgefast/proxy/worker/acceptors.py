@@ -18,11 +18,11 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from edgefast.core import TlsContext
-from edgefast.ir.stream import Transport
+from edgefast.ir.layer4 import Transport
 from edgefast.proxy.process.reserved_descriptors import is_shortage
 from edgefast.proxy.settings import ACCEPT_BACKLOG
 from edgefast.proxy.sockets.bind_address import Place, Seat, host_of, transport_at
-from edgefast.proxy.sockets.synfilter import drop_new_connections
+from edgefast.proxy.sockets.syn_filter import drop_new_connections
 
 __all__ = ["Acceptors", "PortUse"]
 

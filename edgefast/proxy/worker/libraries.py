@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 #: A field that is in a policy (ir.PolicyUnit) which asks for them, and whatever needs them. Who says the word elsewhere has them loaded in vain.
 _NEEDED = {
     msgspec.msgpack.encode("jwt"): (
-        "edgefast.core.policy.token_verifier",
-        "edgefast.core.policy.verifier",
+        "edgefast.core.policy.token_requirements",
+        "edgefast.core.policy.token_verification",
     )
 }
 

@@ -16,8 +16,8 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from edgefast.proxy.handover.predecessor import serve_successors
 from edgefast.proxy.handover.protocol import Ask, Item
+from edgefast.proxy.handover.socket_sender import serve_successors
 from edgefast.proxy.sockets.bind_address import Place
 from edgefast.proxy.worker.acceptors import Acceptors
 
@@ -33,7 +33,7 @@ _STARTING = 180.0
 
 
 class OrphanedWorker:
-    """The `Predecessor` (handover/predecessor.py) of a worker without agent."""
+    """The `Predecessor` (handover/socket_sender.py) of a worker without agent."""
 
     def __init__(
         self,

@@ -29,8 +29,8 @@ from edgefast.core import Engine, use_tickets
 from edgefast.core.engine import tls_library
 from edgefast.daemon.logs import set_level, start_logging
 from edgefast.daemon.process import WORKER_INTERVAL, keep_all, look_seldom, share_interpreter
-from edgefast.proxy.accesslog.logfile import LogFile, Standard
-from edgefast.proxy.accesslog.writer import AccessLogWriter
+from edgefast.proxy.access_log.log_file import LogFile, Standard
+from edgefast.proxy.access_log.writer import AccessLogWriter
 from edgefast.proxy.control import messages
 from edgefast.proxy.control.channel import Channel, ChannelClosed
 from edgefast.proxy.limits.store import StoreInUse
@@ -41,12 +41,12 @@ from edgefast.proxy.settings import ACK_DEADLINE, EXIT_SHORTAGE, STARTED_DEADLIN
 from edgefast.proxy.sockets.inherited import MEMORY, TICKETS
 from edgefast.proxy.tables.arena import map_arena
 from edgefast.proxy.tls.ticket_memory import map_ticket_memory
-from edgefast.proxy.traces.spansender import SpanSender
+from edgefast.proxy.traces.agent_sender import SpanSender
 from edgefast.proxy.worker.acceptors import Acceptors, BindKey, PortUse
 from edgefast.proxy.worker.agent_requests import AgentRequests
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.table import WorkerTable
-from edgefast.proxy.worker.tokenkeys import TokenKeys
+from edgefast.proxy.worker.token_keys import TokenKeys
 from edgefast.proxy.worker.zone import WorkerZone
 
 __all__ = ["main"]

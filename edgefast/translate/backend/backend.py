@@ -18,10 +18,10 @@ from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.api.model.reference import BackendObjectReference
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.translate.backend.xbackend import resolve_xbackend
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.policy_summary import policy_for
-from edgefast.translate.deps.reference import core_hint, refusal_text
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.referencegrant import core_hint, refusal_text
 from edgefast.translate.report.report import Report
 
 KINDS = ("Service", "Backend", "XBackend")

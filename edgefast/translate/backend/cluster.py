@@ -17,18 +17,18 @@ from edgefast import ir
 from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.core.service import ServicePort
 from edgefast.api.kinds import ref_of
-from edgefast.collections.sortedmap import SortedMap
+from edgefast.collections.sorted_map import SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.netaddr import read_address
 from edgefast.translate.backend.backend import find_port, transport_of
-from edgefast.translate.backend.backendcluster import translate_backend
+from edgefast.translate.backend.backend_cluster import translate_backend
 from edgefast.translate.backend.reserved import HINT, allowed_of, check_endpoint_address
-from edgefast.translate.backend.xbackendcluster import translate_xbackend
+from edgefast.translate.backend.xbackend_cluster import translate_xbackend
 from edgefast.translate.backend.zones import is_hinted, zone_of, zone_preference
-from edgefast.translate.deps.clusterref import ClusterRef, ClusterState
+from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
+from edgefast.translate.deps.dependency_facts import CLUSTER_OF, Fact, Reader, World
 from edgefast.translate.deps.policy_summary import policy_for
 from edgefast.translate.deps.readers import Readers, find_readers, follow
-from edgefast.translate.deps.world import CLUSTER_OF, Fact, Reader, World
 from edgefast.translate.report.report import Report
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.keyring import Certified, Keyring

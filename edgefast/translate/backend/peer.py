@@ -23,8 +23,8 @@ from edgefast.translate.deps.authority import (
     read_authority,
     wrong_authority,
 )
-from edgefast.translate.deps.reference import refusal_text, wrong_kind_text
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.dependency_facts import Reader
+from edgefast.translate.deps.referencegrant import refusal_text, wrong_kind_text
 from edgefast.translate.report.report import Report
 from edgefast.translate.tls.keyring import Keyring, join_bundles
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.model.reference import BackendObjectReference
 from edgefast.diagnostics.problem import supported_text
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.report.report import Report
 
 __all__ = ["ONLY_HTTP1", "resolve_xbackend"]

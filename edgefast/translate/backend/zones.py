@@ -20,7 +20,7 @@ from typing import Literal
 from edgefast import ir
 from edgefast.api.core.endpointslice import Endpoint, EndpointSlice
 from edgefast.api.core.service import Service
-from edgefast.api.edge.zoneaware import ZONE_PATTERN
+from edgefast.api.edge.zone_aware import ZONE_PATTERN
 from edgefast.translate.report.report import Report
 
 __all__ = ["is_hinted", "read_zone", "zone_preference", "zone_of"]

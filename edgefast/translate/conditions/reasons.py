@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.translate.conditions.condition import Reason
-from edgefast.translate.conditions.listenerreasons import LISTENER_REASONS
-from edgefast.translate.conditions.policyreasons import POLICY_REASONS
+from edgefast.translate.conditions.listener_reasons import LISTENER_REASONS
+from edgefast.translate.conditions.policy_reasons import POLICY_REASONS
 
 
 def _affected(what: str) -> tuple[Reason, ...]:

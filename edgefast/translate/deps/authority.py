@@ -13,8 +13,8 @@ from collections.abc import Collection
 
 from edgefast.api.core.clustertrustbundle import CERTIFICATES_GROUP
 from edgefast.diagnostics.problem import supported_text
-from edgefast.translate.deps.reference import core_hint
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.dependency_facts import Reader
+from edgefast.translate.deps.referencegrant import core_hint
 
 __all__ = ["AUTHORITY_KINDS", "CLUSTER_KIND", "authority_of", "read_authority", "wrong_authority"]
 

@@ -2,7 +2,7 @@
 
 In: the previous world and the present one. Out: the set of changed facts; every outcome that read
 one is translated again. Tables that snapshots share cost nothing; other tables cost their changed
-chunks (sortedmap.py).
+chunks (sorted_map.py).
 Must never: miss a difference; every answer of a `Reader` has a line here or in the pipeline.
 """
 
@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from edgefast.api.edge.policytarget import BACKEND_TARGETS
-from edgefast.api.model.routename import ROUTE_KINDS, route_key
+from edgefast.api.edge.policy_target import BACKEND_TARGETS
+from edgefast.api.model.route_name import ROUTE_KINDS, route_key
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import find_unlike
-from edgefast.translate.deps.world import Fact, World
+from edgefast.collections.sorted_map import find_unlike
+from edgefast.translate.deps.dependency_facts import Fact, World
 
 _K = TypeVar("_K")
 

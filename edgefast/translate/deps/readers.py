@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TypeVar
 
-from edgefast.collections.sortedmap import Draft, SortedMap
-from edgefast.translate.deps.world import CLUSTER_OF, Fact
+from edgefast.collections.sorted_map import Draft, SortedMap
+from edgefast.translate.deps.dependency_facts import CLUSTER_OF, Fact
 
 _R = TypeVar("_R")
 

@@ -14,7 +14,7 @@ from edgefast.api.gateway.httproute import HTTPRouteRule
 from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
 from edgefast.api.kinds import ref_of
 from edgefast.api.migration.field_mappings import hint_at
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem
 

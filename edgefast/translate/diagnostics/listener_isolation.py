@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import covering, narrower
-from edgefast.translate.virtualhost.virtualhost import Hosts, Place
+from edgefast.translate.virtual_host.virtual_host import Hosts, Place
 
 
 class Owner(msgspec.Struct, frozen=True):

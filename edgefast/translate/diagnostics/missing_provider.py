@@ -14,7 +14,7 @@ from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import Problem, did_you_mean
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.policy.failclosed import OwnKey
+from edgefast.translate.policy.fail_closed import OwnKey
 
 __all__ = ["find_unproved"]
 

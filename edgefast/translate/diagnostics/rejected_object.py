@@ -14,11 +14,11 @@ import msgspec
 
 from edgefast.api.loaded import render_path
 from edgefast.api.model.reference import BackendObjectReference
-from edgefast.api.model.routename import ROUTE_KINDS
+from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.deps.clusterref import ClusterRef, ClusterState
-from edgefast.translate.deps.world import Reader, World
+from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
+from edgefast.translate.deps.dependency_facts import Reader, World
 from edgefast.translate.report.report import Report
 
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from edgefast.api.edge.policytarget import BACKEND_TARGETS, LATER_KINDS, TARGET_KINDS
+from edgefast.api.edge.policy_target import BACKEND_TARGETS, LATER_KINDS, TARGET_KINDS
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, Object
 from edgefast.api.migration.annotations import is_access_annotation
 from edgefast.api.migration.field_mappings import hint_at
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target, pod_labels
 from edgefast.api.migration.target_kinds import spread_target
 from edgefast.api.model.reference import GATEWAY_GROUP
-from edgefast.api.model.routename import ref_of_key
+from edgefast.api.model.route_name import ref_of_key
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem
-from edgefast.translate.deps.clusterref import KIND_OF_CLUSTER
+from edgefast.translate.deps.cluster_ref import KIND_OF_CLUSTER
 from edgefast.translate.diagnostics.foreign_filter import find_foreign_filters
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.route.outcome import RouteOutcome

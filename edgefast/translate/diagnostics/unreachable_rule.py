@@ -18,12 +18,12 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.gateway.httproute import HTTPRoute
-from edgefast.api.model.routename import ref_of_key
+from edgefast.api.model.route_name import ref_of_key
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, SortedMap, find_unlike
+from edgefast.collections.sorted_map import EMPTY, SortedMap, find_unlike
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.diagnostics.listener_isolation import Owned, Owner, placed_listeners
-from edgefast.translate.diagnostics.unreachable_stream import (
+from edgefast.translate.diagnostics.unreachable_layer4 import (
     Nearest,
     find_nearest,
     report_unreachable_streams,
@@ -34,9 +34,9 @@ from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.hostname import ANY, covering
 from edgefast.translate.route.outcome import RouteOutcome, RoutePart, key_of_route
 from edgefast.translate.route.routes import Routes
-from edgefast.translate.virtualhost.shadowed_match import Covers, HostEntry
-from edgefast.translate.virtualhost.stream import Streams
-from edgefast.translate.virtualhost.virtualhost import Hosts, Loss, Place
+from edgefast.translate.virtual_host.layer4 import Streams
+from edgefast.translate.virtual_host.shadowed_match import Covers, HostEntry
+from edgefast.translate.virtual_host.virtual_host import Hosts, Loss, Place
 
 #: Of one route: (listener, problem).
 Warnings = tuple[tuple[str, Problem], ...]

@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping
 
 from edgefast.api.core.endpointslice import SERVICE_NAME_LABEL
 from edgefast.api.gateway.gateway import Gateway
-from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.gateway.layer4_route import AnyRoute
 from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import Problem, did_you_mean
-from edgefast.translate.deps.world import World
+from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy
-from edgefast.translate.filter.routefilter import check_route_filter
+from edgefast.translate.filter.route_filter import check_route_filter
 from edgefast.translate.gateway.adopted_classes import report_adopted
-from edgefast.translate.gateway.failclosed import warn_closed
+from edgefast.translate.gateway.fail_closed import warn_closed
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
-from edgefast.translate.ratelimit.ratelimit import check_rate_limit
+from edgefast.translate.rate_limit.rate_limit import check_rate_limit
 from edgefast.translate.report.report import Report
 
 #: Of the letters of a controller's name, how many must agree for it to be a slip of the pen: other projects' are alike.

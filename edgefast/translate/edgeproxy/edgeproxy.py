@@ -1,7 +1,7 @@
 """EdgeProxy: the settings of a fleet and its ports.
 
 In: the EdgeProxy of a GatewayClass and that of a Gateway; the Gateway's wins field by field. Out:
-ir.HttpSettings (accesslog.py has the log). Fields that the data plane does not serve yet are
+ir.HttpSettings (access_log.py has the log). Fields that the data plane does not serve yet are
 refused by name. Ceilings of the compiled core apply, with a problem each.
 Source: spec section 2 (EdgeProxy); defaults in `api/edge/edgeproxy_defaults.py`.
 Must never: ignore a field silently.
@@ -24,7 +24,7 @@ from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress, ProxyGRPC,
 from edgefast.api.kinds import EDGE_GROUP, ref_of
 from edgefast.api.model.units import parse_duration, parse_size
 from edgefast.diagnostics.problem import supported_text
-from edgefast.translate.edgeproxy.accesslog import LOG_FIELDS, LOG_FORMATS, check_access_log
+from edgefast.translate.edgeproxy.access_log import LOG_FIELDS, LOG_FORMATS, check_access_log
 from edgefast.translate.edgeproxy.protocols import (
     GRPC_CODES,
     PROXY_PROTOCOLS,

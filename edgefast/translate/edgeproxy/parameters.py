@@ -12,7 +12,7 @@ import msgspec
 from edgefast import ir
 from edgefast.api.edge.edgeproxy import EdgeProxySpec
 from edgefast.api.edge.edgeproxy_defaults import merge_proxy_specs
-from edgefast.translate.edgeproxy.accesslog import translate_access_log
+from edgefast.translate.edgeproxy.access_log import translate_access_log
 from edgefast.translate.edgeproxy.edgeproxy import translate_http
 from edgefast.translate.edgeproxy.protocols import proxy_protocol_of, translate_stream
 from edgefast.translate.edgeproxy.tracing import translate_tracing

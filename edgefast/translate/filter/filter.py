@@ -22,25 +22,25 @@ from edgefast.api.gateway.httproutefilter import (
     HTTPRouteFilter,
 )
 from edgefast.api.kinds import EDGE_GROUP
-from edgefast.api.model.failclosed import Closed
+from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.reference import LocalObjectReference
 from edgefast.api.validation.filter import check_fraction, check_mirror_share
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import Reader
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.filter.cors import translate_cors
-from edgefast.translate.filter.externalauth import translate_external_auth
+from edgefast.translate.filter.external_auth import translate_external_auth
 from edgefast.translate.filter.header import translate_headers
 from edgefast.translate.filter.redirect import translate_redirect, translate_rewrite
-from edgefast.translate.filter.routefilter import (
+from edgefast.translate.filter.route_filter import (
     RouteFilter,
     check_route_filter,
     read_answer,
     translate_route_filter,
 )
-from edgefast.translate.ratelimit.ratelimit import check_rate_limit
+from edgefast.translate.rate_limit.rate_limit import check_rate_limit
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
@@ -79,6 +79,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     namespace: str  # of the route
     certificate: str  # of the Gateway, "namespace/secret" or ""
     kind: str  # of the route
+    http2: bool = False  # backends get HTTP/2, whatever the appProtocol of the port
     prefixes: bool  # all matches of the rule are PathPrefix
     limits: bool = True  # ExternalAuth, RateLimitFilters and HTTPRouteFilters are allowed: it is the rule itself
 

@@ -12,7 +12,7 @@ import re
 
 from edgefast import ir
 from edgefast.api.gateway.httproutefilter import HTTPHeader, HTTPHeaderFilter
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.report.report import Report
 
 _VALUE = re.compile(r"[\t\x20-\x7e]{0,4096}")

@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.validation.httproute import MAX_MATCHES
-from edgefast.translate.filter.routefilter import COOKIE, RouteFilter
+from edgefast.translate.filter.route_filter import COOKIE, RouteFilter
 from edgefast.translate.report.report import Report
 
 __all__ = ["narrow_matches"]

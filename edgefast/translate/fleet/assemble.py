@@ -17,9 +17,9 @@ from operator import is_
 from edgefast import ir
 from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import Values, find_unlike, values_of
+from edgefast.collections.sorted_map import Values, find_unlike, values_of
 from edgefast.translate.backend.cluster import Clusters
-from edgefast.translate.filter.listenerfilter import ListenerFilters
+from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
 from edgefast.translate.fleet.fleet_cache import FleetCache, FleetCaches, update_caches
 from edgefast.translate.fleet.infra import translate_infra
@@ -28,8 +28,8 @@ from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.settings import Settings
-from edgefast.translate.virtualhost.stream import Streams
-from edgefast.translate.virtualhost.virtualhost import Hosts, Place
+from edgefast.translate.virtual_host.layer4 import Streams
+from edgefast.translate.virtual_host.virtual_host import Hosts, Place
 
 _Placed = tuple[GatewayDraft, ListenerDraft]
 

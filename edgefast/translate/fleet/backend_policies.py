@@ -17,9 +17,9 @@ from itertools import islice, takewhile
 import msgspec
 
 from edgefast import ir
-from edgefast.collections.sortedmap import SortedMap
+from edgefast.collections.sorted_map import SortedMap
 from edgefast.translate.policy.outcome import UnitOutcome
-from edgefast.translate.virtualhost.virtualhost import BackendPolicy
+from edgefast.translate.virtual_host.virtual_host import BackendPolicy
 
 __all__ = ["TREATMENTS_MOST", "BackendPolicies", "Ways", "list_backend_policies"]
 

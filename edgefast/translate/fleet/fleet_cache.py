@@ -14,15 +14,15 @@ from typing import TypeVar
 import msgspec
 
 from edgefast import ir
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.translate.backend.cluster import ClusterOutcome
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.fleet.backend_policies import BackendPolicies, Ways, list_backend_policies
 from edgefast.translate.fleet.proxies import wants_zones
 from edgefast.translate.policy.outcome import UnitOutcome
-from edgefast.translate.virtualhost.stream import StreamOutcome
-from edgefast.translate.virtualhost.virtualhost import BackendPolicy, HostOutcome, Place
+from edgefast.translate.virtual_host.layer4 import StreamOutcome
+from edgefast.translate.virtual_host.virtual_host import BackendPolicy, HostOutcome, Place
 
 Outcome = HostOutcome | StreamOutcome
 _T = TypeVar("_T")

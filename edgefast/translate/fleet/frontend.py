@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from edgefast.api.snapshot import Key, Snapshot
-from edgefast.translate.deps.world import GatewayView, World
+from edgefast.translate.deps.dependency_facts import GatewayView, World
 from edgefast.translate.fleet.merge import merge_gateways
 from edgefast.translate.gateway.gateway import GatewayDraft, translate_gateways
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome, translate_gateway_classes

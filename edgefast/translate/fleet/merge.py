@@ -4,7 +4,7 @@ In: the drafts of all Gateways, oldest first. Out: the same drafts with conflict
 assigned. Inside a Gateway all parties of a conflict lose (Gateway API). A listener of a ListenerSet
 loses to whatever comes before it and to nothing else (ListenerSetSpec.listeners). Across the
 Gateways of a fleet the first holder of (port, protocol, hostname) wins, where their addresses
-overlap (boundat.py). This also applies while the holder is not served: its hostname stays reserved
+overlap (bound_at.py). This also applies while the holder is not served: its hostname stays reserved
 (reserved_hostnames.py). Spec section 4, rule 1. A listener without a hostname reserves nothing that
 way. A TCP or UDP listener reserves its port that way, because its clients send no name. TLS
 versions, client verification and HTTP limits belong to the port, because a handshake begins before
@@ -19,14 +19,14 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from edgefast.translate.fleet.boundat import Addresses, group_by_address, overlap, settle_addresses
+from edgefast.translate.fleet.bound_at import Addresses, group_by_address, overlap, settle_addresses
 from edgefast.translate.fleet.fleet import container_port, fleet_name
 from edgefast.translate.fleet.reserved_hostnames import (
     reserve_hostnames,
     reserves_hostname,
     reserves_port,
 )
-from edgefast.translate.gateway.failclosed import warn_closed
+from edgefast.translate.gateway.fail_closed import warn_closed
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft, PortKey
 from edgefast.translate.gateway.protocol import is_stream

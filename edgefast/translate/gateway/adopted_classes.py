@@ -15,7 +15,7 @@ from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import LocalParametersReference, ParametersReference
 from edgefast.diagnostics.problem import Problem
-from edgefast.translate.deps.world import World
+from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.settings import Settings
 
 #: Names that the line has of each list.

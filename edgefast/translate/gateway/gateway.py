@@ -18,7 +18,7 @@ from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import ref_of
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import Problem, supported_text
-from edgefast.translate.deps.world import GatewayView, World
+from edgefast.translate.deps.dependency_facts import GatewayView, World
 from edgefast.translate.edgeproxy.edgeproxy import (
     check_edge_proxy,
     resolve_parameters,

@@ -17,7 +17,7 @@ from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.conditions.condition import Condition, condition_of, fails, holds
 from edgefast.translate.conditions.status import GatewayClassStatus, SupportedFeature
-from edgefast.translate.deps.world import World
+from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.edgeproxy.edgeproxy import check_edge_proxy, resolve_parameters
 from edgefast.translate.gateway.adopted_classes import find_classes, is_ignored_reference
 from edgefast.translate.gateway.features import supported_features

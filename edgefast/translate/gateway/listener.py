@@ -14,7 +14,7 @@ from typing import Literal, cast
 import msgspec
 
 from edgefast import ir
-from edgefast.api.decode.failclosed.readable import NAMELESS
+from edgefast.api.decode.fail_closed.readable import NAMELESS
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.listener import Listener, RouteGroupKind
 from edgefast.api.gateway.listenerset import ListenerSet
@@ -24,7 +24,7 @@ from edgefast.api.snapshot import Key
 from edgefast.api.validation.hostname import check_own_hostname
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.deps.world import ListenerView, World
+from edgefast.translate.deps.dependency_facts import ListenerView, World
 from edgefast.translate.gateway.allowed_namespaces import check_namespaces
 from edgefast.translate.gateway.protocol import (
     KINDS_OF,
@@ -81,7 +81,7 @@ class ListenerDraft:
         self.tls: TlsOutcome | None = None
         self.port = self.spec.port
         self.bind_port = self.spec.port
-        #: Addresses of the Gateways whose listeners can conflict with it (fleet/boundat.py); empty: all.
+        #: Addresses of the Gateways whose listeners can conflict with it (fleet/bound_at.py); empty: all.
         self.group: tuple[str, ...] = ()
         #: Its Gateway requests addresses, and none is usable.
         self.unbound = False

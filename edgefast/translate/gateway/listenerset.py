@@ -21,8 +21,8 @@ from edgefast.api.kinds import ref_of
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import Problem
-from edgefast.translate.deps.world import World
-from edgefast.translate.gateway.failclosed import warn_closed
+from edgefast.translate.deps.dependency_facts import World
+from edgefast.translate.gateway.fail_closed import warn_closed
 from edgefast.translate.gateway.listener import ListenerDraft
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report

@@ -11,10 +11,12 @@ Must never: look at hostnames; a virtual host holds one hostname only.
 from __future__ import annotations
 
 from edgefast import ir
-from edgefast.api.decode.failclosed.readable import NAMELESS
+from edgefast.api.decode.fail_closed.readable import NAMELESS
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.units import parse_timestamp
 
+#: More than the matches of a host, and than the characters of a path.
+_RANKED = 2**32
 _KINDS = {"exact": 0, "regex": 1, "prefix": 2}
 #: Sorts after every timestamp: objects from files have none and count as the youngest.
 _NO_AGE = 2**63 - 1
@@ -26,13 +28,21 @@ Age = tuple[int, str]  # nanoseconds since 1970, namespace/name
 
 
 def match_order(
-    match: ir.Match, widened: int | None = None, characters: int | None = None
+    match: ir.Match,
+    widened: int | None = None,
+    characters: int | None = None,
+    rank: int | None = None,
 ) -> MatchOrder:
     """Return the part of the order that the match itself decides.
 
     `widened`: it takes more than was written, and its path was that long. The last part says so; what it means for the turn
-    among equals is in virtualhost/tie_break.py. `characters`: what counts in place of the path's length (match/call.py).
+    among equals is in virtual_host/tie_break.py. `characters`: what counts in place of the path's length (match/grpc_match.py).
+    `rank`:
+    the turn of a match that serves an Ingress: among regexes of any length, else among equal paths; before all without a rank.
     """
+    if rank is not None:
+        length = _RANKED if match.kind == "regex" else len(match.path)
+        return (_KINDS[match.kind], -length, rank - _RANKED, 0, 0, 1)
     return (
         _KINDS[match.kind],
         -(

@@ -24,9 +24,9 @@ from edgefast.api.validation.policy import host_problem, tell_ascii
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.netaddr import parse_network
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.match.path import check_path, check_segments, normalize_path, strip_slash
-from edgefast.translate.policy.principal import PolicyTokens, translate_principal
+from edgefast.translate.policy.jwt_principal import PolicyTokens, translate_principal
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_authorization"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from edgefast import ir
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
-from edgefast.api.edge.circuitbreaker import CircuitBreaker
-from edgefast.api.edge.healthcheck import PassiveHealthCheck
+from edgefast.api.edge.circuit_breaker import CircuitBreaker
+from edgefast.api.edge.health_check import PassiveHealthCheck
 from edgefast.api.validation.backend import MAX_EJECTION, check_budget
-from edgefast.translate.policy.extauth import read_bounded
+from edgefast.translate.policy.ext_auth import read_bounded
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

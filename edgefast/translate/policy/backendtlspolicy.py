@@ -28,9 +28,9 @@ from edgefast.translate.deps.authority import (
     read_authority,
     wrong_authority,
 )
+from edgefast.translate.deps.dependency_facts import Fact, Reader, World
 from edgefast.translate.deps.policy_summary import TlsPolicyView
-from edgefast.translate.deps.reference import wrong_kind_text
-from edgefast.translate.deps.world import Fact, Reader, World
+from edgefast.translate.deps.referencegrant import wrong_kind_text
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import is_foreign_option, refuse_unserved

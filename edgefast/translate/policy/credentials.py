@@ -20,14 +20,15 @@ from edgefast.api.core.secret import Secret
 from edgefast.api.edge.credentials import APIKeyAuth, BasicAuth, ExtractFrom
 from edgefast.api.model.reference import SecretObjectReference
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.deps.reference import refusal_text, wrong_kind_text
-from edgefast.translate.deps.world import Reader
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.deps.dependency_facts import Reader
+from edgefast.translate.deps.referencegrant import refusal_text, wrong_kind_text
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.report.report import Report
 
 __all__ = [
     "check_cookie",
     "check_forward_header",
+    "check_hash",
     "check_param",
     "translate_api_keys",
     "translate_basic_auth",
@@ -183,7 +184,7 @@ def _take_users(secret: Secret, users: dict[str, str], report: Report, path: str
         if not text or text.startswith("#"):
             continue
         user, _, kept = text.partition(":")
-        message = _check_user(user) or _check_hash(kept)
+        message = _check_user(user) or check_hash(kept)
         if not message and user in users:
             message = "has a duplicate name"
         if message:
@@ -202,7 +203,8 @@ def _check_user(name: str) -> str:
     return ""
 
 
-def _check_hash(kept: str) -> str:
+def check_hash(kept: str) -> str:
+    """Return what is wrong with the hash of a password, "" when edgefast verifies it."""
     if kept.startswith("{SHA}"):
         try:
             if len(base64.b64decode(kept[5:], validate=True)) == 20:

@@ -17,12 +17,12 @@ import msgspec
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.xbackendtrafficpolicy import XBackendTrafficPolicy
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap, find_unlike
-from edgefast.translate.deps.clusterref import ClusterRef, ClusterState
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap, find_unlike
+from edgefast.translate.deps.cluster_ref import ClusterRef, ClusterState
+from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
 from edgefast.translate.deps.policy_summary import Level, PolicySummary, Target
 from edgefast.translate.deps.readers import Readers, find_readers, follow
-from edgefast.translate.deps.world import Fact, Reader, World, is_read
-from edgefast.translate.policy.failclosed import (
+from edgefast.translate.policy.fail_closed import (
     OwnKey,
     close_newer,
     resolve_policy_targets,
@@ -30,7 +30,7 @@ from edgefast.translate.policy.failclosed import (
 )
 from edgefast.translate.policy.foreign_access_policy import close_foreign
 from edgefast.translate.policy.outcome import Aims, EdgePolicyOutcome, OwnPolicy, UnitOutcome
-from edgefast.translate.policy.retryconstraint import translate_constraint
+from edgefast.translate.policy.retry_constraint import translate_constraint
 from edgefast.translate.policy.security import translate_security
 from edgefast.translate.policy.traffic import translate_traffic
 

@@ -11,7 +11,7 @@ from edgefast import ir
 from edgefast.api.edge.backendtrafficpolicy import FaultInjection
 from edgefast.api.validation.traffic import MAX_DELAY, check_abort, check_fault
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.policy.extauth import read_bounded
+from edgefast.translate.policy.ext_auth import read_bounded
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import KINDS, Object
 from edgefast.api.loaded import render_path
-from edgefast.api.migration.foreignpolicy import ForeignPolicy
+from edgefast.api.migration.foreign_policy import ForeignPolicy
 from edgefast.api.migration.target import Target as Named
 from edgefast.api.migration.target import pod_labels
 from edgefast.api.migration.target_kinds import spread_target
@@ -30,7 +30,7 @@ from edgefast.translate.deps.policy_summary import (
     name_foreign,
 )
 from edgefast.translate.policy.outcome import EdgePolicyOutcome, close_policy
-from edgefast.translate.policy.policytargets import TARGETS, every_target, is_closed_by
+from edgefast.translate.policy.policy_targets import TARGETS, every_target, is_closed_by
 
 __all__ = ["close_foreign", "report_foreign_access"]
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 import msgspec
 
 from edgefast.api.snapshot import Key
+from edgefast.translate.deps.dependency_facts import GatewayView, ListenerView
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.deps.policy_summary import Level, Target
-from edgefast.translate.deps.world import GatewayView, ListenerView
 
 __all__ = ["inherit_policies"]
 

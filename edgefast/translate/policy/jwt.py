@@ -1,10 +1,10 @@
 """JWT: SecurityPolicy spec.jwt -> ir.Jwt and the clusters that keys are fetched from.
 
 In: the fields, a Reader for ConfigMaps and backends.
-Out: providers with their keys in one form (edgefast/auth/jwt/keyset.py) or their URL; a problem for
+Out: providers with their keys in one form (edgefast/auth/jwt/key_set.py) or their URL; a problem for
 every mistake. Unreadable keys and a missing backend break the whole unit.
 Source: SecurityPolicy, with the fields of Envoy Gateway; RFC 7517 for key sets.
-Must never: reveal more of a key set than keyset.py does, or fetch anything.
+Must never: reveal more of a key set than key_set.py does, or fetch anything.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from edgefast.diagnostics.reasons.word import Word
 from edgefast.netaddr import read_address
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.backend.reserved import HINT, check_endpoint_address
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.reference import wrong_kind_text
-from edgefast.translate.deps.world import Reader
-from edgefast.translate.match.headername import check_header_name
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
+from edgefast.translate.deps.referencegrant import wrong_kind_text
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.policy.credentials import check_cookie, check_forward_header, check_param
-from edgefast.translate.policy.principal import check_claim
+from edgefast.translate.policy.jwt_principal import check_claim
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 
@@ -149,12 +149,12 @@ def _read_local(
 
 def _parse(text: bytes, owner: str, report: Report, path: str) -> bytes:
     from edgefast.auth.jwt import (
-        keyset,  # `cryptography` is loaded where there are keys, not at every start
+        key_set,  # `cryptography` is loaded where there are keys, not at every start
     )
 
     try:
-        parsed = keyset.parse_key_set(text)
-    except keyset.KeySetError as error:
+        parsed = key_set.parse_key_set(text)
+    except key_set.KeySetError as error:
         if owner:
             report.unresolve(path, "InvalidCredentialRef", f"{owner}{error}")
         else:
@@ -164,7 +164,7 @@ def _parse(text: bytes, owner: str, report: Report, path: str) -> bytes:
         report.warn(
             path, "Ignored", f"{owner}{message}", "requests with tokens of this key get 401"
         )
-    return keyset.write(parsed.keys)
+    return key_set.write(parsed.keys)
 
 
 def _translate_remote(

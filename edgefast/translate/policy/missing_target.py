@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from edgefast.api.edge.policytarget import PASSES
+from edgefast.api.edge.policy_target import PASSES
 from edgefast.diagnostics.problem import ObjectRef, Problem, did_you_mean
 
 __all__ = ["report_missing_target", "report_missing_section"]

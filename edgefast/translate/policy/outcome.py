@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.api.edge.policytarget import (
+from edgefast.api.edge.policy_target import (
     LATER_KINDS,
     PASSES,
     TARGETS_OF,
@@ -28,7 +28,8 @@ from edgefast.api.kinds import ref_of
 from edgefast.api.migration.target_kinds import hint_at_kind
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Fact, Reader
 from edgefast.translate.deps.policy_summary import (
     CLOSED,
     Family,
@@ -37,7 +38,6 @@ from edgefast.translate.deps.policy_summary import (
     Target,
     Unit,
 )
-from edgefast.translate.deps.world import Fact, Reader
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved, warn_unserved

@@ -14,19 +14,20 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.api.edge.policytarget import LATER_KINDS
+from edgefast.api.edge.policy_target import LATER_KINDS
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.kinds import ref_of
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.policy_summary import CLOSED, PolicySummary, Unit
-from edgefast.translate.deps.world import Reader
 from edgefast.translate.policy.authorization import translate_authorization
 from edgefast.translate.policy.credentials import (
     MAX_PLACES,
     translate_api_keys,
     translate_basic_auth,
 )
-from edgefast.translate.policy.extauth import translate_ext_auth
+from edgefast.translate.policy.ext_auth import translate_ext_auth
 from edgefast.translate.policy.jwt import MAX_PROVIDERS, translate_jwt
+from edgefast.translate.policy.jwt_principal import PolicyTokens
 from edgefast.translate.policy.outcome import (
     Aims,
     EdgePolicyOutcome,
@@ -37,7 +38,6 @@ from edgefast.translate.policy.outcome import (
     shape_policy,
     warn_empty,
 )
-from edgefast.translate.policy.principal import PolicyTokens
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_security"]

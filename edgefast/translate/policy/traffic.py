@@ -15,24 +15,24 @@ from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
     HTTPTrafficTimeout,
 )
-from edgefast.api.edge.circuitbreaker import CircuitBreaker
+from edgefast.api.edge.circuit_breaker import CircuitBreaker
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.units import parse_duration, parse_size
-from edgefast.api.validation.policytarget import check_backend_leaves
-from edgefast.translate.backend.session import translate_session
-from edgefast.translate.deps.world import Reader
+from edgefast.api.validation.policy_target import check_backend_leaves
+from edgefast.translate.backend.session_persistence import translate_session
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
-from edgefast.translate.policy.healthcheck import read_panic, translate_active
-from edgefast.translate.policy.loadbalancer import translate_load_balancer
+from edgefast.translate.policy.health_check import read_panic, translate_active
+from edgefast.translate.policy.load_balancer import translate_load_balancer
 from edgefast.translate.policy.outcome import (
     Aims,
     EdgePolicyOutcome,
     check_whole,
     make_traffic_outcome,
 )
-from edgefast.translate.policy.responseoverride import translate_overrides
+from edgefast.translate.policy.response_override import translate_overrides
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import msgspec
 
-from edgefast.api.gateway.streamroute import AnyRoute
+from edgefast.api.gateway.layer4_route import AnyRoute
 from edgefast.api.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.api.validation.hostname import check_hostname, check_hostnames
 from edgefast.diagnostics.problem import did_you_mean, supported_text
-from edgefast.translate.deps.world import GatewayView, ListenerView, Reader
+from edgefast.translate.deps.dependency_facts import GatewayView, ListenerView, Reader
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.match.hostname import matching_hostnames
 from edgefast.translate.report.report import Report

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.policy_summary import CLOSED, Level
-from edgefast.translate.deps.world import Reader
 from edgefast.translate.policy.merge import merge_levels
 
 __all__ = ["Below", "find_below", "apply_backend_policies"]

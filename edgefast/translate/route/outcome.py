@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from edgefast import ir
-from edgefast.api.gateway.streamroute import AnyRoute
-from edgefast.api.model.failclosed import Closed
-from edgefast.api.model.routename import RouteKey, route_key
+from edgefast.api.gateway.layer4_route import AnyRoute
+from edgefast.api.model.fail_closed import Closed
+from edgefast.api.model.route_name import RouteKey, route_key
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.conditions.condition import (
@@ -25,9 +25,9 @@ from edgefast.translate.conditions.condition import (
     render_problems,
 )
 from edgefast.translate.conditions.status import RouteParentStatus, RouteStatus
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Fact, Reader
 from edgefast.translate.deps.intern import intern
-from edgefast.translate.deps.world import Fact, Reader
 from edgefast.translate.match.precedence import Age, MatchOrder
 from edgefast.translate.policy.merge import Effective
 from edgefast.translate.report.report import Report

@@ -3,25 +3,26 @@
 In: a route and a Reader. Out: a `RouteOutcome`, valid until the route or a fact it read changes. It
 holds no line numbers, so that text moving in a file changes nothing. A parent accepts a route when
 a listener takes it and one of its rules works; PartiallyInvalid names the broken rules.
-Source: Gateway API HTTPRoute, GRPCRoute (layer 4: stream.py).
-Must never: know of other routes (see virtualhost.py).
+Source: Gateway API HTTPRoute, GRPCRoute (layer 4: layer4.py).
+Must never: know of other routes (see virtual_host.py).
 """
 
 from __future__ import annotations
 
 from edgefast.api.gateway.grpcroute import Route
+from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.kinds import ref_of
-from edgefast.api.model.routename import RouteKey, name_of
+from edgefast.api.model.route_name import RouteKey, name_of
 from edgefast.api.validation.regexes import find_excess
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.deps.policy_summary import Level
-from edgefast.translate.deps.world import Reader
 from edgefast.translate.match.precedence import Age, age_order, match_order
 from edgefast.translate.report.foreign_annotations import report_annotations
 from edgefast.translate.report.report import Report
 from edgefast.translate.route.attachment import attach_route
 from edgefast.translate.route.backend_policy import find_below
-from edgefast.translate.route.failclosed import close_rules
+from edgefast.translate.route.fail_closed import close_rules
 from edgefast.translate.route.outcome import (
     ADDRESSES,
     RouteOutcome,
@@ -87,7 +88,10 @@ def translate_route(
     }
     first = next(iter(rules.values()))
     working = not first or not all(one.broken for one in first)
-    plain = {certificate: _part_of(key, age, outcomes) for certificate, outcomes in rules.items()}
+    ranks = _ranks_of(route)
+    plain = {
+        certificate: _part_of(key, age, outcomes, ranks) for certificate, outcomes in rules.items()
+    }
     own_policies = reader.attached(
         type(route).__name__, route.metadata.namespace, route.metadata.name
     )
@@ -128,14 +132,33 @@ def translate_route(
     )
 
 
-def _part_of(key: RouteKey, age: Age, outcomes: list[RuleOutcome]) -> RoutePart:
+def _ranks_of(route: Route) -> tuple[int, ...]:
+    """Return the turns of the rules of a route that serves an Ingress, () of others."""
+    if isinstance(route, HTTPRoute) and route.origin is not None:
+        return tuple(one.rank for one in route.origin.rules)
+    return ()
+
+
+def _part_of(
+    key: RouteKey, age: Age, outcomes: list[RuleOutcome], ranks: tuple[int, ...]
+) -> RoutePart:
     return RoutePart(
         key=key,
         age=age,
         rules=tuple(one.rule for one in outcomes),
         candidates=intern(
             tuple(
-                (match_order(match, one.widened.get(at), one.characters.get(at)), index, at, match)
+                (
+                    match_order(
+                        match,
+                        one.widened.get(at),
+                        one.characters.get(at),
+                        ranks[index] if ranks else None,
+                    ),
+                    index,
+                    at,
+                    match,
+                )
                 for index, one in enumerate(outcomes)
                 for at, match in one.matches
             )

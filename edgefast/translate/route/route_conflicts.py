@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from edgefast.api.kinds import ref_of
-from edgefast.api.model.routename import GRPC, RouteKey, kind_of
-from edgefast.collections.sortedmap import SortedMap
+from edgefast.api.model.route_name import GRPC, RouteKey, kind_of
+from edgefast.collections.sorted_map import SortedMap
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.conditions.condition import condition_of
 from edgefast.translate.conditions.status import RouteStatus

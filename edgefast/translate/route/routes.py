@@ -14,18 +14,18 @@ import msgspec
 
 from edgefast.api.gateway.grpcroute import GRPCRoute
 from edgefast.api.gateway.httproute import HTTPRoute
-from edgefast.api.gateway.streamroute import AnyRoute, TCPRoute, TLSRoute, UDPRoute
-from edgefast.api.model.routename import ROUTE_KINDS, RouteKey, kind_of, plain_key, route_key
+from edgefast.api.gateway.layer4_route import AnyRoute, TCPRoute, TLSRoute, UDPRoute
+from edgefast.api.model.route_name import ROUTE_KINDS, RouteKey, kind_of, plain_key, route_key
 from edgefast.api.snapshot import Key, Snapshot
-from edgefast.collections.sortedmap import SortedMap, find_unlike
+from edgefast.collections.sorted_map import SortedMap, find_unlike
 from edgefast.translate.backend.cluster import Clusters
+from edgefast.translate.deps.dependency_facts import Fact, Reader, World, is_read
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.deps.readers import Readers, find_readers, follow
-from edgefast.translate.deps.world import Fact, Reader, World, is_read
+from edgefast.translate.route.layer4 import translate_stream_route
 from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.route import translate_route
 from edgefast.translate.route.route_conflicts import resolve_conflicts
-from edgefast.translate.route.stream import translate_stream_route
 
 #: Of kinds whose keys say what they are: where their routes are.
 _TABLES: Mapping[str, Callable[[Snapshot], Mapping[Key, AnyRoute]]] = {

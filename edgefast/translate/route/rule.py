@@ -23,6 +23,7 @@ from edgefast.api.gateway.grpcroute import (
 )
 from edgefast.api.gateway.httproute import (
     HTTPBackendRef,
+    HTTPRoute,
     HTTPRouteMatch,
     HTTPRouteRetry,
     HTTPRouteRule,
@@ -33,16 +34,16 @@ from edgefast.api.validation.filter import check_filter_list
 from edgefast.api.validation.httproute import check_redirect, check_timeouts
 from edgefast.api.validation.regexes import REGEXES_PER_ROUTE
 from edgefast.translate.backend.backend import resolve_backend
-from edgefast.translate.backend.session import translate_session
-from edgefast.translate.deps.clusterref import ClusterRef
+from edgefast.translate.backend.session_persistence import translate_session
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.intern import intern
-from edgefast.translate.deps.world import Reader
 from edgefast.translate.filter.filter import Filters, Place, translate_filters
 from edgefast.translate.filter.narrow import narrow_matches
-from edgefast.translate.match.call import characters_of, translate_call, widen_call
+from edgefast.translate.match.grpc_match import characters_of, translate_call, widen_call
 from edgefast.translate.match.match import Matched, translate_match, widen_match
-from edgefast.translate.ratelimit.counter import name_route, name_rule
-from edgefast.translate.ratelimit.ratelimit import translate_rate_limits
+from edgefast.translate.rate_limit.counter import name_route, name_rule
+from edgefast.translate.rate_limit.rate_limit import translate_rate_limits
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
@@ -65,7 +66,7 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     clusters: tuple[ClusterRef, ...]
     #: Places of matches that take more than was written: the length of the path that was.
     widened: Mapping[int, int] = {}
-    #: What precedence counts of matches of calls, in place of the lengths of their paths (match/call.py).
+    #: What precedence counts of matches of calls, in place of the lengths of their paths (match/grpc_match.py).
     characters: Mapping[int, int] = {}
 
 
@@ -110,6 +111,8 @@ def translate_rule(
     rule, path, meta = route.spec.rules[index], f"spec.rules[{index}]", route.metadata
     before = len(report.refused)
     http = rule if isinstance(rule, HTTPRouteRule) else None
+    made = route.origin if isinstance(route, HTTPRoute) else None
+    origin = made.rules[index] if made is not None else None
     wanted: tuple[Match, ...] = rule.matches or (_ANY if http else _ANY_CALL)
     matches: list[tuple[int, ir.Match]] = []
     widened: dict[int, int] = {}
@@ -129,6 +132,7 @@ def translate_rule(
         namespace=meta.namespace,
         certificate=certificate,
         kind=type(route).__name__,
+        http2=origin is not None and origin.http2,
         prefixes=http is not None
         and all(one.path.type == "PathPrefix" for one in http.matches or _ANY),
     )
@@ -136,6 +140,13 @@ def translate_rule(
     if http:
         refuse_violations(check_redirect(http), report, path, "IncompatibleFilters")
     filters = translate_filters(rule.filters, place, reader, report, f"{path}.filters")
+    if origin is not None and filters.redirect is not None:
+        filters.redirect = msgspec.structs.replace(
+            filters.redirect,
+            trim_slash=origin.trim_slash,
+            write_port=origin.write_port,
+            drop_query=origin.drop_query,
+        )
     if filters.extensions or filters.unknown:
         narrowed = narrow_matches(matches, filters.extensions, report, f"{path}.filters")
         if narrowed is None or filters.unknown:
@@ -245,7 +256,14 @@ def _translate_share(
     """Translate one backendRef; the clusters begin with its own and are none when it is invalid."""
     unresolved, refused = len(report.unresolved), len(report.refused)
     cluster = resolve_backend(
-        ref, place.namespace, place.certificate, reader, report, path, kind=place.kind
+        ref,
+        place.namespace,
+        place.certificate,
+        reader,
+        report,
+        path,
+        kind=place.kind,
+        http2=place.http2,
     )
     if cluster is None:
         reason = report.unresolved[unresolved].text()

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
+from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.deps.policy_summary import Target
-from edgefast.translate.deps.world import World
 from edgefast.translate.policy.missing_target import report_missing_section, report_missing_target
 from edgefast.translate.status.policy_target import Place
 

@@ -20,13 +20,14 @@ from typing import NamedTuple
 import msgspec
 
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
-from edgefast.api.edge.policytarget import BACKEND_TARGETS, group_of_target
+from edgefast.api.edge.policy_target import BACKEND_TARGETS, group_of_target
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.snapshot import Key
-from edgefast.api.validation.policytarget import list_request_leaves
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.api.validation.policy_target import list_request_leaves
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.conditions.status import PolicyAncestorStatus, PolicyStatus
+from edgefast.translate.deps.dependency_facts import Fact, World
 from edgefast.translate.deps.policy_summary import (
     CLOSED,
     GROUP_OF,
@@ -37,10 +38,9 @@ from edgefast.translate.deps.policy_summary import (
     Unit,
     owner_of_unit,
 )
-from edgefast.translate.deps.world import Fact, World
 from edgefast.translate.fleet.fleet_cache import FleetCaches
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.policy.failclosed import NEWER, OwnKey, report_closed
+from edgefast.translate.policy.fail_closed import NEWER, OwnKey, report_closed
 from edgefast.translate.policy.outcome import EdgePolicyOutcome
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.status.backend_reference import find_backend_place

@@ -27,7 +27,7 @@ from edgefast.translate.conditions.status import (
     RouteKind,
 )
 from edgefast.translate.deps.policy_summary import Target
-from edgefast.translate.filter.listenerfilter import FilterOutcome
+from edgefast.translate.filter.listener_filter import FilterOutcome
 from edgefast.translate.fleet.fleet import fleet_namespace
 from edgefast.translate.gateway.address import is_bound
 from edgefast.translate.gateway.gateway import GatewayDraft

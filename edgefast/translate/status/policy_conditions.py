@@ -19,7 +19,7 @@ from edgefast.translate.conditions.condition import (
     render_problems,
 )
 from edgefast.translate.deps.policy_summary import Target, Unit
-from edgefast.translate.policy.failclosed import report_closed
+from edgefast.translate.policy.fail_closed import report_closed
 from edgefast.translate.policy.outcome import EdgePolicyOutcome
 from edgefast.translate.status.policy_usage import PolicyUse
 from edgefast.translate.status.tls_policy import MAX_ANCESTORS

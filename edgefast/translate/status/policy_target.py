@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from edgefast.api.model.routename import RouteKey, route_key
+from edgefast.api.model.route_name import RouteKey, route_key
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef, Problem
+from edgefast.translate.deps.dependency_facts import ListenerView, World
 from edgefast.translate.deps.policy_summary import Target
-from edgefast.translate.deps.world import ListenerView, World
 from edgefast.translate.gateway.listenerset import parent_of
 from edgefast.translate.policy.merge import merge_levels
 from edgefast.translate.policy.missing_target import report_missing_section, report_missing_target

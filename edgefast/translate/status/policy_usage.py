@@ -14,9 +14,9 @@ from typing import Literal
 
 import msgspec
 
-from edgefast.api.model.routename import ref_of_key
+from edgefast.api.model.route_name import ref_of_key
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, SortedMap
+from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.translate.route.outcome import RouteOutcome, RoutePart, StreamPart
 
 __all__ = ["PolicyUse", "PolicyUses", "count_uses"]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from edgefast.api.edge.policytarget import BACKEND_TARGETS
-from edgefast.api.model.routename import kind_of, plain_key
+from edgefast.api.edge.policy_target import BACKEND_TARGETS
+from edgefast.api.model.route_name import kind_of, plain_key
 from edgefast.api.snapshot import Key
+from edgefast.translate.deps.dependency_facts import Fact
 from edgefast.translate.deps.policy_summary import KIND_OF, PolicySummary, split_unit
-from edgefast.translate.deps.world import Fact
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.policy.failclosed import OwnKey
+from edgefast.translate.policy.fail_closed import OwnKey
 from edgefast.translate.route.outcome import key_of_route
 from edgefast.translate.route.routes import Routes
 from edgefast.translate.status.policy_usage import PolicyUses

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from edgefast.api.model.routename import kind_of, plain_key
+from edgefast.api.model.route_name import kind_of, plain_key
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.conditions.condition import holds, render_problems
 from edgefast.translate.conditions.status import (
@@ -27,14 +27,14 @@ from edgefast.translate.diagnostics.unreachable_rule import Reachability
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.gatewayclass import GatewayClassOutcome
 from edgefast.translate.route.outcome import RouteOutcome
-from edgefast.translate.route.routesums import RouteSums
+from edgefast.translate.route.route_sums import RouteSums
 from edgefast.translate.settings import Settings
 from edgefast.translate.status.affected_by_policies import Attached
 from edgefast.translate.status.edge_policy import EdgePolicyStatuses
 from edgefast.translate.status.gateway import Filtered, compute_gateway_status, index_fleets
 from edgefast.translate.status.listenerset import compute_listener_set_status
 from edgefast.translate.status.xbackend import XBackendStatuses
-from edgefast.translate.virtualhost.virtualhost import Hosts
+from edgefast.translate.virtual_host.virtual_host import Hosts
 
 
 class RouteStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):

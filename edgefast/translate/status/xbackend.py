@@ -17,10 +17,10 @@ import msgspec
 from edgefast.api.gateway.xbackend import XBackend
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.snapshot import Key
-from edgefast.collections.sortedmap import EMPTY, Draft, SortedMap, find_unlike
+from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap, find_unlike
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.backend.cluster import ClusterOutcome, Clusters
-from edgefast.translate.backend.podselectors import RequestedSelector
+from edgefast.translate.backend.pod_selectors import RequestedSelector
 from edgefast.translate.conditions.condition import Condition, fails, holds, render_problems
 from edgefast.translate.conditions.status import (
     PolicyAncestorStatus,
@@ -28,13 +28,13 @@ from edgefast.translate.conditions.status import (
     RouteParentStatus,
     RouteStatus,
 )
-from edgefast.translate.deps.clusterref import ClusterRef
-from edgefast.translate.deps.world import World
-from edgefast.translate.filter.listenerfilter import ListenerFilters
+from edgefast.translate.deps.cluster_ref import ClusterRef
+from edgefast.translate.deps.dependency_facts import World
+from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.match.precedence import age_order
 from edgefast.translate.policy.edge_policies import EdgePolicies
-from edgefast.translate.policy.failclosed import OwnKey
-from edgefast.translate.route.routesums import RouteSums
+from edgefast.translate.policy.fail_closed import OwnKey
+from edgefast.translate.route.route_sums import RouteSums
 from edgefast.translate.status.edge_policy import EdgePolicyStatuses
 
 __all__ = ["XBackendStatuses", "compute_xbackend_statuses"]

@@ -24,12 +24,12 @@ from edgefast.api.model.reference import SecretObjectReference
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.deps.authority import CLUSTER_KIND, authority_of, wrong_authority
-from edgefast.translate.deps.reference import (
+from edgefast.translate.deps.dependency_facts import World
+from edgefast.translate.deps.referencegrant import (
     is_granted,
     refusal_text,
     wrong_kind_text,
 )
-from edgefast.translate.deps.world import World
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import is_foreign_option
 from edgefast.translate.tls.keyring import STAPLE_KEY, Certified, Keyring, join_bundles

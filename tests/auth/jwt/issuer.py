@@ -11,10 +11,10 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from edgefast.auth.jwt import keyset
+from edgefast.auth.jwt import key_set as key_set_module
 from edgefast.auth.jwt.compact import Malformed, read_token
-from edgefast.auth.jwt.keys import Provider, TrustedKeys, look_over
 from edgefast.auth.jwt.outcome import Outcome
+from edgefast.auth.jwt.token_check import Provider, TrustedKeys, look_over
 from edgefast.ir.credentials import JwtProvider
 
 NOW = 1_900_000_000
@@ -69,7 +69,9 @@ def jwk(alg: str, number: int = 0, **more: Any) -> dict[str, Any]:
 
 def key_set(*keys: dict[str, Any]) -> bytes:
     """Return keys as the IR has them."""
-    return keyset.write(keyset.parse_key_set(json.dumps({"keys": keys}).encode()).keys)
+    return key_set_module.write(
+        key_set_module.parse_key_set(json.dumps({"keys": keys}).encode()).keys
+    )
 
 
 def claims(**more: Any) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def provider(*keys: dict[str, Any], **more: Any) -> JwtProvider:
 
 def judge(data: bytes, *specs: JwtProvider, now: float = NOW) -> Outcome:
     """Return what comes of a token."""
-    providers = [Provider(one, TrustedKeys(keyset.read(one.keys))) for one in specs]
+    providers = [Provider(one, TrustedKeys(key_set_module.read(one.keys))) for one in specs]
     try:
         plan = look_over(read_token(data), providers, now)
     except Malformed:

@@ -11,7 +11,7 @@ from joserfc import jwt as joserfc_jwt
 from joserfc.jwk import import_key
 
 from auth.jwt.issuer import ALGORITHMS, ISSUER, claims, judge, jwk, private_key, provider, token
-from edgefast.auth.jwt.keyset import decode_base64url, parse_key_set
+from edgefast.auth.jwt.key_set import decode_base64url, parse_key_set
 from edgefast.auth.jwt.signature import is_signed
 
 pytestmark = [

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from auth.jwt.issuer import ISSUER, NOW, claims, judge, jwk, key_set, provider, sign, token
-from edgefast.auth.jwt import keyset
+from edgefast.auth.jwt import key_set as key_set_module
 from edgefast.auth.jwt.compact import read_token
-from edgefast.auth.jwt.keys import SKEW, Plan, Provider, TrustedKeys, look_over
 from edgefast.auth.jwt.outcome import STATUS, Outcome
+from edgefast.auth.jwt.token_check import SKEW, Plan, Provider, TrustedKeys, look_over
 
 pytestmark = pytest.mark.pure
 
@@ -165,7 +165,9 @@ def test_without_keys_it_is_not_the_tokens_fault() -> None:
     assert (outcome.word, outcome.status) == ("keys", 503)
     assert verdict(token(exp=1), nothing).word == "expired"
     assert verdict(token(iss="x"), nothing).word == "issuer"
-    other = Provider(provider(jwk("ES256", 1), issuer=""), TrustedKeys(keyset.read(spec.keys)))
+    other = Provider(
+        provider(jwk("ES256", 1), issuer=""), TrustedKeys(key_set_module.read(spec.keys))
+    )
     assert verdict(token(number=1), nothing, other).word == "keys"
     assert verdict(token(), nothing, other).good
     plan = look_over(read_token(token()), [nothing, other], NOW)
@@ -174,7 +176,7 @@ def test_without_keys_it_is_not_the_tokens_fault() -> None:
 
 def test_a_denial_is_not_believed_for_long_while_others_may_know_better() -> None:
     spec = provider(jwk("ES256"), audiences=("web",))
-    sure = Provider(spec, TrustedKeys(keyset.read(spec.keys)))
+    sure = Provider(spec, TrustedKeys(key_set_module.read(spec.keys)))
     assert verdict(token(), sure).until == NOW + 360
     unsure = verdict(token(), sure, Provider(provider(jwk("ES256"), issuer=""), TrustedKeys()))
     assert (unsure.word, unsure.until) == ("audience", 0.0)
@@ -182,7 +184,7 @@ def test_a_denial_is_not_believed_for_long_while_others_may_know_better() -> Non
 
 def test_keys_that_go_take_what_they_verified_with_them() -> None:
     old, both, new = (
-        keyset.read(key_set(*keys))
+        key_set_module.read(key_set(*keys))
         for keys in (
             [jwk("ES256", kid="a")],
             [jwk("ES256", kid="a"), jwk("ES256", 1, kid="b")],

@@ -1,8 +1,4 @@
-"""The console inside its pods: a controller's and a proxy's, asked over their loopback as `kubectl port-forward` does.
-
-What they show after an apply is what the cluster has: the Gateways, the proxies and the versions that these hold, the tree down to
-the backend. Nobody reaches the page from another pod.
-"""
+"""The console inside its pods: a controller's and a proxy's, asked over their loopback as `kubectl port-forward` does."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-from cluster.controllerparts import wait_for
+from cluster.controller_parts import wait_for
 from cluster.installed import Installed, backend_of, fleet_of, gateway, route
 from cluster.world.api import Api
 

@@ -1,27 +1,23 @@
-"""`edgefast explain --live`, `diff --live` and `status` through a kubeconfig: what they say is what the cluster does.
-
-The command runs outside the node, as a user's would: it reaches the API server and nothing else; proxies answer through it.
-"""
+"""`edgefast explain --live`, `diff --live` and `status` through a kubeconfig: what they say is what the cluster does."""
 
 from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from cluster.controllerparts import wait_for
+from cluster.controller_parts import wait_for
 from cluster.installed import GATEWAY, Installed, backend_of, fleet_of, gateway, listener, route
 from cluster.world.accounts import Accounts
 from cluster.world.api import ApiError
+from tests.support.manifest import manifest
 
 HOST = "www.live.example"
 
@@ -143,29 +139,6 @@ def test_explain_says_what_the_proxies_do(
     assert (status, told["rule"]["place"]["source"]) == (0, "generation 2")
 
 
-def test_explain_finds_the_gateway_or_asks(
-    apps: tuple[str, ...], site: str, command: Command
-) -> None:
-    first, second = apps
-    status, told = explain(command, "GET", "http://www.other.example/x")
-    assert (status, told["rule"]["route"]) == (0, f"{second}/web")
-    # As with curl: the address is the Gateway's, the host is in the header.
-    status, told = explain(command, "GET", f"http://{site}/nowhere", "-H", f"Host: {HOST}")
-    assert (status, told["answers"][0]["check"]) == (1, "rule")
-    assert told["candidates"][0]["code"] == "path"
-    named = ("--gateway", f"{second}/other")
-    status, told = explain(command, *named, "GET", f"http://{HOST}/shop")
-    assert (status, told["answers"][0]["check"]) == (1, "listener")
-    # A port that none of them has: nobody can tell which one is meant.
-    done = command.run("explain", "--live", "GET", f"http://{HOST}:81/shop")
-    assert done.returncode == 2
-    assert "--gateway" in done.stderr and f"{first}/live" in done.stderr
-    done = command.run("explain", "--live", "--gateway", "nobody", "GET", f"http://{HOST}/")
-    assert done.returncode == 2 and "no Gateway nobody is served" in done.stderr
-    done = command.run("explain", "--live", "--controller", first, "GET", f"http://{HOST}/")
-    assert done.returncode == 2 and "not found in namespace" in done.stderr
-
-
 def test_diff_says_what_applying_does(
     default: Installed, apps: tuple[str, ...], site: str, command: Command, tmp_path: Path
 ) -> None:
@@ -185,12 +158,9 @@ def test_diff_says_what_applying_does(
     assert all("plain" in json.dumps(one) for one in changes), changes
 
     # A new route, with a new Service behind it, in the namespace that is named for objects without one.
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "new"},
-        "spec": {"selector": {"app": "echo"}, "ports": [{"port": 80, "targetPort": "http"}]},
-    }
+    service = manifest(
+        "Service new", {"selector": {"app": "echo"}, "ports": [{"port": 80, "targetPort": "http"}]}
+    )
     new = route(first, "new", "live", ["new.live.example"], service="new")
     del new["metadata"]["namespace"]
     file = save(tmp_path, new, service)
@@ -212,18 +182,6 @@ def test_diff_says_what_applying_does(
     assert default.wait_status(site, "new.live.example", 200)
     status, changes = diff(command, "-n", first, file)
     assert (status, changes) == (0, [])
-
-
-def test_a_new_gateway_is_no_trouble(
-    apps: tuple[str, ...], command: Command, tmp_path: Path
-) -> None:
-    """It has no address and no proxies before it is applied: that is no news of the files."""
-    first, _ = apps
-    made = gateway(first, "third", "eg", listener(hostname="third.example"))
-    status, changes = diff(command, save(tmp_path, made, route(first, "third", "third")))
-    assert status == 1
-    kinds = {one["kind"] for one in changes}
-    assert {"gained", "host_added", "listener_added"} <= kinds and "condition" not in kinds, changes
 
 
 def test_with_a_credential_that_may_read_no_secret(
@@ -254,13 +212,11 @@ def test_with_a_credential_that_may_read_no_secret(
     }
     tls = {**listener("tls", 443, "tls.live.example"), "protocol": "HTTPS"}
     tls["tls"] = {"certificateRefs": [{"name": "held"}]}
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "kubernetes.io/tls",
-        "metadata": {"name": "held", "namespace": first},
-        "stringData": {"tls.crt": "not sound", "tls.key": "not sound"},
-    }
+    secret = manifest(
+        f"Secret {first}/held",
+        type="kubernetes.io/tls",
+        stringData={"tls.crt": "not sound", "tls.key": "not sound"},
+    )
     default.admin.apply(
         {**role, "kind": "ClusterRole", "rules": rules},
         {**role, "kind": "ClusterRoleBinding", "subjects": [subject], "roleRef": ref},
@@ -354,45 +310,3 @@ def test_a_proxy_that_does_not_answer_is_said(
     assert proxies[pod]["ready"] is None and proxies[pod]["state"]
     (other,) = pods_of(default, second, "other")
     assert proxies[other]["ready"] is True
-
-
-@pytest.fixture
-def watching(apps: tuple[str, ...], site: str, command: Command) -> Iterator[subprocess.Popen[str]]:
-    """`edgefast status --watch` without a terminal."""
-    words = ("-n", apps[0], "--admin", "off", "--watch", "--interval", "0.3", "-o", "json")
-    process = subprocess.Popen(
-        command.words("status", *words),
-        stdout=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        # A shell that runs the tests in the background has them, and so their children, ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait(10)
-        assert process.stdout is not None
-        process.stdout.close()
-
-
-def test_watch_refreshes_and_ends(
-    default: Installed, apps: tuple[str, ...], watching: subprocess.Popen[str]
-) -> None:
-    first, _ = apps
-    assert watching.stdout is not None
-
-    def read() -> Any:
-        ready, _, _ = select.select([watching.stdout], [], [], 60)
-        assert ready and watching.stdout is not None
-        return json.loads(watching.stdout.readline())
-
-    assert read()["seconds"] == 0  # nothing to compare with
-    assert read()["seconds"] > 0
-    default.admin.apply(route(first, "late", "live", ["late.live.example"]))
-    while f"{first}/late" not in {one["name"] for one in read()["routes"]}:
-        pass
-    watching.send_signal(signal.SIGINT)
-    rest, _ = watching.communicate(timeout=30)
-    assert watching.returncode == 0, rest

@@ -8,7 +8,6 @@ from typing import Any
 
 from cluster.cutover import go_after
 from cluster.installed import (
-    EDGE,
     GATEWAY,
     Installed,
     backend_of,
@@ -21,8 +20,7 @@ from cluster.installed import (
     route,
 )
 from cluster.world.waiting import wait_until
-
-CONFLICT = "port, protocol and hostname must be unique for every listener"
+from tests.support.manifest import manifest
 
 
 def test_a_class_begins_to_merge_and_stops(default: Installed, apps: tuple[str, ...]) -> None:
@@ -76,107 +74,6 @@ def test_a_class_begins_to_merge_and_stops(default: Installed, apps: tuple[str, 
             assert status == (200 if merge else 404)
         for name in gone:
             default.admin.wait_gone(f"{services}/{name}")
-
-
-def test_a_successor_without_pods_says_why(default: Installed, apps: tuple[str, ...]) -> None:
-    """A quota lets no pod of the merged fleet be: the one before serves on, status and Event have the cause."""
-    namespace = apps[0]
-    proxy = edge_proxy(default.namespace, "short")
-    default.admin.apply(
-        proxy,
-        default.gateway_class("short", (default.namespace, "short")),
-        gateway(namespace, "short", "short"),
-        route(namespace, "short", "short", ["short.example"]),
-    )
-    address = default.address(namespace, "short")
-    default.wait_status(address, "short.example")
-    meta = {"namespace": default.namespace, "name": "full"}
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta}
-    quota["spec"] = {"hard": {"pods": "0"}}
-    default.admin.apply(quota)
-    quotas = f"/api/v1/namespaces/{default.namespace}/resourcequotas/full"
-    default.admin.wait(quotas, lambda one: (one.get("status") or {}).get("used"))
-    before, after = fleet_of(f"{namespace}/short"), fleet_of("short")
-    path = f"/apis/{GATEWAY}/namespaces/{namespace}/gateways/short"
-    events = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-
-    def says_why(found: Any) -> bool:
-        said = condition(found["status"]["conditions"], "Programmed").get("message", "")
-        serves = f"fleet {default.namespace}/{before} serves its last table until this one"
-        return (
-            f"Deployment {after}: FailedCreate: " in said
-            and "quota: full" in said
-            and serves in said
-        )
-
-    def is_told() -> bool:
-        return any(
-            one["reason"] == "FleetFailed"
-            and one["regarding"]["name"] == "short"
-            and "quota: full" in one["note"]
-            for one in default.admin.items(events)
-        )
-
-    try:
-        default.admin.apply({**proxy, "spec": {**proxy["spec"], "mergeGateways": True}})
-        found = default.admin.wait(path, says_why)
-        assert condition(found["status"]["conditions"], "Programmed")["status"] == "False"
-        assert [one["value"] for one in found["status"]["addresses"]] == [address]
-        wait_until(is_told)
-        assert backend_of(default.ask(address, "short.example")) == namespace
-    finally:
-        default.admin.delete(quotas)
-    default.admin.wait_gone(f"/api/v1/namespaces/{default.namespace}/services/{before}", 90)
-
-    def is_over(found: Any) -> bool:
-        said = condition(found["status"]["conditions"], "Programmed")["message"]
-        return is_programmed(found) and "quota" not in said and before not in said
-
-    default.admin.wait(path, is_over)
-    address = default.address(namespace, "short")
-    assert backend_of(default.wait_status(address, "short.example")) == namespace
-
-
-def test_a_gateway_leaves_a_merged_class_that_others_use(
-    default: Installed, apps: tuple[str, ...]
-) -> None:
-    """Its own fleet takes requests before the merged one stops to answer for it; the others notice nothing."""
-    first, second = apps
-    default.admin.apply(
-        *(
-            made
-            for namespace in apps
-            for made in (
-                gateway(
-                    namespace,
-                    "leaver",
-                    "merged-eg",
-                    listener(port=8088, hostname=f"{namespace}.leaver.example"),
-                ),
-                route(namespace, "leaver", "leaver"),
-            )
-        )
-    )
-    address = default.address(first, "leaver")
-    assert default.address(second, "leaver") == address
-    hosts = {namespace: f"{namespace}.leaver.example" for namespace in apps}
-    for namespace, host in hosts.items():
-        assert backend_of(default.wait_status(address, host, port=8088)) == namespace
-    default.admin.apply(gateway(first, "leaver", "eg", listener(port=8088, hostname=hosts[first])))
-
-    def has_left() -> bool:
-        answer = default.ask(address, hosts[first], port=8088)
-        assert answer.status in (200, 404), answer
-        assert default.ask(address, hosts[second], port=8088).status == 200
-        return answer.status == 404
-
-    wait_until(has_left, 90, every=0.02)
-    own = default.world.workloads.address(default.namespace, fleet_of(f"{first}/leaver"))
-    assert own != address
-    assert backend_of(default.ask(own, hosts[first], port=8088)) == first
-    wait_until(lambda: default.address(first, "leaver") == own)
-    for namespace in apps:
-        default.admin.remove(gateway(namespace, "leaver", ""))
 
 
 def test_a_gateway_moves_to_another_controller(default: Installed, apps: tuple[str, ...]) -> None:
@@ -261,12 +158,10 @@ def test_an_edge_proxy_by_class_and_by_gateway(default: Installed, apps: tuple[s
         pdb={"minAvailable": 1},
         http={"headerCount": 20},
     )
-    of_gateway = {
-        "apiVersion": EDGE,
-        "kind": "EdgeProxy",
-        "metadata": {"namespace": namespace, "name": "mine"},
-        "spec": {"deployment": {"labels": {"from": "gateway"}, "replicas": 2}},
-    }
+    of_gateway = manifest(
+        f"EdgeProxy {namespace}/mine",
+        {"deployment": {"labels": {"from": "gateway"}, "replicas": 2}},
+    )
     reference = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "mine"}
     infrastructure = {
         "parametersRef": reference,

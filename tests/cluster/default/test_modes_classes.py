@@ -1,8 +1,4 @@
-"""Deployment modes of spec section 1 in one cluster: one class, several classes, merged Gateways, separate controllers.
-
-The default release has the names of spec section 2; beside it another one with a controllerName of its own. Fleets are in the
-namespace of their controller.
-"""
+"""Deployment modes of spec section 1 in one cluster: one class, several classes, merged Gateways, separate controllers."""
 
 from __future__ import annotations
 
@@ -21,8 +17,6 @@ from cluster.installed import (
 )
 from cluster.world.world import World
 from controller.manifests.naming import Release
-
-CONFLICT = "port, protocol and hostname must be unique for every listener"
 
 
 def test_the_default_release_has_the_names_of_the_specification(default: Installed) -> None:
@@ -138,67 +132,6 @@ def test_merged_gateways_share_one_fleet_beside_others(
     alone = default.address(first, "alone")
     assert default.wait_status(alone, "one.merged.example", path="/alone/x")
     assert default.ask(alone, "one.merged.example").status == 404
-
-
-def test_a_tuple_that_two_merged_gateways_want_is_the_older_ones(
-    default: Installed, apps: tuple[str, ...]
-) -> None:
-    """The loser is Conflicted and not programmed; it takes over when the winner goes."""
-    first, second = apps
-    default.admin.apply(
-        gateway(second, "older", "merged-eg", listener(hostname="same.example")),
-        route(second, "older", "older"),
-    )
-    default.gateway_of(second, "older")
-    # Creation times are whole seconds: the name decides between equals, so the older one has the lesser name.
-    default.admin.apply(
-        gateway(
-            second,
-            "younger",
-            "merged-eg",
-            listener(hostname="same.example"),
-            listener("mine", 80, "mine.example"),
-        ),
-        route(second, "younger", "younger", path="/younger"),
-        gateway(second, "z-only", "merged-eg", listener(hostname="same.example")),
-    )
-    conflict = {"type": "Conflicted", "status": "True", "reason": "HostnameConflict"}
-    younger = default.wait_condition("gateways", second, "younger", conflict)
-    default.wait_route(second, "younger")
-    only = default.wait_condition("gateways", second, "z-only", conflict)
-    address = default.address(second, "older")
-    conditions = younger["status"]["listeners"][0]["conditions"]
-    assert CONFLICT in condition(conditions, "Conflicted")["message"]
-    assert condition(conditions, "Programmed")["status"] == "False"
-    assert condition(conditions, "Accepted")["status"] == "False"
-    # The Gateway has another listener, which is served; one that has none is not programmed.
-    assert default.address(second, "younger") == address
-    assert condition(only["status"]["conditions"], "Programmed")["status"] == "False"
-    assert condition(only["status"]["conditions"], "Accepted")["status"] == "False"
-    assert default.wait_status(address, "mine.example", path="/younger")
-    assert default.ask(address, "same.example").status == 200
-    assert default.ask(address, "same.example", "/younger").status == 200, "of the older's route"
-    assert default.ask(address, "mine.example").status == 404
-
-    # A port of another protocol is a conflict too, whoever's Gateway it is.
-    protocol = {**listener("tls", 80), "protocol": "HTTPS"}
-    protocol["tls"] = {"certificateRefs": [{"name": "none"}]}
-    default.admin.apply(gateway(first, "speaks-tls", "merged-eg", protocol))
-    lost = {"type": "Conflicted", "status": "True", "reason": "ProtocolConflict"}
-    default.wait_condition("gateways", first, "speaks-tls", lost)
-
-    default.admin.remove(gateway(second, "older", "merged-eg"))
-    default.world.client.wait(
-        f"http://{address}/", lambda answer: answer.status == 404, host="same.example"
-    )
-    default.wait_status(address, "same.example", path="/younger")
-
-    def has_won(found: Any) -> bool:
-        listeners = [one["conditions"] for one in found["status"]["listeners"]]
-        programmed = {condition(one, "Programmed").get("status") for one in listeners}
-        return not condition(listeners[0], "Conflicted") and programmed == {"True"}
-
-    default.admin.wait(f"/apis/{GATEWAY}/namespaces/{second}/gateways/younger", has_won)
 
 
 def test_separate_controllers_are_blind_to_each_other(

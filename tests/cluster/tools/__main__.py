@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from cluster.tools.apifields import CHANNELS, RELEASES
+from cluster.tools.api_fields import CHANNELS, RELEASES
 from cluster.tools.build import PROGRAMS, build
 from cluster.tools.crds import gateway_api_crds
 from cluster.tools.examples import gateway_api_examples

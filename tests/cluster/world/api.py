@@ -182,12 +182,7 @@ class Api:
         return f"{path}/{plural}" if collection else f"{path}/{plural}/{quote(meta['name'])}"
 
     def wait(
-        self,
-        path: str,
-        until: Callable[[Any], Any],
-        seconds: float = 60.0,
-        *,
-        every: float = 0.05,
+        self, path: str, until: Callable[[Any], Any], seconds: float = 60.0, *, every: float = 0.05
     ) -> Any:
         """Poll an object until the condition holds for it (it gets None while there is none); return the object."""
         deadline = time.monotonic() + seconds

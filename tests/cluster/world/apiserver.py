@@ -9,7 +9,7 @@ Must never: need root, a fixed port or a network namespace.
 from __future__ import annotations
 
 from cluster.world import folder as folders
-from cluster.world.controlplane import ControlPlane, Site
+from cluster.world.control_plane import ControlPlane, Site
 from cluster.world.pki import make_pki
 from cluster.world.served import Served
 from wire.harness.ports import free_port

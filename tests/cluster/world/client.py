@@ -95,11 +95,7 @@ class Client:
             time.sleep(0.02)
 
     def load(
-        self,
-        url: str,
-        hosts: Sequence[str] = (),
-        rate: float = 200.0,
-        **options: object,
+        self, url: str, hosts: Sequence[str] = (), rate: float = 200.0, **options: object
     ) -> Load:
         """Return a load generator in this client's namespace; see `Load`."""
         return Load(self.in_netns, url, hosts, rate, **options)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from pathlib import Path
 from cluster.tools.missing import debian, kubernetes
 from cluster.world import addresses as at
 from cluster.world import netns
-from cluster.world.controlplane import Site
+from cluster.world.control_plane import Site
 from cluster.world.kubeconfig import write_kubeconfig
 from cluster.world.process import Program
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from cluster.tools.crds import gateway_api_crds
 from cluster.tools.missing import debian
 from cluster.tools.versions import CACHE, KUBERNETES
-from cluster.world.controlplane import ControlPlane
+from cluster.world.control_plane import ControlPlane
 from cluster.world.crds import install_gateway_api
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cluster.world.accounts import Accounts
 from cluster.world.api import Api
-from cluster.world.controlplane import ControlPlane
+from cluster.world.control_plane import ControlPlane
 from cluster.world.crds import install_own, wait_gateway_api
 from cluster.world.seed import harvest, plant
 

@@ -19,7 +19,7 @@ from cluster.world import folder as folders
 from cluster.world.box import build_box
 from cluster.world.client import Client
 from cluster.world.components import ComponentPrograms
-from cluster.world.controlplane import ControlPlane, Site
+from cluster.world.control_plane import ControlPlane, Site
 from cluster.world.helm import Helm
 from cluster.world.images import BIN, default_images
 from cluster.world.network import Network

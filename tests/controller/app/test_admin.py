@@ -18,6 +18,7 @@ from edgefast.httpd.address import Address
 from edgefast.httpd.control_socket import send_command
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import Settings
+from tests.controller.waiting import running
 from tests.translate import world
 
 DENIED = {
@@ -95,7 +96,7 @@ async def _ask(address: Address, line: str) -> tuple[int, str]:
 
 
 @pytest.mark.wire
-def test_servers() -> None:
+async def test_servers() -> None:
     state = {"ready": "not yet"}
     view = View(
         dump=lambda: {"revision": 7},
@@ -106,48 +107,35 @@ def test_servers() -> None:
         ready=lambda: state["ready"],
         denials=lambda: [DENIED],
     )
-
-    async def main() -> None:
-        servers = Servers(view)
-        loopback = Address("127.0.0.1", 0)
-        admin = servers.open_admin(loopback)
-        probes = servers.open_probes(loopback)
-        metrics = servers.open_metrics(loopback)
-        async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(servers.run())
-            found: dict[str, Any] = {}
-            for server, line in (
-                (admin, "GET /dump"),
-                (admin, "GET /dump?fleet=n/f"),
-                (admin, "GET /dump?fleet=n/g"),
-                (admin, "GET /fleets"),
-                (admin, "POST /log-level?level=error"),
-                (admin, "GET /metrics"),
-                (probes, "GET /healthz"),
-                (probes, "GET /readyz"),
-                (metrics, "GET /metrics"),
-                (metrics, "GET /dump"),
-            ):
-                found[f"{server.port} {line}"] = await _ask(server, line)
-            found["loud"] = await asyncio.to_thread(
-                send_command, admin, "/log-level?level=loud", 20
-            )
-            found["error"] = await asyncio.to_thread(
-                send_command, admin, "/log-level?level=error", 20
-            )
-            found[f"{admin.port} GET /log-level"] = await _ask(admin, "GET /log-level")
-            seen = await asyncio.to_thread(ask_controller, str(admin))
-            assert seen == ([{"fleet": "n/f"}], (ProblemRow(**DENIED),))
-            state["ready"] = ""
-            found["ready"] = await _ask(probes, "GET /readyz")
-            task.cancel()
-        statuses = [status for status, _ in found.values()]
-        assert statuses == [
-            *(200, 200, 404, 200, 403, 404, 200, 503, 200, 404),
-            *(400, 200, 200, 200),
-        ]
-        assert not any(secret in str(found) for secret in SECRETS)
-        assert found[f"{admin.port} GET /log-level"][1] == "error\n"
-        assert found[f"{probes.port} GET /readyz"][1] == "not yet\n"
-
-    asyncio.run(main())
+    servers = Servers(view)
+    loopback = Address("127.0.0.1", 0)
+    admin = servers.open_admin(loopback)
+    probes = servers.open_probes(loopback)
+    metrics = servers.open_metrics(loopback)
+    async with running(servers.run()):
+        found: dict[str, Any] = {}
+        for server, line in (
+            (admin, "GET /dump"),
+            (admin, "GET /dump?fleet=n/f"),
+            (admin, "GET /dump?fleet=n/g"),
+            (admin, "GET /fleets"),
+            (admin, "POST /log-level?level=error"),
+            (admin, "GET /metrics"),
+            (probes, "GET /healthz"),
+            (probes, "GET /readyz"),
+            (metrics, "GET /metrics"),
+            (metrics, "GET /dump"),
+        ):
+            found[f"{server.port} {line}"] = await _ask(server, line)
+        found["loud"] = await asyncio.to_thread(send_command, admin, "/log-level?level=loud", 20)
+        found["error"] = await asyncio.to_thread(send_command, admin, "/log-level?level=error", 20)
+        found[f"{admin.port} GET /log-level"] = await _ask(admin, "GET /log-level")
+        seen = await asyncio.to_thread(ask_controller, str(admin))
+        assert seen == ([{"fleet": "n/f"}], (ProblemRow(**DENIED),))
+        state["ready"] = ""
+        found["ready"] = await _ask(probes, "GET /readyz")
+    statuses = [status for status, _ in found.values()]
+    assert statuses == [*(200, 200, 404, 200, 403, 404, 200, 503, 200, 404), *(400, 200, 200, 200)]
+    assert not any(secret in str(found) for secret in SECRETS)
+    assert found[f"{admin.port} GET /log-level"][1] == "error\n"
+    assert found[f"{probes.port} GET /readyz"][1] == "not yet\n"

@@ -14,10 +14,10 @@ from console.browser import Browser
 from console.conftest import browser as browser
 from console.serving import serving
 from controller.app import App
-from controller.consolesource import ConsoleSource
+from controller.console_source import ConsoleSource
 from controller.kube.denials import Denials
 from controller.pipeline import Pipeline
-from controller.push.fleets import Fleets
+from controller.xds_server.fleets import Fleets
 from edgefast.api.snapshot import Snapshot
 from edgefast.console import Console
 from edgefast.diagnostics.problem import ObjectRef, Problem
@@ -90,96 +90,88 @@ async def ask(console: Console, name: str, **query: str) -> Any:
 
 
 @pytest.mark.pure
-def test_fleets_problems_and_changes() -> None:
-    async def main() -> None:
-        app = Small()
-        console = Console(app.source)
-        told = await ask(console, "overview")
-        assert (told["fleets"], told["counts"]["routes"], told["numbers"]) == ([], 0, None)
-        await app.run()
-        first, second = app.fleets.names()
-        told = await ask(console, "overview")
-        assert told["fleets"] == sorted((first, second))
-        assert told["facts"]["said"] == "ready"
-        key = next(one for one in told["fleets"] if "-gw-" in one)
-        told = await ask(console, "overview", fleet=key)
-        assert told["counts"]["routes"] == 2
-        problems = await ask(console, "problems", fleet=key)
-        assert any("of the file" in one["text"] for one in problems["rows"])
+async def test_fleets_problems_and_changes() -> None:
+    app = Small()
+    console = Console(app.source)
+    told = await ask(console, "overview")
+    assert (told["fleets"], told["counts"]["routes"], told["numbers"]) == ([], 0, None)
+    await app.run()
+    first, second = app.fleets.names()
+    told = await ask(console, "overview")
+    assert told["fleets"] == sorted((first, second))
+    assert told["facts"]["said"] == "ready"
+    key = next(one for one in told["fleets"] if "-gw-" in one)
+    told = await ask(console, "overview", fleet=key)
+    assert told["counts"]["routes"] == 2
+    problems = await ask(console, "problems", fleet=key)
+    assert any("of the file" in one["text"] for one in problems["rows"])
 
-        told = await ask(console, "explain", fleet=key, url="http://h1.example.com/")
-        assert told["answers"][0]["status"] in (0, 404, 500, 503)
-        assert (await ask(console, "counters", fleet=key))[0] == 404
-        assert (await ask(console, "overview", fleet="edge-gateway-system/none"))[0] == 404
+    told = await ask(console, "explain", fleet=key, url="http://h1.example.com/")
+    assert told["answers"][0]["status"] in (0, 404, 500, 503)
+    assert (await ask(console, "counters", fleet=key))[0] == 404
+    assert (await ask(console, "overview", fleet="edge-gateway-system/none"))[0] == 404
 
-        assert (await ask(console, "changes", fleet=key))["steps"] == []
-        await app.run(world.route(2))
-        told = await ask(console, "changes", fleet=key)
-        assert [one["kind"] for one in told["moved"]][:1] == ["host"]
-        other = first if second == key else second
-        assert (await ask(console, "changes", fleet=other))["steps"] == []
+    assert (await ask(console, "changes", fleet=key))["steps"] == []
+    await app.run(world.route(2))
+    told = await ask(console, "changes", fleet=key)
+    assert [one["kind"] for one in told["moved"]][:1] == ["host"]
+    other = first if second == key else second
+    assert (await ask(console, "changes", fleet=other))["steps"] == []
 
-        app.fleets.tell(app.fleets.find(key), "pod-a", app.fleets.version(key), ())
-        app.fleets.tell(app.fleets.find(key), "pod-b", "old", ())
-        refused = Refused("cluster", "c", "no room")
-        app.fleets.tell(app.fleets.find(key), "pod-c", app.fleets.version(key), (refused,))
-        rows = (await ask(console, "members"))["rows"]
-        assert {one["name"]: one.get("state", "good") for one in rows} == {
-            "pod-a": "good",
-            "pod-b": "late",
-            "pod-c": "bad",
-        }
-        assert all(one["group"] == key for one in rows)
-        trouble = ProxyProblem(
-            "EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "R is down"
-        )
-        app.fleets.tell(app.fleets.find(key), "pod-a", app.fleets.version(key), (), (trouble,))
-        rows = (await ask(console, "members"))["rows"]
-        assert [one["said"] for one in rows if one["name"] == "pod-a"] == ["serves, with problems"]
-        problems = (await ask(console, "problems", fleet=key))["rows"]
-        said = "EdgeGateway rateLimit.backend: NotCounted R is down (reported by 1 of 3 proxies of "
-        assert any(said in one["text"] for one in problems)
-        app.why_not = "not read yet: HTTPRoute"
-        facts = (await ask(console, "overview"))["facts"]
-        assert (facts["state"], facts["said"]) == ("late", "not read yet: HTTPRoute")
-
-    asyncio.run(main())
+    app.fleets.tell(app.fleets.find(key), "pod-a", app.fleets.version(key), ())
+    app.fleets.tell(app.fleets.find(key), "pod-b", "old", ())
+    refused = Refused("cluster", "c", "no room")
+    app.fleets.tell(app.fleets.find(key), "pod-c", app.fleets.version(key), (refused,))
+    rows = (await ask(console, "members"))["rows"]
+    assert {one["name"]: one.get("state", "good") for one in rows} == {
+        "pod-a": "good",
+        "pod-b": "late",
+        "pod-c": "bad",
+    }
+    assert all(one["group"] == key for one in rows)
+    trouble = ProxyProblem("EdgeGateway", "", "", "rateLimit.backend", "NotCounted", "R is down")
+    app.fleets.tell(app.fleets.find(key), "pod-a", app.fleets.version(key), (), (trouble,))
+    rows = (await ask(console, "members"))["rows"]
+    assert [one["said"] for one in rows if one["name"] == "pod-a"] == ["serves, with problems"]
+    problems = (await ask(console, "problems", fleet=key))["rows"]
+    said = "EdgeGateway rateLimit.backend: NotCounted R is down (reported by 1 of 3 proxies of "
+    assert any(said in one["text"] for one in problems)
+    app.why_not = "not read yet: HTTPRoute"
+    facts = (await ask(console, "overview"))["facts"]
+    assert (facts["state"], facts["said"]) == ("late", "not read yet: HTTPRoute")
 
 
 @pytest.mark.pure
-def test_nothing_is_kept_of_a_fleet_that_is_gone() -> None:
+async def test_nothing_is_kept_of_a_fleet_that_is_gone() -> None:
     app = Small()
 
     def objects() -> list[tuple[str, int]]:
         return [(name, len(past.look().newest)) for name, past in sorted(app.source._past.items())]
 
-    async def main() -> None:
-        console = Console(app.source)
-        await app.run()
-        second = next(one for one in app.fleets.names() if "second" in one)
-        first = next(one for one in app.fleets.names() if one != second)
-        name = second.rpartition("/")[2]
-        await app.run(world.gateway("second", 82))
-        told = await ask(console, "changes", fleet=second)
-        assert len(told["steps"]) == 1
-        await app.run(removed=[SECOND])
-        assert name not in dict(objects()) and len(objects()) == 1
-        assert name not in app.source._accepted
-        await app.run(world.route(2))
-        await ask(console, "overview", fleet=first)
-        assert list(console._kept) == [first]
-        assert (await ask(console, "overview", fleet=second))[0] == 404
+    console = Console(app.source)
+    await app.run()
+    second = next(one for one in app.fleets.names() if "second" in one)
+    first = next(one for one in app.fleets.names() if one != second)
+    name = second.rpartition("/")[2]
+    await app.run(world.gateway("second", 82))
+    told = await ask(console, "changes", fleet=second)
+    assert len(told["steps"]) == 1
+    await app.run(removed=[SECOND])
+    assert name not in dict(objects()) and len(objects()) == 1
+    assert name not in app.source._accepted
+    await app.run(world.route(2))
+    await ask(console, "overview", fleet=first)
+    assert list(console._kept) == [first]
+    assert (await ask(console, "overview", fleet=second))[0] == 404
 
-        await app.run(world.gateway("second", 83))
-        assert (await ask(console, "changes", fleet=second))["steps"] == []
-        await app.run(world.gateway("second", 84))
-        (step,) = (await ask(console, "changes", fleet=second))["steps"]
-        (other,) = (await ask(console, "changes", fleet=first))["steps"]
-        assert step["number"] != other["number"]
-        await app.run(removed=[SECOND])
-        assert len(objects()) == 1
-
-    asyncio.run(main())
+    await app.run(world.gateway("second", 83))
+    assert (await ask(console, "changes", fleet=second))["steps"] == []
+    await app.run(world.gateway("second", 84))
+    (step,) = (await ask(console, "changes", fleet=second))["steps"]
+    (other,) = (await ask(console, "changes", fleet=first))["steps"]
+    assert step["number"] != other["number"]
+    await app.run(removed=[SECOND])
+    assert len(objects()) == 1
 
 
 @pytest.fixture

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import pytest
@@ -14,9 +15,9 @@ from controller.fleets.cutover import Kept
 from controller.fleets.migration import Migration
 from controller.fleets.observe import WELL, FleetProblem
 from controller.pipeline import Outcome, Pipeline
-from controller.push.fleets import Ack, Fleets
 from controller.status.tracker import StatusTracker
 from controller.status.writer import Writer
+from controller.xds_server.fleets import Ack, Fleets
 from edgefast import ir
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.snapshot import Snapshot
@@ -106,12 +107,10 @@ class Room:
         return {one["type"]: one["status"] for one in entries[0].get("conditions", ())}
 
 
-def run(scenario: Callable[[Room], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(20):
-            await scenario(Room())
-
-    asyncio.run(main())
+@pytest.fixture
+@contextlib.asynccontextmanager
+async def room() -> AsyncIterator[Room]:
+    yield Room()
 
 
 async def answer(room: Room, key: str, node: str, version: str, *refused: Refused) -> None:
@@ -120,167 +119,142 @@ async def answer(room: Room, key: str, node: str, version: str, *refused: Refuse
     await asyncio.sleep(0.01)
 
 
-def test_tables_fleets_and_statuses() -> None:
-    async def scenario(room: Room) -> None:
-        key = await room.run()
-        assert key == f"edge-gateway-system/{key.partition('/')[2]}"
-        assert set(room.infra.wanted) == {key}
-        assert {ROUTE, GATEWAY} <= room.marked
-        assert room.handover.first.is_set()
-        assert room.verdict(ROUTE)["Accepted"] == "True"  # no proxies: nothing to wait for
-
-    run(scenario)
+async def test_tables_fleets_and_statuses(room: Room) -> None:
+    key = await room.run()
+    assert key == f"edge-gateway-system/{key.partition('/')[2]}"
+    assert set(room.infra.wanted) == {key}
+    assert {ROUTE, GATEWAY} <= room.marked
+    assert room.handover.first.is_set()
+    assert room.verdict(ROUTE)["Accepted"] == "True"  # no proxies: nothing to wait for
 
 
-def test_good_news_waits_for_the_answer() -> None:
-    async def scenario(room: Room) -> None:
-        key = await room.run()
-        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
-        room.objects = room.objects.replace([world.route(1)])
-        await room.run()
-        route = ("HTTPRoute", "default", "r1")
-        assert "Accepted" not in room.verdict(route)
-        assert room.verdict(GATEWAY)["Programmed"] == "False"
+async def test_good_news_waits_for_the_answer(room: Room) -> None:
+    key = await room.run()
+    room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
+    room.objects = room.objects.replace([world.route(1)])
+    await room.run()
+    route = ("HTTPRoute", "default", "r1")
+    assert "Accepted" not in room.verdict(route)
+    assert room.verdict(GATEWAY)["Programmed"] == "False"
+    room.marked.clear()
+    await answer(room, key, "pod", room.fleets.version(key))
+    assert {route, GATEWAY} <= room.marked
+    assert room.verdict(route)["Accepted"] == "True"
+    assert room.verdict(GATEWAY)["Programmed"] == "True"
+
+
+async def test_what_a_proxy_refuses_is_told_to_whom_it_concerns(room: Room) -> None:
+    key = await room.run()
+    room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
+    name = "default/gw/http/h0.example.com"
+    version = room.fleets.version(key)
+    refused = Refused("virtual_host", name, "no memory")
+    await answer(room, key, "pod", version, refused)
+    assert room.nacks == ["virtual_host"]
+    assert room.verdict(ROUTE)["Programmed"] == "False"
+    await answer(room, key, "pod", version, refused)
+    assert room.nacks == ["virtual_host"]  # once, not with every answer
+    await answer(room, key, "pod", version)
+    assert "Programmed" not in room.verdict(ROUTE)
+
+
+async def test_keys_that_a_proxy_cannot_fetch_are_told_of_their_policy(room: Room) -> None:
+    remote = {"uri": "https://idp.example/keys"}
+    policy = make(
+        "SecurityPolicy default/p",
+        {
+            "targetRefs": [{"group": GATEWAY_GROUP, "kind": "Gateway", "name": "gw"}],
+            "jwt": {"providers": [{"name": "idp", "issuer": "i", "remoteJWKS": remote}]},
+        },
+    )
+    room.objects = room.objects.replace([policy])
+    key = await room.run()
+    room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
+    fleet, version = room.fleets.find(key), room.fleets.version(key)
+    ref = ("SecurityPolicy", "default", "p")
+    trouble = ProxyProblem(*ref, "spec.jwt", "KeysNotFetched", "404", "warning")
+    for troubles in ((), (trouble,), ()):
         room.marked.clear()
-        await answer(room, key, "pod", room.fleets.version(key))
-        assert {route, GATEWAY} <= room.marked
-        assert room.verdict(route)["Accepted"] == "True"
-        assert room.verdict(GATEWAY)["Programmed"] == "True"
-
-    run(scenario)
-
-
-def test_what_a_proxy_refuses_is_told_to_whom_it_concerns() -> None:
-    async def scenario(room: Room) -> None:
-        key = await room.run()
-        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
-        name = "default/gw/http/h0.example.com"
-        version = room.fleets.version(key)
-        refused = Refused("virtual_host", name, "no memory")
-        await answer(room, key, "pod", version, refused)
-        assert room.nacks == ["virtual_host"]
-        assert room.verdict(ROUTE)["Programmed"] == "False"
-        await answer(room, key, "pod", version, refused)
-        assert room.nacks == ["virtual_host"]  # once, not with every answer
-        await answer(room, key, "pod", version)
-        assert "Programmed" not in room.verdict(ROUTE)
-
-    run(scenario)
-
-
-def test_keys_that_a_proxy_cannot_fetch_are_told_of_their_policy() -> None:
-    async def scenario(room: Room) -> None:
-        remote = {"uri": "https://idp.example/keys"}
-        policy = make(
-            {
-                "apiVersion": "gateway.edge.io/v1alpha1",
-                "kind": "SecurityPolicy",
-                "metadata": {"name": "p", "namespace": "default"},
-                "spec": {
-                    "targetRefs": [{"group": GATEWAY_GROUP, "kind": "Gateway", "name": "gw"}],
-                    "jwt": {"providers": [{"name": "idp", "issuer": "i", "remoteJWKS": remote}]},
-                },
-            }
-        )
-        room.objects = room.objects.replace([policy])
-        key = await room.run()
-        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("pod",)
-        fleet, version = room.fleets.find(key), room.fleets.version(key)
-        ref = ("SecurityPolicy", "default", "p")
-        trouble = ProxyProblem(*ref, "spec.jwt", "KeysNotFetched", "404", "warning")
-        for troubles in ((), (trouble,), ()):
-            room.marked.clear()
-            room.fleets.tell(fleet, "pod", version, (), troubles)
-            await asyncio.sleep(0.01)
-            assert ref in room.marked
-            fields = room.board.judge(ref, {}, 1e9, "2026-01-01T00:00:00Z").fields or {}
-            types = [one["type"] for one in fields["ancestors"][0]["conditions"]]
-            assert ("KeysAvailable" in types) == bool(troubles)
-
-    run(scenario)
+        room.fleets.tell(fleet, "pod", version, (), troubles)
+        await asyncio.sleep(0.01)
+        assert ref in room.marked
+        fields = room.board.judge(ref, {}, 1e9, "2026-01-01T00:00:00Z").fields or {}
+        types = [one["type"] for one in fields["ancestors"][0]["conditions"]]
+        assert ("KeysAvailable" in types) == bool(troubles)
 
 
 @pytest.mark.parametrize("told", ["too large", "late: 1 of 2 workers serve an older table"])
-def test_a_straggler_is_told_with_what_keeps_it(told: str) -> None:
-    async def scenario(room: Room) -> None:
-        key = await room.run()
-        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("good", "bad")
-        room.objects = room.objects.replace([world.route(1)])
-        await room.run()
-        version = room.fleets.version(key)
-        room.fleets.tell(room.fleets.find(key), "good", version, ())
-        await answer(room, key, "bad", "older", Refused(COMMIT, TABLE, told))
-        assert room.verdict(GATEWAY)["Programmed"] == "False"  # not yet: it is given time
-        room.board.look(1e9)
-        fields = room.board.judge(GATEWAY, {}, 1e9, "2026-01-01T00:00:00Z").fields or {}
-        (one,) = (c for c in fields["conditions"] if c["type"] == "Programmed")
-        assert one["status"] == "True"
-        reason = " (too large)" if told == "too large" else ""
-        assert one["message"].endswith(f"1/2 proxies at version 0, behind: bad{reason}")
-
-    run(scenario)
+async def test_a_straggler_is_told_with_what_keeps_it(room: Room, told: str) -> None:
+    key = await room.run()
+    room.infra.fleet, room.infra.pods = key.partition("/")[2], ("good", "bad")
+    room.objects = room.objects.replace([world.route(1)])
+    await room.run()
+    version = room.fleets.version(key)
+    room.fleets.tell(room.fleets.find(key), "good", version, ())
+    await answer(room, key, "bad", "older", Refused(COMMIT, TABLE, told))
+    assert room.verdict(GATEWAY)["Programmed"] == "False"  # not yet: it is given time
+    room.board.look(1e9)
+    fields = room.board.judge(GATEWAY, {}, 1e9, "2026-01-01T00:00:00Z").fields or {}
+    (one,) = (c for c in fields["conditions"] if c["type"] == "Programmed")
+    assert one["status"] == "True"
+    reason = " (too large)" if told == "too large" else ""
+    assert one["message"].endswith(f"1/2 proxies at version 0, behind: bad{reason}")
 
 
-def test_a_fleet_that_is_gone_is_removed_unless_it_is_kept() -> None:
-    async def scenario(room: Room) -> None:
-        key = await room.run()
-        gateway = ObjectRef("Gateway", "default", "gw", GATEWAY_GROUP)
-        room.objects = room.objects.replace(removed=[gateway])
-        room.infra.keep = Kept(frozenset({key}))
-        await room.run()
-        assert room.fleets.names() == (key,)
-        assert room.infra.wanted == {}
-        room.infra.keep = Kept()
-        await room.run()
-        assert room.fleets.names() == ()
-
-    run(scenario)
+async def test_a_fleet_that_is_gone_is_removed_unless_it_is_kept(room: Room) -> None:
+    key = await room.run()
+    gateway = ObjectRef("Gateway", "default", "gw", GATEWAY_GROUP)
+    room.objects = room.objects.replace(removed=[gateway])
+    room.infra.keep = Kept(frozenset({key}))
+    await room.run()
+    assert room.fleets.names() == (key,)
+    assert room.infra.wanted == {}
+    room.infra.keep = Kept()
+    await room.run()
+    assert room.fleets.names() == ()
 
 
-def test_while_a_fleet_is_kept_it_is_told_when_another_one_serves_its_table() -> None:
-    async def scenario(room: Room) -> None:
-        told: list[int] = []
-        room.handover.on_served = lambda: told.append(1)
-        room.infra.fleet, room.infra.pods = "", ("a", "b")
-        key = await room.run()
-        room.infra.fleet = key.partition("/")[2]
-        version = room.fleets.version(key)
-        await answer(room, key, "a", version)
-        await answer(room, key, "b", version)
-        assert not told  # nothing is kept
+async def test_while_a_fleet_is_kept_it_is_told_when_another_one_serves_its_table(
+    room: Room,
+) -> None:
+    told: list[int] = []
+    room.handover.on_served = lambda: told.append(1)
+    room.infra.fleet, room.infra.pods = "", ("a", "b")
+    key = await room.run()
+    room.infra.fleet = key.partition("/")[2]
+    version = room.fleets.version(key)
+    await answer(room, key, "a", version)
+    await answer(room, key, "b", version)
+    assert not told  # nothing is kept
 
-        room.infra.keep = Kept(frozenset({"edge-gateway-system/before"}))
-        await room.run()
-        await answer(room, key, "b", "older")
-        assert not told
-        assert room.infra.serving(key, version) == {"a"}
-        await answer(room, key, "b", version)
-        assert told
-        assert room.infra.serving(key, version) == {"a", "b"}
-
-    run(scenario)
+    room.infra.keep = Kept(frozenset({"edge-gateway-system/before"}))
+    await room.run()
+    await answer(room, key, "b", "older")
+    assert not told
+    assert room.infra.serving(key, version) == {"a"}
+    await answer(room, key, "b", version)
+    assert told
+    assert room.infra.serving(key, version) == {"a", "b"}
 
 
-def test_the_end_of_an_overlap_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_end_of_an_overlap_is_looked_at(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing else need happen then: it is a matter of time."""
-
-    async def scenario(room: Room) -> None:
-        over = asyncio.Event()
-        room.handover.on_served = over.set
-        await room.run()
-        assert not over.is_set()
-        monkeypatch.setattr(Migration, "next_end", lambda self: time.monotonic() + 0.01)
-        await room.run()
-        await over.wait()
-        # A later outcome decides anew.
-        over.clear()
-        await room.run()
-        monkeypatch.setattr(Migration, "next_end", lambda self: 0.0)
-        await room.run()
-        await asyncio.sleep(0.03)
-        assert not over.is_set()
-
-    run(scenario)
+    over = asyncio.Event()
+    room.handover.on_served = over.set
+    await room.run()
+    assert not over.is_set()
+    monkeypatch.setattr(Migration, "next_end", lambda self: time.monotonic() + 0.01)
+    await room.run()
+    await over.wait()
+    # A later outcome decides anew.
+    over.clear()
+    await room.run()
+    monkeypatch.setattr(Migration, "next_end", lambda self: 0.0)
+    await room.run()
+    await asyncio.sleep(0.03)
+    assert not over.is_set()
 
 
 def said_of(room: Room) -> str:
@@ -289,76 +263,65 @@ def said_of(room: Room) -> str:
     return str(next(c["message"] for c in fields["conditions"] if c["type"] == "Programmed"))
 
 
-def test_what_keeps_a_fleet_from_serving_is_told() -> None:
+async def test_what_keeps_a_fleet_from_serving_is_told(room: Room) -> None:
     """At its Gateway while it lasts, and once as an event; a new leader tells it again."""
-
-    async def scenario(room: Room) -> None:
-        told: list[tuple[str, str]] = []
-        room.handover.on_trouble = lambda fleet, text: told.append((fleet, text))
-        key = await room.run()
-        room.infra.fleet = key.partition("/")[2]
-        why = "Deployment x: FailedCreate: exceeded quota"
-        room.infra.plights = {key: FleetProblem(why)}
-        room.infra.keep = Kept(frozenset({"ns/old"}), waiting={key: ("fleet ns/old goes on",)})
-        room.marked.clear()
-        await room.run()
-        assert GATEWAY in room.marked
-        assert said_of(room).startswith(f"0/0 proxies available; {why}; fleet ns/old goes on")
-        room.handover.look_at_all()
-        assert told == [(key, why)]
-        room.handover.report_again()
-        assert told == [(key, why)] * 2
-        room.infra.plights, room.infra.keep = {}, Kept(let_go={key: "it went at once"})
-        await room.run()
-        assert said_of(room).startswith("0/0 proxies available; it went at once")
-        assert len(told) == 2
-
-    run(scenario)
+    told: list[tuple[str, str]] = []
+    room.handover.on_trouble = lambda fleet, text: told.append((fleet, text))
+    key = await room.run()
+    room.infra.fleet = key.partition("/")[2]
+    why = "Deployment x: FailedCreate: exceeded quota"
+    room.infra.plights = {key: FleetProblem(why)}
+    room.infra.keep = Kept(frozenset({"ns/old"}), waiting={key: ("fleet ns/old goes on",)})
+    room.marked.clear()
+    await room.run()
+    assert GATEWAY in room.marked
+    assert said_of(room).startswith(f"0/0 proxies available; {why}; fleet ns/old goes on")
+    room.handover.look_at_all()
+    assert told == [(key, why)]
+    room.handover.report_again()
+    assert told == [(key, why)] * 2
+    room.infra.plights, room.infra.keep = {}, Kept(let_go={key: "it went at once"})
+    await room.run()
+    assert said_of(room).startswith("0/0 proxies available; it went at once")
+    assert len(told) == 2
 
 
-def test_a_proxy_that_is_turned_away_is_told_while_it_is_there() -> None:
+async def test_a_proxy_that_is_turned_away_is_told_while_it_is_there(room: Room) -> None:
     """It has no table and is not ready: nothing else would say why."""
-
-    async def scenario(room: Room) -> None:
-        told: list[str] = []
-        room.handover.on_trouble = lambda fleet, text: told.append(text)
-        key = await room.run()
-        room.infra.fleet, room.infra.pods = key.partition("/")[2], ("good",)
-        await room.run()
-        fleet = room.fleets.find(key)
-        room.fleets.tell(fleet, "good", room.fleets.version(key), ())
-        room.fleets.turn_away(fleet, "bad", "", "reads other formats")
-        await asyncio.sleep(0.01)
-        assert "bad" not in said_of(room)  # nobody knows whether there is still such a pod
-        room.infra.plights = {key: FleetProblem(unready=frozenset({"bad", "slow"}))}
-        room.handover.look_at_all()
-        why = "bad is not ready: reads other formats"
-        assert said_of(room).endswith(f"1/1 proxies at version 0; {why}")
-        assert told == [why]
-        room.infra.plights = {}
-        room.handover.look_at_all()
-        assert said_of(room).endswith("1/1 proxies at version 0")
-
-    run(scenario)
+    told: list[str] = []
+    room.handover.on_trouble = lambda fleet, text: told.append(text)
+    key = await room.run()
+    room.infra.fleet, room.infra.pods = key.partition("/")[2], ("good",)
+    await room.run()
+    fleet = room.fleets.find(key)
+    room.fleets.tell(fleet, "good", room.fleets.version(key), ())
+    room.fleets.turn_away(fleet, "bad", "", "reads other formats")
+    await asyncio.sleep(0.01)
+    assert "bad" not in said_of(room)  # nobody knows whether there is still such a pod
+    room.infra.plights = {key: FleetProblem(unready=frozenset({"bad", "slow"}))}
+    room.handover.look_at_all()
+    why = "bad is not ready: reads other formats"
+    assert said_of(room).endswith(f"1/1 proxies at version 0; {why}")
+    assert told == [why]
+    room.infra.plights = {}
+    room.handover.look_at_all()
+    assert said_of(room).endswith("1/1 proxies at version 0")
 
 
-def test_many_answers_are_gathered() -> None:
-    async def scenario(room: Room) -> None:
-        key = await room.run()
-        looks = 0
-        look_at = room.handover.look_at
+async def test_many_answers_are_gathered(room: Room) -> None:
+    key = await room.run()
+    looks = 0
+    look_at = room.handover.look_at
 
-        def count(keys: Iterable[str]) -> None:
-            nonlocal looks
-            looks += 1
-            look_at(keys)
+    def count(keys: Iterable[str]) -> None:
+        nonlocal looks
+        looks += 1
+        look_at(keys)
 
-        room.handover.look_at = count  # type: ignore[method-assign]
-        fleet = room.fleets.find(key)
-        for index in range(1000):
-            room.fleets.tell(fleet, f"pod-{index}", "v", ())
-        await asyncio.sleep(0.05)
-        assert looks == 1
-        assert room.fleets.acks(key)["pod-999"] == Ack("v", (), True, "me")
-
-    run(scenario)
+    room.handover.look_at = count  # type: ignore[method-assign]
+    fleet = room.fleets.find(key)
+    for index in range(1000):
+        room.fleets.tell(fleet, f"pod-{index}", "v", ())
+    await asyncio.sleep(0.05)
+    assert looks == 1
+    assert room.fleets.acks(key)["pod-999"] == Ack("v", (), True, "me")

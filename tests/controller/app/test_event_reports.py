@@ -164,7 +164,7 @@ def test_routes_are_searched_for_missing_gateways_only_when_something_changed(
     assert counts == [1, 1, 1, 2, 3, 4, 4]
 
 
-def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends_nothing(
+async def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(event_reports, "_LOOK", 0.001)
@@ -177,55 +177,52 @@ def test_an_outcome_is_looked_at_once_by_the_leader_alone_and_a_fault_of_it_ends
             looked.append(outcome)
             raise ValueError("a fault of ours")
 
-    async def talk() -> None:
-        first, second = (cast(Outcome, object()) for _ in range(2))
-        now = [first]
-        asked = asyncio.Semaphore(0)
+    first, second = (cast(Outcome, object()) for _ in range(2))
+    now = [first]
+    asked = asyncio.Semaphore(0)
 
-        def outcome() -> Outcome:
-            asked.release()
-            return now[0]
+    def outcome() -> Outcome:
+        asked.release()
+        return now[0]
 
-        async def looks(count: int) -> None:
-            for _ in range(count):
-                await asked.acquire()
+    async def looks(count: int) -> None:
+        for _ in range(count):
+            await asked.acquire()
 
-        file = cast(ConfigFile, SimpleNamespace(refusals=0, problems=()))
-        cache = SimpleNamespace(retained={})
-        told = Noting(events, cast(Cache, cache), ("edge", "config"))
-        told._parentless = cast(
-            ParentlessRoutes, SimpleNamespace(look=lambda outcome: asyncio.sleep(0, []))
-        )
+    file = cast(ConfigFile, SimpleNamespace(refusals=0, problems=()))
+    cache = SimpleNamespace(retained={})
+    told = Noting(events, cast(Cache, cache), ("edge", "config"))
+    told._parentless = cast(
+        ParentlessRoutes, SimpleNamespace(look=lambda outcome: asyncio.sleep(0, []))
+    )
 
-        def fail(outcome: Outcome) -> Any:
-            raise ValueError("a fault of ours")
+    def fail(outcome: Outcome) -> Any:
+        raise ValueError("a fault of ours")
 
-        task = asyncio.create_task(told.follow(file, outcome))
-        await looks(3)
-        assert looked == []
-        events.leads = True
-        await looks(4)
-        assert looked == [first]
-        now[0] = second
-        await looks(4)
-        assert looked == [first, second]
-        assert not task.done() and not events.told
-        cache.retained = {"SecurityPolicy": 2}
-        await looks(4)
-        ((about, reason, text),) = events.told
-        assert (about.kind, about.name, reason) == ("ConfigMap", "config", "KindRemoved")
-        assert text.startswith("kind SecurityPolicy: its CRD was removed while objects of it")
-        cache.retained = {"SecurityPolicy": 1}  # a count changes with each object: no Event
-        await looks(4)
-        assert len(events.told) == 1
-        # An exception in one source of Events ends neither the others nor the task.
-        told._parentless = cast(ParentlessRoutes, SimpleNamespace(look=fail))
-        await looks(4)
-        said = 'User "u" cannot list resource "pods" in API group ""'
-        told.denials.fail("GET", "/api/v1/pods", False, ApiError(403, "Forbidden", said))
-        await looks(4)
-        (_, (about, reason, text)) = events.told
-        assert (about.kind, reason) == ("ConfigMap", "AccessDenied") and "verb list" in text
-        task.cancel()
-
-    asyncio.run(asyncio.wait_for(talk(), 30))
+    task = asyncio.create_task(told.follow(file, outcome))
+    await looks(3)
+    assert looked == []
+    events.leads = True
+    await looks(4)
+    assert looked == [first]
+    now[0] = second
+    await looks(4)
+    assert looked == [first, second]
+    assert not task.done() and not events.told
+    cache.retained = {"SecurityPolicy": 2}
+    await looks(4)
+    ((about, reason, text),) = events.told
+    assert (about.kind, about.name, reason) == ("ConfigMap", "config", "KindRemoved")
+    assert text.startswith("kind SecurityPolicy: its CRD was removed while objects of it")
+    cache.retained = {"SecurityPolicy": 1}  # a count changes with each object: no Event
+    await looks(4)
+    assert len(events.told) == 1
+    # An exception in one source of Events ends neither the others nor the task.
+    told._parentless = cast(ParentlessRoutes, SimpleNamespace(look=fail))
+    await looks(4)
+    said = 'User "u" cannot list resource "pods" in API group ""'
+    told.denials.fail("GET", "/api/v1/pods", False, ApiError(403, "Forbidden", said))
+    await looks(4)
+    (_, (about, reason, text)) = events.told
+    assert (about.kind, reason) == ("ConfigMap", "AccessDenied") and "verb list" in text
+    task.cancel()

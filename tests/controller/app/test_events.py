@@ -10,6 +10,7 @@ import pytest
 
 from controller.events import _BURST, About, Events
 from controller.status.event_filter import select_events
+from tests.controller.waiting import running
 
 pytestmark = pytest.mark.pure
 
@@ -35,13 +36,11 @@ class Desk:
 
     def drain(self) -> None:
         async def main() -> None:
-            async with asyncio.TaskGroup() as tasks:
-                task = tasks.create_task(self.events.run())
+            async with running(self.events.run()):
                 # A turn of the loop for each that can be queued, one to begin and one to end.
                 for _ in range(_BURST + 2):
                     await asyncio.sleep(0)
                 assert self.events._queue.empty()
-                task.cancel()
 
         asyncio.run(main())
 

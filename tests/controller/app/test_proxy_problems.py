@@ -12,7 +12,7 @@ from controller.proxy_problems import (
     find_key_troubles,
     list_troubles,
 )
-from controller.push.ack import Ack
+from controller.xds_server.ack import Ack
 from edgefast import ir
 from edgefast.xds.proxy_problems import ProxyProblem
 

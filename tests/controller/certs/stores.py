@@ -1,7 +1,4 @@
-"""Secrets in memory, with the answers of an API server: 404, AlreadyExists, Conflict.
-
-In: calls of `SecretApi`. Out: objects. What a real API server makes of the same calls is tested in tests/cluster.
-"""
+"""Secrets in memory, with the answers of an API server: 404, AlreadyExists, Conflict."""
 
 from __future__ import annotations
 

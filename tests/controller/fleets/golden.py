@@ -1,8 +1,4 @@
-"""One golden case of rendering: Gateway API objects in, the manifests of all their fleets out, as text.
-
-In: `cases/<case>.in.yaml`: a first document `case:` with what it is about, translation settings and the placement, then
-objects. Out: YAML, one document for each manifest, fleets by name.
-"""
+"""One golden case of rendering: Gateway API objects in, the manifests of all their fleets out, as text."""
 
 from __future__ import annotations
 

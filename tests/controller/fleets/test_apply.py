@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import msgspec
@@ -12,13 +13,13 @@ from aiohttp import web
 
 from controller.fleets.apply import Applier
 from controller.fleets.inventory import Inventory
-from controller.fleets.objectref import ref_of_manifest
+from controller.fleets.object_ref import ref_of_manifest
 from controller.fleets.observe import Observer
 from controller.fleets.placement import MANAGER, Manifest, Placement
 from controller.fleets.render import render_fleet
 from edgefast import ir
 from tests.controller.kube.script import event, page, scripted, stream
-from tests.controller.kube.waiting import run, running, until
+from tests.controller.waiting import running, until
 
 PLACE = Placement(image="edgefast/proxy:1", ca="PEM\n", namespace="ns")
 FLEET = ir.Infra(name="edge-a", namespace="ns", selector=(("app", "edge-a"),), replicas=2)
@@ -59,31 +60,27 @@ def wanted(infra: ir.Infra) -> Mapping[str, tuple[Manifest, ...]]:
     return {KEY: rendered(infra)}
 
 
-def test_what_is_not_seen_yet_is_no_drift() -> None:
+async def test_what_is_not_seen_yet_is_no_drift() -> None:
     server = Server()
-
-    async def test() -> None:
-        async with scripted(server.serve) as kube:
-            holdings = Inventory(kube, PLACE, ("ns",))
-            applier = Applier(kube, holdings, PLACE.identity, lambda: True)
-            async with running(holdings.run(), applier.run()):
-                applier.want(wanted(FLEET))
-                await until(lambda: applier.settled, "as it was")
-                first = applier.applied
-                applier.want(wanted(msgspec.structs.replace(FLEET, replicas=3)))
-                await until(lambda: applier.settled, "changed")
-                assert applier.applied == first + 1  # the Deployment
-                # Something else of the fleet is seen meanwhile, as its own events are after every change.
-                for one in rendered(FLEET):
-                    for tell in holdings.on_object:
-                        tell(ref_of_manifest(one), True)
-                    await until(lambda: applier.settled, "looked at")
-                assert applier.applied == first + 1
-
-    run(test())
+    async with scripted(server.serve) as kube:
+        holdings = Inventory(kube, PLACE, ("ns",))
+        applier = Applier(kube, holdings, PLACE.identity, lambda: True)
+        async with running(holdings.run(), applier.run()):
+            applier.want(wanted(FLEET))
+            await until(lambda: applier.settled, "as it was")
+            first = applier.applied
+            applier.want(wanted(msgspec.structs.replace(FLEET, replicas=3)))
+            await until(lambda: applier.settled, "changed")
+            assert applier.applied == first + 1  # the Deployment
+            # Something else of the fleet is seen meanwhile, as its own events are after every change.
+            for one in rendered(FLEET):
+                for tell in holdings.on_object:
+                    tell(ref_of_manifest(one), True)
+                await until(lambda: applier.settled, "looked at")
+            assert applier.applied == first + 1
 
 
-def test_what_somebody_else_changes_is_drift() -> None:
+async def test_what_somebody_else_changes_is_drift() -> None:
     server = Server()
     changed = live(rendered(msgspec.structs.replace(FLEET, replicas=7))[3], 99)
 
@@ -93,16 +90,13 @@ def test_what_somebody_else_changes_is_drift() -> None:
             return await stream(request, event("MODIFIED", changed))
         return await server.serve(request)
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            holdings = Inventory(kube, PLACE, ("ns",))
-            applier = Applier(kube, holdings, PLACE.identity, lambda: True)
-            applier.want(wanted(FLEET))
-            async with running(holdings.run(), applier.run()):
-                await until(lambda: applier.settled and applier.applied > len(server.objects))
-        assert server.applied[-1]["spec"]["replicas"] == 2
-
-    run(test())
+    async with scripted(serve) as kube:
+        holdings = Inventory(kube, PLACE, ("ns",))
+        applier = Applier(kube, holdings, PLACE.identity, lambda: True)
+        applier.want(wanted(FLEET))
+        async with running(holdings.run(), applier.run()):
+            await until(lambda: applier.settled and applier.applied > len(server.objects))
+    assert server.applied[-1]["spec"]["replicas"] == 2
 
 
 class Lagging:
@@ -166,22 +160,19 @@ async def made(applier: Applier, infra: ir.Infra) -> None:
     await until(lambda: applier.settled, "made")
 
 
-def hand_over(server: Lagging, body: Callable[[Applier], Awaitable[None]]) -> None:
-    async def test() -> None:
-        async with scripted(server.serve) as kube:
-            holdings = Inventory(kube, PLACE, ("ns",))
-            applier = Applier(kube, holdings, PLACE.identity, lambda: True)
-            async with running(holdings.run(), applier.run()):
-                await body(applier)
-
-    run(test())
+@contextlib.asynccontextmanager
+async def handed_over(server: Lagging) -> AsyncIterator[Applier]:
+    async with scripted(server.serve) as kube:
+        holdings = Inventory(kube, PLACE, ("ns",))
+        applier = Applier(kube, holdings, PLACE.identity, lambda: True)
+        async with running(holdings.run(), applier.run()):
+            yield applier
 
 
-def test_replicas_are_handed_over_once_and_as_they_are() -> None:
+async def test_replicas_are_handed_over_once_and_as_they_are() -> None:
     """Whether the watch has brought the last write or not."""
     server = Lagging()
-
-    async def body(applier: Applier) -> None:
+    async with handed_over(server) as applier:
         await made(applier, msgspec.structs.replace(FLEET, replicas=5))
         await made(applier, scaled())
         assert server.handed == [{"replicas": 5}]
@@ -190,13 +181,10 @@ def test_replicas_are_handed_over_once_and_as_they_are() -> None:
         await made(applier, scaled(workers=3))
         assert len(server.handed) == 1 and server.replicas == 8
 
-    hand_over(server, body)
 
-
-def test_replicas_of_a_write_whose_answer_was_lost_are_handed_over() -> None:
+async def test_replicas_of_a_write_whose_answer_was_lost_are_handed_over() -> None:
     server = Lagging()
-
-    async def body(applier: Applier) -> None:
+    async with handed_over(server) as applier:
         await made(applier, scaled())
         server.take({"replicas": 8}, "hpa")
         server.loses_answers = 1
@@ -205,13 +193,10 @@ def test_replicas_of_a_write_whose_answer_was_lost_are_handed_over() -> None:
         await made(applier, scaled(workers=3))
         assert server.replicas == 5 and {"replicas": 5} in server.handed
 
-    hand_over(server, body)
 
-
-def test_a_fleet_that_somebody_deleted_is_made_with_its_autoscaler() -> None:
+async def test_a_fleet_that_somebody_deleted_is_made_with_its_autoscaler() -> None:
     server = Lagging()
-
-    async def body(applier: Applier) -> None:
+    async with handed_over(server) as applier:
         await made(applier, msgspec.structs.replace(FLEET, replicas=5))
         server.there.clear()
         server.owners.clear()
@@ -219,10 +204,8 @@ def test_a_fleet_that_somebody_deleted_is_made_with_its_autoscaler() -> None:
         assert not server.handed
         assert any(one["kind"] == "Deployment" for one in server.there.values())
 
-    hand_over(server, body)
 
-
-def test_ports_count_once_they_are_on_the_service() -> None:
+async def test_ports_count_once_they_are_on_the_service() -> None:
     """Applied is not enough: what a fleet has taken over is judged by what is there."""
     ports = (ir.InfraPort("http-80", 80, 10080), ir.InfraPort("udp-80", 80, 10080, "UDP"))
     more = msgspec.structs.replace(FLEET, ports=ports)
@@ -235,18 +218,15 @@ def test_ports_count_once_they_are_on_the_service() -> None:
             return await stream(request, event("MODIFIED", changed))
         return await server.serve(request)
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            holdings = Inventory(kube, PLACE, ("ns",))
-            applier = Applier(kube, holdings, PLACE.identity, lambda: True)
-            observer = Observer(holdings)
-            changes: list[tuple[tuple[ir.Transport, int], ...]] = []
-            observer.on_change = lambda: changes.append(observer.states()[0].ports)
-            applier.want(wanted(more))
-            async with running(holdings.run(), applier.run()):
-                await until(lambda: applier.settled and applier.applied, "applied")
-                assert changes[-1] == ()
-                open_.set()
-                await until(lambda: changes[-1] == (("TCP", 80), ("UDP", 80)), "seen")
-
-    run(test())
+    async with scripted(serve) as kube:
+        holdings = Inventory(kube, PLACE, ("ns",))
+        applier = Applier(kube, holdings, PLACE.identity, lambda: True)
+        observer = Observer(holdings)
+        changes: list[tuple[tuple[ir.Transport, int], ...]] = []
+        observer.on_change = lambda: changes.append(observer.states()[0].ports)
+        applier.want(wanted(more))
+        async with running(holdings.run(), applier.run()):
+            await until(lambda: applier.settled and applier.applied, "applied")
+            assert changes[-1] == ()
+            open_.set()
+            await until(lambda: changes[-1] == (("TCP", 80), ("UDP", 80)), "seen")

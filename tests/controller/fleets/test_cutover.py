@@ -17,6 +17,7 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.table import compile_fleet
 from edgefast.translate.pipeline import translate
 from edgefast.translate.settings import FleetState, Settings
+from tests.support.manifest import manifest
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
@@ -77,16 +78,14 @@ def state(
 def refused(name: str = "gw") -> Object:
     """A Gateway whose parameters are not there."""
     reference = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "nothing"}
-    made = {
-        "apiVersion": world.GATEWAY,
-        "kind": "Gateway",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {
+    made = manifest(
+        f"Gateway default/{name}",
+        {
             "gatewayClassName": "edge",
             "infrastructure": {"parametersRef": reference},
             "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}],
         },
-    }
+    )
     return world.make(made)
 
 
@@ -99,10 +98,7 @@ def refused(name: str = "gw") -> Object:
         (state(ready=0, replicas=0), "0 of 1 proxies are ready"),
         (state(addresses=()), "it has no address"),
         (state(ready=2, ports=(("TCP", 443), ("UDP", 80))), "its Service lacks port 80"),
-        (
-            state(ready=2, failure="Service edge/edge: 403 Forbidden"),
-            "it could not be applied",
-        ),
+        (state(ready=2, failure="Service edge/edge: 403 Forbidden"), "it could not be applied"),
     ],
     ids=[
         "nothing of it",
@@ -191,16 +187,12 @@ def test_the_same_name_in_another_namespace_is_another_fleet() -> None:
 def asking(address: str, name: str = "gw", port: int = 80) -> Object:
     """A Gateway that asks for an address."""
     return world.make(
+        f"Gateway default/{name}",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": "Gateway",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "gatewayClassName": "edge",
-                "addresses": [{"type": "IPAddress", "value": address}],
-                "listeners": [{"name": "http", "port": port, "protocol": "HTTP"}],
-            },
-        }
+            "gatewayClassName": "edge",
+            "addresses": [{"type": "IPAddress", "value": address}],
+            "listeners": [{"name": "http", "port": port, "protocol": "HTTP"}],
+        },
     )
 
 

@@ -1,7 +1,4 @@
-"""Manifests of every deployment mode and every option, reviewed as text.
-
-`pytest tests/controller/fleets --update-goldens` rewrites the outputs; the diff is then the review.
-"""
+"""Manifests of every deployment mode and every option, reviewed as text."""
 
 from __future__ import annotations
 

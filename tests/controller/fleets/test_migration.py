@@ -27,27 +27,10 @@ LISTENER = "default/leaves/http"
 def merged_class(name: str) -> tuple[Object, Object]:
     """A class whose Gateways share a fleet."""
     reference = {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": name, "namespace": SYSTEM}
-    spec = {
-        "controllerName": "gateway.edge.io/gatewayclass-controller",
-        "parametersRef": reference,
-    }
+    spec = {"controllerName": "gateway.edge.io/gatewayclass-controller", "parametersRef": reference}
     return (
-        world.make(
-            {
-                "apiVersion": world.GATEWAY,
-                "kind": "GatewayClass",
-                "metadata": {"name": name},
-                "spec": spec,
-            }
-        ),
-        world.make(
-            {
-                "apiVersion": "gateway.edge.io/v1alpha1",
-                "kind": "EdgeProxy",
-                "metadata": {"name": name, "namespace": SYSTEM},
-                "spec": {"mergeGateways": True},
-            }
-        ),
+        world.make(f"GatewayClass {name}", spec),
+        world.make(f"EdgeProxy {SYSTEM}/{name}", {"mergeGateways": True}),
     )
 
 
@@ -55,12 +38,8 @@ def gateway(name: str, class_name: str, *listeners: dict[str, Any], **spec: Any)
     """A Gateway; without listeners it has one on port 80 for a host of its own."""
     own = {"name": "http", "port": 80, "protocol": "HTTP", "hostname": f"{name}.example"}
     return world.make(
-        {
-            "apiVersion": world.GATEWAY,
-            "kind": "Gateway",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"gatewayClassName": class_name, "listeners": list(listeners) or [own], **spec},
-        }
+        f"Gateway default/{name}",
+        {"gatewayClassName": class_name, "listeners": list(listeners) or [own], **spec},
     )
 
 
@@ -285,14 +264,7 @@ def test_nothing_of_others_in_the_next_fleet_comes_along() -> None:
 def policy(name: str, kind: str, *, of: str = "Gateway", **spec: Any) -> Object:
     group = "" if of == "Service" else "gateway.networking.k8s.io"
     target = {"group": group, "kind": of, "name": name}
-    return world.make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": kind,
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"targetRefs": [target], **spec},
-        }
-    )
+    return world.make(f"{kind} default/{name}", {"targetRefs": [target], **spec})
 
 
 def test_policies_of_both_go_on() -> None:

@@ -12,12 +12,12 @@ from controller.fleets.addresses import service_addresses
 from controller.fleets.drift import project
 from controller.fleets.managed_objects import explain_foreign, is_ours, owns_replicas
 from controller.fleets.metadata import adopt
-from controller.fleets.objectref import APPLIED, ObjectRef, ref_of_manifest
+from controller.fleets.object_ref import APPLIED, ObjectRef, ref_of_manifest
 from controller.fleets.placement import Manifest, Placement
 from controller.fleets.pod import render_pod
 from controller.fleets.render import render_fleet
-from controller.fleets.renderer import Renderer
-from controller.fleets.workloadstatus import find_trouble, is_up, wanted_pods
+from controller.fleets.render_cache import RenderCache
+from controller.fleets.workload_status import find_trouble, is_up, wanted_pods
 from edgefast import ir
 from tests.controller.fleets.golden import CASES, read_case
 
@@ -146,7 +146,7 @@ def test_identities_are_labels() -> None:
 
 def test_the_renderer_renders_what_changed() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"{INFRA.name}-xds"}}
-    renderer = Renderer(lambda namespace, name: {**secret, "data": {}})
+    renderer = RenderCache(lambda namespace, name: {**secret, "data": {}})
     other = msgspec.structs.replace(INFRA, name="edge-other")
     first = renderer.render((INFRA, other), PLACE)
     again = renderer.render(

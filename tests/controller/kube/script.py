@@ -1,8 +1,4 @@
-"""Script: an HTTP server on loopback that answers as a test says, for what a real API server will not do on demand.
-
-In: a function from request to answer. Out: a `Kube` that talks to it, and the requests it made.
-Must never: imitate an API server; the cluster tests have a real one.
-"""
+"""Script: an HTTP server on loopback that answers as a test says, for what a real API server will not do on demand."""
 
 from __future__ import annotations
 

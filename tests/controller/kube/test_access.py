@@ -16,7 +16,6 @@ from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 
 from .script import scripted
-from .waiting import run
 
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
@@ -40,20 +39,16 @@ def account(folder: Path, authority: str, token: str = "first") -> Path:
     return folder
 
 
-def test_a_pod_has_all_it_needs(tmp_path: Path, authority: str) -> None:
+async def test_a_pod_has_all_it_needs(tmp_path: Path, authority: str) -> None:
     access = InCluster(account(tmp_path, authority), ENVIRON)
     assert (access.host, access.namespace) == ("https://10.96.0.1:443", "mine")
     assert access.tls is not None
-
-    async def test() -> None:
-        assert await access.headers() == {"Authorization": "Bearer first"}
-        (tmp_path / "token").write_text("second")
-        assert await access.headers() == {"Authorization": "Bearer first"}
-        assert await access.headers(fresh=True) == {"Authorization": "Bearer second"}
-        (tmp_path / "token").write_text("")  # half written
-        assert await access.headers(fresh=True) == {"Authorization": "Bearer second"}
-
-    asyncio.run(test())
+    assert await access.headers() == {"Authorization": "Bearer first"}
+    (tmp_path / "token").write_text("second")
+    assert await access.headers() == {"Authorization": "Bearer first"}
+    assert await access.headers(fresh=True) == {"Authorization": "Bearer second"}
+    (tmp_path / "token").write_text("")  # half written
+    assert await access.headers(fresh=True) == {"Authorization": "Bearer second"}
     (tmp_path / "token").write_text("third")
     six = {**ENVIRON, "KUBERNETES_SERVICE_HOST": "fd00::1"}
     assert InCluster(tmp_path, six).host == "https://[fd00::1]:443"
@@ -80,7 +75,7 @@ class Renewing(Plain):
         return {"Authorization": f"Bearer {self.token}"}
 
 
-def test_a_refused_credential_is_read_again_once() -> None:
+async def test_a_refused_credential_is_read_again_once() -> None:
     seen: list[str] = []
     good = "Bearer new"
 
@@ -89,19 +84,15 @@ def test_a_refused_credential_is_read_again_once() -> None:
         status = 200 if seen[-1] == good else 401
         return web.json_response({"body": (await request.read()).decode()}, status=status)
 
-    async def test() -> None:
-        nonlocal good
-        async with scripted(serve) as plain:
-            host = plain._connection.access.host
-            async with Kube(Renewing(host)) as kube:
-                assert await kube.patch("/x", {"a": 1}) == {"body": '{"a":1}'}
-                assert seen == ["Bearer old", "Bearer new"]
-                good = "none"
-                with pytest.raises(ApiError) as refused:
-                    await kube.get("/x")
-                assert refused.value.status == 401 and len(seen) == 4
-
-    run(test())
+    async with scripted(serve) as plain:
+        host = plain._connection.access.host
+        async with Kube(Renewing(host)) as kube:
+            assert await kube.patch("/x", {"a": 1}) == {"body": '{"a":1}'}
+            assert seen == ["Bearer old", "Bearer new"]
+            good = "none"
+            with pytest.raises(ApiError) as refused:
+                await kube.get("/x")
+            assert refused.value.status == 401 and len(seen) == 4
 
 
 def kubeconfig(path: Path, **user: str) -> Path:
@@ -118,30 +109,22 @@ def kubeconfig(path: Path, **user: str) -> Path:
     return path
 
 
-def test_a_kubeconfig(tmp_path: Path) -> None:
+async def test_a_kubeconfig(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path / "config", token="abc")
-
-    async def test() -> None:
-        access = await open_access(file)
-        assert isinstance(access, Kubeconfig)
-        assert (access.host, access.namespace, access.tls) == ("http://127.0.0.1:1", "tools", None)
-        assert await access.headers() == {"Authorization": "Bearer abc"}
-
-    asyncio.run(test())
+    access = await open_access(file)
+    assert isinstance(access, Kubeconfig)
+    assert (access.host, access.namespace, access.tls) == ("http://127.0.0.1:1", "tools", None)
+    assert await access.headers() == {"Authorization": "Bearer abc"}
 
 
-def test_a_token_file_of_a_kubeconfig_is_read_again(tmp_path: Path) -> None:
+async def test_a_token_file_of_a_kubeconfig_is_read_again(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("one")
     file = kubeconfig(tmp_path / "config", tokenFile=str(token))
-
-    async def test() -> None:
-        access = await open_access(file)
-        assert await access.headers() == {"Authorization": "Bearer one"}
-        token.write_text("two")
-        assert await access.headers(fresh=True) == {"Authorization": "Bearer two"}
-
-    asyncio.run(test())
+    access = await open_access(file)
+    assert await access.headers() == {"Authorization": "Bearer one"}
+    token.write_text("two")
+    assert await access.headers(fresh=True) == {"Authorization": "Bearer two"}
 
 
 @pytest.mark.parametrize("text", ["", "nonsense: [", "{}", "[]"])

@@ -13,12 +13,11 @@ from controller.kube.errors import LEAST_WAIT, MOST_WAIT, ApiError, error_from
 from controller.kube.throttle import Backoff, Bucket
 
 from .script import failure, page, scripted, stream
-from .waiting import run
 
 PATH = "/api/v1/namespaces/ns/configmaps/a"
 
 
-def test_too_many_requests_are_asked_again_after_the_time_named() -> None:
+async def test_too_many_requests_are_asked_again_after_the_time_named() -> None:
     calls = 0
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -28,18 +27,15 @@ def test_too_many_requests_are_asked_again_after_the_time_named() -> None:
             return failure(429, "TooManyRequests", **{"Retry-After": "0"})
         return web.json_response({"ok": True})
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            assert await kube.patch(PATH, {}) == {"ok": True}
-            assert calls == 3
-
-    run(test())
+    async with scripted(serve) as kube:
+        assert await kube.patch(PATH, {}) == {"ok": True}
+        assert calls == 3
 
 
 @pytest.mark.parametrize(
     ("status", "reason"), [(500, "InternalError"), (503, "ServiceUnavailable"), (422, "Invalid")]
 )
-def test_other_failures_are_the_callers(status: int, reason: str) -> None:
+async def test_other_failures_are_the_callers(status: int, reason: str) -> None:
     calls = 0
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -47,39 +43,31 @@ def test_other_failures_are_the_callers(status: int, reason: str) -> None:
         calls += 1
         return failure(status, reason)
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            with pytest.raises(ApiError) as error:
-                await kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {}})
-            assert (error.value.status, error.value.reason) == (status, reason)
-            assert error.value.message == f"said {reason}"
-            assert calls == 1
-
-    run(test())
+    async with scripted(serve) as kube:
+        with pytest.raises(ApiError) as error:
+            await kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {}})
+        assert (error.value.status, error.value.reason) == (status, reason)
+        assert error.value.message == f"said {reason}"
+        assert calls == 1
 
 
-def test_what_is_no_api_server_is_told() -> None:
+async def test_what_is_no_api_server_is_told() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         if request.method == "DELETE":
             raise web.HTTPFound("https://login.example.com")
         return web.Response(text="<html>welcome", content_type="text/html")
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            for call in (kube.get(PATH), kube.list(APIS["v1", "Pod"])):
-                with pytest.raises(ApiError) as error:
-                    await call
-                assert error.value.status == 0 and "not a valid Kubernetes object" in str(
-                    error.value
-                )
-            with pytest.raises(ApiError) as moved:
-                await kube.delete(PATH)
-            assert moved.value.status == 302
-
-    run(test())
+    async with scripted(serve) as kube:
+        for call in (kube.get(PATH), kube.list(APIS["v1", "Pod"])):
+            with pytest.raises(ApiError) as error:
+                await call
+            assert error.value.status == 0 and "not a valid Kubernetes object" in str(error.value)
+        with pytest.raises(ApiError) as moved:
+            await kube.delete(PATH)
+        assert moved.value.status == 302
 
 
-def test_a_broken_connection_is_an_api_error() -> None:
+async def test_a_broken_connection_is_an_api_error() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         answer = web.StreamResponse(headers={"Content-Length": "100"})
         await answer.prepare(request)
@@ -88,67 +76,55 @@ def test_a_broken_connection_is_an_api_error() -> None:
         request.transport.abort()
         return answer
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            with pytest.raises(ApiError) as error:
-                await kube.get(PATH)
-            assert (error.value.status, error.value.reason) == (0, "Unreachable")
-
-    run(test())
+    async with scripted(serve) as kube:
+        with pytest.raises(ApiError) as error:
+            await kube.get(PATH)
+        assert (error.value.status, error.value.reason) == (0, "Unreachable")
 
 
-def test_urgent_calls_do_not_wait_for_the_others() -> None:
+async def test_urgent_calls_do_not_wait_for_the_others() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         if "slow" in request.path:
             await asyncio.Event().wait()
         return web.json_response({})
 
-    async def test() -> None:
-        async with scripted(serve) as kube, asyncio.TaskGroup() as group:
-            slow = [group.create_task(kube.get("/slow")) for _ in range(64)]
-            await asyncio.sleep(0)
-            with pytest.raises(ApiError) as late:
-                await kube.get("/quick", deadline=0.1)
-            assert late.value.reason == "Timeout"
-            assert await kube.get("/quick", urgent=True) == {}
-            for one in slow:
-                one.cancel()
-
-    run(test())
+    async with scripted(serve) as kube, asyncio.TaskGroup() as group:
+        slow = [group.create_task(kube.get("/slow")) for _ in range(64)]
+        await asyncio.sleep(0)
+        with pytest.raises(ApiError) as late:
+            await kube.get("/quick", deadline=0.1)
+        assert late.value.reason == "Timeout"
+        assert await kube.get("/quick", urgent=True) == {}
+        for one in slow:
+            one.cancel()
 
 
-def test_a_silent_watch_ends() -> None:
+async def test_a_silent_watch_ends() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         return await stream(request)
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            batches = []
-            with pytest.raises(ApiError) as silent:
-                async for batch in kube.watch(
-                    APIS["v1", "Pod"], resource_version="1", seconds=60, silence=0.05
-                ):
-                    batches.append(batch)
-            assert silent.value.reason == "Silent" and batches == [()]
-
-    run(test())
+    async with scripted(serve) as kube:
+        batches = []
+        with pytest.raises(ApiError) as silent:
+            async for batch in kube.watch(
+                APIS["v1", "Pod"], resource_version="1", seconds=60, silence=0.05
+            ):
+                batches.append(batch)
+        assert silent.value.reason == "Silent" and batches == [()]
 
 
-def test_a_query_leaves_out_what_is_not_given() -> None:
+async def test_a_query_leaves_out_what_is_not_given() -> None:
     seen: list[str] = []
 
     async def serve(request: web.Request) -> web.StreamResponse:
         seen.append(str(request.rel_url))
         return page(1)
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            await kube.list(APIS["v1", "Pod"], "ns")
-            await kube.list(APIS["v1", "Pod"], limit=3, label_selector="a in (b,c)")
-        assert seen[0] == "/api/v1/namespaces/ns/pods"
-        assert seen[1] == "/api/v1/pods?limit=3&labelSelector=a+in+%28b%2Cc%29"
-
-    run(test())
+    async with scripted(serve) as kube:
+        await kube.list(APIS["v1", "Pod"], "ns")
+        await kube.list(APIS["v1", "Pod"], limit=3, label_selector="a in (b,c)")
+    assert seen[0] == "/api/v1/namespaces/ns/pods"
+    assert seen[1] == "/api/v1/pods?limit=3&labelSelector=a+in+%28b%2Cc%29"
 
 
 def test_paths() -> None:
@@ -212,7 +188,7 @@ def test_a_bucket_lets_a_burst_through_and_then_its_rate(monkeypatch: pytest.Mon
     assert bucket.reserve() == 0
 
 
-def test_a_call_without_an_answer_ends_at_its_deadline() -> None:
+async def test_a_call_without_an_answer_ends_at_its_deadline() -> None:
     silent = True
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -220,14 +196,10 @@ def test_a_call_without_an_answer_ends_at_its_deadline() -> None:
             return await stream(request)
         return web.json_response({"ok": True})
 
-    async def test() -> None:
-        nonlocal silent
-        async with scripted(serve) as kube:
-            with pytest.raises(ApiError) as late:
-                await kube.get(PATH, deadline=0.05)
-            assert (late.value.status, late.value.reason) == (0, "Timeout")
-            assert late.value.passing
-            silent = False
-            assert await kube.get(PATH) == {"ok": True}
-
-    run(test())
+    async with scripted(serve) as kube:
+        with pytest.raises(ApiError) as late:
+            await kube.get(PATH, deadline=0.05)
+        assert (late.value.status, late.value.reason) == (0, "Timeout")
+        assert late.value.passing
+        silent = False
+        assert await kube.get(PATH) == {"ok": True}

@@ -12,7 +12,6 @@ from controller.kube.denials import KEPT, LAST, Denials
 from controller.kube.errors import ApiError
 
 from .script import page, scripted
-from .waiting import run
 
 GROUP = "gateway.networking.k8s.io"
 ROUTES = f"/apis/{GROUP}/v1/namespaces/shop/httproutes"
@@ -89,7 +88,7 @@ def test_old_denials_are_left_out_and_their_number_is_bounded() -> None:
 
 
 @pytest.mark.wire
-def test_a_client_keeps_them() -> None:
+async def test_a_client_keeps_them() -> None:
     closed = True
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -99,25 +98,21 @@ def test_a_client_keeps_them() -> None:
             return web.json_response(body, status=403)
         return page(1)
 
-    async def test() -> None:
-        nonlocal closed
-        async with scripted(serve) as kube:
-            for _ in range(2):
-                with pytest.raises(ApiError):
-                    await kube.list(APIS["v1", "Pod"], "shop")
+    async with scripted(serve) as kube:
+        for _ in range(2):
             with pytest.raises(ApiError):
-                async for _ in kube.watch(
-                    APIS["v1", "Pod"], "shop", resource_version="1", seconds=1, silence=1
-                ):
-                    pass
-            (said,) = texts(kube.denials)  # of a list and a watch, in the server's words
-            assert "verb list on resource pods in namespace shop" in said
-            closed = False
-            await kube.list(APIS["v1", "Pod"], "shop")
+                await kube.list(APIS["v1", "Pod"], "shop")
+        with pytest.raises(ApiError):
             async for _ in kube.watch(
                 APIS["v1", "Pod"], "shop", resource_version="1", seconds=1, silence=1
             ):
                 pass
-            assert texts(kube.denials) == []
-
-    run(test())
+        (said,) = texts(kube.denials)  # of a list and a watch, in the server's words
+        assert "verb list on resource pods in namespace shop" in said
+        closed = False
+        await kube.list(APIS["v1", "Pod"], "shop")
+        async for _ in kube.watch(
+            APIS["v1", "Pod"], "shop", resource_version="1", seconds=1, silence=1
+        ):
+            pass
+        assert texts(kube.denials) == []

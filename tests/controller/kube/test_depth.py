@@ -13,9 +13,9 @@ from controller.kube.apis import APIS
 from controller.kube.depth import DEPTH, MARK, cut_deep, decode_json
 from controller.kube.errors import error_from
 from controller.kube.reflector import Item, Reflector, Target
+from tests.controller.waiting import running, until
 
 from .script import obj, scripted, stream
-from .waiting import run, running, until
 
 #: What an API server takes: ten thousand levels.
 DEEP = b"[" * 9_000 + b"]" * 9_000
@@ -65,7 +65,7 @@ def deep_object(name: str) -> bytes:
     return text.replace(b'"DEEP"', DEEP)
 
 
-def test_others_are_listed_and_watched_beside_such_an_object() -> None:
+async def test_others_are_listed_and_watched_beside_such_an_object() -> None:
     """The object itself is told of, with the mark by which it is refused."""
     listed = b'{"metadata":{"resourceVersion":"5"},"items":[%s,%s]}'
     rows = listed % (json.dumps(obj("a", 1)).encode(), deep_object("b"))
@@ -77,17 +77,14 @@ def test_others_are_listed_and_watched_beside_such_an_object() -> None:
             return await stream(request, *events)
         return web.Response(body=rows, content_type="application/json")
 
-    async def test() -> None:
-        found: dict[str, bool] = {}
+    found: dict[str, bool] = {}
 
-        def put(item: Item) -> None:
-            found[item.name] = MARK in bytes(item.raw)
+    def put(item: Item) -> None:
+        found[item.name] = MARK in bytes(item.raw)
 
-        async with scripted(serve) as kube:
-            target = Target(APIS["v1", "ConfigMap"], "ns")
-            reflector = Reflector(kube, target, put, lambda *_: None)
-            async with running(reflector.run()):
-                await until(lambda: "d" in found, "the last event")
-        assert found == {"a": False, "b": True, "c": True, "d": False}
-
-    run(test())
+    async with scripted(serve) as kube:
+        target = Target(APIS["v1", "ConfigMap"], "ns")
+        reflector = Reflector(kube, target, put, lambda *_: None)
+        async with running(reflector.run()):
+            await until(lambda: "d" in found, "the last event")
+    assert found == {"a": False, "b": True, "c": True, "d": False}

@@ -17,9 +17,10 @@ from controller.certs.authority_set import make_authority_set
 from controller.certs.issue import issue_server
 from controller.kube import http as module
 from controller.kube.access import Plain
+from tests.controller.kube.test_http import both_loops
+from tests.controller.waiting import until
 
-from .test_http import OK, ask, client, listening, run_on_both, serving
-from .waiting import until
+from .test_http import OK, ask, client, listening, serving
 
 
 @contextlib.contextmanager
@@ -46,39 +47,37 @@ def resolve_to(monkeypatch: pytest.MonkeyPatch, *addresses: tuple[str, int]) -> 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)
 
 
-def test_an_address_that_is_silent_leaves_time_for_the_next_one(
+@both_loops
+async def test_an_address_that_is_silent_leaves_time_for_the_next_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "_CONNECT_TIMEOUT", 1.0)
-
-    async def test() -> None:
-        with swallowing() as silent:
-            async with serving() as server, client(Plain("http://api.example")) as http:
-                resolve_to(monkeypatch, silent, ("127.0.0.1", server.port))
-                assert await ask(http) == "200 ok"
-            async with client(Plain("http://api.example")) as http:
-                resolve_to(monkeypatch, *[silent] * 1000)  # of which a few are tried
-                with pytest.raises(TimeoutError):
-                    await ask(http)
-
-    run_on_both(test)
+    with swallowing() as silent:
+        async with serving() as server, client(Plain("http://api.example")) as http:
+            resolve_to(monkeypatch, silent, ("127.0.0.1", server.port))
+            assert await ask(http) == "200 ok"
+        async with client(Plain("http://api.example")) as http:
+            resolve_to(monkeypatch, *[silent] * 1000)  # of which a few are tried
+            with pytest.raises(TimeoutError):
+                await ask(http)
 
 
 @pytest.mark.parametrize("named", ["127.0.0.1:{}", "localhost:{}", "u:p@localhost:{}"])
-def test_a_proxy_may_be_named_by_its_address_alone(named: str) -> None:
-    async def test() -> None:
-        async with serving() as proxy:
-            access = Plain("http://api.example")
-            access.proxy = named.format(proxy.port)
-            async with client(access) as http:
-                assert await ask(http) == "200 ok"
-            assert proxy.requests[0][0].startswith(b"GET http://api.example/x HTTP/1.1\r\n")
-            assert (b"Proxy-Authorization: " in proxy.requests[0][0]) == ("@" in named)
-
-    run_on_both(test)
+@both_loops
+async def test_a_proxy_may_be_named_by_its_address_alone(named: str) -> None:
+    async with serving() as proxy:
+        access = Plain("http://api.example")
+        access.proxy = named.format(proxy.port)
+        async with client(access) as http:
+            assert await ask(http) == "200 ok"
+        assert proxy.requests[0][0].startswith(b"GET http://api.example/x HTTP/1.1\r\n")
+        assert (b"Proxy-Authorization: " in proxy.requests[0][0]) == ("@" in named)
 
 
-def test_a_server_that_speaks_with_its_handshake_leaves_nothing_behind(tmp_path: Path) -> None:
+@both_loops
+async def test_a_server_that_speaks_with_its_handshake_leaves_nothing_behind(
+    tmp_path: Path,
+) -> None:
     authority = make_authority_set("ns", datetime.now(UTC)).current
     pair = issue_server(
         authority, namespace="ns", name="api", domain="example", now=datetime.now(UTC)
@@ -105,14 +104,11 @@ def test_a_server_that_speaks_with_its_handshake_leaves_nothing_behind(tmp_path:
             await reader.read()
         writer.close()
 
-    async def test() -> None:
-        access = Plain("https://api.ns:6443")
-        access.tls = ssl.create_default_context(cadata=authority.certificate_pem)
-        async with listening(serve) as port, client(access) as http:
-            with pytest.MonkeyPatch.context() as patched:
-                resolve_to(patched, ("127.0.0.1", port))
-                wire = await http._connect()
-            await until(lambda: wire.lost)
-            assert not http._open
-
-    run_on_both(test)
+    access = Plain("https://api.ns:6443")
+    access.tls = ssl.create_default_context(cadata=authority.certificate_pem)
+    async with listening(serve) as port, client(access) as http:
+        with pytest.MonkeyPatch.context() as patched:
+            resolve_to(patched, ("127.0.0.1", port))
+            wire = await http._connect()
+        await until(lambda: wire.lost)
+        assert not http._open

@@ -14,7 +14,6 @@ from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS
 from edgefast.api.model.reference import GATEWAY_GROUP
 
 from .script import failure, scripted
-from .waiting import run
 
 PACE = RequestRate()
 ALL = {
@@ -77,148 +76,121 @@ class Server:
             plurals.discard(plural)
 
 
-def test_the_newest_version_is_taken(clock: Clock) -> None:
+async def test_the_newest_version_is_taken(clock: Clock) -> None:
     server = Server()
-
-    async def test() -> None:
-        async with scripted(server.serve) as kube:
-            found = await Discovery(kube, PACE).look()
-            assert found.apis["HTTPRoute"].version == "v1" and not found.missing
-            assert found.apis["EdgeProxy"].version == "v1alpha1"
-            assert found.apis["ClusterTrustBundle"].version == "v1"
-            assert found.bundle_version == "v1.6.3"
-            del server.served[GATEWAY_GROUP, "v1"]
-            discovery = Discovery(kube, PACE)
-            await discovery.look()
-            clock.pass_by(PACE.absent_after)
-            found = await discovery.look()
-            assert found.apis["HTTPRoute"].version == "v1beta1"
-            assert found.apis["BackendTLSPolicy"].version == "v1alpha3"
-            assert found.apis["GRPCRoute"].version == "v1alpha2"
-            assert found.missing == {"ListenerSet"}
-
-    run(test())
+    async with scripted(server.serve) as kube:
+        found = await Discovery(kube, PACE).look()
+        assert found.apis["HTTPRoute"].version == "v1" and not found.missing
+        assert found.apis["EdgeProxy"].version == "v1alpha1"
+        assert found.apis["ClusterTrustBundle"].version == "v1"
+        assert found.bundle_version == "v1.6.3"
+        del server.served[GATEWAY_GROUP, "v1"]
+        discovery = Discovery(kube, PACE)
+        await discovery.look()
+        clock.pass_by(PACE.absent_after)
+        found = await discovery.look()
+        assert found.apis["HTTPRoute"].version == "v1beta1"
+        assert found.apis["BackendTLSPolicy"].version == "v1alpha3"
+        assert found.apis["GRPCRoute"].version == "v1alpha2"
+        assert found.missing == {"ListenerSet"}
 
 
-def test_a_kind_never_seen_is_missing_when_two_looks_agree(clock: Clock) -> None:
+async def test_a_kind_never_seen_is_missing_when_two_looks_agree(clock: Clock) -> None:
     server = Server()
     server.without("backends")
-
-    async def test() -> None:
-        async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, PACE)
-            first = await discovery.look()
-            assert first.undecided == {"Backend"} and not first.missing
-            clock.pass_by(PACE.absent_after - 0.25)
-            assert (await discovery.look()).undecided == {"Backend"}
-            clock.pass_by(0.25)
-            second = await discovery.look()
-            assert second.missing == {"Backend"} and not second.undecided
-            server.served[EDGE_GROUP, "v1alpha1"].add("backends")
-            third = await discovery.look()
-            assert "Backend" in third.apis and not third.missing
-
-    run(test())
+    async with scripted(server.serve) as kube:
+        discovery = Discovery(kube, PACE)
+        first = await discovery.look()
+        assert first.undecided == {"Backend"} and not first.missing
+        clock.pass_by(PACE.absent_after - 0.25)
+        assert (await discovery.look()).undecided == {"Backend"}
+        clock.pass_by(0.25)
+        second = await discovery.look()
+        assert second.missing == {"Backend"} and not second.undecided
+        server.served[EDGE_GROUP, "v1alpha1"].add("backends")
+        third = await discovery.look()
+        assert "Backend" in third.apis and not third.missing
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_a_kind_of_kubernetes_is_there_at_once_or_not(clock: Clock, version: str) -> None:
+async def test_a_kind_of_kubernetes_is_there_at_once_or_not(clock: Clock, version: str) -> None:
     """API servers without it have its group: certificates.k8s.io/v1 has CertificateSigningRequests."""
     server = Server()
     for one in ("v1", "v1beta1"):
         if one != version:
             server.served[CERTIFICATES_GROUP, one].clear()
-
-    async def test() -> None:
-        async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, PACE)
-            found = await discovery.look()
-            assert found.apis["ClusterTrustBundle"].version == version and not found.missing
-            server.without("clustertrustbundles")
-            server.without("xbackends")
-            server.without("xbackendtrafficpolicies")  # nor is there the experimental channel
-            assert "ClusterTrustBundle" in (await discovery.look()).apis  # not sure yet
-            clock.pass_by(PACE.gone_after)
-            assert (await discovery.look()).missing == OPTIONAL
-            found = await Discovery(kube, PACE).look()
-            assert found.missing == OPTIONAL and not found.undecided
-
-    run(test())
+    async with scripted(server.serve) as kube:
+        discovery = Discovery(kube, PACE)
+        found = await discovery.look()
+        assert found.apis["ClusterTrustBundle"].version == version and not found.missing
+        server.without("clustertrustbundles")
+        server.without("xbackends")
+        server.without("xbackendtrafficpolicies")  # nor is there the experimental channel
+        assert "ClusterTrustBundle" in (await discovery.look()).apis  # not sure yet
+        clock.pass_by(PACE.gone_after)
+        assert (await discovery.look()).missing == OPTIONAL
+        found = await Discovery(kube, PACE).look()
+        assert found.missing == OPTIONAL and not found.undecided
 
 
-def test_a_server_that_is_starting_is_not_believed(clock: Clock) -> None:
+async def test_a_server_that_is_starting_is_not_believed(clock: Clock) -> None:
     server = Server()
     server.served.clear()
     server.ready = 500
-
-    async def test() -> None:
-        async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, PACE)
-            for _ in range(3):
-                clock.pass_by(PACE.absent_after)
-                found = await discovery.look()
-                assert "Gateway" in found.undecided and not found.missing
-            server.ready = 403  # it does not tell: then two looks have to do
-            clock.pass_by(PACE.absent_after - 0.25)
-            assert "Gateway" in (await discovery.look()).undecided
-            clock.pass_by(0.25)
-            assert "Gateway" in (await discovery.look()).missing
-
-    run(test())
-
-
-def test_a_kind_once_seen_is_gone_after_a_while_only(clock: Clock) -> None:
-    server = Server()
-
-    async def test() -> None:
-        async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, PACE)
-            await discovery.look()
-            server.without("gateways")
+    async with scripted(server.serve) as kube:
+        discovery = Discovery(kube, PACE)
+        for _ in range(3):
+            clock.pass_by(PACE.absent_after)
             found = await discovery.look()
-            assert "Gateway" in found.apis and not found.missing
-            clock.pass_by(PACE.gone_after - 0.25)
-            assert "Gateway" in (await discovery.look()).apis
-            clock.pass_by(0.25)
-            found = await discovery.look()
-            assert found.missing == {"Gateway"} and "Gateway" not in found.apis
-
-    run(test())
+            assert "Gateway" in found.undecided and not found.missing
+        server.ready = 403  # it does not tell: then two looks have to do
+        clock.pass_by(PACE.absent_after - 0.25)
+        assert "Gateway" in (await discovery.look()).undecided
+        clock.pass_by(0.25)
+        assert "Gateway" in (await discovery.look()).missing
 
 
-def test_the_release_is_unknown_without_permission_and_stays_in_an_outage() -> None:
+async def test_a_kind_once_seen_is_gone_after_a_while_only(clock: Clock) -> None:
     server = Server()
-
-    async def test() -> None:
-        async with scripted(server.serve) as kube:
-            discovery = Discovery(kube, PACE)
-            assert (await discovery.look()).bundle_version == "v1.6.3"
-            server.crd = 500
-            assert (await discovery.look()).bundle_version == "v1.6.3"
-            server.crd = 403
-            assert (await discovery.look()).bundle_version == ""
-            server.crd = 200
-            server.notes = {}
-            assert (await discovery.look()).bundle_version == "unversioned"
-            server.crd = 404
-            assert (await discovery.look()).bundle_version == ""
-
-    run(test())
+    async with scripted(server.serve) as kube:
+        discovery = Discovery(kube, PACE)
+        await discovery.look()
+        server.without("gateways")
+        found = await discovery.look()
+        assert "Gateway" in found.apis and not found.missing
+        clock.pass_by(PACE.gone_after - 0.25)
+        assert "Gateway" in (await discovery.look()).apis
+        clock.pass_by(0.25)
+        found = await discovery.look()
+        assert found.missing == {"Gateway"} and "Gateway" not in found.apis
 
 
-def test_no_answer_is_no_discovery() -> None:
+async def test_the_release_is_unknown_without_permission_and_stays_in_an_outage() -> None:
+    server = Server()
+    async with scripted(server.serve) as kube:
+        discovery = Discovery(kube, PACE)
+        assert (await discovery.look()).bundle_version == "v1.6.3"
+        server.crd = 500
+        assert (await discovery.look()).bundle_version == "v1.6.3"
+        server.crd = 403
+        assert (await discovery.look()).bundle_version == ""
+        server.crd = 200
+        server.notes = {}
+        assert (await discovery.look()).bundle_version == "unversioned"
+        server.crd = 404
+        assert (await discovery.look()).bundle_version == ""
+
+
+async def test_no_answer_is_no_discovery() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         return failure(503, "ServiceUnavailable")
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            with pytest.raises(ApiError):
-                await Discovery(kube, PACE).look()
-
-    run(test())
+    async with scripted(serve) as kube:
+        with pytest.raises(ApiError):
+            await Discovery(kube, PACE).look()
 
 
-def test_an_upgrade_of_the_kinds_is_seen_without_looking_at_them_all() -> None:
+async def test_an_upgrade_of_the_kinds_is_seen_without_looking_at_them_all() -> None:
     """The cache looks at the version alone every few seconds; at the kinds, a minute apart, while all are there."""
     server = Server()
     asked: list[str] = []
@@ -227,15 +199,12 @@ def test_an_upgrade_of_the_kinds_is_seen_without_looking_at_them_all() -> None:
         asked.append(request.path)
         return await server.serve(request)
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            discovery = Discovery(kube, PACE)
-            await discovery.look()
-            asked.clear()
-            server.notes = {"gateway.networking.k8s.io/bundle-version": "v1.7.0"}
-            assert await discovery.look_at_version() == "v1.7.0"
-            assert len(asked) == 1
-            server.crd = 500
-            assert await discovery.look_at_version() == "v1.7.0"
-
-    run(test())
+    async with scripted(serve) as kube:
+        discovery = Discovery(kube, PACE)
+        await discovery.look()
+        asked.clear()
+        server.notes = {"gateway.networking.k8s.io/bundle-version": "v1.7.0"}
+        assert await discovery.look_at_version() == "v1.7.0"
+        assert len(asked) == 1
+        server.crd = 500
+        assert await discovery.look_at_version() == "v1.7.0"

@@ -6,21 +6,17 @@ import asyncio
 import base64
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-import uvloop
 
 from controller.certs.authority_set import make_authority_set
 from controller.certs.issue import issue_server
 from controller.kube.access import Plain
 from controller.kube.http import Http
 from controller.kube.wire import Broken
-
-from .waiting import run
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -41,15 +37,7 @@ class Server:
         return mine[-1]
 
 
-def run_on_both(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a test on asyncio's loop and on the one that a controller has: their transports are not alike."""
-    run(test())
-
-    async def bounded() -> None:
-        async with asyncio.timeout(60):
-            await test()
-
-    uvloop.run(bounded())
+both_loops = pytest.mark.usefixtures("loop_factory")
 
 
 @contextlib.asynccontextmanager
@@ -113,91 +101,78 @@ async def ask(http: Http, method: str = "GET", path: str = "/x", body: bytes | N
     return f"{answer.status} {said.decode()}"
 
 
-def test_a_connection_is_used_again_and_none_for_two_at_once() -> None:
-    async def test() -> None:
-        async with serving() as server, client(Plain(f"http://127.0.0.1:{server.port}")) as http:
-            for _ in range(3):
-                assert await ask(http) == "200 ok"
-            assert [len(one) for one in server.requests] == [3]
-            assert await ask(http, "PATCH", "/y", b"{}") == "200 ok"
-            assert server.requests[0][-1].startswith(b"PATCH /y HTTP/1.1\r\nHost: 127.0.0.1:")
-            assert server.requests[0][-1].endswith(b"Content-Length: 2\r\n\r\n{}")
-            await asyncio.gather(*(ask(http) for _ in range(4)))
-            assert len(server.requests) == 4
-
-    run_on_both(test)
-
-
-def test_what_only_reads_is_asked_again_on_a_new_connection_and_nothing_else() -> None:
-    async def test() -> None:
-        async with serving(1) as server, client(Plain(f"http://127.0.0.1:{server.port}")) as http:
+@both_loops
+async def test_a_connection_is_used_again_and_none_for_two_at_once() -> None:
+    async with serving() as server, client(Plain(f"http://127.0.0.1:{server.port}")) as http:
+        for _ in range(3):
             assert await ask(http) == "200 ok"
-            assert (
-                await ask(http) == "200 ok"
-            )  # the server closed the first one instead of an answer
-            assert [len(one) for one in server.requests] == [2, 1]
-            with pytest.raises(Broken):
-                await ask(http, "PATCH", body=b"{}")
-            assert [len(one) for one in server.requests] == [2, 2]
-        async with serving(0) as server, client(Plain(f"http://127.0.0.1:{server.port}")) as http:
-            with pytest.raises(Broken):
-                await ask(
-                    http
-                )  # a new connection: there is no reason why another one should do better
-            assert [len(one) for one in server.requests] == [1]
-
-    run_on_both(test)
+        assert [len(one) for one in server.requests] == [3]
+        assert await ask(http, "PATCH", "/y", b"{}") == "200 ok"
+        assert server.requests[0][-1].startswith(b"PATCH /y HTTP/1.1\r\nHost: 127.0.0.1:")
+        assert server.requests[0][-1].endswith(b"Content-Length: 2\r\n\r\n{}")
+        await asyncio.gather(*(ask(http) for _ in range(4)))
+        assert len(server.requests) == 4
 
 
-def test_a_call_that_is_cancelled_takes_its_connection_with_it() -> None:
-    async def test() -> None:
-        gone = asyncio.Event()
+@both_loops
+async def test_what_only_reads_is_asked_again_on_a_new_connection_and_nothing_else() -> None:
+    async with serving(1) as server, client(Plain(f"http://127.0.0.1:{server.port}")) as http:
+        assert await ask(http) == "200 ok"
+        assert await ask(http) == "200 ok"  # the server closed the first one instead of an answer
+        assert [len(one) for one in server.requests] == [2, 1]
+        with pytest.raises(Broken):
+            await ask(http, "PATCH", body=b"{}")
+        assert [len(one) for one in server.requests] == [2, 2]
+    async with serving(0) as server, client(Plain(f"http://127.0.0.1:{server.port}")) as http:
+        with pytest.raises(Broken):
+            await ask(http)  # a new connection: there is no reason why another one should do better
+        assert [len(one) for one in server.requests] == [1]
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(OSError):
-                await reader.read()
-            gone.set()
-            writer.close()
 
-        async with listening(serve) as port, client(Plain(f"http://127.0.0.1:{port}")) as http:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.05):
-                    await ask(http)
-            # The request is read to its end only if nobody holds the connection.
-            await gone.wait()
-            assert not http._open
+@both_loops
+async def test_a_call_that_is_cancelled_takes_its_connection_with_it() -> None:
+    gone = asyncio.Event()
 
-    run_on_both(test)
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            await reader.read()
+        gone.set()
+        writer.close()
+
+    async with listening(serve) as port, client(Plain(f"http://127.0.0.1:{port}")) as http:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await ask(http)
+        # The request is read to its end only if nobody holds the connection.
+        await gone.wait()
+        assert not http._open
 
 
 @pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "/é"])
-def test_nothing_is_sent_that_would_be_read_otherwise(path: str) -> None:
-    async def test() -> None:
-        async with serving() as server, client(Plain(f"http://127.0.0.1:{server.port}")) as http:
-            with pytest.raises(Broken):
-                await ask(http, path=path)
-            with pytest.raises(Broken):
-                await http.send("GET", "/", {"Authorization": "Bearer a\nb"}, None)
-            assert not server.requests
-
-    run_on_both(test)
+@both_loops
+async def test_nothing_is_sent_that_would_be_read_otherwise(path: str) -> None:
+    async with serving() as server, client(Plain(f"http://127.0.0.1:{server.port}")) as http:
+        with pytest.raises(Broken):
+            await ask(http, path=path)
+        with pytest.raises(Broken):
+            await http.send("GET", "/", {"Authorization": "Bearer a\nb"}, None)
+        assert not server.requests
 
 
-def test_a_proxy_is_asked_for_the_whole_address() -> None:
-    async def test() -> None:
-        async with serving() as proxy:
-            access = Plain("http://api.example:8080/prefix")
-            access.proxy = f"http://user:p%40ss@127.0.0.1:{proxy.port}"
-            async with client(access) as http:
-                assert await ask(http) == "200 ok"
-            (said,) = proxy.requests[0]
-            assert said.startswith(b"GET http://api.example:8080/prefix/x HTTP/1.1\r\n")
-            assert b"Proxy-Authorization: Basic " + base64.b64encode(b"user:p@ss") in said
-
-    run_on_both(test)
+@both_loops
+async def test_a_proxy_is_asked_for_the_whole_address() -> None:
+    async with serving() as proxy:
+        access = Plain("http://api.example:8080/prefix")
+        access.proxy = f"http://user:p%40ss@127.0.0.1:{proxy.port}"
+        async with client(access) as http:
+            assert await ask(http) == "200 ok"
+        (said,) = proxy.requests[0]
+        assert said.startswith(b"GET http://api.example:8080/prefix/x HTTP/1.1\r\n")
+        assert b"Proxy-Authorization: Basic " + base64.b64encode(b"user:p@ss") in said
 
 
-def test_a_tunnel_leads_to_the_server_that_was_meant(tmp_path: Path) -> None:
+@both_loops
+async def test_a_tunnel_leads_to_the_server_that_was_meant(tmp_path: Path) -> None:
     authority = make_authority_set("ns", datetime.now(UTC)).current
     pair = issue_server(
         authority, namespace="ns", name="api", domain="example", now=datetime.now(UTC)
@@ -206,57 +181,51 @@ def test_a_tunnel_leads_to_the_server_that_was_meant(tmp_path: Path) -> None:
     (tmp_path / "key").write_text(pair.key_pem)
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(tmp_path / "crt", tmp_path / "key")
+    told: list[bytes] = []
+    async with serving(tls=served) as server:
 
-    async def test() -> None:
-        told: list[bytes] = []
-        async with serving(tls=served) as server:
+        async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            told.append(await reader.readuntil(b"\r\n\r\n"))
+            if b"closed.ns" in told[-1]:
+                writer.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+                writer.close()
+                return
+            there = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"HTTP/1.1 200 Connected\r\nVia: x\r\n\r\n")
+            await asyncio.gather(_copy(reader, there[1]), _copy(there[0], writer))
 
-            async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                told.append(await reader.readuntil(b"\r\n\r\n"))
-                if b"closed.ns" in told[-1]:
-                    writer.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
-                    writer.close()
-                    return
-                there = await asyncio.open_connection("127.0.0.1", server.port)
-                writer.write(b"HTTP/1.1 200 Connected\r\nVia: x\r\n\r\n")
-                await asyncio.gather(_copy(reader, there[1]), _copy(there[0], writer))
+        async with listening(tunnel) as port:
 
-            async with listening(tunnel) as port:
+            def through(host: str, name: str | None = None) -> Plain:
+                access = Plain(f"https://{host}:6443")
+                access.proxy = f"http://127.0.0.1:{port}"
+                access.tls = ssl.create_default_context(cadata=authority.certificate_pem)
+                access.server_name = name
+                return access
 
-                def through(host: str, name: str | None = None) -> Plain:
-                    access = Plain(f"https://{host}:6443")
-                    access.proxy = f"http://127.0.0.1:{port}"
-                    access.tls = ssl.create_default_context(cadata=authority.certificate_pem)
-                    access.server_name = name
-                    return access
-
-                async with client(through("api.ns")) as http:
-                    assert await ask(http) == "200 ok"
-                    assert await ask(http) == "200 ok"
-                assert told[0].startswith(b"CONNECT api.ns:6443 HTTP/1.1\r\nHost: api.ns:6443\r\n")
-                assert len(told) == len(server.requests) == 1
-                async with client(through("10.0.0.1", "api.ns")) as http:
-                    assert await ask(http) == "200 ok"
-                async with client(through("other.ns")) as http:
-                    with pytest.raises(ssl.SSLCertVerificationError):
-                        await ask(http)
-                async with client(through("closed.ns")) as http:
-                    with pytest.raises(OSError, match="403 Forbidden"):
-                        await ask(http)
-
-    run_on_both(test)
+            async with client(through("api.ns")) as http:
+                assert await ask(http) == "200 ok"
+                assert await ask(http) == "200 ok"
+            assert told[0].startswith(b"CONNECT api.ns:6443 HTTP/1.1\r\nHost: api.ns:6443\r\n")
+            assert len(told) == len(server.requests) == 1
+            async with client(through("10.0.0.1", "api.ns")) as http:
+                assert await ask(http) == "200 ok"
+            async with client(through("other.ns")) as http:
+                with pytest.raises(ssl.SSLCertVerificationError):
+                    await ask(http)
+            async with client(through("closed.ns")) as http:
+                with pytest.raises(OSError, match="403 Forbidden"):
+                    await ask(http)
 
 
 @pytest.mark.parametrize("scheme", ["https", "socks5"])
-def test_a_proxy_of_another_kind_is_refused_with_words(scheme: str) -> None:
-    async def test() -> None:
-        access = Plain("http://api.example")
-        access.proxy = f"{scheme}://127.0.0.1:1"
-        async with client(access) as http:
-            with pytest.raises(OSError, match=f"{scheme}:// cannot be used"):
-                await ask(http)
-
-    run_on_both(test)
+@both_loops
+async def test_a_proxy_of_another_kind_is_refused_with_words(scheme: str) -> None:
+    access = Plain("http://api.example")
+    access.proxy = f"{scheme}://127.0.0.1:1"
+    async with client(access) as http:
+        with pytest.raises(OSError, match=f"{scheme}:// cannot be used"):
+            await ask(http)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

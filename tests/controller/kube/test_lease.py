@@ -8,15 +8,15 @@ import pytest
 from aiohttp import web
 
 from controller.kube.lease import Lease, LeaseTimes
+from tests.controller.waiting import running, until
 
 from .script import failure, scripted
-from .waiting import run, running, until
 
 
 @pytest.mark.parametrize(
     ("status", "warned"), [(403, False), (404, False), (422, True), (500, True)]
 )
-def test_not_given_back(caplog: pytest.LogCaptureFixture, status: int, warned: bool) -> None:
+async def test_not_given_back(caplog: pytest.LogCaptureFixture, status: int, warned: bool) -> None:
     """An installation that is removed takes its Roles and its Lease along; only other failures are trouble."""
     caplog.set_level(logging.INFO, "controller")
 
@@ -27,31 +27,25 @@ def test_not_given_back(caplog: pytest.LogCaptureFixture, status: int, warned: b
             return web.json_response(await request.json())
         return failure(status, "Said")
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            lease = Lease(kube, "ns", "n", "one", LeaseTimes(retry=5.0))
-            async with running(lease.run()):
-                await until(lambda: lease.leading, "leading")
-            assert not lease.leading
-
-    run(test())
+    async with scripted(serve) as kube:
+        lease = Lease(kube, "ns", "n", "one", LeaseTimes(retry=5.0))
+        async with running(lease.run()):
+            await until(lambda: lease.leading, "leading")
+        assert not lease.leading
     said = [one for one in caplog.records if "not released" in one.getMessage()]
     assert [one.levelno >= logging.WARNING for one in said] == [warned]
 
 
-def test_a_disabled_lease_leads_at_once_without_a_call() -> None:
+async def test_a_disabled_lease_leads_at_once_without_a_call() -> None:
     calls: list[str] = []
 
     async def serve(request: web.Request) -> web.StreamResponse:
         calls.append(request.path)
         return failure(404, "NotFound")
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            lease = Lease(kube, "ns", "n", "one", LeaseTimes(disabled=True))
-            async with running(lease.run()):
-                await until(lambda: lease.leading, "leading")
-            assert not lease.leading
-
-    run(test())
+    async with scripted(serve) as kube:
+        lease = Lease(kube, "ns", "n", "one", LeaseTimes(disabled=True))
+        async with running(lease.run()):
+            await until(lambda: lease.leading, "leading")
+        assert not lease.leading
     assert not calls

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any
 
@@ -14,13 +16,13 @@ from controller.kube.pods import NOT_YET, Pods, list_pods
 from controller.kube.references import referenced
 from controller.kube.reflector import Item
 from controller.kube.throttle import TRIES, RequestRate
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate.settings import Settings
+from tests.controller.waiting import running, until
 
 from .script import event, failure, obj, page, scripted, stream
-from .waiting import run, running, until
 
 QUICK = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=5.0, patience=0.2)
 WEB = ("ns", "app=web")
@@ -38,7 +40,7 @@ def pod(name: str, version: int, address: str, ready: str = "True", **meta: Any)
     return made
 
 
-def test_pods_come_and_go() -> None:
+async def test_pods_come_and_go() -> None:
     asked: list[tuple[str, str]] = []
     changes: list[int] = []
 
@@ -56,71 +58,60 @@ def test_pods_come_and_go() -> None:
             event("MODIFIED", leaving),
         )
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            pods = Pods(kube, lambda: changes.append(1), QUICK)
-            async with running(pods.run()):
-                assert not pods.want({WEB})
-                both = (
-                    SelectedPod(address="10.0.0.1", leaving=True),
-                    SelectedPod(address="10.0.0.2"),
-                )
-                found = SelectedPods(pods=both)
-                await until(lambda: pods.table().get(WEB) == found, "followed")
-                assert pods.want({WEB})
-                assert pods.table() is pods.table()
-                assert len(changes) == 3  # the list, b, a; labels are nobody's business
-                assert pods.want(frozenset()) and not pods.table()
-
-    run(test())
+    async with scripted(serve) as kube:
+        pods = Pods(kube, lambda: changes.append(1), QUICK)
+        async with running(pods.run()):
+            assert not pods.want({WEB})
+            both = (SelectedPod(address="10.0.0.1", leaving=True), SelectedPod(address="10.0.0.2"))
+            found = SelectedPods(pods=both)
+            await until(lambda: pods.table().get(WEB) == found, "followed")
+            assert pods.want({WEB})
+            assert pods.table() is pods.table()
+            assert len(changes) == 3  # the list, b, a; labels are nobody's business
+            assert pods.want(frozenset()) and not pods.table()
     assert set(asked) == {("/api/v1/namespaces/ns/pods", "app=web")}
 
 
-def test_what_may_not_be_read_holds_nothing_up() -> None:
+async def test_what_may_not_be_read_holds_nothing_up() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         return failure(403, "Forbidden")
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            pods = Pods(kube, lambda: None, QUICK)
-            async with running(pods.run()):
-                pods.want({WEB})
-                await until(lambda: pods.want({WEB}), "answered")
-                assert list(pods.problems) == ["pods.v1 in ns (app=web)"]
-                assert pods.table() == {WEB: SelectedPods(unread="Forbidden")}
-            table, refused = await list_pods(kube, {WEB})
-            assert table == {WEB: SelectedPods(unread="Forbidden")} and refused.keys() == {WEB}
-
-    run(test())
+    async with scripted(serve) as kube:
+        pods = Pods(kube, lambda: None, QUICK)
+        async with running(pods.run()):
+            pods.want({WEB})
+            await until(lambda: pods.want({WEB}), "answered")
+            assert list(pods.problems) == ["pods.v1 in ns (app=web)"]
+            assert pods.table() == {WEB: SelectedPods(unread="Forbidden")}
+        table, refused = await list_pods(kube, {WEB})
+        assert table == {WEB: SelectedPods(unread="Forbidden")} and refused.keys() == {WEB}
 
 
-def test_a_watch_that_was_replaced_says_nothing_any_more() -> None:
-    async def test() -> None:
-        lists: list[int] = []
+async def test_a_watch_that_was_replaced_says_nothing_any_more() -> None:
+    lists: list[int] = []
 
-        async def serve(request: web.Request) -> web.StreamResponse:
-            if "watch" not in request.query:
-                lists.append(1)
-                return page(5)
-            return await stream(request)
+    async def serve(request: web.Request) -> web.StreamResponse:
+        if "watch" not in request.query:
+            lists.append(1)
+            return page(5)
+        return await stream(request)
 
-        async with scripted(serve) as kube:
-            pods = Pods(kube, lambda: None, QUICK)
-            async with running(pods.run()):
-                await until(lambda: pods.want({WEB}), "read")
-                put = pods._followed[WEB].reflector._on_put
-                pods.want(frozenset())
-                pods.want({WEB})
-                raw = msgspec.Raw(msgspec.json.encode(pod("ghost", 6, "10.0.0.9")))
-                put(Item("ns", "ghost", "6", raw))
-                await until(lambda: pods.want({WEB}), "read again")
-                assert len(lists) == 2 and pods.table() == {WEB: SelectedPods()}
-
-    run(test())
+    async with scripted(serve) as kube:
+        pods = Pods(kube, lambda: None, QUICK)
+        async with running(pods.run()):
+            await until(lambda: pods.want({WEB}), "read")
+            put = pods._followed[WEB].reflector._on_put
+            pods.want(frozenset())
+            pods.want({WEB})
+            raw = msgspec.Raw(msgspec.json.encode(pod("ghost", 6, "10.0.0.9")))
+            put(Item("ns", "ghost", "6", raw))
+            await until(lambda: pods.want({WEB}), "read again")
+            assert len(lists) == 2 and pods.table() == {WEB: SelectedPods()}
 
 
-async def _follow(answer: Any, changes: list[int], checks: Any) -> None:
-    """Run `checks` with Pods whose lists are answered by `answer`, and whose watches are silent."""
+@contextlib.asynccontextmanager
+async def followed_pods(answer: Any, changes: list[int]) -> AsyncIterator[Pods]:
+    """Follow Pods whose lists are answered by `answer`, and whose watches are silent."""
 
     async def serve(request: web.Request) -> web.StreamResponse:
         if "watch" in request.query:
@@ -131,11 +122,11 @@ async def _follow(answer: Any, changes: list[int], checks: Any) -> None:
     async with scripted(serve) as kube:
         pods = Pods(kube, lambda: changes.append(1), QUICK)
         async with running(pods.run()):
-            await checks(pods)
+            yield pods
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 401, 0])
-def test_a_passing_fault_is_no_answer(status: int) -> None:
+async def test_a_passing_fault_is_no_answer(status: int) -> None:
     lists: list[int] = []
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -147,15 +138,13 @@ def test_a_passing_fault_is_no_answer(status: int) -> None:
             request.transport.close()
         return failure(status or 500, "Passing", **{"Retry-After": "0.1"})
 
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(answer, []) as pods:
         await until(lambda: pods.want({WEB}), "answered")
         assert pods.table()[WEB] == ONE
         assert len(lists) > 2
 
-    run(_follow(answer, [], checks))
 
-
-def test_a_fault_that_lasts_holds_nothing_up_for_ever() -> None:
+async def test_a_fault_that_lasts_holds_nothing_up_for_ever() -> None:
     lists: list[int] = []
     changes: list[int] = []
 
@@ -163,17 +152,15 @@ def test_a_fault_that_lasts_holds_nothing_up_for_ever() -> None:
         lists.append(1)
         return failure(500, "InternalError")
 
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(answer, changes) as pods:
         assert not pods.want({WEB})
         await until(lambda: changes, "told")
         assert len(lists) >= TRIES
         assert pods.want({WEB}) and pods.problems
         assert pods.table()[WEB].unread == "InternalError"
 
-    run(_follow(answer, changes, checks))
 
-
-def test_the_first_time_all_is_waited_for() -> None:
+async def test_the_first_time_all_is_waited_for() -> None:
     go = asyncio.Event()
     changes: list[int] = []
 
@@ -182,7 +169,7 @@ def test_the_first_time_all_is_waited_for() -> None:
             await go.wait()
         return page(5, pod("a", 1, "10.0.0.1"))
 
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(answer, changes) as pods:
         loop = asyncio.get_running_loop()
         late = loop.time() + 3 * QUICK.patience
         both = {WEB, ("ns", "app=fast")}
@@ -202,16 +189,14 @@ def test_the_first_time_all_is_waited_for() -> None:
         go.set()
         await until(lambda: pods.table()["ns", "app=slow"] == ONE, "read after all")
 
-    run(_follow(answer, changes, checks))
 
-
-def test_who_edits_without_pause_holds_up_nobody() -> None:
+async def test_who_edits_without_pause_holds_up_nobody() -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.query["labelSelector"].startswith("app=v"):
             await asyncio.Event().wait()
         return page(5, pod("a", 1, "10.0.0.1"))
 
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(answer, []) as pods:
         await until(lambda: pods.want({WEB}), "begun")
         loop = asyncio.get_running_loop()
         numbers = count()
@@ -230,8 +215,6 @@ def test_who_edits_without_pause_holds_up_nobody() -> None:
         await until(lambda: pods.want({WEB, calm}) and pods.table()[calm] == ONE)
         assert not pods.want(edit())
 
-    run(_follow(answer, [], checks))
-
 
 async def _serve_some(request: web.Request) -> web.StreamResponse:
     """Answer for Pods of app=v... never, for others at once."""
@@ -240,10 +223,9 @@ async def _serve_some(request: web.Request) -> web.StreamResponse:
     return page(5, pod("a", 1, "10.0.0.1"))
 
 
-def test_who_comes_while_another_is_waited_for_is_waited_for_as_long() -> None:
+async def test_who_comes_while_another_is_waited_for_is_waited_for_as_long() -> None:
     changes: list[int] = []
-
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(_serve_some, changes) as pods:
         await until(lambda: pods.want({WEB}), "begun")
         stuck, both = {WEB, ("stuck", "app=v")}, {WEB, ("stuck", "app=v"), ("other", "app=v")}
         changes.clear()
@@ -255,14 +237,11 @@ def test_who_comes_while_another_is_waited_for_is_waited_for_as_long() -> None:
         assert asyncio.get_running_loop().time() - began >= QUICK.patience * 0.9
         assert not pods.waits and pods.want(both)
 
-    run(_follow(_serve_some, changes, checks))
-
 
 @pytest.mark.parametrize("several", [2, 9])
-def test_who_take_turns_hold_up_nobody(several: int) -> None:
+async def test_who_take_turns_hold_up_nobody(several: int) -> None:
     """Each begins anew when the one before is waited for no more."""
-
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(_serve_some, []) as pods:
         await until(lambda: pods.want({WEB}), "begun")
         loop = asyncio.get_running_loop()
         numbers = count()
@@ -275,24 +254,20 @@ def test_who_take_turns_hold_up_nobody(several: int) -> None:
         await until(lambda: pods.want(edit()), "once", seconds=10.0)
         assert loop.time() - began <= QUICK.patience * 5
 
-    run(_follow(_serve_some, [], checks))
 
-
-def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
+async def test_the_first_time_is_not_held_up_by_what_comes_later() -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.query["labelSelector"].startswith("app=v"):
             await asyncio.Event().wait()
         return page(5, pod("a", 1, "10.0.0.1"))
 
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(answer, []) as pods:
         assert not pods.want({WEB, ("busy", "app=v0")})
         await until(lambda: pods.want({WEB, ("busy", "app=v1")}), "once", seconds=10.0)
         assert [one for one, found in pods.table().items() if not found.unread] == [WEB]
 
-    run(_follow(answer, [], checks))
 
-
-def test_one_list_that_fails_is_one_that_is_not_read() -> None:
+async def test_one_list_that_fails_is_one_that_is_not_read() -> None:
     met: list[str] = []
     both = asyncio.Event()
 
@@ -312,15 +287,12 @@ def test_one_list_that_fails_is_one_that_is_not_read() -> None:
         await both.wait()  # they are read side by side
         return page(5, pod("a", 1, "10.0.0.1"))
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            odd, half, other = ("ns", "a b=c"), ("ns", "app=half"), ("ns", "app=other")
-            table, refused = await list_pods(kube, {WEB, odd, half, other})
-            assert {one for one, read in table.items() if read == ONE} == {WEB, other}
-            assert table[odd].unread == "BadRequest"
-            assert {one: error.status for one, error in refused.items()} == {odd: 400, half: 500}
-
-    run(test(), seconds=30.0)
+    async with scripted(serve) as kube:
+        odd, half, other = ("ns", "a b=c"), ("ns", "app=half"), ("ns", "app=other")
+        table, refused = await list_pods(kube, {WEB, odd, half, other})
+        assert {one for one, read in table.items() if read == ONE} == {WEB, other}
+        assert table[odd].unread == "BadRequest"
+        assert {one: error.status for one, error in refused.items()} == {odd: 400, half: 500}
 
 
 def _backend(at: int, spec: str, namespace: str = "apps") -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
@@ -10,10 +11,10 @@ from aiohttp import web
 
 from controller.kube.pods import Pods
 from controller.kube.throttle import TRIES
+from tests.controller.waiting import running, until
 
 from .script import event, failure, obj, page, scripted, stream
 from .test_pods import ONE, QUICK, WEB, pod
-from .waiting import run, running, until
 
 
 class Revoked:
@@ -46,18 +47,18 @@ class Revoked:
         return await stream(request, *(() if self.quiet else (bookmark,)), hold=False)
 
 
-async def _revoke(server: Revoked, changes: list[int], checks: Any) -> None:
+@contextlib.asynccontextmanager
+async def followed_pods(server: Revoked, changes: list[int]) -> AsyncIterator[Pods]:
     async with scripted(server.serve) as kube:
         pods = Pods(kube, lambda: changes.append(1), QUICK)
         async with running(pods.run()):
             await until(lambda: pods.want({WEB}) and pods.table()[WEB] == ONE, "followed")
-            await checks(pods)
+            yield pods
 
 
-def test_pods_that_cannot_be_read_any_more_stay_and_it_is_told() -> None:
+async def test_pods_that_cannot_be_read_any_more_stay_and_it_is_told() -> None:
     server, changes = Revoked(), list[int]()
-
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(server, changes) as pods:
         changes.clear()
         server.status = server.lists = 403
         stale = msgspec.structs.replace(ONE, unread="Forbidden")
@@ -74,13 +75,10 @@ def test_pods_that_cannot_be_read_any_more_stay_and_it_is_told() -> None:
         await until(lambda: pods.table()[WEB] == ONE, "followed again")
         assert len(changes) == 2
 
-    run(_revoke(server, changes, checks))
 
-
-def test_a_watch_that_fails_for_long_is_told_though_lists_are_good() -> None:
+async def test_a_watch_that_fails_for_long_is_told_though_lists_are_good() -> None:
     server, changes = Revoked(), list[int]()
-
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(server, changes) as pods:
         changes.clear()
         server.status = 500
         stale = msgspec.structs.replace(ONE, unread="Expired")
@@ -91,8 +89,6 @@ def test_a_watch_that_fails_for_long_is_told_though_lists_are_good() -> None:
         server.status = 0
         await until(lambda: pods.table()[WEB] == ONE, "followed again")
 
-    run(_revoke(server, changes, checks))
-
 
 async def _see_another(server: Revoked) -> None:
     seen = server.watches
@@ -100,16 +96,13 @@ async def _see_another(server: Revoked) -> None:
 
 
 @pytest.mark.parametrize("status", [410, 429, 500])
-def test_what_passes_is_not_told(status: int) -> None:
+async def test_what_passes_is_not_told(status: int) -> None:
     """Watches that are too old, again and again, without anything in between but lists; a server that is restarted."""
     server, changes = Revoked(), list[int]()
-
-    async def checks(pods: Pods) -> None:
+    async with followed_pods(server, changes) as pods:
         changes.clear()
         for _ in range(3):
             server.some, server.status = TRIES - 1, status
             await until(lambda: not server.status, "some of them")
             await _see_another(server)
         assert pods.table()[WEB] == ONE and not changes
-
-    run(_revoke(server, changes, checks))

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from controller.kube.references import READ, referenced
-from edgefast.api.config.edgegateway_ratelimit import (
+from edgefast.api.config.edgegateway_rate_limit import (
     GatewayRateLimit,
     RateLimitBackend,
     RedisBackend,

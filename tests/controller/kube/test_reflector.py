@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import time
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -14,9 +17,9 @@ from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.reflector import Item, Reflector, Target
 from controller.kube.throttle import RequestRate
+from tests.controller.waiting import running, until
 
 from .script import event, failure, obj, page, scripted, stream
-from .waiting import run, running, until
 
 TARGET = Target(APIS["v1", "ConfigMap"], "ns")
 QUICK = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=5.0)
@@ -50,7 +53,19 @@ class Told:
         self.puts.append(f"{item.name}@{item.resource_version}")
 
 
-def test_pages_that_expire_are_read_at_once() -> None:
+@contextlib.asynccontextmanager
+async def reflected(
+    serve: Callable[[web.Request], Any], pace: RequestRate = QUICK
+) -> AsyncIterator[tuple[Told, Reflector]]:
+    """Run a reflector of what a scripted server says."""
+    told = Told()
+    async with scripted(serve) as kube:
+        reflector = told.reflect(kube, pace)
+        async with running(reflector.run()):
+            yield told, reflector
+
+
+async def test_pages_that_expire_are_read_at_once() -> None:
     limits: list[str] = []
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -63,19 +78,13 @@ def test_pages_that_expire_are_read_at_once() -> None:
             return page(5, obj("a", 1), cursor="more")
         return page(7, obj("a", 1), obj("b", 6))
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            reflector = told.reflect(kube)
-            async with running(reflector.run()):
-                await until(lambda: told.synced, "synced")
-        assert limits == ["500", "500", "all"]
-        assert told.puts == ["a@1", "b@6"] and not told.deletes
-
-    run(test())
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: told.synced, "synced")
+    assert limits == ["500", "500", "all"]
+    assert told.puts == ["a@1", "b@6"] and not told.deletes
 
 
-def test_an_error_inside_a_watch_is_taken_by_its_code() -> None:
+async def test_an_error_inside_a_watch_is_taken_by_its_code() -> None:
     lists = 0
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -90,20 +99,14 @@ def test_an_error_inside_a_watch_is_taken_by_its_code() -> None:
             return await stream(request, event("ERROR", status))
         return await stream(request, event("MODIFIED", obj("same", 10)))
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            reflector = told.reflect(kube)
-            async with running(reflector.run()):
-                await until(lambda: "same@10" in told.puts, "watching again")
-        assert told.puts == ["gone@1", "same@2", "new@8", "same@10"]
-        assert told.deletes == ["gone"] and told.synced == 1
-        assert reflector.restarts == Counter({"expired": 1})
-
-    run(test())
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: "same@10" in told.puts, "watching again")
+    assert told.puts == ["gone@1", "same@2", "new@8", "same@10"]
+    assert told.deletes == ["gone"] and told.synced == 1
+    assert reflector.restarts == Counter({"expired": 1})
 
 
-def test_a_bookmark_is_where_the_next_watch_begins() -> None:
+async def test_a_bookmark_is_where_the_next_watch_begins() -> None:
     asked: list[str] = []
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -116,35 +119,25 @@ def test_a_bookmark_is_where_the_next_watch_begins() -> None:
             return await stream(request, event("BOOKMARK", obj("", 42)), hold=False)
         return await stream(request, event("DELETED", obj("a", 50)))
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            async with running(told.reflect(kube).run()):
-                await until(lambda: told.deletes, "deleted")
-        assert asked == ["5", "6", "42"]
-        assert told.puts == ["a@6"] and told.deletes == ["a"]
-
-    run(test())
+    async with reflected(serve) as (told, _):
+        await until(lambda: told.deletes, "deleted")
+    assert asked == ["5", "6", "42"]
+    assert told.puts == ["a@6"] and told.deletes == ["a"]
 
 
-def test_events_may_come_in_any_pieces() -> None:
+async def test_events_may_come_in_any_pieces() -> None:
     text = event("ADDED", obj("a", 6, data={"x": "y" * 3000})) + event("DELETED", obj("a", 7))
     pieces = [text[at : at + 700] for at in range(0, len(text), 700)]
 
     async def serve(request: web.Request) -> web.StreamResponse:
         return await stream(request, *pieces) if "watch" in request.query else page(5)
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            async with running(told.reflect(kube).run()):
-                await until(lambda: told.deletes, "deleted")
-        assert told.puts == ["a@6"]
-
-    run(test())
+    async with reflected(serve) as (told, _):
+        await until(lambda: told.deletes, "deleted")
+    assert told.puts == ["a@6"]
 
 
-def test_a_line_that_is_no_event_costs_a_list() -> None:
+async def test_a_line_that_is_no_event_costs_a_list() -> None:
     lists = 0
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -154,35 +147,23 @@ def test_a_line_that_is_no_event_costs_a_list() -> None:
         lists += 1
         return page(5, obj("a", 1))
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            reflector = told.reflect(kube)
-            async with running(reflector.run()):
-                await until(lambda: lists == 2 and not reflector.problem, "listed again")
-        assert told.puts == ["a@1"]
-
-    run(test())
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: lists == 2 and not reflector.problem, "listed again")
+    assert told.puts == ["a@1"]
 
 
-def test_an_object_without_metadata_stops_nothing() -> None:
+async def test_an_object_without_metadata_stops_nothing() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         if "watch" in request.query:
             return await stream(request, event("ADDED", {"x": 1}), event("ADDED", obj("b", 8)))
         return page(5, {"metadata": 7}, obj("a", 1))
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            reflector = told.reflect(kube)
-            async with running(reflector.run()):
-                await until(lambda: len(told.puts) == 2, "the others")
-        assert told.puts == ["a@1", "b@8"] and told.synced == 1
-
-    run(test())
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: len(told.puts) == 2, "the others")
+    assert told.puts == ["a@1", "b@8"] and told.synced == 1
 
 
-def test_watches_that_give_nothing_lead_back_to_the_list() -> None:
+async def test_watches_that_give_nothing_lead_back_to_the_list() -> None:
     lists = watches = 0
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -196,19 +177,13 @@ def test_watches_that_give_nothing_lead_back_to_the_list() -> None:
             return failure(504, "Timeout")
         return await stream(request, event("ADDED", obj("a", 201)))
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            reflector = told.reflect(kube)
-            async with running(reflector.run()):
-                await until(lambda: told.puts, "followed again")
-        assert (lists, watches) == (2, QUICK.failures + 1)
-        assert reflector.restarts["error"] == QUICK.failures
-
-    run(test())
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: told.puts, "followed again")
+    assert (lists, watches) == (2, QUICK.failures + 1)
+    assert reflector.restarts["error"] == QUICK.failures
 
 
-def test_a_server_that_ends_every_watch_is_not_asked_without_pause() -> None:
+async def test_a_server_that_ends_every_watch_is_not_asked_without_pause() -> None:
     watches: list[float] = []
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -217,19 +192,14 @@ def test_a_server_that_ends_every_watch_is_not_asked_without_pause() -> None:
         watches.append(time.monotonic())
         return await stream(request, hold=False)
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            pace = RequestRate(backoff_first=0.02, backoff_most=60.0)
-            async with running(Told().reflect(kube, pace).run()):
-                await until(lambda: len(watches) == 4, "tried again")
-        waits = [later - one for one, later in itertools.pairwise(watches)]
-        # Each at least half of a ceiling that doubles.
-        assert all(wait >= least for wait, least in zip(waits, (0.01, 0.02, 0.04), strict=True))
-
-    run(test())
+    async with reflected(serve, RequestRate(backoff_first=0.02, backoff_most=60.0)):
+        await until(lambda: len(watches) == 4, "tried again")
+    waits = [later - one for one, later in itertools.pairwise(watches)]
+    # Each at least half of a ceiling that doubles.
+    assert all(wait >= least for wait, least in zip(waits, (0.01, 0.02, 0.04), strict=True))
 
 
-def test_silence_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
+async def test_silence_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
     """With an etcd of 3.4 no bookmark comes while nothing happens: the watch begins anew, where it was."""
     lists = 0
     asked: set[str] = set()
@@ -242,20 +212,15 @@ def test_silence_is_no_trouble(caplog: pytest.LogCaptureFixture) -> None:
         lists += 1
         return page(5, obj("a", 1))
 
-    async def test() -> None:
-        async with scripted(serve) as kube:
-            pace = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=0.01)
-            reflector = Told().reflect(kube, pace)
-            async with running(reflector.run()):
-                await until(lambda: reflector.restarts["silent"] == 2 * pace.failures, "silent")
-                assert not reflector.problem
-        assert lists == 1 and asked == {"5"}
-
-    run(test())
+    pace = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=0.01)
+    async with reflected(serve, pace) as (_, reflector):
+        await until(lambda: reflector.restarts["silent"] == 2 * pace.failures, "silent")
+        assert not reflector.problem
+    assert lists == 1 and asked == {"5"}
     assert not [one for one in caplog.records if one.name.startswith("controller")]
 
 
-def test_a_kind_that_is_gone_is_told_and_kept() -> None:
+async def test_a_kind_that_is_gone_is_told_and_kept() -> None:
     there = True
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -265,22 +230,15 @@ def test_a_kind_that_is_gone_is_told_and_kept() -> None:
             return await stream(request, hold=False)
         return page(5, obj("a", 1))
 
-    async def test() -> None:
-        nonlocal there
-        told = Told()
-        async with scripted(serve) as kube:
-            reflector = told.reflect(kube)
-            async with running(reflector.run()):
-                await until(lambda: told.synced, "synced")
-                there = False
-                await until(lambda: told.missing >= 2, "told")
-                assert reflector.known == {("ns", "a"): "1"} and not told.deletes
-                assert "404" in reflector.problem
-
-    run(test())
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: told.synced, "synced")
+        there = False
+        await until(lambda: told.missing >= 2, "told")
+        assert reflector.known == {("ns", "a"): "1"} and not told.deletes
+        assert "404" in reflector.problem
 
 
-def test_a_list_that_fails_halfway_syncs_nothing_and_deletes_nothing() -> None:
+async def test_a_list_that_fails_halfway_syncs_nothing_and_deletes_nothing() -> None:
     tries = 0
     seen = asyncio.Event()  # that two failures change nothing
 
@@ -296,30 +254,18 @@ def test_a_list_that_fails_halfway_syncs_nothing_and_deletes_nothing() -> None:
         await seen.wait()
         return page(5, obj("b", 2))
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            reflector = told.reflect(kube)
-            async with running(reflector.run()):
-                await until(lambda: tries > 2, "failed twice")
-                assert not told.synced
-                seen.set()
-                await until(lambda: told.synced, "synced")
-        assert told.puts == ["a@1", "b@2"] and not told.deletes
-
-    run(test())
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: tries > 2, "failed twice")
+        assert not told.synced
+        seen.set()
+        await until(lambda: told.synced, "synced")
+    assert told.puts == ["a@1", "b@2"] and not told.deletes
 
 
-def test_an_empty_list_is_synced() -> None:
+async def test_an_empty_list_is_synced() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         return await stream(request) if "watch" in request.query else page(5)
 
-    async def test() -> None:
-        told = Told()
-        async with scripted(serve) as kube:
-            reflector = told.reflect(kube)
-            async with running(reflector.run()):
-                await until(lambda: reflector.synced, "synced")
-        assert told.synced == 1 and not told.puts and not told.deletes
-
-    run(test())
+    async with reflected(serve) as (told, reflector):
+        await until(lambda: reflector.synced, "synced")
+    assert told.synced == 1 and not told.puts and not told.deletes

@@ -18,9 +18,9 @@ from controller.kube.store import Name, Source
 from controller.kube.throttle import RequestRate
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.reference import GATEWAY_GROUP
+from tests.controller.waiting import running, until
 
 from .script import event, failure, page, scripted, stream
-from .waiting import run, running, until
 
 POLICIES = Api(EDGE_GROUP, "v1alpha1", "SecurityPolicy", "securitypolicies")
 ROUTES = Api(GATEWAY_GROUP, "v1", "HTTPRoute", "httproutes")
@@ -69,8 +69,9 @@ class Cluster:
         return dict(self.retention.held)
 
 
+@pytest.fixture
 @contextlib.asynccontextmanager
-async def cluster() -> AsyncIterator[Cluster]:
+async def one() -> AsyncIterator[Cluster]:
     one = Cluster()
     async with scripted(one.serve) as kube:
         pace = RequestRate(backoff_first=0.01, backoff_most=0.02)
@@ -92,132 +93,100 @@ async def cluster() -> AsyncIterator[Cluster]:
         (403, None, YOUNGER, True),
     ],
 )
-def test_the_crd_decides(
-    crd: dict[str, str] | int, verbs: list[str] | None, created: str, stays: bool
+async def test_the_crd_decides(
+    one: Cluster, crd: dict[str, str] | int, verbs: list[str] | None, created: str, stays: bool
 ) -> None:
-    async def test() -> None:
-        async with cluster() as one:
-            one.crd, one.verbs = crd, verbs
-            one.ask(policy(), created)
-            assert not one.deleted and not one.held  # in force until it is known
-            await until(lambda: one.deleted or one.held)
-            assert (one.deleted, one.held) == (
-                ([], {"SecurityPolicy": 1}) if stays else (["a"], {})
-            )
-
-    run(test())
+    one.crd, one.verbs = crd, verbs
+    one.ask(policy(), created)
+    assert not one.deleted and not one.held  # in force until it is known
+    await until(lambda: one.deleted or one.held)
+    assert (one.deleted, one.held) == (([], {"SecurityPolicy": 1}) if stays else (["a"], {}))
 
 
-def test_without_an_answer_an_object_stays() -> None:
-    async def test() -> None:
-        async with cluster() as one:
-            one.crd = 500
-            one.ask(policy("a"))
-            one.ask(policy("b"))
-            await until(lambda: one.looks > 3, "tried again")
-            assert not one.deleted and "securitypolicies" in one.retention.problem
-            one.retention.forget(policy("b"))  # it was created again meanwhile
-            one.crd = {"creationTimestamp": CREATED}
-            await until(lambda: one.deleted, "deleted")
-            await until(lambda: not one.retention.problem)
-            assert one.deleted == ["a"] and not one.held
-
-    run(test())
+async def test_without_an_answer_an_object_stays(one: Cluster) -> None:
+    one.crd = 500
+    one.ask(policy("a"))
+    one.ask(policy("b"))
+    await until(lambda: one.looks > 3, "tried again")
+    assert not one.deleted and "securitypolicies" in one.retention.problem
+    one.retention.forget(policy("b"))  # it was created again meanwhile
+    one.crd = {"creationTimestamp": CREATED}
+    await until(lambda: one.deleted, "deleted")
+    await until(lambda: not one.retention.problem)
+    assert one.deleted == ["a"] and not one.held
 
 
-def test_a_deletion_waits_for_the_undecided_ones_before_it() -> None:
+async def test_a_deletion_waits_for_the_undecided_ones_before_it(one: Cluster) -> None:
     """A policy that is dropped before its route would open the route."""
-
-    async def test() -> None:
-        async with cluster() as one:
-            one.routes_status = 500
-            one.ask(policy("first"))
-            one.retention.ask(ROUTES, SOURCE, ("HTTPRoute", "ns", "r"), YOUNGER)
-            one.ask(policy("p"))
-            await until(lambda: one.looks > 3, "tried again")
-            assert one.deleted == ["first"] and "httproutes" in one.retention.problem
-            one.retention.release(["SecurityPolicy"])  # waits as well
-            one.ask(policy("q"))
-            assert one.deleted == ["first"]
-            one.routes_status = 200
-            await until(lambda: len(one.deleted) == 4, "deleted")
-            assert one.deleted == ["first", "r", "p", "q"]
-
-    run(test())
+    one.routes_status = 500
+    one.ask(policy("first"))
+    one.retention.ask(ROUTES, SOURCE, ("HTTPRoute", "ns", "r"), YOUNGER)
+    one.ask(policy("p"))
+    await until(lambda: one.looks > 3, "tried again")
+    assert one.deleted == ["first"] and "httproutes" in one.retention.problem
+    one.retention.release(["SecurityPolicy"])  # waits as well
+    one.ask(policy("q"))
+    assert one.deleted == ["first"]
+    one.routes_status = 200
+    await until(lambda: len(one.deleted) == 4, "deleted")
+    assert one.deleted == ["first", "r", "p", "q"]
 
 
 @pytest.mark.parametrize(("failing", "waits"), [("routes", ["r", "q"]), ("policies", ["p", "q"])])
-def test_a_crd_that_cannot_be_read_holds_no_unrelated_deletions(
-    failing: str, waits: list[str]
+async def test_a_crd_that_cannot_be_read_holds_no_unrelated_deletions(
+    one: Cluster, failing: str, waits: list[str]
 ) -> None:
-    async def test() -> None:
-        async with cluster() as one:
-            one.routes_status = 500 if failing == "routes" else 200
-            one.crd = 500 if failing == "policies" else {"creationTimestamp": CREATED}
-            one.ask(policy("p"))
-            one.retention.ask(ROUTES, SOURCE, ("HTTPRoute", "ns", "r"), YOUNGER)
-            one.ask(policy("q"))
-            one.retention.ask(GATEWAYS, SOURCE, ("Gateway", "ns", "g"), YOUNGER)
-            await until(lambda: len(one.deleted) == 2, "deleted")
-            await until(lambda: one.looks > 3, "tried again")
-            assert one.deleted == [name for name in "prqg" if name not in waits]
-            assert one.retention.problem
-            one.routes_status, one.crd = 200, {"creationTimestamp": CREATED}
-            await until(lambda: len(one.deleted) == 4, "deleted")
-            assert one.deleted[2:] == waits
-
-    run(test())
+    one.routes_status = 500 if failing == "routes" else 200
+    one.crd = 500 if failing == "policies" else {"creationTimestamp": CREATED}
+    one.ask(policy("p"))
+    one.retention.ask(ROUTES, SOURCE, ("HTTPRoute", "ns", "r"), YOUNGER)
+    one.ask(policy("q"))
+    one.retention.ask(GATEWAYS, SOURCE, ("Gateway", "ns", "g"), YOUNGER)
+    await until(lambda: len(one.deleted) == 2, "deleted")
+    await until(lambda: one.looks > 3, "tried again")
+    assert one.deleted == [name for name in "prqg" if name not in waits]
+    assert one.retention.problem
+    one.routes_status, one.crd = 200, {"creationTimestamp": CREATED}
+    await until(lambda: len(one.deleted) == 4, "deleted")
+    assert one.deleted[2:] == waits
 
 
-def test_a_removed_kind_with_many_objects_does_not_block_the_loop() -> None:
+async def test_a_removed_kind_with_many_objects_does_not_block_the_loop(one: Cluster) -> None:
     changes: list[int] = []
-
-    async def test() -> None:
-        async with cluster() as one:
-            one.retention._on_change = lambda: changes.append(one.retention.held["SecurityPolicy"])
-            names = [policy(str(number)) for number in range(10_000)]
-            began = time.process_time()
-            one.retention.lose(SOURCE, names)
-            one.retention.lose(SOURCE, names)
-            for name in names[1:]:
-                one.retention.forget(name)
-            assert time.process_time() - began < 1.0  # 6 seconds with a count of all for each
-            assert one.held == {"SecurityPolicy": 1}
-            one.retention.forget(names[0])
-            assert not one.held
-
-    run(test())
+    one.retention._on_change = lambda: changes.append(one.retention.held["SecurityPolicy"])
+    names = [policy(str(number)) for number in range(10_000)]
+    began = time.process_time()
+    one.retention.lose(SOURCE, names)
+    one.retention.lose(SOURCE, names)
+    for name in names[1:]:
+        one.retention.forget(name)
+    assert time.process_time() - began < 1.0  # 6 seconds with a count of all for each
+    assert one.held == {"SecurityPolicy": 1}
+    one.retention.forget(names[0])
+    assert not one.held
     assert max(changes) == 10_000
 
 
-def test_what_is_held_leaves_by_name_only() -> None:
-    async def test() -> None:
-        async with cluster() as one:
-            names = [policy(name) for name in "abcd"]
-            one.retention.lose(SOURCE, names)
-            assert one.held == {"SecurityPolicy": 4} and not one.deleted
-            one.retention.forget(names[0])  # installed again ...
-            one.ask(names[0])  # ... and deleted
-            await until(lambda: one.deleted == ["a"])
-            one.retention.drop("SecurityPolicy", "other")
-            one.retention.release(["BackendTrafficPolicy"])
-            assert one.held == {"SecurityPolicy": 3}
-            one.retention.release(["SecurityPolicy"])
-            assert not one.held and one.deleted == ["a", "b", "c", "d"]
-            one.retention.lose(SOURCE, [policy("e")])  # from now on none is held
-            one.ask(policy("f"))
-            assert not one.held and one.deleted[4:] == ["e", "f"]
-
-    run(test())
+async def test_what_is_held_leaves_by_name_only(one: Cluster) -> None:
+    names = [policy(name) for name in "abcd"]
+    one.retention.lose(SOURCE, names)
+    assert one.held == {"SecurityPolicy": 4} and not one.deleted
+    one.retention.forget(names[0])  # installed again ...
+    one.ask(names[0])  # ... and deleted
+    await until(lambda: one.deleted == ["a"])
+    one.retention.drop("SecurityPolicy", "other")
+    one.retention.release(["BackendTrafficPolicy"])
+    assert one.held == {"SecurityPolicy": 3}
+    one.retention.release(["SecurityPolicy"])
+    assert not one.held and one.deleted == ["a", "b", "c", "d"]
+    one.retention.lose(SOURCE, [policy("e")])  # from now on none is held
+    one.ask(policy("f"))
+    assert not one.held and one.deleted[4:] == ["e", "f"]
 
 
-def test_kinds_of_kubernetes_itself_cost_no_question() -> None:
-    async def test() -> None:
-        async with cluster() as one:
-            one.retention.ask(SERVICES, SOURCE, ("Service", "ns", "web"), "")
-            assert one.deleted == ["web"] and not one.looks
-
-    run(test())
+async def test_kinds_of_kubernetes_itself_cost_no_question(one: Cluster) -> None:
+    one.retention.ask(SERVICES, SOURCE, ("Service", "ns", "web"), "")
+    assert one.deleted == ["web"] and not one.looks
 
 
 class Lone:
@@ -266,31 +235,28 @@ class Lone:
 
 
 @pytest.mark.parametrize("by_its_own", [False, True])
-def test_a_policy_stays_in_the_snapshot_when_its_crd_is_deleted(by_its_own: bool) -> None:
-    async def test() -> None:
-        server, key = Lone(), ("ns", "a")
-        quick = RequestRate(
-            absent_after=0.01, gone_after=0.01, discover_missing=0.02, discover=0.05, silence=5.0
-        )
-        async with scripted(server.serve) as kube:
-            cache = Cache(kube, Scope("system"), pace=quick)
-            async with running(cache.run()):
-                await cache.wait_synced()
-                policy = cache.snapshot().security_policies[key]
-                assert server.crd is not None
-                if by_its_own:
-                    server.removed.set()
-                    await until(lambda: not cache.snapshot().security_policies, "deleted")
-                    assert not cache.retained
-                    return
-                # As an API server does it: the CRD is marked, its objects are deleted, then the kind is gone.
-                server.crd = {**server.crd, "deletionTimestamp": CREATED}
+async def test_a_policy_stays_in_the_snapshot_when_its_crd_is_deleted(by_its_own: bool) -> None:
+    server, key = Lone(), ("ns", "a")
+    quick = RequestRate(
+        absent_after=0.01, gone_after=0.01, discover_missing=0.02, discover=0.05, silence=5.0
+    )
+    async with scripted(server.serve) as kube:
+        cache = Cache(kube, Scope("system"), pace=quick)
+        async with running(cache.run()):
+            await cache.wait_synced()
+            policy = cache.snapshot().security_policies[key]
+            assert server.crd is not None
+            if by_its_own:
                 server.removed.set()
-                await until(lambda: cache.retained == {"SecurityPolicy": 1}, "held")
-                server.crd = None
-                await until(lambda: "SecurityPolicy" in cache.missing, "missing")
-                assert cache.snapshot().security_policies[key] is policy
-                cache.release(["SecurityPolicy"])
-                assert not cache.snapshot().security_policies and not cache.retained
-
-    run(test(), 30)
+                await until(lambda: not cache.snapshot().security_policies, "deleted")
+                assert not cache.retained
+                return
+            # As an API server does it: the CRD is marked, its objects are deleted, then the kind is gone.
+            server.crd = {**server.crd, "deletionTimestamp": CREATED}
+            server.removed.set()
+            await until(lambda: cache.retained == {"SecurityPolicy": 1}, "held")
+            server.crd = None
+            await until(lambda: "SecurityPolicy" in cache.missing, "missing")
+            assert cache.snapshot().security_policies[key] is policy
+            cache.release(["SecurityPolicy"])
+            assert not cache.snapshot().security_policies and not cache.retained

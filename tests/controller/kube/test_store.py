@@ -452,13 +452,7 @@ def test_no_change_overtakes_the_routes_that_it_depends_on(
     # It depends on none of them; on a GatewayClass everything does.
     apart = ("apart", "p") in told.store.snapshot().security_policies
     assert apart == (raw is None or raw["kind"] != "GatewayClass")
-    assert before_and_after(told, seen) == [
-        (1, False),
-        (2, False),
-        (3, True),
-        (3, True),
-        (3, True),
-    ]
+    assert before_and_after(told, seen) == [(1, False), (2, False), (3, True), (3, True), (3, True)]
     assert not told.store.deferred and not told.store._turns
 
 

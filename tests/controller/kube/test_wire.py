@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -53,11 +54,10 @@ class Site:
         return await asking
 
 
-def run(test: Callable[[Site], Awaitable[None]]) -> None:
-    async def work() -> None:
-        await test(Site())
-
-    asyncio.run(work())
+@pytest.fixture
+@contextlib.asynccontextmanager
+async def site() -> AsyncIterator[Site]:
+    yield Site()
 
 
 async def body_of(answer: Answer) -> bytes:
@@ -68,141 +68,107 @@ async def body_of(answer: Answer) -> bytes:
 
 
 @pytest.mark.parametrize("answer", [WHOLE, CHUNKED, b"HTTP/1.1 100 Wait\r\n\r\n" + WHOLE])
-def test_an_answer_comes_whole_however_it_is_cut(answer: bytes) -> None:
-    async def test(site: Site) -> None:
-        for size in (1, 3, len(answer)):
-            cut = [answer[at : at + size] for at in range(0, len(answer), size)]
-            found = await site.ask(*cut)
-            assert (found.status, await body_of(found)) == (200, b"hello")
-            found.leave()
-            found.leave()  # once more does nothing
-        assert site.idle == [site.wire] * 3 and not site.lost
-        assert site.wire.used and site.transport.written == REQUEST * 3
-
-    run(test)
-
-
-def test_what_is_not_read_to_its_end_ends_the_connection() -> None:
-    async def test(site: Site) -> None:
-        found = await site.ask(WHOLE[:-2])
+async def test_an_answer_comes_whole_however_it_is_cut(site: Site, answer: bytes) -> None:
+    for size in (1, 3, len(answer)):
+        cut = [answer[at : at + size] for at in range(0, len(answer), size)]
+        found = await site.ask(*cut)
+        assert (found.status, await body_of(found)) == (200, b"hello")
         found.leave()
-        assert site.transport.aborted and site.lost == [site.wire] and not site.idle
-        assert await found.read() == b""
+        found.leave()  # once more does nothing
+    assert site.idle == [site.wire] * 3 and not site.lost
+    assert site.wire.used and site.transport.written == REQUEST * 3
 
-    run(test)
+
+async def test_what_is_not_read_to_its_end_ends_the_connection(site: Site) -> None:
+    found = await site.ask(WHOLE[:-2])
+    found.leave()
+    assert site.transport.aborted and site.lost == [site.wire] and not site.idle
+    assert await found.read() == b""
 
 
-def test_a_server_that_closes_after_its_answer_is_not_asked_again() -> None:
-    async def test(site: Site) -> None:
-        found = await site.ask(WHOLE.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"))
-        assert await body_of(found) == b"hello"
-        found.leave()
-        assert site.lost == [site.wire] and not site.idle
-
-    run(test)
+async def test_a_server_that_closes_after_its_answer_is_not_asked_again(site: Site) -> None:
+    found = await site.ask(WHOLE.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"))
+    assert await body_of(found) == b"hello"
+    found.leave()
+    assert site.lost == [site.wire] and not site.idle
 
 
 @pytest.mark.parametrize("came", [WHOLE[:-1], CHUNKED[:-2], CHUNKED[:-9]])
-def test_an_end_in_the_middle_is_no_end(came: bytes) -> None:
-    async def test(site: Site) -> None:
-        found = await site.ask(came, end=True)
-        with pytest.raises(Broken) as caught:
-            await body_of(found)
-        assert not caught.value.untouched
-
-    run(test)
+async def test_an_end_in_the_middle_is_no_end(site: Site, came: bytes) -> None:
+    found = await site.ask(came, end=True)
+    with pytest.raises(Broken) as caught:
+        await body_of(found)
+    assert not caught.value.untouched
 
 
-def test_a_body_without_a_length_ends_with_its_connection() -> None:
-    async def test(site: Site) -> None:
-        found = await site.ask(b"HTTP/1.1 200 OK\r\n\r\nhel", b"lo", end=True)
-        assert await body_of(found) == b"hello"
-
-    run(test)
+async def test_a_body_without_a_length_ends_with_its_connection(site: Site) -> None:
+    found = await site.ask(b"HTTP/1.1 200 OK\r\n\r\nhel", b"lo", end=True)
+    assert await body_of(found) == b"hello"
 
 
 @pytest.mark.parametrize(
     ("came", "untouched"), [((), True), ((b"HTTP/1.1 2",), False), ((b"SSH-2.0\r\n",), False)]
 )
-def test_no_answer_is_told(came: tuple[bytes, ...], untouched: bool) -> None:
-    async def test(site: Site) -> None:
-        with pytest.raises(Broken) as caught:
-            await site.ask(*came, end=True)
-        assert caught.value.untouched == untouched
-        with pytest.raises(Broken):
-            await site.wire.ask(REQUEST)
-
-    run(test)
+async def test_no_answer_is_told(site: Site, came: tuple[bytes, ...], untouched: bool) -> None:
+    with pytest.raises(Broken) as caught:
+        await site.ask(*came, end=True)
+    assert caught.value.untouched == untouched
+    with pytest.raises(Broken):
+        await site.wire.ask(REQUEST)
 
 
 @pytest.mark.parametrize("second", [WHOLE.replace(b"200 OK", b"404 No"), b"HTTP/1.1 404", b"xx"])
 @pytest.mark.parametrize("cut", [0, 1, len(WHOLE)])
-def test_nothing_is_believed_of_an_answer_that_another_one_follows(second: bytes, cut: int) -> None:
-    async def test(site: Site) -> None:
-        came = WHOLE + second
-        with pytest.raises(Broken) as caught:
-            await body_of(await site.ask(came[:cut], came[cut:]))
-        assert not caught.value.untouched
-        assert site.transport.aborted and site.lost == [site.wire] and not site.idle
-
-    run(test)
-
-
-def test_a_body_without_a_length_does_not_end_with_what_we_cut() -> None:
-    async def test(site: Site) -> None:
-        found = await site.ask(b"HTTP/1.1 200 OK\r\n\r\nhel")
-        assert await found.read() == b"hel"
-        site.wire.cut()
-        site.wire.connection_lost(None)  # which a transport says of what it aborts
-        with pytest.raises(Broken, match="incomplete"):
-            await found.read()
-
-    run(test)
+async def test_nothing_is_believed_of_an_answer_that_another_one_follows(
+    site: Site, second: bytes, cut: int
+) -> None:
+    came = WHOLE + second
+    with pytest.raises(Broken) as caught:
+        await body_of(await site.ask(came[:cut], came[cut:]))
+    assert not caught.value.untouched
+    assert site.transport.aborted and site.lost == [site.wire] and not site.idle
 
 
-def test_another_protocol_is_no_answer() -> None:
-    async def test(site: Site) -> None:
-        with pytest.raises(Broken, match="not HTTP"):
-            await site.ask(b"HTTP/1.1 101 On\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
-        assert site.transport.aborted
+async def test_a_body_without_a_length_does_not_end_with_what_we_cut(site: Site) -> None:
+    found = await site.ask(b"HTTP/1.1 200 OK\r\n\r\nhel")
+    assert await found.read() == b"hel"
+    site.wire.cut()
+    site.wire.connection_lost(None)  # which a transport says of what it aborts
+    with pytest.raises(Broken, match="incomplete"):
+        await found.read()
 
-    run(test)
+
+async def test_another_protocol_is_no_answer(site: Site) -> None:
+    with pytest.raises(Broken, match="not HTTP"):
+        await site.ask(b"HTTP/1.1 101 On\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+    assert site.transport.aborted
 
 
 @pytest.mark.parametrize("came", [WHOLE + WHOLE, b"HTTP/1.1 200 OK\r\nA: " + b"b" * 70_000])
-def test_what_no_server_says_ends_the_connection(came: bytes) -> None:
-    async def test(site: Site) -> None:
-        try:
-            await body_of(await site.ask(came))
-        except Broken:
-            pass
-        assert site.transport.aborted and site.lost == [site.wire]
-
-    run(test)
+async def test_what_no_server_says_ends_the_connection(site: Site, came: bytes) -> None:
+    try:
+        await body_of(await site.ask(came))
+    except Broken:
+        pass
+    assert site.transport.aborted and site.lost == [site.wire]
 
 
-def test_words_without_a_question_end_the_connection() -> None:
-    async def test(site: Site) -> None:
-        (await site.ask(WHOLE)).leave()
-        site.wire.data_received(WHOLE)
-        assert site.transport.aborted and site.lost == [site.wire]
-
-    run(test)
+async def test_words_without_a_question_end_the_connection(site: Site) -> None:
+    (await site.ask(WHOLE)).leave()
+    site.wire.data_received(WHOLE)
+    assert site.transport.aborted and site.lost == [site.wire]
 
 
-def test_a_slow_reader_holds_the_server_back() -> None:
-    async def test(site: Site) -> None:
-        found = await site.ask(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        piece = b"%x\r\n" % BUFFER + b"x" * BUFFER + b"\r\n"
-        site.wire.data_received(piece)
-        assert not site.transport.paused
-        site.wire.data_received(piece)
-        assert site.transport.paused
-        assert len(await found.read()) == 2 * BUFFER
-        assert not site.transport.paused
-        site.wire.data_received(piece * 2 + b"0\r\n\r\n")
-        assert site.transport.paused
-        found.leave()  # whole, and not read: the next one is not to wait for ever
-        assert not site.transport.paused and site.idle == [site.wire]
-
-    run(test)
+async def test_a_slow_reader_holds_the_server_back(site: Site) -> None:
+    found = await site.ask(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    piece = b"%x\r\n" % BUFFER + b"x" * BUFFER + b"\r\n"
+    site.wire.data_received(piece)
+    assert not site.transport.paused
+    site.wire.data_received(piece)
+    assert site.transport.paused
+    assert len(await found.read()) == 2 * BUFFER
+    assert not site.transport.paused
+    site.wire.data_received(piece * 2 + b"0\r\n\r\n")
+    assert site.transport.paused
+    found.leave()  # whole, and not read: the next one is not to wait for ever
+    assert not site.transport.paused and site.idle == [site.wire]

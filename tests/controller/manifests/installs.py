@@ -1,7 +1,4 @@
-"""Installations for tests: values as settings in, manifests out.
-
-In: a release, `--set` settings, or plain values. Out: manifests, and the ones of a kind.
-"""
+"""Installations for tests: values as settings in, manifests out."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from controller.cli.uninstall import uninstall
 from controller.manifests.load import load_install
 from controller.manifests.naming import Release
 from controller.manifests.render import render_install
+from tests.support.manifest import manifest
 
 pytestmark = pytest.mark.pure
 
@@ -25,11 +26,7 @@ def test_it_prints_what_is_rendered() -> None:
     done = _dry("--set", "deployment.replicas=2")
     assert done.exit_code == 0 and not done.stderr
     namespace, *printed = yaml.safe_load_all(done.stdout)
-    assert namespace == {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": "edge-gateway-system"},
-    }
+    assert namespace == manifest("Namespace edge-gateway-system")
     made, _ = load_install(Release(), settings=["deployment.replicas=2"])
     assert made is not None
     assert printed == list(render_install(made))

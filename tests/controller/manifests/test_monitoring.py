@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from controller.manifests.generate import FOLDER
-from controller.manifests.valuesschema import render_schema
+from controller.manifests.values_schema import render_schema
 
 from .installs import DEFAULT, GATEWAY_NAMESPACE, OTHER, of, one, provider, refused, render
 

@@ -10,17 +10,7 @@ from controller.manifests.naming import RELEASE_LIMIT, Release
 from controller.manifests.objects import Manifest
 from edgefast.api.decode.decode import decode_config
 
-from .installs import (
-    DEFAULT,
-    GATEWAY_NAMESPACE,
-    LABELLED,
-    LISTED,
-    OTHER,
-    of,
-    one,
-    provider,
-    render,
-)
+from .installs import DEFAULT, GATEWAY_NAMESPACE, LABELLED, LISTED, OTHER, of, one, provider, render
 
 pytestmark = pytest.mark.pure
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Set
+import contextlib
+from collections.abc import AsyncIterator, Set
 
 import msgspec
 
 from controller.pipeline import Outcome, Pipeline
-from edgefast.api.core.selectedpod import SelectedPod, SelectedPods
+from edgefast.api.core.selected_pod import SelectedPod, SelectedPods
 from edgefast.api.kinds import Object
 from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
-from edgefast.translate.backend.podselectors import Selection
+from edgefast.translate.backend.pod_selectors import Selection
 from edgefast.translate.settings import Settings
+from tests.controller.waiting import running
 from tests.translate import world
 
 SETTINGS = Settings(standalone=False)
@@ -99,18 +101,12 @@ class Room:
             await self.kept.more.wait()
 
 
-def run(
-    snapshot: Snapshot, scenario: Callable[[Room], Awaitable[None]], kept: Kept | None = None
-) -> Room:
-    async def main() -> Room:
-        made = Room(snapshot, kept)
-        async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(made.pipeline.run())
-            await scenario(made)
-            task.cancel()
-        return made
-
-    return asyncio.run(main())
+@contextlib.asynccontextmanager
+async def running_pipeline(snapshot: Snapshot, kept: Kept | None = None) -> AsyncIterator[Room]:
+    """Run a pipeline that begins with this snapshot."""
+    made = Room(snapshot, kept)
+    async with running(made.pipeline.run()):
+        yield made
 
 
 def many(count: int, host: str = "") -> Snapshot:

@@ -8,14 +8,14 @@ import time
 import pytest
 
 from controller import pipeline as room
-from tests.controller.pipeline.running import Kept, Room, many, run
+from tests.controller.pipeline.running import Kept, Room, many, running_pipeline
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
 
 
-def test_a_storm_is_taken_in_few_runs_and_a_single_change_at_once() -> None:
-    async def scenario(made: Room) -> None:
+async def test_a_storm_is_taken_in_few_runs_and_a_single_change_at_once() -> None:
+    async with running_pipeline(many(5)) as made:
         await made.wait_for(1)
         await asyncio.sleep(0.15)
         began = time.monotonic()
@@ -33,8 +33,6 @@ def test_a_storm_is_taken_in_few_runs_and_a_single_change_at_once() -> None:
         # One in CEILING; a machine that stands still among them makes a pause of its own.
         took = time.monotonic() - began
         assert made.pipeline.work.runs - runs < max(20, 4 * took / room.CEILING)
-
-    run(many(5), scenario)
 
 
 class Clock:
@@ -62,24 +60,21 @@ def _follows(made: Room, clock: Clock, seconds: float, index: int) -> None:
     made.pipeline.mark()
 
 
-def test_who_changes_one_object_after_another_waits_for_nothing(
+async def test_who_changes_one_object_after_another_waits_for_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An API server takes about 3 ms for each; runs of a millisecond have rested by then."""
     clock = Clock()
     monkeypatch.setattr(room, "time", clock)
-
-    async def scenario(made: Room) -> None:
+    async with running_pipeline(many(5)) as made:
         await made.wait_for(1)
         for index in range(5):
             _follows(made, clock, 0.003, index)
             await made.wait_for(2 + index)  # the clock stands: no quiet would ever end
 
-    run(many(5), scenario)
-
 
 @pytest.mark.parametrize(("cpu", "rest"), [(0.0, 0.001), (0.02, 0.019), (5.0, 0.099)])
-def test_after_less_rest_than_work_changes_are_gathered(
+async def test_after_less_rest_than_work_changes_are_gathered(
     monkeypatch: pytest.MonkeyPatch, cpu: float, rest: float
 ) -> None:
     clock = Clock()
@@ -90,7 +85,7 @@ def test_after_less_rest_than_work_changes_are_gathered(
             clock.cpu += cpu
             super().tell()
 
-    async def scenario(made: Room) -> None:
+    async with running_pipeline(many(5), Working()) as made:
         await made.wait_for(1)
         _follows(made, clock, rest, 0)
         await asyncio.sleep(0.03)
@@ -99,5 +94,3 @@ def test_after_less_rest_than_work_changes_are_gathered(
         clock.now += room.QUIET
         await made.wait_for(2)
         assert len(made.kept.outcomes) == 2
-
-    run(many(5), scenario, Working())

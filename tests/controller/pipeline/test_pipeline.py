@@ -12,13 +12,14 @@ from controller.pipeline import Outcome, Pipeline
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.settings import FleetState
-from tests.controller.pipeline.running import SETTINGS, Kept, Objects, Room, many, run
+from tests.controller.pipeline.running import SETTINGS, Kept, Objects, Room, many, running_pipeline
+from tests.controller.waiting import running
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
 
 
-def test_tables_are_on_their_way_before_anything_is_told() -> None:
+async def test_tables_are_on_their_way_before_anything_is_told() -> None:
     """A stream that waits for a table writes all of it before manifests and statuses take their time."""
     order: list[str] = []
 
@@ -45,47 +46,31 @@ def test_tables_are_on_their_way_before_anything_is_told() -> None:
             order.append(message)
         kept.written.set()
 
-    async def main() -> None:
-        kept = Streams()
-        pipeline = Pipeline(Objects(many(1)), lambda: SETTINGS, kept)
-        async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-            writing = tasks.create_task(stream(kept))
-            running = tasks.create_task(pipeline.run())
-            await writing
-            await kept.over.wait()
-            running.cancel()
-
-    asyncio.run(main())
+    kept = Streams()
+    pipeline = Pipeline(Objects(many(1)), lambda: SETTINGS, kept)
+    async with running(pipeline.run()):
+        await stream(kept)
+        await kept.over.wait()
     assert order == ["puts", "commit", "told"]
 
 
-def test_nothing_happens_before_everything_is_synced() -> None:
-    async def scenario(made: Room) -> None:
-        made.objects.synced.clear()
+async def test_nothing_happens_before_everything_is_synced() -> None:
+    made = Room(many(3))
+    made.objects.synced.clear()
+    async with running(made.pipeline.run()):
         made.pipeline.mark()
         await asyncio.sleep(0.02)
         assert made.objects.taken == 0
         made.objects.synced.set()
         await made.wait_for(1)
-
-    made = Room(many(3))
-    made.objects.synced.clear()
-
-    async def main() -> None:
-        async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(made.pipeline.run())
-            await scenario(made)
-            task.cancel()
-
-    asyncio.run(main())
     (outcome,) = made.kept.outcomes
     assert outcome.revision == 1
     (fleet,) = outcome.changed
     assert outcome.fleet_of() == {("default", "gw"): fleet}
 
 
-def test_a_reference_that_is_not_read_yet_holds_the_next_run() -> None:
-    async def scenario(made: Room) -> None:
+async def test_a_reference_that_is_not_read_yet_holds_the_next_run() -> None:
+    async with running_pipeline(many(1)) as made:
         await made.wait_for(1)
         made.objects.synced.clear()
         made.pipeline.mark()
@@ -94,14 +79,11 @@ def test_a_reference_that_is_not_read_yet_holds_the_next_run() -> None:
         made.objects.synced.set()
         await made.wait_for(2)
 
-    run(many(1), scenario)
-
 
 @pytest.mark.parametrize("count", [10, 1000])
-def test_one_route_costs_the_same_among_many(count: int) -> None:
+async def test_one_route_costs_the_same_among_many(count: int) -> None:
     """D2: work done, not time. Each route has a host of its own."""
-
-    async def scenario(made: Room) -> None:
+    async with running_pipeline(many(count)) as made:
         await made.wait_for(1)
         before = msgspec.structs.asdict(made.pipeline.work)
         outcome = await made.change(world.route(5, path="/elsewhere"))
@@ -111,11 +93,9 @@ def test_one_route_costs_the_same_among_many(count: int) -> None:
         assert cost == {"runs": 1, "routes": 1, "virtual_hosts": 1, "clusters": 0, "resources": 1}
         assert len(outcome.changed) == 1
 
-    run(many(count), scenario)
 
-
-def test_one_route_among_many_on_one_host_sends_a_part_of_it() -> None:
-    async def scenario(made: Room) -> None:
+async def test_one_route_among_many_on_one_host_sends_a_part_of_it() -> None:
+    async with running_pipeline(many(1000, host="one.example.com")) as made:
         await made.wait_for(1)
         whole = made.pipeline.work.bytes
         before = made.pipeline.work.bytes
@@ -123,11 +103,9 @@ def test_one_route_among_many_on_one_host_sends_a_part_of_it() -> None:
         assert made.pipeline.work.routes == 1001
         assert made.pipeline.work.bytes - before < whole / 2
 
-    run(many(1000, host="one.example.com"), scenario)
 
-
-def test_endpoints_change_a_cluster_and_no_table() -> None:
-    async def scenario(made: Room) -> None:
+async def test_endpoints_change_a_cluster_and_no_table() -> None:
+    async with running_pipeline(many(100)) as made:
         await made.wait_for(1)
         before = msgspec.structs.asdict(made.pipeline.work)
         await made.change(world.endpoints("web", "10.0.0.2"))
@@ -136,11 +114,9 @@ def test_endpoints_change_a_cluster_and_no_table() -> None:
         assert after["clusters"] - before["clusters"] == 1
         assert after["resources"] - before["resources"] == 1
 
-    run(many(100), scenario)
 
-
-def test_nothing_changed_is_nothing_published() -> None:
-    async def scenario(made: Room) -> None:
+async def test_nothing_changed_is_nothing_published() -> None:
+    async with running_pipeline(many(5)) as made:
         await made.wait_for(1)
         first = made.kept.outcomes[0]
         second = await made.change()
@@ -148,11 +124,9 @@ def test_nothing_changed_is_nothing_published() -> None:
         assert second.shards == first.shards
         assert made.pipeline.work.resources == len(next(iter(first.shards.values())).resources)
 
-    run(many(5), scenario)
 
-
-def test_what_is_seen_of_fleets_changes_statuses_only() -> None:
-    async def scenario(made: Room) -> None:
+async def test_what_is_seen_of_fleets_changes_statuses_only() -> None:
+    async with running_pipeline(many(5)) as made:
         await made.wait_for(1)
         (fleet,) = made.kept.outcomes[0].changed
         seen = FleetState(name=fleet, addresses=("192.0.2.1",), replicas=1, ready=("pod",))
@@ -164,11 +138,9 @@ def test_what_is_seen_of_fleets_changes_statuses_only() -> None:
         status = outcome.translation.statuses.gateways["default", "gw"]
         assert {one.type: one.status for one in status.conditions}["Programmed"] == "True"
 
-    run(many(5), scenario)
 
-
-def test_fleets_come_and_go() -> None:
-    async def scenario(made: Room) -> None:
+async def test_fleets_come_and_go() -> None:
+    async with running_pipeline(many(5)) as made:
         await made.wait_for(1)
         (first,) = made.kept.outcomes[0].changed
         outcome = await made.change(world.gateway("two"))
@@ -178,11 +150,12 @@ def test_fleets_come_and_go() -> None:
         outcome = await made.change(removed=(ref,))
         assert (outcome.changed, set(outcome.shards)) == (frozenset(), {first})
 
-    run(many(5), scenario)
 
-
-def test_a_bug_neither_ends_the_loop_nor_what_is_served(caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario(made: Room) -> None:
+async def test_a_bug_neither_ends_the_loop_nor_what_is_served(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_PAUSE", 0.01)
+    async with running_pipeline(many(5)) as made:
         await made.wait_for(1)
         made.kept.fail = True
         made.objects.now = made.objects.now.replace([world.route(1, path="/new")])
@@ -192,15 +165,11 @@ def test_a_bug_neither_ends_the_loop_nor_what_is_served(caplog: pytest.LogCaptur
         assert second.revision == 3  # that of the failed run is not used again
         # What the failed run has not published is published now.
         assert second.changed == first.changed
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "_PAUSE", 0.01)
-        run(many(5), scenario)
     assert "could not be processed" in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"])
-def test_routes_of_every_kind_are_kept_from_the_garbage_collector(
+async def test_routes_of_every_kind_are_kept_from_the_garbage_collector(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[bool] = []
@@ -208,23 +177,16 @@ def test_routes_of_every_kind_are_kept_from_the_garbage_collector(
     monkeypatch.setattr(room, "_GROWTH_LEAST", 3)
     more = [
         world.make(
+            f"{kind} default/r{at}",
             {
-                "apiVersion": world.GATEWAY,
-                "kind": kind,
-                "metadata": {"name": f"r{at}", "namespace": "default"},
-                "spec": {
-                    "parentRefs": [{"name": "gw"}],
-                    **({"hostnames": ["a.example"]} if kind == "TLSRoute" else {}),
-                    "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
-                },
-            }
+                "parentRefs": [{"name": "gw"}],
+                **({"hostnames": ["a.example"]} if kind == "TLSRoute" else {}),
+                "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
+            },
         )
         for at in range(9)
     ]
-
-    async def scenario(made: Room) -> None:
+    async with running_pipeline(many(1)) as made:
         await made.wait_for(1)
         await made.change(*more)
-
-    run(many(1), scenario)
     assert len(kept) == 2

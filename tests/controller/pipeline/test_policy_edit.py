@@ -1,7 +1,4 @@
-"""An edited policy of very many routes: one resource is sent, no route is translated, and nobody waits for it.
-
-How long that is on some machine says bench/test_bench_edit.py; here it is held against a start with the same objects.
-"""
+"""An edited policy of very many routes: one resource is sent, no route is translated, and nobody waits for it."""
 
 from __future__ import annotations
 
@@ -19,9 +16,11 @@ from edgefast.providers.files import FileSource
 from edgefast.table import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, translate
-from tests.controller.pipeline.running import Room, many, run
+from tests.controller.pipeline.running import many, running_pipeline
+from tests.support.documents import backend
+from tests.support.manifest import manifest
 from tests.translate import world
-from tests.translate.gatewaytext import gateway
+from tests.translate.gateway_text import gateway
 
 EDITS = 9
 #: Of the time of a start with 10,000 routes, that of an edit, at most.
@@ -33,12 +32,9 @@ Make = Callable[[int], tuple[dict[str, Any], str]]  # number of an edit -> polic
 
 def policy(kind: str, **spec: Any) -> dict[str, Any]:
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
-    return {
-        "apiVersion": "gateway.edge.io/v1alpha1",
-        "kind": kind,
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"targetRefs": [target], **spec},
-    }
+    return manifest(
+        f"{kind} default/p", {"targetRefs": [target], **spec}, api="gateway.edge.io/v1alpha1"
+    )
 
 
 def admits(number: int) -> tuple[dict[str, Any], str]:
@@ -56,22 +52,7 @@ def checks(number: int) -> tuple[dict[str, Any], str]:
     return policy("BackendTrafficPolicy", healthCheck=health), "traffic/default/p"
 
 
-BASE = (
-    gateway("name: http, port: 80, protocol: HTTP")
-    + """\
-apiVersion: v1
-kind: Service
-metadata: {name: web}
-spec: {ports: [{port: 80}]}
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: web-1, labels: {kubernetes.io/service-name: web}}
-addressType: IPv4
-ports: [{port: 80}]
-endpoints: [{addresses: [10.0.0.1]}]
-"""
-)
+BASE = gateway("name: http, port: 80, protocol: HTTP") + backend("web")
 
 
 def route(at: int) -> dict[str, Any]:
@@ -80,19 +61,13 @@ def route(at: int) -> dict[str, Any]:
         "hostnames": [f"h{at}.example.com"],
         "rules": [{"backendRefs": [{"name": "web", "port": 80}]}],
     }
-    return {
-        "apiVersion": "gateway.networking.k8s.io/v1",
-        "kind": "HTTPRoute",
-        "metadata": {"name": f"r{at}"},
-        "spec": spec,
-    }
+    return manifest(f"HTTPRoute r{at}", spec)
 
 
-def edit_objects(routes: int, make: Make) -> list[float]:
+async def edit_objects(routes: int, make: Make) -> list[float]:
     """Seconds of the controller's pipeline for its start, then for each edit."""
     taken: list[float] = []
-
-    async def scenario(made: Room) -> None:
+    async with running_pipeline(many(routes)) as made:
         began = time.perf_counter()
         await made.wait_for(1)
         taken.append(time.perf_counter() - began)
@@ -110,8 +85,6 @@ def edit_objects(routes: int, make: Make) -> list[float]:
                 assert after.translation.work.routes == 0
                 assert after.translation.work.policies == 1
                 taken.append(spent)
-
-    run(many(routes), scenario)
     return taken
 
 
@@ -142,15 +115,15 @@ def edit_files(routes: int, folder: Path, make: Make) -> list[float]:
 
 @pytest.mark.pure
 @pytest.mark.parametrize("make", [admits, checks])
-def test_one_resource_is_sent_and_no_route_translated(make: Make, tmp_path: Path) -> None:
-    edit_objects(200, make)
+async def test_one_resource_is_sent_and_no_route_translated(make: Make, tmp_path: Path) -> None:
+    await edit_objects(200, make)
     edit_files(200, tmp_path, make)
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("make", [admits, checks])
-def test_ten_thousand_routes_wait_for_nothing(make: Make, tmp_path: Path) -> None:
-    objects, files = edit_objects(10_000, make), edit_files(10_000, tmp_path, make)
+async def test_ten_thousand_routes_wait_for_nothing(make: Make, tmp_path: Path) -> None:
+    objects, files = await edit_objects(10_000, make), edit_files(10_000, tmp_path, make)
     for name, (start, *edits) in (("controller", objects), ("files", files)):
         shown = ", ".join(f"{one * 1e3:.1f}" for one in edits)
         assert median(edits) < start * PART, f"{name}: {shown} ms, a start {start * 1e3:.0f} ms"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence, Set
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence, Set
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
@@ -23,8 +24,8 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
 from tests.controller.kube.script import failure, page, scripted, stream
 from tests.controller.kube.test_pods import pod
-from tests.controller.kube.waiting import until
-from tests.controller.pipeline.running import SETTINGS, Kept, Room, many, run
+from tests.controller.pipeline.running import SETTINGS, Kept, Room, many, running_pipeline
+from tests.controller.waiting import running, until
 from tests.translate import world
 from tests.translate.test_xbackend import pods
 
@@ -47,8 +48,8 @@ async def _until_waiting(made: Room) -> None:
 
 
 @pytest.mark.pure
-def test_pods_are_read_before_anybody_is_told() -> None:
-    async def scenario(made: Room) -> None:
+async def test_pods_are_read_before_anybody_is_told() -> None:
+    async with running_pipeline(many(3)) as made:
         await made.wait_for(1)
         first = made.kept.outcomes[0]
         more = (pods("b", {"app": "web"}), sent_to(90, "b"))
@@ -69,14 +70,11 @@ def test_pods_are_read_before_anybody_is_told() -> None:
         # Those of the beginning, the two that came, and again the one that now has where to send to.
         assert made.pipeline.work.routes == 3 + 2 + 1
 
-    run(many(3), scenario)
-
 
 @pytest.mark.pure
-def test_a_run_that_fails_while_something_is_held_begins_anew() -> None:
+async def test_a_run_that_fails_while_something_is_held_begins_anew() -> None:
     kept = Kept()
-
-    async def scenario(made: Room) -> None:
+    async with running_pipeline(many(3), kept) as made:
         await made.wait_for(1)
         made.objects.now = made.objects.now.replace([pods("b", {"app": "web"}), sent_to(90, "b")])
         made.pipeline.mark()
@@ -86,8 +84,6 @@ def test_a_run_that_fails_while_something_is_held_begins_anew() -> None:
         made.pipeline.mark()
         await made.wait_for(2)
         assert endpoints(made.kept.outcomes[-1], "b") == ["10.0.0.7"]
-
-    run(many(3), scenario, kept)
 
 
 class _Cluster:
@@ -118,43 +114,30 @@ class _Cluster:
         return self.pods.want(selections)
 
 
-def _follow(
-    serve: Callable[[web.Request], Any],
-    scenario: Callable[[_Cluster, Kept, Callable[[], None]], Any],
-    *more: Object,
-) -> None:
-    """Run a scenario with a pipeline that begins with one route, and `more`."""
+@contextlib.asynccontextmanager
+async def pods_pipeline(
+    serve: Callable[[web.Request], Any], *more: Object
+) -> AsyncIterator[tuple[_Cluster, Kept, Callable[[], None]]]:
+    """Run a pipeline that begins with one route, and `more`."""
+    async with scripted(serve) as kube:
+        cluster, kept = _Cluster(many(1).replace(more)), Kept()
+        holdings = SimpleNamespace(synced=True, on_synced=[])
+        source = ClusterSource(cast(Cache, cluster), cast(Inventory, holdings), lambda: SETTINGS)
+        pipeline = Pipeline(source, lambda: SETTINGS, kept)
 
-    async def main() -> None:
-        async with scripted(serve) as kube, asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-            cluster, kept = _Cluster(many(1).replace(more)), Kept()
-            holdings = SimpleNamespace(synced=True, on_synced=[])
-            source = ClusterSource(
-                cast(Cache, cluster), cast(Inventory, holdings), lambda: SETTINGS
-            )
-            pipeline = Pipeline(source, lambda: SETTINGS, kept)
+        def mark() -> None:
+            source.mark()
+            pipeline.mark()
 
-            def mark() -> None:
-                source.mark()
-                pipeline.mark()
-
-            cluster.pods = Pods(
-                kube,
-                mark,
-                RequestRate(backoff_first=0.001, backoff_most=0.01, silence=5.0, patience=0.3),
-            )
-            cluster.pipeline = pipeline
-            running = [tasks.create_task(one.run()) for one in (cluster.pods, pipeline)]
-            await scenario(cluster, kept, mark)
-            for one in running:
-                one.cancel()
-
-    asyncio.run(main())
+        pace = RequestRate(backoff_first=0.001, backoff_most=0.01, silence=5.0, patience=0.3)
+        cluster.pods, cluster.pipeline = Pods(kube, mark, pace), pipeline
+        async with running(cluster.pods.run(), pipeline.run()):
+            yield cluster, kept, mark
 
 
 @pytest.mark.wire
 @pytest.mark.parametrize("answers", [True, False], ids=["quick", "silent"])
-def test_who_selects_ever_other_pods_holds_up_nobody_for_ever(answers: bool) -> None:
+async def test_who_selects_ever_other_pods_holds_up_nobody_for_ever(answers: bool) -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         if "watch" in request.query:
             return await stream(request)
@@ -162,7 +145,7 @@ def test_who_selects_ever_other_pods_holds_up_nobody_for_ever(answers: bool) -> 
             await asyncio.Event().wait()
         return page(5, pod("a", 1, "10.0.0.1"))
 
-    async def scenario(cluster: _Cluster, kept: Kept, mark: Callable[[], None]) -> None:
+    async with pods_pipeline(serve) as (cluster, kept, mark):
         await until(lambda: kept.outcomes, "begun")
         cluster.now = cluster.now.replace([sent_to(90, "busy"), world.route(91, path="/91")])
         numbers = count()
@@ -173,8 +156,6 @@ def test_who_selects_ever_other_pods_holds_up_nobody_for_ever(answers: bool) -> 
             return any("/91" in str(one.translation.ir.fleets) for one in kept.outcomes)
 
         await until(edit, "told in spite of all edits", seconds=10.0)
-
-    _follow(serve, scenario)
 
 
 GONE = (
@@ -189,7 +170,7 @@ GONE = (
     [((), GONE), ([pods("slow", {"app": "other"})], ())],
     ids=["removed", "corrected"],
 )
-def test_what_nobody_selects_any_more_is_not_waited_for(
+async def test_what_nobody_selects_any_more_is_not_waited_for(
     news: Sequence[Object], removed: Sequence[ObjectRef]
 ) -> None:
     """At the start Pods are waited for without end: who takes the XBackend away that selects them, or corrects it, has to be heard."""
@@ -201,7 +182,11 @@ def test_what_nobody_selects_any_more_is_not_waited_for(
         asked.append(request.query["labelSelector"])
         return failure(429, "TooManyRequests", **{"Retry-After": "0.02"})
 
-    async def scenario(cluster: _Cluster, kept: Kept, mark: Callable[[], None]) -> None:
+    async with pods_pipeline(serve, pods("slow", {"app": "web"}), sent_to(90, "slow")) as (
+        cluster,
+        kept,
+        mark,
+    ):
         await until(lambda: len(asked) > 3, "asked again and again")
         cluster.now = cluster.now.replace([world.route(91, path="/91")])
         mark()
@@ -218,11 +203,9 @@ def test_what_nobody_selects_any_more_is_not_waited_for(
         assert "/91" in str(outcome.translation.ir.fleets)
         assert WEB not in cluster.pods.table()
 
-    _follow(serve, scenario, pods("slow", {"app": "web"}), sent_to(90, "slow"))
-
 
 @pytest.mark.wire
-def test_what_is_told_before_its_pods_are_read_says_so() -> None:
+async def test_what_is_told_before_its_pods_are_read_says_so() -> None:
     async def serve(request: web.Request) -> web.StreamResponse:
         if "watch" in request.query:
             return await stream(request)
@@ -233,7 +216,7 @@ def test_what_is_told_before_its_pods_are_read_says_so() -> None:
         found = kept.outcomes[-1].translation.problems
         return {one.object.name for one in found if one.object and one.reason == "PodsNotRead"}
 
-    async def scenario(cluster: _Cluster, kept: Kept, mark: Callable[[], None]) -> None:
+    async with pods_pipeline(serve) as (cluster, kept, mark):
         await until(lambda: kept.outcomes, "begun")
         cluster.now = cluster.now.replace([sent_to(90, "busy"), pods("busy", {"app": "v0"})])
         mark()
@@ -242,5 +225,3 @@ def test_what_is_told_before_its_pods_are_read_says_so() -> None:
         cluster.now = cluster.now.replace([sent_to(91, "more"), pods("more", {"app": "v1"})])
         mark()
         await until(lambda: told(kept) == {"busy", "more"}, "told", seconds=10.0)
-
-    _follow(serve, scenario)

@@ -11,7 +11,7 @@ from edgefast import ir
 from edgefast.api.kinds import Object
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.table.shards import diff
-from tests.controller.pipeline.running import Room, many, run
+from tests.controller.pipeline.running import many, running_pipeline
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
@@ -23,25 +23,18 @@ KEY = ("proxies", "fleet")
 def pods(**zones: str) -> Object:
     """The slice of the fleet's Service: by pod its zone, with a "!" before it one that is not ready."""
     return world.make(
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": f"{FLEET}-x1",
-                "namespace": "edge-gateway-system",
-                "labels": {"kubernetes.io/service-name": FLEET},
-            },
-            "addressType": "IPv4",
-            "endpoints": [
-                {
-                    "addresses": [f"10.1.0.{at}"],
-                    "zone": zone.lstrip("!"),
-                    "conditions": {"ready": not zone.startswith("!")},
-                    "targetRef": {"kind": "Pod", "name": name, "namespace": "edge-gateway-system"},
-                }
-                for at, (name, zone) in enumerate(zones.items())
-            ],
-        }
+        f"EndpointSlice edge-gateway-system/{FLEET}-x1",
+        labels={"kubernetes.io/service-name": FLEET},
+        addressType="IPv4",
+        endpoints=[
+            {
+                "addresses": [f"10.1.0.{at}"],
+                "zone": zone.lstrip("!"),
+                "conditions": {"ready": not zone.startswith("!")},
+                "targetRef": {"kind": "Pod", "name": name, "namespace": "edge-gateway-system"},
+            }
+            for at, (name, zone) in enumerate(zones.items())
+        ],
     )
 
 
@@ -51,29 +44,19 @@ def policy(zone_aware: dict[str, Any] | None) -> Object:
         balancer["zoneAware"] = zone_aware
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
     return world.make(
-        {
-            "apiVersion": "gateway.edge.io/v1alpha1",
-            "kind": "BackendTrafficPolicy",
-            "metadata": {"name": "p", "namespace": "default"},
-            "spec": {"targetRefs": [target], "loadBalancer": balancer},
-        }
+        "BackendTrafficPolicy default/p", {"targetRefs": [target], "loadBalancer": balancer}
     )
 
 
 def wishing(name: str) -> Object:
     """A Service that wants endpoints of the client's zone."""
     return world.make(
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"ports": [{"port": 80}], "trafficDistribution": "PreferClose"},
-        }
+        f"Service default/{name}", {"ports": [{"port": 80}], "trafficDistribution": "PreferClose"}
     )
 
 
-def test_the_table_of_a_fleet_says_where_its_proxies_are() -> None:
-    async def scenario(made: Room) -> None:
+async def test_the_table_of_a_fleet_says_where_its_proxies_are() -> None:
+    async with running_pipeline(many(5)) as made:
         await made.wait_for(1)
         first = await made.change(pods(p1="a", p2="b", p3="!b"))
         (fleet,) = first.shards
@@ -95,11 +78,9 @@ def test_the_table_of_a_fleet_says_where_its_proxies_are() -> None:
             gone = await made.change(policy(said))
             assert KEY not in gone.shards[fleet].resources
 
-    run(many(5), scenario)
 
-
-def test_what_services_want_counts_as_well() -> None:
-    async def scenario(made: Room) -> None:
+async def test_what_services_want_counts_as_well() -> None:
+    async with running_pipeline(many(2)) as made:
         await made.wait_for(1)
         await made.change(pods(p1="a"))
         wished = await made.change(wishing("web"))
@@ -111,20 +92,16 @@ def test_what_services_want_counts_as_well() -> None:
         other = await made.change(wishing("other"))
         assert KEY not in other.shards[fleet].resources
 
-    run(many(2), scenario)
 
-
-def test_proxies_of_no_zone_are_told_until_their_nodes_have_labels() -> None:
+async def test_proxies_of_no_zone_are_told_until_their_nodes_have_labels() -> None:
     def told(outcome: Any) -> list[str]:
         problems = outcome.translation.problems
         return [str(one.object) for one in problems if one.reason == "ZoneNotKnown"]
 
-    async def scenario(made: Room) -> None:
+    async with running_pipeline(many(1)) as made:
         await made.wait_for(1)
         await made.change(policy({"preferLocal": {"force": {}}}))
         assert told(await made.change(pods(p1="a", p2=""))) == ["Gateway default/gw"]
         assert told(await made.change(pods(p1="a", p2="b"))) == []
         named = ObjectRef("EndpointSlice", "edge-gateway-system", f"{FLEET}-x1")
         assert told(await made.change(removed=(named,))) == []  # there are none
-
-    run(many(1), scenario)

@@ -1,7 +1,4 @@
-"""Statuses as tests write them: conditions and entries of parents, short.
-
-In: names. Out: plain JSON as the API server has it.
-"""
+"""Statuses as tests write them: conditions and entries of parents, short."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from controller.status.progress import PATIENCE, Progress, Reach
@@ -9,59 +11,29 @@ from controller.status.progress import PATIENCE, Progress, Reach
 pytestmark = pytest.mark.pure
 
 
-def test_nothing_is_in_force_before_the_proxies_are_known() -> None:
-    one = Progress()
-    one.publish(1, "a", 0.0)
-    assert one.reached(100.0) == 0
-
-
-def test_a_fleet_without_proxies_holds_nothing_up() -> None:
-    one = Progress()
-    one.publish(1, "a", 0.0)
-    one.see_proxies((), {})
-    assert one.reached(0.0) == 1
-
-
-def test_every_ready_proxy_must_have_it() -> None:
-    one = Progress()
-    one.publish(1, "a", 0.0)
-    one.see_proxies(("x", "y"), {"x": "a"})
-    assert one.reached(0.0) == 0
-    one.see_proxies(("x", "y"), {"x": "a", "y": "a"})
-    assert one.reached(0.0) == 1
-
-
-def test_a_revision_that_changes_no_table_is_in_force_at_once() -> None:
-    one = Progress()
-    one.publish(1, "a", 0.0)
-    one.see_proxies(("x",), {"x": "a"})
-    one.publish(2, "a", 1.0)
-    assert one.reached(1.0) == 2
-
-
-def test_a_connected_proxy_counts_before_it_is_seen_to_be_ready() -> None:
-    one = Progress()
-    one.publish(1, "a", 0.0)
-    one.see_proxies((), {"x": "a"})
-    one.publish(2, "b", 0.0)
-    assert one.reached(0.0) == 1
-
-
-def test_tables_that_come_back_are_of_their_latest_revision() -> None:
-    one = Progress()
-    one.see_proxies(("x",), {"x": "a"})
-    for revision, version in enumerate(("a", "b", "a"), 1):
-        one.publish(revision, version, 0.0)
-    assert one.reached(0.0) == 3
-
-
-def test_coalesced_batches_count_for_all_revisions_between() -> None:
-    one = Progress()
-    one.see_proxies(("x",), {"x": "a"})
-    for revision, version in enumerate("abcde", 1):
-        one.publish(revision, version, 0.0)
-    one.see_proxies(("x",), {"x": "d"})
-    assert one.reached(0.0) == 4
+# Steps: a table that is published, or (ready proxies, served tables by proxy).
+@pytest.mark.parametrize(
+    ("steps", "reached"),
+    [
+        pytest.param(["a"], 0, id="proxies are not known"),
+        pytest.param(["a", ("", {})], 1, id="no proxies"),
+        pytest.param(["a", ("xy", {"x": "a"})], 0, id="a ready proxy lacks it"),
+        pytest.param(["a", ("xy", {"x": "a", "y": "a"})], 1, id="every ready proxy has it"),
+        pytest.param(["a", ("x", {"x": "a"}), "a"], 2, id="no table changes"),
+        pytest.param(["a", ("", {"x": "a"}), "b"], 1, id="a connected proxy counts at once"),
+        pytest.param([("x", {"x": "a"}), *"aba"], 3, id="a table comes back"),
+        pytest.param([("x", {"x": "a"}), *"abcde", ("x", {"x": "d"})], 4, id="coalesced batches"),
+    ],
+)
+def test_what_every_proxy_that_counts_has_is_in_force(steps: list[Any], reached: int) -> None:
+    one, revision = Progress(), 0
+    for step in steps:
+        if isinstance(step, str):
+            revision += 1
+            one.publish(revision, step, 0.0)
+        else:
+            one.see_proxies(*step)
+    assert one.reached(100.0 if len(steps) == 1 else 0.0) == reached
 
 
 def test_a_straggler_is_named_and_no_longer_waited_for() -> None:

@@ -1,4 +1,4 @@
-"""hold_status: good news waits for the data plane, bad news does not."""
+"""gate_status: good news waits for the data plane, bad news does not."""
 
 from __future__ import annotations
 

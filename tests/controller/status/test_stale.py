@@ -44,15 +44,8 @@ def farewells(*objects: Object, held: tuple[Held, ...] = (), ours: Any = None) -
 
 def listener_set() -> Object:
     return world.make(
-        {
-            "apiVersion": world.GATEWAY,
-            "kind": "ListenerSet",
-            "metadata": {"name": "s", "namespace": "default"},
-            "spec": {
-                "parentRef": {"name": "gw"},
-                "listeners": [{"name": "l", "port": 81, "protocol": "HTTP"}],
-            },
-        }
+        "ListenerSet default/s",
+        {"parentRef": {"name": "gw"}, "listeners": [{"name": "l", "port": 81, "protocol": "HTTP"}]},
     )
 
 

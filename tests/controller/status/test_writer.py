@@ -16,6 +16,7 @@ from controller.status.writer import SOON, WRITES, Conflict, ObjectDeleted, Pres
 from edgefast.translate.conditions.status import Statuses
 from tests.controller.status.conditions import OURS, entry
 from tests.controller.status.test_tracker import FLEET_OF, good, route
+from tests.controller.waiting import running
 
 pytestmark = pytest.mark.pure
 
@@ -119,16 +120,6 @@ class Room:
         self.writer.mark(dirty)
 
 
-def run(room: Room, scenario: Callable[[], Awaitable[None]]) -> None:
-    async def main() -> None:
-        async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(room.writer.run())
-            await scenario()
-            task.cancel()
-
-    asyncio.run(main())
-
-
 async def settle(room: Room) -> None:
     """Return when the writer has nothing to do now."""
     calm = 0
@@ -137,10 +128,9 @@ async def settle(room: Room) -> None:
         calm = calm + 1 if room.writer.idle else 0
 
 
-def test_a_thousand_routes_are_a_thousand_writes_and_no_read() -> None:
+async def test_a_thousand_routes_are_a_thousand_writes_and_no_read() -> None:
     room = Room(*(f"r{i}" for i in range(1000)))
-
-    async def scenario() -> None:
+    async with running(room.writer.run()):
         await settle(room)
         assert len(room.server.writes) == 1000
         room.writer.mark_all()
@@ -151,28 +141,24 @@ def test_a_thousand_routes_are_a_thousand_writes_and_no_read() -> None:
         assert len(room.server.writes) == len(set(room.server.writes)) == 1000
         assert 1 < room.server.most <= WRITES
         assert len(room.told) == 1000
-
-    run(room, scenario)
     assert room.failed == []
 
 
-def test_a_restart_writes_nothing() -> None:
+async def test_a_restart_writes_nothing() -> None:
     room = Room("r0", "r1")
-
-    async def scenario() -> None:
+    async with running(room.writer.run()):
         await settle(room)
-
-    run(room, scenario)
     again = Room()
     again.server = room.server
     room.server.watch()
     again.writer = Writer(again.board, again.server, again.clock, lambda: True)
     again.want({"r0": 1, "r1": 1})
-    run(again, lambda: settle(again))
+    async with running(again.writer.run()):
+        await settle(again)
     assert len(again.server.writes) == 2
 
 
-def test_a_conflict_is_read_and_merged_anew() -> None:
+async def test_a_conflict_is_read_and_merged_anew() -> None:
     room = Room("r0")
     foreign = {**entry("gw", "other/one"), "conditions": []}
 
@@ -183,25 +169,27 @@ def test_a_conflict_is_read_and_merged_anew() -> None:
 
     room.server.before_write = meddle
 
-    run(room, lambda: settle(room))
+    async with running(room.writer.run()):
+        await settle(room)
     parents = room.server.objects["HTTPRoute", "default", "r0"][1]["parents"]
     assert [one["controllerName"] for one in parents] == ["other/one", OURS]
     assert parents[0] == foreign
     assert room.failed == ["conflict"]
 
 
-def test_an_object_that_is_gone_is_let_go() -> None:
+async def test_an_object_that_is_gone_is_let_go() -> None:
     room = Room("r0", "r1")
 
     async def remove(ref: Ref) -> None:
         room.server.objects.pop(("HTTPRoute", "default", "r0"), None)
 
     room.server.before_write = remove
-    run(room, lambda: settle(room))
+    async with running(room.writer.run()):
+        await settle(room)
     assert room.server.writes == [("HTTPRoute", "default", "r1")]
 
 
-def test_a_failure_is_tried_again_later() -> None:
+async def test_a_failure_is_tried_again_later() -> None:
     room = Room("r0")
 
     async def fail(ref: Ref) -> None:
@@ -209,8 +197,7 @@ def test_a_failure_is_tried_again_later() -> None:
         raise OSError("unreachable")
 
     room.server.before_write = fail
-
-    async def scenario() -> None:
+    async with running(room.writer.run()):
         await settle(room)
         assert room.failed == ["OSError"]
         assert room.server.writes == []
@@ -220,14 +207,11 @@ def test_a_failure_is_tried_again_later() -> None:
         await settle(room)
         assert len(room.server.writes) == 1
 
-    run(room, scenario)
 
-
-def test_nobody_writes_while_another_leads() -> None:
+async def test_nobody_writes_while_another_leads() -> None:
     room = Room("r0", "r1")
     room.leading = False
-
-    async def scenario() -> None:
+    async with running(room.writer.run()):
         await settle(room)
         assert room.server.writes == []
         room.leading = True
@@ -235,10 +219,8 @@ def test_nobody_writes_while_another_leads() -> None:
         await settle(room)
         assert len(room.server.writes) == 2
 
-    run(room, scenario)
 
-
-def test_leading_is_asked_right_before_each_write() -> None:
+async def test_leading_is_asked_right_before_each_write() -> None:
     room = Room("r0")
 
     async def meddle(ref: Ref) -> None:
@@ -247,11 +229,12 @@ def test_leading_is_asked_right_before_each_write() -> None:
         room.server.objects[ref] = (version + 1, status)
 
     room.server.before_write = meddle
-    run(room, lambda: settle(room))
+    async with running(room.writer.run()):
+        await settle(room)
     assert room.server.writes == []
 
 
-def test_a_change_during_a_write_is_not_lost() -> None:
+async def test_a_change_during_a_write_is_not_lost() -> None:
     room = Room("r0")
 
     async def change(ref: Ref) -> None:
@@ -259,7 +242,8 @@ def test_a_change_during_a_write_is_not_lost() -> None:
         room.want({"r0": 2})
 
     room.server.before_write = change
-    run(room, lambda: settle(room))
+    async with running(room.writer.run()):
+        await settle(room)
     (parent,) = room.server.objects["HTTPRoute", "default", "r0"][1]["parents"]
     assert parent["conditions"][0]["observedGeneration"] == 2
     assert len(room.server.writes) == 2
@@ -289,11 +273,10 @@ def test_of_objects_that_rest_nothing_is_remembered() -> None:
     assert len(spacing._last) == 1
 
 
-def test_what_we_have_written_is_not_judged_again() -> None:
+async def test_what_we_have_written_is_not_judged_again() -> None:
     room = Room("r0")
     ref = ("HTTPRoute", "default", "r0")
-
-    async def scenario() -> None:
+    async with running(room.writer.run()):
         judged = room.count_judgements()
 
         async def show(ref: Ref) -> None:
@@ -320,14 +303,11 @@ def test_what_we_have_written_is_not_judged_again() -> None:
         assert judged == [ref, ref]
         assert len(room.server.writes) == 2
 
-    run(room, scenario)
 
-
-def test_what_others_write_is_judged() -> None:
+async def test_what_others_write_is_judged() -> None:
     room = Room("r0")
     ref = ("HTTPRoute", "default", "r0")
-
-    async def scenario() -> None:
+    async with running(room.writer.run()):
         await settle(room)
         version, _ = room.server.objects[ref]
         room.server.objects[ref] = (version + 1, {"parents": []})
@@ -337,14 +317,11 @@ def test_what_others_write_is_judged() -> None:
         assert room.server.objects[ref][1]["parents"]
         assert len(room.server.writes) == 2
 
-    run(room, scenario)
 
-
-def test_what_is_taken_away_is_looked_at_once_more_and_forgotten() -> None:
+async def test_what_is_taken_away_is_looked_at_once_more_and_forgotten() -> None:
     room = Room("r0")
     ref = ("HTTPRoute", "default", "r0")
-
-    async def scenario() -> None:
+    async with running(room.writer.run()):
         await settle(room)
         room.server.watch()
         room.writer.see(ref)
@@ -356,16 +333,13 @@ def test_what_is_taken_away_is_looked_at_once_more_and_forgotten() -> None:
         await settle(room)
         assert not room.board.is_ours(ref)
 
-    run(room, scenario)
 
-
-def test_new_statuses_are_judged_when_proxies_have_answered_or_soon() -> None:
+async def test_new_statuses_are_judged_when_proxies_have_answered_or_soon() -> None:
     room = Room()
     ref = ("HTTPRoute", "default", "r0")
     room.server.objects[ref] = (1, {})
     room.server.watch()
-
-    async def scenario() -> None:
+    async with running(room.writer.run()):
         statuses = Statuses(http_routes={("default", "r0"): route(good(1))})
         judged = room.count_judgements()
         dirty = room.board.want(statuses, 9, {"fleet": "b"}, FLEET_OF, room.clock.now)
@@ -381,5 +355,3 @@ def test_new_statuses_are_judged_when_proxies_have_answered_or_soon() -> None:
         room.writer.mark([])  # whatever wakes it
         await settle(room)
         assert judged == [ref, ref]
-
-    run(room, scenario)

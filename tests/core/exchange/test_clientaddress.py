@@ -66,8 +66,7 @@ class Site:
             return make_response(b"ok")
 
         backend = await self.world.backend(answer)
-        address = ir.ClientAddress(**SETTINGS[setting])
-        listener = make_listener(client_address=address)
+        listener = make_listener(client_address=ir.ClientAddress(**SETTINGS[setting]))
         self.port = await self.world.serve(make_fleet(listener, HOST, make_cluster(backend.port)))
         return self
 
@@ -308,8 +307,7 @@ async def test_headers_of_an_answer(world: World) -> None:
     )
     replaced = (("server", "backend/1"), ("x-edge-upstream-service-time", "mine"))
     backend = await world.backend(lambda call: make_response(b"x", 401, (*passed, *replaced)))
-    rule = make_rule(CLUSTER)
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(make_rule(CLUSTER), make_cluster(backend.port)))
     answer = await client.get()
     assert (answer.status, answer.body, answer.value("server")) == (401, b"x", "edgefast")
     assert [one for one in answer.headers if one[0] in dict(passed)] == list(passed)

@@ -18,7 +18,7 @@ def route(direct: ir.DirectResponse, **settings: object) -> ir.VirtualHost:
 
 
 async def test_status_type_and_body(world: World) -> None:
-    client = await world.client(await world.serve(make_fleet(route(TEAPOT))))
+    client = await world.client_of(make_fleet(route(TEAPOT)))
     for _ in range(2):
         answer = await client.ask(make_request(method="POST", body=b"abc"))
         assert (answer.status, answer.body) == (418, b'{"tea":1}')
@@ -32,7 +32,7 @@ async def test_status_type_and_body(world: World) -> None:
 
 
 async def test_head_has_no_body(world: World) -> None:
-    client = await world.client(await world.serve(make_fleet(route(TEAPOT))))
+    client = await world.client_of(make_fleet(route(TEAPOT)))
     answer = await client.ask(make_request(method="HEAD"), head=True)
     assert (answer.status, answer.value("content-length")) == (418, "9")
     assert (await client.get()).body == b'{"tea":1}'
@@ -53,7 +53,7 @@ async def test_head_has_no_body(world: World) -> None:
 async def test_what_is_not_said(
     world: World, direct: ir.DirectResponse, type_: str | None, length: str | None
 ) -> None:
-    client = await world.client(await world.serve(make_fleet(route(direct))))
+    client = await world.client_of(make_fleet(route(direct)))
     answer = await client.get()
     assert answer.status == direct.status
     assert answer.value("content-type") == type_
@@ -63,8 +63,8 @@ async def test_what_is_not_said(
 
 async def test_a_large_body_for_who_reads_late(world: World) -> None:
     body = bytes(range(256)) * 256
-    client = await world.client(
-        await world.serve(make_fleet(route(ir.DirectResponse(body=body)))), receive_buffer=4096
+    client = await world.client_of(
+        make_fleet(route(ir.DirectResponse(body=body))), receive_buffer=4096
     )
     await client.send(make_request() * 40)
     for _ in range(40):
@@ -73,8 +73,7 @@ async def test_a_large_body_for_who_reads_late(world: World) -> None:
 
 async def test_limits_come_first(world: World) -> None:
     listener = make_listener(rate_limit_headers=True)
-    fleet = make_fleet(listener, route(TEAPOT, rate_limits=(limit(1),)))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(make_fleet(listener, route(TEAPOT, rate_limits=(limit(1),))))
     first = await client.get()
     assert (first.status, first.body) == (418, b'{"tea":1}')
     assert first.value("ratelimit-limit") == "1"
@@ -83,9 +82,7 @@ async def test_limits_come_first(world: World) -> None:
 
 async def test_it_waits_for_the_store(world: World) -> None:
     store = hold(world)
-    client = await world.client(
-        await world.serve(make_fleet(route(TEAPOT, rate_limits=(limit(1),))))
-    )
+    client = await world.client_of(make_fleet(route(TEAPOT, rate_limits=(limit(1),))))
     await client.send(make_request())
     await world.until(lambda: store.batches)
     store.answer()
@@ -96,7 +93,7 @@ async def test_it_waits_for_the_store(world: World) -> None:
 
 async def test_cors_is_said_of_it(world: World) -> None:
     cors = ir.Cors(allow_origins=("http://a.test",))
-    client = await world.client(await world.serve(make_fleet(route(TEAPOT, cors=cors))))
+    client = await world.client_of(make_fleet(route(TEAPOT, cors=cors)))
     answer = await client.ask(make_request(headers=[("origin", "http://a.test")]))
     assert answer.value("access-control-allow-origin") == "http://a.test"
     assert answer.value("content-type") == "application/json"

@@ -38,7 +38,7 @@ async def test_rewrites_add_up(
 
     backend = await world.backend(note)
     rule = make_rule(ir.BackendRef(cluster=CLUSTER, rewrite=inner), rewrite=outer)
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     await client.ask(make_request("/old"))
     (call,) = calls
     assert call.message.value(b"host") == host.encode()
@@ -49,8 +49,7 @@ async def test_no_star_is_exposed_with_credentials(world: World) -> None:
     """Browsers would take it for a header's name (HTTPCORSFilter.exposeHeaders)."""
     backend = await world.backend(say("x"))
     cors = ir.Cors(allow_origins=("http://a.test",), expose_headers=("*",), allow_credentials=True)
-    fleet = make_fleet(make_rule(cors=cors), make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(make_fleet(make_rule(cors=cors), make_cluster(backend.port)))
     answer = await client.ask(make_request(headers=[("origin", "http://a.test")]))
     assert answer.value("access-control-allow-credentials") == "true"
     assert answer.value("access-control-expose-headers") is None
@@ -94,7 +93,7 @@ async def test_rewrites(world: World, kind: str, target: str, sent: str, host: s
     fleet = make_fleet(
         make_listener(), make_host((prefix, make_rule(rewrite=rewrite))), make_cluster(backend.port)
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     assert (await client.get(target)).status == 200
     (call,) = calls
     assert (call.message.target, call.message.value(b"host")) == (sent.encode(), host.encode())
@@ -129,9 +128,7 @@ FULL, PREFIX = replace("full", "/new"), replace("prefix", "/new")
 async def test_redirects(world: World, redirect: ir.Redirect, target: str, location: str) -> None:
     """Default ports are left out; the host is that of the request, without its port."""
     rule = ir.Rule(route="ns/r", index=0, redirect=redirect)
-    client = await world.client(
-        await world.serve(make_fleet(make_listener(), make_host(("/x", rule))))
-    )
+    client = await world.client_of(make_fleet(make_listener(), make_host(("/x", rule))))
     for method, host in (("GET", "a"), ("HEAD", "a:9999"), ("POST", "a")):
         body = b"x" if method == "POST" else None
         answer = await client.ask(
@@ -157,7 +154,7 @@ async def test_header_edits(world: World, inner: bool) -> None:
 
     backend = await world.backend(note)
     rule = make_rule(ref, **(outer if inner else edits))
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     answer = await client.ask(make_request(headers=sent))
     message = calls[0].message
     got = {name: message.values(name.encode()) for name in ("x-set", "x-gone", "x-keep", "x-rule")}
@@ -204,8 +201,7 @@ async def test_cors(world: World, cors: ir.Cors, page: str, allowed: str | None)
     """Preflights are answered by the proxy, answers get the permission in place of the backend's own, other origins get none."""
     own = (("Access-Control-Allow-Origin", "https://z.test"), ("access-control-max-age", "1"))
     backend = await world.backend(lambda call: make_response(b"x", headers=own if allowed else ()))
-    rule = make_rule(cors=cors)
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(make_rule(cors=cors), make_cluster(backend.port)))
     asked = [
         ("access-control-request-method", "PUT"),
         ("access-control-request-headers", "x-one"),
@@ -228,8 +224,7 @@ async def test_cors(world: World, cors: ir.Cors, page: str, allowed: str | None)
 
 async def test_requests_without_an_origin_are_no_cors(world: World) -> None:
     backend = await world.backend(say("x"))
-    rule = make_rule(cors=CORS)
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(make_rule(cors=CORS), make_cluster(backend.port)))
     for method in ("GET", "OPTIONS"):
         answer = await client.ask(make_request(method=method))
         assert (answer.body, answer.value("access-control-allow-origin")) == (b"x", None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from core.backend import say
 from core.client import make_request
 from core.fleets import make_cluster, make_fleet, make_host, make_listener, make_rule
@@ -10,7 +12,7 @@ from edgefast import ir
 
 
 async def flags_of(world: World, fleet: ir.Fleet, *requests: bytes) -> list[str]:
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for request in requests:
         await client.ask(request)
     return [line["flags"] for line in world.lines()]
@@ -71,14 +73,19 @@ async def test_a_backend_that_hangs_up(world: World) -> None:
     assert await flags_of(world, make_fleet(make_cluster(backend.port)), make_request()) == ["UR"]
 
 
-async def test_a_client_that_hangs_up(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+@pytest.mark.parametrize("begun", [False, True], ids=["before", "behind"])
+async def test_a_client_that_hangs_up(world: World, begun: bool) -> None:
+    """Before the answer or in the middle of it: its backend hears of it at once."""
+    backend, client = await world.pair()
     await client.send(make_request())
-    await backend.call()
+    call = await backend.call()
+    if begun:
+        call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n123")
+        await client.receive()
     client.close()
-    await world.until(lambda: world.engine.active == 0)
-    assert [(line["flags"], line["status"]) for line in world.lines()] == [("DC", 0)]
+    await world.until(lambda: world.engine.active == 0 and not backend.open)
+    (line,) = world.lines()
+    assert (line["flags"], line["status"]) == ("DC", 200 if begun else 0)
 
 
 async def test_a_second_try(world: World) -> None:

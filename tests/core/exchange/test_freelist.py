@@ -32,9 +32,7 @@ async def idle(world: World) -> None:
 
 async def test_requests_one_after_the_other_share_one(world: World) -> None:
     before = exchanges()
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(say("x"))
     await client.get()
     await idle(world)
     made = {id(one) for one in exchanges(before)}

@@ -44,8 +44,7 @@ async def ask(client: Client, head: bytes) -> tuple[int, str | None, str | None]
 
 
 async def test_without_a_route(world: World) -> None:
-    port = await world.serve(make_fleet(make_host(("/other", make_rule())), make_cluster()))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(("/other", make_rule())), make_cluster()))
     found = await ask(client, grpc_head())
     assert found == (200, "12", "no route takes this call")
     (line,) = world.lines()
@@ -54,8 +53,7 @@ async def test_without_a_route(world: World) -> None:
 
 
 async def test_others_are_answered_as_ever(world: World) -> None:
-    port = await world.serve(make_fleet(make_host(("/other", make_rule())), make_cluster()))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(("/other", make_rule())), make_cluster()))
     for kind in ("application/json", "application/grpcx", "application/grpc-web"):
         await client.send(grpc_head(kind=kind))
         answer = await client.response()
@@ -65,8 +63,7 @@ async def test_others_are_answered_as_ever(world: World) -> None:
 
 
 async def test_without_an_endpoint(world: World) -> None:
-    port = await world.serve(make_fleet(make_cluster()))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster()))
     assert await ask(client, grpc_head()) == (200, "14", "no healthy endpoint")
     (line,) = world.lines()
     assert (line["grpc_status"], line["flags"]) == ("UNAVAILABLE", "NE")
@@ -75,8 +72,7 @@ async def test_without_an_endpoint(world: World) -> None:
 
 
 async def test_a_refused_rule(world: World) -> None:
-    port = await world.serve(make_fleet(make_rule(status=500), make_cluster()))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_rule(status=500), make_cluster()))
     said = "the route or its backend is refused by its configuration"
     assert await ask(client, grpc_head()) == (200, "2", said)
 
@@ -85,8 +81,7 @@ async def test_a_refused_rule(world: World) -> None:
 async def test_a_timeout_of_the_route(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(timeouts=ir.Timeouts(request=1000))
-    port = await world.serve(make_fleet(make_cluster(backend.port), rule))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(backend.port), rule))
     await client.send(grpc_head(headers=[("grpc-timeout", "1H")]))
     call = await backend.call()
     assert 0 < sent_timeout(call) <= 1000
@@ -106,9 +101,7 @@ def sent_timeout(call: Call) -> int:
 
 @apart(clock=True)
 async def test_a_client_waits_no_longer_than_it_says(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     for _ in range(8):  # whoever asks for a moment only has no endpoint ejected
         await client.send(grpc_head(headers=[("grpc-timeout", "3S")]))
         call = await backend.call()
@@ -123,9 +116,7 @@ async def test_a_client_waits_no_longer_than_it_says(world: World) -> None:
 
 @apart(clock=True)
 async def test_a_timeout_ends_an_answer_that_has_begun(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(grpc_head(headers=[("grpc-timeout", "3S")]))
     call = await backend.call()
     call.send(
@@ -142,9 +133,7 @@ async def test_a_timeout_ends_an_answer_that_has_begun(world: World) -> None:
 
 @pytest.mark.parametrize("value", ["", "1", "1s", "123456789S", "-1S"])
 async def test_what_is_no_timeout_is_the_backends_to_judge(world: World, value: str) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(grpc_head(headers=[("grpc-timeout", value)]))
     call = await backend.call()
     assert call.message.value(b"grpc-timeout") == value.encode()
@@ -153,9 +142,7 @@ async def test_what_is_no_timeout_is_the_backends_to_judge(world: World, value: 
 
 
 async def test_statuses_of_backends_are_counted(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     for status in (0, 5, 13, 77):
         await client.send(grpc_head())
         reply(await backend.call(), status)
@@ -194,7 +181,7 @@ async def test_operators_of_the_log(world: World) -> None:
         ir.LogPiece(operator="GRPC_STATUS_NUMBER"),
     )
     fleet = make_fleet(make_listener(log=ir.AccessLog(text=text)), make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await client.send(grpc_head())
     reply(await backend.call(), 4)
     await client.response()
@@ -208,7 +195,7 @@ async def test_failed_calls_pass_a_filter_of_failed_requests(world: World) -> No
     backend = await world.backend()
     log = ir.AccessLog(min_status=500)
     fleet = make_fleet(make_listener(log=log), make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for status in (0, 14, 5):
         await client.send(grpc_head())
         reply(await backend.call(), status)

@@ -64,14 +64,13 @@ async def call(
     world.keep(await turns.backend.start())
     chosen: dict[str, Any] = {"retry_codes": (UNAVAILABLE,), "retry_backoff": 1} | grpc
     settings = ir.GrpcSettings(**chosen)
-    port = await world.serve(
+    client = await world.client_of(
         make_fleet(
             make_listener(grpc=settings),
             make_rule(**(rule or {})),
             make_cluster(turns.backend.port, protocol="h2"),
         )
     )
-    client = await world.client(port)
     head = grpc_head(headers=[("connection", "te")])
     await client.send(head)
     answer = await client.response()
@@ -123,8 +122,7 @@ async def test_a_call_without_a_message(world: World, ends: str) -> None:
 async def test_a_call_of_length_0(world: World) -> None:
     turns = Turns(whole)
     world.keep(await turns.backend.start())
-    port = await world.serve(make_fleet(make_cluster(turns.backend.port, protocol="h2")))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(turns.backend.port, protocol="h2")))
     answer = await client.ask(make_request(method="POST", headers=[KIND], body=b""))
     assert (answer.status, answer.body, turns.alone) == (200, bytes(5), [False])
     answer = await client.ask(make_request(method="POST", body=b""))  # others have no such frame
@@ -184,12 +182,11 @@ async def test_a_request_that_is_not_complete_is_sent_once(world: World) -> None
     backend = H2Backend(begun=alone(UNAVAILABLE))
     world.keep(await backend.start())
     settings = ir.GrpcSettings(retry_codes=(UNAVAILABLE,), retry_backoff=1)
-    port = await world.serve(
+    client = await world.client_of(
         make_fleet(
             make_listener(grpc=settings, body_start=0), make_cluster(backend.port, protocol="h2")
         )
     )
-    client = await world.client(port)
     await client.send(grpc_head()[:-5])
     assert dict((await client.response()).headers)["grpc-status"] == "14"
     assert len(backend.asks) == 1

@@ -12,7 +12,7 @@ from edgefast import ir
 from edgefast.explain.client import find_client
 from edgefast.explain.explanation import Answer
 from edgefast.explain.forwarded import RANDOM_ID, write_head
-from edgefast.explain.grpcstatus import name_statuses
+from edgefast.explain.grpc_status import name_statuses
 from edgefast.explain.head import Head, scan_head
 
 STATUSES = (400, 401, 403, 404, 408, 413, 421, 429, 500, 501, 502, 503, 504)
@@ -20,8 +20,7 @@ STATUSES = (400, 401, 403, 404, 408, 413, 421, 429, 500, 501, 502, 503, 504)
 
 @pytest.mark.parametrize("status", STATUSES)
 async def test_own_answers(world: World, status: int) -> None:
-    port = await world.serve(make_fleet(make_rule(status=status), make_cluster()))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_rule(status=status), make_cluster()))
     await client.send(grpc_head())
     assert (await client.response()).status == 200
     (told,) = name_statuses([Answer(kind="status", check="rule", status=status)], grpc=True)

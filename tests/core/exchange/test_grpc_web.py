@@ -171,10 +171,9 @@ async def test_one_frame_of_a_status(
 @pytest.mark.parametrize("kind", [WEB, TEXT])
 async def test_own_answers(world: World, kind: str) -> None:
     listener = make_listener(grpc=ir.GrpcSettings(web=True))
-    port = await world.serve(
+    client = await world.client_of(
         make_fleet(listener, make_host(("/other", make_rule())), make_cluster())
     )
-    client = await world.client(port)
     for _ in range(2):
         answer = await client.ask(request(kind, b""))
         assert (answer.status, answer.value("content-type")) == (200, kind)
@@ -187,8 +186,7 @@ async def test_cors(world: World) -> None:
     """As the filter says, also on answers of the proxy's own."""
     cors = ir.Cors(allow_origins=("https://app.test",), expose_headers=("x-head",))
     listener = make_listener(grpc=ir.GrpcSettings(web=True))
-    port = await world.serve(make_fleet(listener, make_rule(cors=cors), make_cluster()))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_rule(cors=cors), make_cluster()))
     head = request(WEB, HELLO).replace(b"x-grpc-web: 1", b"origin: https://app.test")
     answer = await client.ask(head)
     assert read_web(answer)[1]["grpc-status"] == "14"

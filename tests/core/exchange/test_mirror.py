@@ -42,8 +42,7 @@ async def test_the_share_is_exact(
 ) -> None:
     main, shadow = await world.backend(say("main")), await world.backend(say("shadow"))
     part = ir.Mirror(cluster="shadow", numerator=numerator, denominator=denominator)
-    port = await world.serve(mirroring(part, main=main.port, shadow=shadow.port))
-    client = await world.client(port)
+    client = await world.client_of(mirroring(part, main=main.port, shadow=shadow.port))
     for _ in range(100):
         assert (await client.get()).body == b"main"
     await world.settle()
@@ -60,8 +59,7 @@ async def test_the_copy_is_the_request(world: World) -> None:
         return make_response(b"ok")
 
     main, shadow = await world.backend(keep), await world.backend(keep)
-    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
-    client = await world.client(port)
+    client = await world.client_of(mirroring(ALL, main=main.port, shadow=shadow.port))
     body = bytes(range(256)) * 40
     await client.ask(make_request("/a?b=c", method="POST", headers=[("x-y", "z")], body=body))
     head = b"PUT /chunks HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -77,8 +75,7 @@ async def test_the_copy_is_the_request(world: World) -> None:
 async def test_several_mirrors(world: World) -> None:
     main, shadow = await world.backend(say("main")), await world.backend(say("s"))
     half = ir.Mirror(cluster="shadow", numerator=50)
-    port = await world.serve(mirroring(ALL, half, main=main.port, shadow=shadow.port))
-    client = await world.client(port)
+    client = await world.client_of(mirroring(ALL, half, main=main.port, shadow=shadow.port))
     for _ in range(10):
         await client.get()
     await world.settle()
@@ -87,10 +84,9 @@ async def test_several_mirrors(world: World) -> None:
 
 async def test_a_mirror_that_never_answers_delays_nothing(world: World) -> None:
     main, shadow = await world.backend(say("main")), await world.backend()
-    port = await world.serve(
+    client = await world.client_of(
         mirroring(ALL, main=main.port, shadow=shadow.port, route_timeout=1_500)
     )
-    client = await world.client(port)
     for _ in range(20):
         assert (await client.get()).body == b"main"
     await shadow.calls(20)
@@ -102,8 +98,7 @@ async def test_a_mirror_that_cannot_be_reached_is_dropped(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     main = await world.backend(say("main"))
-    port = await world.serve(mirroring(ALL, main=main.port, shadow=world.refusing_port()))
-    client = await world.client(port)
+    client = await world.client_of(mirroring(ALL, main=main.port, shadow=world.refusing_port()))
     for _ in range(20):
         assert (await client.get()).body == b"main"
     await world.until(lambda: drops(world) == {"unreachable": 20})
@@ -117,7 +112,7 @@ async def test_a_mirror_without_endpoints_is_dropped(world: World) -> None:
     main = await world.backend(say("main"))
     rule = make_rule("main", mirrors=(ALL, ir.Mirror(cluster="nowhere")))
     fleet = make_fleet(rule, make_cluster(main.port, name="main"), make_cluster(name="shadow"))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     assert (await client.get()).body == b"main"
     assert drops(world) == {"unreachable": 2}
 
@@ -150,7 +145,7 @@ async def test_a_mirror_that_closes_connections_gets_whole_bodies(
         make_cluster(main.port, name="main"),
         make_cluster(shadow.port, name="shadow", protocol=protocol),
     )
-    client = await world.client(await world.serve(make_fleet(rule, *clusters)))
+    client = await world.client_of(make_fleet(rule, *clusters))
     body = bytes(range(256)) * 3600
     for number in range(1, 9):
         answer = await client.ask(make_request(method="POST", body=body))
@@ -165,7 +160,7 @@ async def test_a_mirror_that_reads_late_gets_the_whole_body(world: World) -> Non
     shadow.on_link = lambda link: link.pause()
     buffer = 12 << 20
     fleet = mirroring(ALL, main=main.port, shadow=shadow.port, mirror_buffer=buffer)
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     body = bytes(range(256)) * 4096 * 8  # more than the kernel's buffers take
     await client.send(make_request(method="POST", body=body))
     (await main.call()).reply(b"main")
@@ -186,7 +181,7 @@ async def test_a_chunked_copy_that_is_sent_in_parts_has_one_end(world: World) ->
         make_cluster(shadow.port, name="shadow", max_connections=1),
     )
     rule, listener = make_rule("main", mirrors=(ALL,)), make_listener(mirror_buffer=12 << 20)
-    client = await world.client(await world.serve(make_fleet(listener, rule, *clusters)))
+    client = await world.client_of(make_fleet(listener, rule, *clusters))
     await client.get()
     first = await shadow.call()
     first.link.pause()
@@ -215,7 +210,7 @@ async def test_copies_of_a_worker_hold_so_much(world: World) -> None:
         make_cluster(shadow.port, name="shadow", max_connections=1),
     )
     rule, listener = make_rule("main", mirrors=(ALL,)), make_listener(mirror_buffer=15 << 20)
-    client = await world.client(await world.serve(make_fleet(listener, rule, *clusters)))
+    client = await world.client_of(make_fleet(listener, rule, *clusters))
     assert (await client.get()).body == b"main"
     blocking = await shadow.call()
     large = make_request(method="POST", body=bytes(14 << 20))
@@ -261,10 +256,9 @@ async def test_a_mirror_that_answers_badly_disturbs_nothing(world: World, how: s
         return b"\x00\x01\x02 nonsense\r\n\r\n"
 
     shadow.answer = misbehave
-    port = await world.serve(
+    client = await world.client_of(
         mirroring(ALL, main=main.port, shadow=shadow.port, route_timeout=2_000)
     )
-    client = await world.client(port)
     for _ in range(10):
         answer = await client.ask(make_request(method="POST", body=b"x" * 1000))
         assert (answer.status, answer.body) == (200, b"main")
@@ -277,8 +271,7 @@ async def test_a_mirror_that_answers_badly_disturbs_nothing(world: World, how: s
 async def test_a_mirror_that_reads_nothing_is_dropped_and_bounded(world: World) -> None:
     main, shadow = await world.backend(), await world.backend()
     shadow.on_link = lambda link: link.pause()
-    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
-    client = await world.client(port)
+    client = await world.client_of(mirroring(ALL, main=main.port, shadow=shadow.port))
     total = 24 << 20
     head = f"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: {total}\r\n\r\n".encode()
     await client.send(head)
@@ -324,8 +317,7 @@ async def test_a_mirror_that_waits_for_a_connection_keeps_so_much(world: World) 
 
 async def test_a_client_that_leaves_in_mid_request_ends_the_copy(world: World) -> None:
     main, shadow = await world.backend(), await world.backend()
-    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
-    client = await world.client(port)
+    client = await world.client_of(mirroring(ALL, main=main.port, shadow=shadow.port))
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 100\r\n\r\n123")
     await world.until(lambda: main.links and shadow.links)
     await world.until(lambda: shadow.links[0].bytes_in > 0)
@@ -337,8 +329,7 @@ async def test_a_client_that_leaves_in_mid_request_ends_the_copy(world: World) -
 
 async def test_a_complete_request_is_copied_even_when_the_client_leaves(world: World) -> None:
     main, shadow = await world.backend(), await world.backend()
-    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
-    client = await world.client(port)
+    client = await world.client_of(mirroring(ALL, main=main.port, shadow=shadow.port))
     await client.send(make_request())
     await main.call()
     call = await shadow.call()
@@ -351,8 +342,7 @@ async def test_a_complete_request_is_copied_even_when_the_client_leaves(world: W
 
 async def test_a_slow_main_backend_does_not_hurt_the_copy(world: World) -> None:
     main, shadow = await world.backend(), await world.backend(say("s"))
-    port = await world.serve(mirroring(ALL, main=main.port, shadow=shadow.port))
-    client = await world.client(port)
+    client = await world.client_of(mirroring(ALL, main=main.port, shadow=shadow.port))
     await client.send(make_request())
     await world.until(lambda: shadow.count == 1)
     (await main.call()).reply(b"slow")
@@ -364,7 +354,7 @@ async def test_retries_are_not_mirrored_again(world: World) -> None:
     retry = ir.Retry(codes=(503,), attempts=2, backoff=1)
     rule = make_rule("main", mirrors=(ALL,), retry=retry)
     clusters = make_cluster(main.port, name="main"), make_cluster(shadow.port, name="shadow")
-    client = await world.client(await world.serve(make_fleet(rule, *clusters)))
+    client = await world.client_of(make_fleet(rule, *clusters))
     await client.send(make_request())
     (await main.call()).reply(status=503)
     (await main.call()).reply(b"ok")

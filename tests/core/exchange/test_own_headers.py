@@ -66,7 +66,7 @@ def check(answer: Response, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", RULES)
 async def test_own_answers_have_what_the_rule_says(world: World, kind: str) -> None:
-    client = await world.client(await world.serve(make(RULES[kind][1])))
+    client = await world.client_of(make(RULES[kind][1]))
     body = b"too much" if kind == "too large" else None
     answer = await client.ask(make_request(method="POST" if body else "GET", body=body))
     check(answer, kind)
@@ -78,7 +78,7 @@ async def test_own_answers_have_what_the_rule_says(world: World, kind: str) -> N
 
 @pytest.mark.parametrize("kind", ["redirect", "limit", "no endpoint"])
 async def test_own_answers_of_http2(world: World, kind: str) -> None:
-    asker = Asker(await world.client(await world.serve(make(RULES[kind][1]))))
+    asker = Asker(await world.client_of(make(RULES[kind][1])))
     fields = [(b":method", b"GET"), (b":scheme", b"http"), (b":path", b"/")]
     check(await asker.ask([*fields, (b":authority", b"test")]), kind)
 
@@ -88,16 +88,15 @@ async def test_a_content_type_is_replaced(world: World) -> None:
     rule = ir.Rule(
         "ns/r", 0, response_headers=ops, direct=ir.DirectResponse(status=200, body=b"{}")
     )
-    client = await world.client(await world.serve(make(rule)))
+    client = await world.client_of(make(rule))
     assert (await client.get()).value("content-type") == "application/json"
 
 
 async def test_cors_lines_stay(world: World) -> None:
     """As on answers of backends: the CORS filter sets these headers."""
     ops = ir.HeaderOps(remove=("access-control-allow-origin", "vary"), set=(HSTS,))
-    cors = ir.Cors(allow_origins=("http://a.test",))
-    rule = make_rule(response_headers=ops, cors=cors)
-    client = await world.client(await world.serve(make(rule)))
+    rule = make_rule(response_headers=ops, cors=ir.Cors(allow_origins=("http://a.test",)))
+    client = await world.client_of(make(rule))
     answer = await client.get(headers=[("origin", "http://a.test")])
     assert answer.status == 503
     assert answer.value("access-control-allow-origin") == "http://a.test"
@@ -106,7 +105,7 @@ async def test_cors_lines_stay(world: World) -> None:
 
 async def test_a_call_of_grpc_keeps_its_status(world: World) -> None:
     ops = ir.HeaderOps(set=(HSTS, ("content-type", "x/y"), ("grpc-status", "0")))
-    client = await world.client(await world.serve(make(make_rule(response_headers=ops))))
+    client = await world.client_of(make(make_rule(response_headers=ops)))
     call = [("content-type", "application/grpc"), ("te", "trailers")]
     answer = await client.ask(make_request("/a.B/C", method="POST", headers=call, body=b"x"))
     assert answer.value("content-type") == "application/grpc"
@@ -116,7 +115,7 @@ async def test_a_call_of_grpc_keeps_its_status(world: World) -> None:
 
 async def test_answers_without_a_rule_have_none(world: World) -> None:
     host = make_host(("/a", make_rule(response_headers=OPS)))
-    client = await world.client(await world.serve(make_fleet(host, make_cluster())))
+    client = await world.client_of(make_fleet(host, make_cluster()))
     assert (await client.get("/b")).value(HSTS[0]) is None
     assert (await client.get("/a")).value(HSTS[0]) == HSTS[1]
     assert (await client.get("/b")).value("server") == "edgefast"

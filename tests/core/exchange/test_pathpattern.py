@@ -80,7 +80,7 @@ async def test_rewrites(
 
     backend = await world.backend(note)
     rule = make_rule(rewrite=rewrite(pattern, value))
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     answer = await client.get(asked)
     if got is None:
         assert answer.status == 500
@@ -113,7 +113,7 @@ async def test_escaped_slashes_stay_where_they_are_kept(
         share = ir.BackendRef(cluster=CLUSTER, rewrite=rewrite("y", "%2F"))
     listener = make_listener(escaped_slashes="KeepUnchanged")
     fleet = make_fleet(listener, make_rule(share), make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     answer = await client.get(asked)
     assert [call.message.target for call in calls] == ([got.encode()] if got else [])
     assert answer.status == (200 if got else 500)
@@ -128,8 +128,6 @@ async def test_it_sees_the_path_that_was_matched(world: World) -> None:
 
     backend = await world.backend(note)
     share = ir.BackendRef(cluster=CLUSTER, rewrite=rewrite("^/a/", "/b/"))
-    client = await world.client(
-        await world.serve(make_fleet(make_rule(share), make_cluster(backend.port)))
-    )
+    client = await world.client_of(make_fleet(make_rule(share), make_cluster(backend.port)))
     assert (await client.get("/x/../%61/./c")).status == 200
     assert calls[0].message.target == b"/b/c"

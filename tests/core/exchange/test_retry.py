@@ -68,8 +68,7 @@ async def test_the_body_is_sent_again(world: World) -> None:
         return inner(call)
 
     backend.answer = answer
-    port = await world.serve(make_fleet(make_rule(retry=RETRY), make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_rule(retry=RETRY), make_cluster(backend.port)))
     assert (await client.ask(make_request(method="POST", body=b"x" * 60_000))).status == 200
     assert bodies == [b"x" * 60_000] * 2
     bodies.clear()
@@ -81,9 +80,7 @@ async def test_the_body_is_sent_again(world: World) -> None:
 
 
 async def test_a_body_that_is_too_large_to_keep_is_sent_once(world: World) -> None:
-    backend = await world.backend(failing(1))
-    port = await world.serve(make_fleet(make_rule(retry=RETRY), make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(failing(1), make_rule(retry=RETRY))
     await client.send(make_request(method="PUT", body=b"x" * 300_000))
     assert (await client.response()).status == 503
     assert backend.count == 1
@@ -103,9 +100,7 @@ async def test_a_pooled_connection_that_broke(
     world: World, method: str, size: int, status: int, closes: bool
 ) -> None:
     """The reuse race: only what is idempotent is sent again, without any retry in the route."""
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(say("x"))
     assert (await client.get()).status == 200
 
     def cut(call: Call) -> bytes | None:
@@ -123,9 +118,7 @@ async def test_a_pooled_connection_that_broke(
 async def test_zero_attempts_are_no_second_try_of_anything(world: World, method: str) -> None:
     """`attempts: 0` also turns off the retries that are safe without a setting."""
     rule = make_rule(retry=ir.Retry(codes=(503,), attempts=0))
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(say("x"), rule)
     assert (await client.get()).status == 200
     backend.answer = lambda call: make_response(status=503)
     assert (await client.ask(make_request(method=method))).status == 503
@@ -141,9 +134,7 @@ async def test_zero_attempts_are_no_second_try_of_anything(world: World, method:
 
 
 async def test_a_fresh_connection_that_breaks_is_not_tried_again(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(make_request())
     (await backend.call()).link.abort()
     assert (await client.response()).status == 502
@@ -156,8 +147,7 @@ async def test_a_route_that_retries_answers_503_when_every_connection_breaks(wor
 
     backend = await world.backend(cut)
     rule = make_rule(retry=ir.Retry(attempts=2, backoff=1))
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     assert (await client.get()).status == 503
     assert backend.count == 3
     assert (await client.ask(make_request(method="POST", body=b"x"))).status in (502, 503)
@@ -168,8 +158,7 @@ async def test_refused_connections_move_on_to_other_endpoints(world: World) -> N
     """Nothing was sent, so even a POST may go elsewhere; each endpoint is asked once."""
     bad = [world.refusing_port(), world.refusing_port()]
     good = await world.backend(say("good"))
-    port = await world.serve(make_fleet(make_cluster(*bad, good.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(*bad, good.port)))
     for _ in range(12):
         answer = await client.ask(make_request(method="POST", body=b"once"))
         assert (answer.status, answer.body) == (200, b"good")
@@ -185,9 +174,7 @@ async def test_every_endpoint_is_asked_once_at_most(world: World) -> None:
 
 
 async def test_nothing_is_repeated_once_a_byte_is_out(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_rule(retry=RETRY), make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(None, make_rule(retry=RETRY))
     await client.send(make_request())
     call = await backend.call()
     call.send(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")
@@ -229,8 +216,7 @@ async def test_the_budget_is_a_fifth_of_active_requests(
 async def test_the_client_may_leave_between_two_tries(world: World) -> None:
     backend = await world.backend()
     slow = ir.Retry(codes=(503,), attempts=5, backoff=5_000)
-    port = await world.serve(make_fleet(make_rule(retry=slow), make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_rule(retry=slow), make_cluster(backend.port)))
     await client.send(make_request())
     (await backend.call()).reply(status=503)
     await world.until(lambda: world.counters["retries"] == 1)
@@ -247,8 +233,7 @@ async def test_waits_double_up_to_ten_times_the_base(world: World) -> None:
     retry = ir.Retry(codes=(503,), attempts=6, backoff=25_000)
     rule = make_rule(retry=retry, timeouts=ir.Timeouts(request=0))
     listener = make_listener(stream_idle_timeout=24 * 3_600_000)
-    port = await world.serve(make_fleet(listener, rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, rule, make_cluster(backend.port)))
     await client.send(make_request())
     for tries, longest in enumerate((35, 50, 100, 200, 250, 250), start=1):
         (await backend.call()).reply(status=503)

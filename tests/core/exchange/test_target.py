@@ -252,7 +252,7 @@ async def test_the_scheme_of_a_trusted_proxy(
         ("/port", ir.Rule(route="ns/p", index=0, redirect=ir.Redirect(status=301, port=8443))),
     )
     fleet = make_fleet(make_listener(client_address=address), host, make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     scheme = "https" if https else "http"
     assert (await client.get(headers=said)).status == 200
     assert seen == [[scheme.encode()]]
@@ -271,7 +271,7 @@ async def test_the_scheme_of_a_trusted_proxy(
 async def test_spans_have_the_scheme_of_a_trusted_proxy(world: World) -> None:
     backend = await world.backend(lambda call: make_response())
     fleet = make_fleet(traced(client_address=TRUSTED), make_rule(), make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for proto in ("https", "http"):
         await client.get(headers=[("x-forwarded-proto", proto)])
     assert [one.tls for one in spans_since(world, 0) if hasattr(one, "tls")] == [1, 0]
@@ -285,7 +285,7 @@ async def test_a_session_cookie_is_secure_where_the_client_speaks_https(world: W
         make_rule(ir.BackendRef(cluster=CLUSTER, session=session)),
         make_cluster(backend.port),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     cookies = [
         (await client.ask(make_request(headers=[("x-forwarded-proto", proto)]))).value("set-cookie")
         for proto in ("http", "https")

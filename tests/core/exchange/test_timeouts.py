@@ -15,11 +15,7 @@ SHORT = 60  # milliseconds
 
 
 async def test_the_default_bounds_the_time_to_the_response_head(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(
-        make_fleet(make_listener(route_timeout=SHORT), make_cluster(backend.port))
-    )
-    client = await world.client(port)
+    backend, client = await world.pair(None, make_listener(route_timeout=SHORT))
     answer = await client.get()
     assert (answer.status, answer.body) == (504, b"the backend did not answer in time\n")
     await world.until(lambda: backend.open == [], "the connection is not used again")
@@ -36,9 +32,7 @@ async def test_the_default_bounds_the_time_to_the_response_head(world: World) ->
 
 @apart(clock=True)
 async def test_the_default_begins_when_the_request_is_complete(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 4\r\n\r\n")
     for byte in (b"1", b"2", b"3"):
         shift(10)
@@ -78,8 +72,7 @@ async def test_the_default_is_15_seconds(world: World) -> None:
 async def test_zero_switches_the_request_timeout_off(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(timeouts=ir.Timeouts(request=0))
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     await client.send(make_request())
     call = await backend.call()
     assert call.message.value(b"x-edge-expected-rq-timeout-ms") is None
@@ -92,8 +85,7 @@ async def test_zero_switches_the_request_timeout_off(world: World) -> None:
 async def test_request_bounds_the_wait_for_an_answer(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(timeouts=ir.Timeouts(request=SHORT))
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     await client.send(make_request())
     call = await backend.call()
     assert call.message.value(b"x-edge-expected-rq-timeout-ms") == b"%d" % SHORT
@@ -107,8 +99,7 @@ async def test_request_bounds_the_wait_for_an_answer(world: World) -> None:
 async def test_request_bounds_the_whole_answer(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(timeouts=ir.Timeouts(request=20_000))
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     await client.send(make_request())
     call = await backend.call()
     shift(10)
@@ -127,8 +118,7 @@ async def test_request_bounds_the_whole_answer(world: World) -> None:
 async def test_request_bounds_an_upload_too(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(timeouts=ir.Timeouts(request=SHORT))
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 4\r\n\r\n1")
     answer = await client.response()
     assert answer.status in (408, 504)
@@ -141,8 +131,7 @@ async def test_request_bounds_all_tries_together(world: World) -> None:
     backend = await world.backend()
     retry = ir.Retry(codes=(503,), attempts=16, backoff=1)
     rule = make_rule(timeouts=ir.Timeouts(request=20_000), retry=retry)
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     await client.send(make_request())
     for _ in range(2):
         call = await backend.call()
@@ -160,10 +149,9 @@ async def test_backend_request_bounds_one_try(world: World) -> None:
     backend = await world.backend()
     retry = ir.Retry(codes=(504,), attempts=2, backoff=1)
     timeouts = ir.Timeouts(request=0, backend_request=10_000)
-    port = await world.serve(
+    client = await world.client_of(
         make_fleet(make_rule(timeouts=timeouts, retry=retry), make_cluster(backend.port))
     )
-    client = await world.client(port)
     await client.send(make_request())
     for _ in range(2):
         await backend.call()
@@ -182,8 +170,7 @@ async def test_backend_request_bounds_one_try(world: World) -> None:
 async def test_backend_request_without_a_retry_is_504(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(timeouts=ir.Timeouts(backend_request=SHORT))
-    port = await world.serve(make_fleet(rule, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     assert (await client.get()).status == 504
     assert backend.count == 1
 
@@ -192,8 +179,7 @@ async def test_backend_request_without_a_retry_is_504(world: World) -> None:
 async def test_a_response_that_stalls_is_cut_off(world: World) -> None:
     backend = await world.backend()
     listener = make_listener(stream_idle_timeout=20_000)
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.send(make_request())
     call = await backend.call()
     call.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n12\r\n")
@@ -219,9 +205,7 @@ async def test_an_answer_that_never_begins_is_504(world: World) -> None:
 
 @apart(clock=True)
 async def test_whatever_moves_is_not_idle(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\n\r\n")
     for sent in range(3):
         shift(200)
@@ -255,9 +239,7 @@ async def test_another_endpoint_is_asked_when_connecting_takes_too_long(world: W
     """No byte was sent, so this applies to any method."""
     good = await world.backend(say("good"))
     cluster = make_cluster(await world.silent_port(), good.port)
-    client = await world.client(
-        await world.serve(make_fleet(make_listener(connect_timeout=SHORT), cluster))
-    )
+    client = await world.client_of(make_fleet(make_listener(connect_timeout=SHORT), cluster))
     for _ in range(6):
         assert (await client.ask(make_request(method="POST", body=b"x"))).status == 200
 
@@ -276,8 +258,7 @@ async def test_a_slow_connect_does_not_outlive_the_request(world: World) -> None
 async def test_a_head_that_comes_too_slowly_is_408(world: World, sent: bytes) -> None:
     backend = await world.backend()
     listener = make_listener(head_timeout=SHORT)
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.send(sent)
     answer = await client.response()
     assert (answer.status, answer.value("connection")) == (408, "close")
@@ -319,7 +300,7 @@ async def test_an_answer_that_stops_in_its_head_is_504(
 ) -> None:
     backend = await world.backend()
     rule = make_rule(timeouts=ir.Timeouts(request=SHORT))
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     for _ in range(2):
         await client.send(make_request(method=method))
         (await backend.call()).send(began)
@@ -332,8 +313,7 @@ async def test_an_answer_that_stops_in_its_head_is_504(
 async def test_an_idle_connection_is_closed_quietly(world: World) -> None:
     backend = await world.backend()
     listener = make_listener(idle_timeout=SHORT)
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.send(make_request())
     (await backend.call()).reply()
     await client.response()

@@ -37,8 +37,7 @@ async def test_the_connection_cap(world: World) -> None:
 async def test_requests_per_connection(world: World, most: int) -> None:
     backend = await world.backend(say("x"))
     listener = make_listener(max_requests_per_connection=most)
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.send(make_request() * (most + 2))
     answers = [await client.response() for _ in range(most)]
     assert [one.value("connection") for one in answers] == [None] * (most - 1) + ["close"]
@@ -48,8 +47,7 @@ async def test_requests_per_connection(world: World, most: int) -> None:
 
 async def test_bytes_between_requests(world: World) -> None:
     """A blank line is skipped; anything else is the start of a request."""
-    backend = await world.backend(say("x"))
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    _, client = await world.pair(say("x"))
     assert (await client.get()).status == 200
     await client.send(b"\r\n")
     assert (await client.get()).status == 200
@@ -94,8 +92,7 @@ async def test_the_most_recently_used_connection_is_taken(world: World) -> None:
 async def test_an_idle_backend_connection_expires(world: World) -> None:
     backend = await world.backend(say("x"))
     listener = make_listener(upstream_idle=60)
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.get()
     await world.until(lambda: backend.open == [], "it is closed")
     assert not backend.links[0].reset
@@ -106,9 +103,7 @@ async def test_an_idle_backend_connection_expires(world: World) -> None:
 
 @apart(clock=True)
 async def test_an_idle_backend_connection_lives_for_20_seconds(world: World) -> None:
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(say("x"))
     for _ in range(4):
         assert (await client.get()).status == 200
         shift(15)
@@ -120,9 +115,7 @@ async def test_an_idle_backend_connection_lives_for_20_seconds(world: World) -> 
 @apart(clock=True)
 async def test_the_end_of_a_pooled_connection_is_seen_at_checkout(world: World) -> None:
     """The backend's FIN is in the socket but not yet read: a POST could not be sent again, so it must not be sent at all."""
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(say("x"))
     assert (await client.get()).status == 200
     await world.settle()
     shift(1)
@@ -136,9 +129,7 @@ async def test_the_end_of_a_pooled_connection_is_seen_at_checkout(world: World) 
 
 
 async def test_bytes_that_nobody_asked_for_poison_a_connection(world: World) -> None:
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(say("x"))
     await client.get()
     await world.settle()
     backend.links[0].transport.write(make_response(b"evil"))
@@ -156,9 +147,7 @@ async def test_bytes_that_nobody_asked_for_poison_a_connection(world: World) -> 
     ids=["a byte too many", "two answers", "close"],
 )
 async def test_connections_that_are_not_clean_are_thrown_away(world: World, answer: bytes) -> None:
-    backend = await world.backend(lambda call: answer)
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(lambda call: answer)
     for _ in range(3):
         assert (await client.get()).body == b"1"
     assert len(backend.links) == 3
@@ -166,9 +155,7 @@ async def test_connections_that_are_not_clean_are_thrown_away(world: World, answ
 
 
 async def test_an_answer_before_the_end_of_the_request_costs_the_connection(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 1000\r\n\r\n123")
     await world.until(lambda: backend.links and backend.links[0].bytes_in)
     backend.links[0].transport.write(make_response(b"enough"))
@@ -183,8 +170,7 @@ async def test_an_early_answer_leaves_no_backend_connection_behind(world: World)
     """The backend answers and then reads nothing: what was not sent must not keep the connection."""
     backend = await world.backend()
     backend.on_link = lambda link: link.pause()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(backend.port)))
     total = 40 << 20
     await client.send(f"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: {total}\r\n\r\n".encode())
     await world.until(lambda: backend.links)
@@ -285,8 +271,7 @@ async def test_close_aborts_what_is_left(world: World) -> None:
 
 
 async def test_close_ends_requests_that_are_connecting(world: World) -> None:
-    port = await world.serve(make_fleet(make_cluster(await world.silent_port())))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(await world.silent_port())))
     await client.send(make_request())
     await world.until(lambda: world.engine.active == 1)
     world.engine.close(0)
@@ -298,8 +283,7 @@ async def test_close_ends_requests_that_are_connecting(world: World) -> None:
 
 async def test_a_client_that_does_not_read_stops_the_backend(world: World) -> None:
     backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port, receive_buffer=65536)
+    client = await world.client_of(make_fleet(make_cluster(backend.port)), receive_buffer=65536)
     await client.send(make_request())
     call = await backend.call()
     size = 24 << 20
@@ -317,8 +301,9 @@ async def test_a_client_that_does_not_read_stops_the_backend(world: World) -> No
 async def test_a_client_that_never_reads_is_let_go_of(world: World) -> None:
     backend = await world.backend(lambda call: make_response(b"x" * (16 << 20)))
     listener = make_listener(idle_timeout=30_000, stream_idle_timeout=30_000)
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port, receive_buffer=4096)
+    client = await world.client_of(
+        make_fleet(listener, make_cluster(backend.port)), receive_buffer=4096
+    )
     await client.send(make_request())
     await world.until(lambda: world.counters["upstream_bytes_received"] > 1 << 16)
     for _ in range(8):
@@ -333,8 +318,7 @@ async def test_a_reset_is_seen_while_the_client_is_not_read(world: World) -> Non
     """The backend takes no more of the body, so nobody reads what the client sends; that it has gone must still end its request."""
     deaf = socket.create_server(("127.0.0.1", 0))
     world.hold(deaf)
-    port = await world.serve(make_fleet(make_cluster(deaf.getsockname()[1])))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(deaf.getsockname()[1])))
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 1000000000\r\n\r\n")
     blocked = 0
     while blocked < 50:  # until everything between here and there is full

@@ -15,7 +15,7 @@ from core.conftest import check
 from core.fleets import make_cluster, make_fleet
 from core.pipes import PipeWorld
 from core.world import World
-from edgefast.core import engine
+from edgefast.core import fastpath
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 SECRET = b"7\r\nsecret1\r\n"
@@ -40,7 +40,7 @@ class Failing:
 async def test_pieces_of_an_answer_that_failed_are_in_no_other(
     pipes: PipeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "HttpResponseParser", Failing)
+    monkeypatch.setattr(fastpath, "HttpResponseParser", Failing)
     pipes.apply(make_fleet(pipes.cluster_of_pipes))
     clients = [await pipes.connect() for _ in range(2)]
     for client in clients:
@@ -117,7 +117,7 @@ async def test_a_backend_that_hangs_up_before_it_answers(
         backend.answer = lambda call: end(call.link)
     else:
         backend.on_link = end
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(make_cluster(backend.port)))
     request = make_request(method=method, body=b"x" if method == "POST" else None)
     for _ in range(2):
         answer = await client.ask(request, head=method == "HEAD")

@@ -47,7 +47,7 @@ HEADS = {
 @pytest.mark.parametrize("name", HEADS)
 async def test_refused(world: World, name: str) -> None:
     listener = make_listener(request_line=256, request_head=1024, header_count=10)
-    client = await world.client(await world.serve(make_fleet(listener, make_cluster(1))))
+    client = await world.client_of(make_fleet(listener, make_cluster(1)))
     await client.send(HEADS[name])
     answer = await client.response()
     assert answer.status in (400, 405, 414, 417, 426, 431, 501, 505)

@@ -12,7 +12,7 @@ from core.backend import say
 from core.client import Client, make_request
 from core.fleets import make_cluster, make_fleet
 from core.world import World
-from edgefast.core import engine
+from edgefast.core import fastpath
 
 LAST = make_request(headers=[("connection", "close")])
 
@@ -26,9 +26,7 @@ def tcp_info(client: Client) -> tuple[int, int]:
 
 async def test_the_end_comes_with_the_answer(world: World) -> None:
     """In one segment: a segment more is most of what the end of a connection costs."""
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(LAST)
     call = await backend.call()
     await world.until(lambda: tcp_info(client)[0] == 0)
@@ -40,8 +38,7 @@ async def test_the_end_comes_with_the_answer(world: World) -> None:
 
 
 async def test_the_end_comes_with_an_answer_of_the_proxy(world: World) -> None:
-    port = await world.serve(make_fleet())
-    client = await world.client(port)
+    client = await world.client_of(make_fleet())
     await client.send(LAST[:20])
     await world.until(lambda: tcp_info(client)[0] == 0)
     before = tcp_info(client)[1]
@@ -55,8 +52,7 @@ async def test_one_that_takes_no_answer_at_once_has_all_of_it(world: World) -> N
     """What the socket does not take waits, and its end with it."""
     body = bytes(4 << 20)
     backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port, receive_buffer=4096)
+    client = await world.client_of(make_fleet(make_cluster(backend.port)), receive_buffer=4096)
     await client.send(LAST)
     call = await backend.call()
     call.reply(body)
@@ -99,13 +95,13 @@ async def test_the_second_parser_is_used_again(
     made: list[str] = []
 
     def count(kind: str) -> None:
-        parser = getattr(engine, kind)
+        parser = getattr(fastpath, kind)
 
         def make(owner: object) -> object:
             made.append(kind)
             return parser(owner)
 
-        monkeypatch.setattr(engine, kind, make)
+        monkeypatch.setattr(fastpath, kind, make)
 
     count("HttpRequestParser")
     count("HttpResponseParser")

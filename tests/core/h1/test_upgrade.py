@@ -31,9 +31,7 @@ def ask_for(protocols: str) -> bytes:
 async def test_a_backend_switches_to_what_was_asked_for(
     asked: str, named: bytes, world: World
 ) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(ask_for(asked))
     call = await backend.call()
     assert call.message.value(b"upgrade") == asked.encode()
@@ -63,9 +61,7 @@ async def test_a_backend_that_switches_to_anything_else_is_broken(
     asked: str, answer: bytes, world: World
 ) -> None:
     """502, and nothing goes through: not what it sent behind its 101, and not the client's next request."""
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(ask_for(asked) if asked else make_request())
     (await backend.call()).send(answer + b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison")
     assert (await client.response()).status == 502
@@ -83,9 +79,7 @@ async def test_a_backend_that_switches_to_anything_else_is_broken(
 )
 async def test_what_has_no_length(method: str, status: int, kept: bool, world: World) -> None:
     """RFC 9110 8.6: none in a 204; what a HEAD or a 304 says is of another answer."""
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     for _ in range(2):
         await client.send(make_request(method=method))
         call = await backend.call()
@@ -98,9 +92,7 @@ async def test_what_has_no_length(method: str, status: int, kept: bool, world: W
 
 
 async def test_interim_answers_have_no_length(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(make_request())
     hints = b"HTTP/1.1 103 Early Hints\r\ncontent-length: 5\r\nlink: </a>\r\n\r\n"
     call = await backend.call()

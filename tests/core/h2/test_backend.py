@@ -230,10 +230,9 @@ async def test_a_slow_client_keeps_its_backend_waiting_and_nobody_else(world: Wo
 
 async def test_a_backend_that_does_not_speak_it(world: World) -> None:
     backend = await world.backend(None)
-    port = await world.serve(
+    client = await world.client_of(
         make_fleet(make_listener(connect_timeout=20000), make_cluster(backend.port, protocol="h2"))
     )
-    client = await world.client(port)
     text = b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
     backend.on_link = lambda link: link.transport.write(text)
     answer = await client.get()

@@ -78,7 +78,7 @@ async def test_a_backend_that_opens_no_window_is_504(world: World) -> None:
         make_cluster(backend.port, protocol="h2"),
         traffic(send_timeout=80),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     size = 4 << 20
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: %d\r\n\r\n" % size)
     await world.until(lambda: backend.links)

@@ -154,8 +154,7 @@ FAREWELLS = {
 async def test_an_end_before_any_request(world: World, kind: str) -> None:
     """It is no connection: whoever waits for it hears of it, and goes on to another endpoint."""
     gone = await speak(world, FAREWELLS[kind])
-    cluster = make_cluster(gone, protocol="h2")
-    port = await world.serve(make_fleet(make_listener(), cluster))
+    port = await world.serve(make_fleet(make_listener(), make_cluster(gone, protocol="h2")))
     clients = [await world.client(port) for _ in range(3)]
     answers = await asyncio.gather(*(client.get() for client in clients))
     assert {answer.status for answer in answers} == {503}

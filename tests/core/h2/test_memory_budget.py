@@ -32,7 +32,6 @@ async def test_requests_leave_no_cycle(world: World, kind: str) -> None:
     backend = H2Backend(ANSWERS[kind])
     world.keep(await backend.start())
     fleet = make_fleet(make_cluster(backend.port, protocol="h2"))
-    request = make_request(method="POST", body=b"x" * 1000)
-    found = await cycles(world, fleet, request, rounds=10)
+    found = await cycles(world, fleet, make_request(method="POST", body=b"x" * 1000), rounds=10)
     ours = [one for one in found if type(one).__module__.startswith("edgefast")]
     assert ours == []

@@ -17,8 +17,7 @@ async def test_who_finds_a_new_connection_full_asks_no_endpoint_again(world: Wor
     refuses, takes = H2Backend(refuse), H2Backend(streams=1)
     world.keep(await refuses.start())
     world.keep(await takes.start())
-    cluster = make_cluster(refuses.port, takes.port, protocol="h2")
-    port = await world.serve(make_fleet(cluster))
+    port = await world.serve(make_fleet(make_cluster(refuses.port, takes.port, protocol="h2")))
     clients = [await world.client(port) for _ in range(24)]
     for number, client in enumerate(clients):
         await client.send(make_request(f"/{number}", method="POST", body=b"x"))
@@ -35,8 +34,9 @@ async def test_numbers_of_endpoints_that_are_gone_say_nothing(world: World) -> N
     old, new = [H2Backend(), H2Backend()], H2Backend()
     for one in (*old, new):
         world.keep(await one.start())
-    port = await world.serve(make_fleet(make_cluster(*(one.port for one in old), protocol="h2")))
-    client = await world.client(port)
+    client = await world.client_of(
+        make_fleet(make_cluster(*(one.port for one in old), protocol="h2"))
+    )
     await client.send(make_request(method="POST", body=b"x"))
     await world.until(lambda: any(one.asks for one in old))
     first = next(one for one in old if one.asks)

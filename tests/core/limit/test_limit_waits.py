@@ -14,7 +14,7 @@ from core.limit_store import HeldStore
 from core.limited import KEY, hold, limit, serve, statuses
 from core.world import World
 from edgefast import ir
-from ratelimit.answers import pack_answer
+from rate_limit.answers import pack_answer
 
 
 async def ask_many(world: World, port: int, count: int, *headers: tuple[str, str]) -> list[Client]:
@@ -213,7 +213,7 @@ async def test_bodies_and_mirrors_wait_too(world: World) -> None:
     fleet = make_fleet(
         make_host(rule), make_cluster(main.port), make_cluster(copy.port, name="copy")
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for expected in (200, 429):
         body = b"x" * 1000
         await client.send(make_request(method="POST", body=body)[:-500])
@@ -255,7 +255,7 @@ async def test_redirects_are_limited(world: World) -> None:
         redirect=ir.Redirect(hostname="other.test"),
         rate_limits=(limit(1),),
     )
-    client = await world.client(await world.serve(make_fleet(rule)))
+    client = await world.client_of(make_fleet(rule))
     await client.send(make_request())
     await world.until(lambda: store.batches)
     store.answer()
@@ -265,8 +265,7 @@ async def test_redirects_are_limited(world: World) -> None:
 
 async def test_preflights_are_not_counted(world: World) -> None:
     rule = make_rule(cors=ir.Cors(allow_origins=("*",)), rate_limits=(limit(1),))
-    backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    _, client = await world.pair(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", rule)
     preflight = make_request(
         method="OPTIONS",
         headers=[("origin", "http://a.test"), ("access-control-request-method", "PUT")],

@@ -9,7 +9,7 @@ from core.fleets import make_cluster, make_fleet, make_host, make_rule
 from core.limited import KEY, hold, limit, serve, statuses
 from core.world import World
 from edgefast import ir
-from edgefast.ratelimit.script import pack_words
+from edgefast.rate_limit.script import pack_words
 
 
 async def test_the_first_n_pass(world: World) -> None:
@@ -183,7 +183,7 @@ async def test_no_headers_otherwise(world: World) -> None:
 async def test_counters_survive_a_new_table(world: World) -> None:
     backend = await world.backend(lambda call: b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
     fleet = make_fleet(make_rule(rate_limits=(limit(2),)), make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     assert await statuses(client, 1) == [200]
     other = make_rule(route="ns/first", rate_limits=(limit(2),))
     world.apply(

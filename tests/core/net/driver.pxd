@@ -1,4 +1,4 @@
-# The classes of the socket layer, declared as in edgefast/core/engine.pxd.
+# The classes of the socket layer, declared as in edgefast/core/fastpath.pxd.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 

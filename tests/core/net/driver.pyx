@@ -13,7 +13,7 @@ from libc.string cimport memchr, memcmp, memcpy, memmove, memset
 import logging
 from ipaddress import ip_address
 
-from edgefast.localaddress import is_local
+from edgefast.local_address import is_local
 
 include "consts.pxi"
 include "net/consts.pxi"

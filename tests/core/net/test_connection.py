@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 
+import pytest
+
 from core.net.stage import Stage, driver, reset
 
 LONG = os.urandom(3 << 20)
@@ -242,11 +244,22 @@ def test_a_close_waits_for_who_takes_nothing_only_so_long(stage: Stage) -> None:
 # --- resets ---------------------------------------------------------------------------------------------------------
 
 
-def test_reset_while_reading(stage: Stage) -> None:
-    peer, probe = stage.pair()
+@pytest.mark.parametrize("when", ["reading", "queued", "the peer ended", "we ended", "closing"])
+def test_reset_while(stage: Stage, when: str) -> None:
+    peer, probe = stage.pair(small=when in ("queued", "closing"))
+    if when in ("queued", "closing"):
+        probe.send(LONG)
+    if when == "closing":
+        probe.shut()
+    if when == "the peer ended":
+        peer.shutdown(socket.SHUT_WR)
+        stage.until(lambda: ("end",) in probe.heard)
+    if when == "we ended":
+        probe.end_write()
+        assert stage.drain(peer) == b""
     reset(peer)
-    stage.until(lambda: probe.why)
-    assert probe.heard == [("open",), ("lost", "reset")]
+    stage.until(lambda: probe.why == "reset")
+    assert when != "reading" or probe.heard == [("open",), ("lost", "reset")]
 
 
 def test_an_answer_before_a_reset_is_read(stage: Stage) -> None:
@@ -264,13 +277,6 @@ def test_an_answer_before_a_reset_is_read(stage: Stage) -> None:
     assert probe.heard == [("open",), ("hangup",), ("bytes", b"early answer"), ("lost", "reset")]
 
 
-def test_reset_while_bytes_are_queued(stage: Stage) -> None:
-    peer, probe = stage.pair(small=True)
-    probe.send(LONG)
-    reset(peer)
-    stage.until(lambda: probe.why == "reset")
-
-
 def test_reset_while_bytes_are_queued_and_reading_waits(stage: Stage) -> None:
     peer, probe = stage.pair(small=True)
     probe.pause()
@@ -279,30 +285,6 @@ def test_reset_while_bytes_are_queued_and_reading_waits(stage: Stage) -> None:
     stage.until(lambda: ("hangup",) in probe.heard)
     probe.shut()
     stage.until(lambda: probe.why)
-
-
-def test_reset_after_the_peer_ended(stage: Stage) -> None:
-    peer, probe = stage.pair()
-    peer.shutdown(socket.SHUT_WR)
-    stage.until(lambda: ("end",) in probe.heard)
-    reset(peer)
-    stage.until(lambda: probe.why == "reset")
-
-
-def test_reset_after_we_ended(stage: Stage) -> None:
-    peer, probe = stage.pair()
-    probe.end_write()
-    assert stage.drain(peer) == b""
-    reset(peer)
-    stage.until(lambda: probe.why == "reset")
-
-
-def test_reset_while_closing(stage: Stage) -> None:
-    peer, probe = stage.pair(small=True)
-    probe.send(LONG)
-    probe.shut()
-    reset(peer)
-    stage.until(lambda: probe.why == "reset")
 
 
 def test_reset_before_it_is_accepted(stage: Stage) -> None:

@@ -34,7 +34,7 @@ async def serve(world: World, *units: ir.PolicyUnit, rule: dict[str, Any], **htt
     fleet = make_fleet(
         make_listener(**http), make_host(make_rule(**rule)), make_cluster(backend.port), *units
     )
-    return await world.client(await world.serve(fleet))
+    return await world.client_of(fleet)
 
 
 async def guarded(world: World, *rules: ir.AccessRule, allow: bool = False, **http: Any) -> Client:

@@ -160,7 +160,7 @@ async def test_services_have_their_shares(world: World) -> None:
     )
     spec = ir.ExtAuth(backends=(AuthBackend("one", 3), AuthBackend("two", 1)))
     clusters = make_cluster(one.port, name="one"), make_cluster(two.port, name="two")
-    client = await world.client(await world.serve(fleet_of(spec, backend.port, *clusters)))
+    client = await world.client_of(fleet_of(spec, backend.port, *clusters))
     for _ in range(8):
         assert (await client.ask(make_request())).status == 200
     assert (one.count, two.count) == (6, 2)
@@ -197,7 +197,7 @@ async def test_a_policy_and_the_rules_own_are_both_asked(world: World) -> None:
         rule={"ext_auth": make_auth("own", headers=("x-user",), to_backend=("x-role",))},
         more=(make_cluster(two.port, name="own"),),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     assert (
         await client.ask(make_request(headers=[("x-user", "fake"), ("x-role", "fake")]))
     ).status == 200

@@ -249,7 +249,7 @@ async def test_an_old_connection_that_has_ended_is_no_error(world: World) -> Non
 async def test_another_endpoint_is_tried(world: World) -> None:
     service, backend = await world.backend(passing()), await world.backend(passing())
     cluster = make_cluster(world.refusing_port(), service.port, name=AUTH)
-    client = await world.client(await world.serve(fleet_of(make_auth(), backend.port, cluster)))
+    client = await world.client_of(fleet_of(make_auth(), backend.port, cluster))
     for _ in range(6):
         assert (await client.ask(make_request())).status == 200
 

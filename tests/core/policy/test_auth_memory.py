@@ -118,8 +118,7 @@ async def test_a_rule_without_a_backend(world: World, size: int) -> None:
     )
     rule = msgspec.structs.replace(rule, backends=())
     cluster = make_cluster(service.port, name=AUTH)
-    port = await world.serve(make_fleet(make_listener(), make_host(rule), cluster))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_listener(), make_host(rule), cluster))
     for _ in range(2):
         answer = await client.ask(make_request(method="POST", body=b"x" * size))
         assert (answer.status, answer.value("location")) == (302, "http://x.example:8080/")

@@ -108,7 +108,7 @@ async def test_one_that_cannot_go_on_is_told(world: World, monkeypatch: pytest.M
         def compile(*_: object) -> Broken:
             return Broken()
 
-    monkeypatch.setattr("edgefast.core.engine.re2", Re2("re2"))
+    monkeypatch.setattr("edgefast.core.fastpath.re2", Re2("re2"))
     path = ir.PathRewrite(kind="regex", pattern="^/x", value="/y")
     route = await guarded(world, None, rule={"rewrite": ir.Rewrite(path=path)})
     client, other = await route.client(), await route.client()

@@ -32,7 +32,7 @@ async def serve(
     ]
     made = make_rule(*shares, **rule)
     fleet = make_fleet(make_listener(), make_host(made), *clusters, *units)
-    return await world.client(await world.serve(fleet)), told
+    return await world.client_of(fleet), told
 
 
 def _noting(calls: list[Call]) -> Answer:
@@ -133,7 +133,7 @@ async def test_a_key_is_asked_for_where_the_backend_says_so(world: World) -> Non
         for one in told:
             one.clear()
         fleet = make_fleet(make_listener(), make_host(rule), *clusters, *units)
-        client = await world.client(await world.serve(fleet))
+        client = await world.client_of(fleet)
         for _ in range(9):
             assert (await client.ask(make_request("/", headers=[("x-user", "jane")]))).status == 200
         assert {len(one) for one in told} - {0} == spread

@@ -11,7 +11,6 @@ from core.world import World
 from edgefast.ir.policy import AuthCache
 
 PASS = passing()
-GRPC = [("content-type", "application/grpc"), ("te", "trailers")]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from edgefast import ir
 from edgefast.ir.policy import AuthCache
 
 PASS = passing()
-GRPC = [("content-type", "application/grpc"), ("te", "trailers")]
 
 
 @pytest.mark.parametrize("unit", [False, True])

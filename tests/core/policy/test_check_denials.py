@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from core.policy.called import called
-from core.policy.checkmessages import denying, passing
+from core.policy.checkmessages import denying
 from core.world import World
 
-PASS = passing()
 GRPC = [("content-type", "application/grpc"), ("te", "trailers")]
 
 

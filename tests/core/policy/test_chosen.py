@@ -15,7 +15,7 @@ from edgefast import ir
 from edgefast.explain import RequestSpec, Served
 from edgefast.explain.explain import explain
 from tests.explain.balancers import BALANCERS
-from tests.explain.test_loadbalancer import fleet_of, make_endpoints
+from tests.explain.test_load_balancer import fleet_of, make_endpoints
 
 KEYED = [one for one in BALANCERS if one.hash is not None]
 

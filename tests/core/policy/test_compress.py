@@ -49,7 +49,7 @@ async def serve(
         make_cluster(backend.port),
         unit or encoding(),
     )
-    return await world.client(await world.serve(fleet)), backend
+    return await world.client_of(fleet), backend
 
 
 def asking(accepted: str = "gzip", **request: Any) -> bytes:

@@ -33,7 +33,7 @@ async def serve(
         make_cluster(backend.port),
         *units,
     )
-    return await world.client(await world.serve(fleet)), asked
+    return await world.client_of(fleet), asked
 
 
 def budget(percent: int, interval: int = 3_600_000, count: int = 1, count_interval: int = 3_600_000) -> ir.PolicyUnit:  # fmt: skip

@@ -186,8 +186,7 @@ async def test_no_log_line_shows_a_key_that_comes_to_no_rule(
     rule = {"policies": (), "status": 503} if status == 503 else None
     route = await prove(world, unit, rule=rule, log=LOCATED, hostname="test")
     client = await route.client()
-    sent = make_request(path, host=host, headers=[("x-key", "k-bob")])
-    answer = await client.ask(sent)
+    answer = await client.ask(make_request(path, host=host, headers=[("x-key", "k-bob")]))
     assert answer.status == status
     (line,) = world.texts()
     assert "k-bob" not in line and "key=*****" in line and "b=1" in line
@@ -217,8 +216,7 @@ async def test_a_query_of_many_parts_that_comes_to_no_rule_is_covered_as_a_whole
 
 
 async def test_places_are_forgotten_with_their_policy(world: World) -> None:
-    unit = make_keys("param:key")
-    route = await prove(world, unit)
+    route = await prove(world, make_keys("param:key"))
     gone, other = "/a%2Fb?key=k-bob&other=x", make_keys("param:other")
     client = await route.client()
     shown = ["key=*****&other=x", "key=k-bob&other=*", "key=k-bob&other=x"]

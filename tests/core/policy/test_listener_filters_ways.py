@@ -159,7 +159,7 @@ async def test_listeners_of_one_port_have_their_own(world: World) -> None:
     service, backend = await world.backend(lambda call: DENY), await world.backend(passing())
     plain = make_listener("ns/gw/plain", hostname="plain.test")
     guarded = with_filters(make_listener(hostname="*.test"), FILTER)
-    port = await world.serve(
+    client = await world.client_of(
         make_fleet(
             plain,
             guarded,
@@ -170,7 +170,6 @@ async def test_listeners_of_one_port_have_their_own(world: World) -> None:
             make_unit(make_auth(), FILTER),
         )
     )
-    client = await world.client(port)
     for host, status in (("plain.test", 200), ("a.test", 403), ("nobody", 404)):
         assert (await client.ask(make_request(host=host))).status == status
     assert service.count == 1

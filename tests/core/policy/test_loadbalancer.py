@@ -71,8 +71,7 @@ async def test_each_has_its_turn(world: World) -> None:
 
 
 async def test_turns_are_weighted(world: World) -> None:
-    port = await world.serve(fleet_of(TURNS, weigh(await make_backends(world, 3), 6, 3, 1)))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(TURNS, weigh(await make_backends(world, 3), 6, 3, 1)))
     found = collections.Counter([await where(client) for _ in range(200)])
     assert all(abs(found[at] - 20 * weight) <= 2 for at, weight in enumerate((6, 3, 1))), found
     await where(client)
@@ -85,8 +84,7 @@ async def test_turns_are_weighted(world: World) -> None:
 async def test_turns_go_past_who_fails(world: World) -> None:
     """A request that its turn failed gets the next one; in the end the endpoint is left out, and its turns go to all others alike."""
     backends = await make_backends(world, 4)
-    port = await world.serve(fleet_of(TURNS, weigh(backends, 1)))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(TURNS, weigh(backends, 1)))
     backends[1].close()
     while world.counters["endpoint_ejections"] == 0:
         assert await where(client) != 1
@@ -95,8 +93,7 @@ async def test_turns_go_past_who_fails(world: World) -> None:
 
 
 async def test_chance_is_weighted(world: World) -> None:
-    port = await world.serve(fleet_of(CHANCE, weigh(await make_backends(world, 3), 6, 3, 1)))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(CHANCE, weigh(await make_backends(world, 3), 6, 3, 1)))
     found = collections.Counter([await where(client) for _ in range(1000)])
     for at, weight in enumerate((6, 3, 1)):
         assert 100 * weight * 0.5 < found[at] < 100 * weight * 1.6, found
@@ -107,8 +104,7 @@ async def test_chance_is_weighted(world: World) -> None:
 
 async def test_weights_of_keys(world: World) -> None:
     backends = await make_backends(world, 3)
-    port = await world.serve(fleet_of(BY_USER, weigh(backends, 8, 1, 1)))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(BY_USER, weigh(backends, 8, 1, 1)))
     heavy = [await where(client, user) for user in USERS]
     assert heavy.count(0) > 36  # of 48 by its weight
     world.apply(fleet_of(BY_USER, weigh(backends, 1)))
@@ -120,8 +116,7 @@ async def test_weights_of_keys(world: World) -> None:
 
 async def test_an_ejected_endpoint_has_its_keys_again_when_it_is_back(world: World) -> None:
     backends = await make_backends(world, 4)
-    port = await world.serve(fleet_of(BY_USER, weigh(backends, 1)))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(BY_USER, weigh(backends, 1)))
     before = [await where(client, user) for user in USERS]
     number = backends[2].port
     backends[2].close()
@@ -147,7 +142,7 @@ async def test_failures_beyond_the_64th_endpoint_go_on_too(world: World) -> None
     endpoints = [ir.Endpoint(address=f"127.0.0.{2 + at}", port=backend.port) for at in range(64)]
     endpoints.append(ir.Endpoint(address="127.0.0.1", port=world.refusing_port(), weight=4))
     cluster = ir.Cluster(name=CLUSTER, endpoints=tuple(endpoints))
-    client, failures = await world.client(await world.serve(fleet_of(BY_USER, cluster))), 0
+    client, failures = await world.client_of(fleet_of(BY_USER, cluster)), 0
     for at in range(300):
         answers = []
         for _ in range(2):
@@ -223,7 +218,7 @@ async def test_a_key_may_be_whose_the_request_is(world: World) -> None:
         make_keys(forward_header="x-client", sanitize=True),
         balancing(by_client),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for name in ("alice", "bob"):
         found = set()
         for user in USERS[:20]:
@@ -249,13 +244,13 @@ async def test_least_requests_replace_a_key_that_is_inherited(world: World, ceil
         balancing(ir.LoadBalancer()),
         balancing(BY_USER, LOWER),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     assert len({await where(client, "one") for _ in range(60)}) == 5
 
 
 async def test_a_policy_changes_under_a_rule(world: World) -> None:
     cluster = weigh(await make_backends(world, 5), 1)
-    client = await world.client(await world.serve(fleet_of(BY_USER, cluster)))
+    client = await world.client_of(fleet_of(BY_USER, cluster))
     assert len({await where(client, "one") for _ in range(20)}) == 1
     world.apply(fleet_of(TURNS, cluster))
     assert sorted([await where(client, "one") for _ in range(5)]) == list(range(5))
@@ -269,7 +264,7 @@ async def test_copies_have_the_key_of_their_request(world: World) -> None:
     copies = msgspec.structs.replace(weigh(shadows, 1), name="shadow")
     rule = make_rule(traffic=(TRAFFIC,), mirrors=(ir.Mirror("shadow", 1, 1),))
     fleet = make_fleet(make_host(rule), make_cluster(main.port), copies, balancing(BY_USER))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for _ in range(20):
         await where(client, "one")
     await world.until(lambda: sum(one.count for one in shadows) == 20, "copies")
@@ -280,7 +275,7 @@ async def test_any_free_connection_is_taken_where_there_may_be_no_more(world: Wo
     """A bound of connections comes before a key: waiting beside one that is free would be absurd."""
     backends = await make_backends(world, 5)
     cluster = msgspec.structs.replace(weigh(backends, 1), max_connections=1)
-    client = await world.client(await world.serve(fleet_of(BY_USER, cluster)))
+    client = await world.client_of(fleet_of(BY_USER, cluster))
     found = {await where(client, user) for user in USERS}
     assert len(found) == 1
     assert sum(len(one.links) for one in backends) == 1
@@ -300,7 +295,7 @@ async def test_a_new_endpoint_starts_slowly(world: World, kind: Any) -> None:
             make_listener(), make_host(make_rule(traffic=(TRAFFIC,))), make_cluster(*ports), unit
         )
 
-    client = await world.client(await world.serve(fleet(2, 3_600_000)))
+    client = await world.client_of(fleet(2, 3_600_000))
     for _ in range(100):
         await client.get()
     assert all(one.count >= 25 for one in backends[:2])

@@ -37,7 +37,7 @@ async def serve(
         make_cluster(backend.port),
         *units,
     )
-    return await world.client(await world.serve(fleet)), backend
+    return await world.client_of(fleet), backend
 
 
 def status_of(call: Call) -> bytes:

@@ -63,7 +63,7 @@ async def test_an_override_alone_comes_before(
     cluster = make_cluster(*(one.port for one in backends), name=PODS)
     units = (keeping(OTHER),) if "traffic" in rule else ()
     fleet = make_fleet(make_host(make_rule(share(), **rule)), cluster, *units)
-    answer = await get(await world.client(await world.serve(fleet)))
+    answer = await get(await world.client_of(fleet))
     assert (answer.value("set-cookie") or "").startswith(f"{name}=")
 
 

@@ -94,8 +94,7 @@ async def test_a_removed_unit_reaches_rules_of_other_hosts_when_it_is_back(world
     rule = make_rule(policies=(NAME,))
     other = make_rule(route="ns/other", policies=(NAME,))
     hosts = make_host(rule), make_host(other, hostname="other.test")
-    port = await world.serve(make_fleet(*hosts, make_cluster(backend.port), OPEN))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(*hosts, make_cluster(backend.port), OPEN))
     assert await status(client) == 200
     assert world.send([], [("policy", NAME)], "v") == []
     assert await status(client, host="other.test") == 500  # resolved while it is away

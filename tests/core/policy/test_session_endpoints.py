@@ -36,8 +36,7 @@ def fleet_of(cluster: ir.Cluster, *units: ir.PolicyUnit, **rule: Any) -> ir.Flee
 async def test_endpoints_that_drain_keep_theirs(world: World) -> None:
     backends = await numbered(world, 4)
     ports = [one.port for one in backends]
-    port = await world.serve(fleet_of(make_cluster(*ports)))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(make_cluster(*ports)))
     value = write(ports[1])
     assert (await get(client, value)).body == b"1"
     world.apply(fleet_of(drained([ports[0], *ports[2:]], [ports[1]])))
@@ -61,7 +60,7 @@ async def test_endpoints_that_drain_keep_theirs(world: World) -> None:
 async def test_the_last_ones_that_drain_serve_all(world: World) -> None:
     backends = await numbered(world, 2)
     ports = [one.port for one in backends]
-    client = await world.client(await world.serve(fleet_of(drained([], ports))))
+    client = await world.client_of(fleet_of(drained([], ports)))
     assert {(await get(client)).body for _ in range(20)} == {b"0", b"1"}
     for at, port in enumerate(ports):
         assert (await get(client, write(port))).body == b"%d" % at
@@ -71,7 +70,7 @@ async def test_one_that_drains_and_is_gone(world: World) -> None:
     """Nothing was sent: another one answers, and the session is with that."""
     backends = await numbered(world, 1)
     going, ports = world.refusing_port(), [backends[0].port]
-    client = await world.client(await world.serve(fleet_of(drained(ports, [going]))))
+    client = await world.client_of(fleet_of(drained(ports, [going])))
     for _ in range(7):  # it is none that could be ejected
         answer = await get(client, write(going))
         assert (answer.status, told(answer)) == (200, write(ports[0]))
@@ -83,7 +82,7 @@ async def test_an_ejected_endpoint_has_none(world: World, size: int) -> None:
     """Whoever was its gets another one, and it is tried no more."""
     others = [one.port for one in await numbered(world, size - 1)]
     bad = world.refusing_port()
-    client = await world.client(await world.serve(fleet_of(make_cluster(*others, bad))))
+    client = await world.client_of(fleet_of(make_cluster(*others, bad)))
     while world.counters["endpoint_ejections"] == 0:
         answer = await get(client, write(bad))
         assert answer.status == 200 and told(answer) != write(bad)
@@ -107,7 +106,7 @@ async def test_who_fails_its_check_has_none(world: World) -> None:
     unit = ir.PolicyUnit(name=TRAFFIC, traffic=ir.Traffic(session=BY_COOKIE, check=check))
     ports = [one.port for one in backends]
     cluster = make_cluster(*ports, treatments=((0, (TRAFFIC,)),))
-    client = await world.client(await world.serve(fleet_of(cluster, unit)))
+    client = await world.client_of(fleet_of(cluster, unit))
     await world.until(lambda: world.counters["health_checks"] >= 2)
     assert (await get(client, write(ports[1]))).body == b"1"
     status[1] = 503
@@ -138,7 +137,7 @@ async def test_repeats_go_elsewhere(world: World) -> None:
     ]
     ports = [one.port for one in backends]
     rule = {"retry": ir.Retry(codes=(503,), attempts=2, backoff=1)}
-    client = await world.client(await world.serve(fleet_of(make_cluster(*ports), **rule)))
+    client = await world.client_of(fleet_of(make_cluster(*ports), **rule))
     for _ in range(5):
         answer = await get(client, write(ports[0]))
         assert answer.status == 200 and told(answer) == write(ports[int(answer.body)])
@@ -149,7 +148,7 @@ async def test_a_connection_that_has_ended_is_no_sign(world: World) -> None:
     """Of its endpoint: the try is repeated there, and the session stays."""
     backends = await numbered(world, 4)
     ports = [one.port for one in backends]
-    client = await world.client(await world.serve(fleet_of(make_cluster(*ports))))
+    client = await world.client_of(fleet_of(make_cluster(*ports)))
     value = write(ports[2])
     assert (await get(client, value)).body == b"2"
     backends[2].answer = None
@@ -166,7 +165,7 @@ async def test_a_connection_that_has_ended_is_no_sign(world: World) -> None:
 async def test_a_failure_ends_no_session(world: World) -> None:
     """The proxy's own answers tell of none."""
     backend = await world.backend(lambda call: b"nonsense\r\n\r\n")
-    client = await world.client(await world.serve(fleet_of(make_cluster(backend.port))))
+    client = await world.client_of(fleet_of(make_cluster(backend.port)))
     answer = await get(client)
     assert (answer.status, answer.value("set-cookie")) == (502, None)
 
@@ -178,8 +177,7 @@ async def test_no_connection_is_left(world: World) -> None:
     """One that nobody uses makes room; else the request waits until one of another endpoint is free, which ends for it."""
     backends = [await world.backend() for _ in range(2)]
     ports = [one.port for one in backends]
-    cluster = make_cluster(*ports, max_connections=1)
-    client = await world.client(await world.serve(fleet_of(cluster)))
+    client = await world.client_of(fleet_of(make_cluster(*ports, max_connections=1)))
     other = await world.client(await world.listen())
 
     async def ask(one: Any, at: int) -> None:
@@ -204,7 +202,7 @@ async def test_one_that_drains_holds_no_connection(world: World) -> None:
     backends = await numbered(world, 2)
     ports = [one.port for one in backends]
     cluster = drained(ports[:1], ports[1:], max_connections=1)
-    client = await world.client(await world.serve(fleet_of(cluster)))
+    client = await world.client_of(fleet_of(cluster))
     for _ in range(5):
         assert (await get(client, write(ports[1]))).body == b"1"
         assert (await get(client)).body == b"0"
@@ -247,8 +245,7 @@ async def test_calls_of_grpc(world: World) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/grpc\r\nx-at: %d\r\ntransfer-encoding: chunked\r\n\r\n"
     backends = [await world.backend(lambda call, at=at: head % at + DONE % 0) for at in range(5)]
     ports = [one.port for one in backends]
-    port = await world.serve(fleet_of(make_cluster(*ports), keeping(BY_HEADER)))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(make_cluster(*ports), keeping(BY_HEADER)))
     for at in (3, 1, 3):
         await client.send(grpc_head(headers=[("x-sid", write(ports[at]))]))
         answer = await client.response()

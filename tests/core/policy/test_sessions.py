@@ -59,8 +59,7 @@ async def test_a_client_stays_where_it_was(world: World) -> None:
 async def test_a_value_is_all_there_is(world: World) -> None:
     """No table: a proxy that has just begun finds every endpoint by what another one told, whatever is there besides."""
     backends = await numbered(world, 70)
-    port = await world.serve(fleet_of(BY_COOKIE, make_cluster(*reversed(ports(backends)))))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(BY_COOKIE, make_cluster(*reversed(ports(backends)))))
     for at, backend in enumerate(backends):
         answer = await get(client, write(backend.port))
         assert (answer.body, answer.value("set-cookie")) == (b"%d" % at, None)
@@ -70,7 +69,7 @@ async def test_cookies_attributes(world: World) -> None:
     backends = await numbered(world, 2)
     cluster = make_cluster(*ports(backends))
     lasting = ir.SessionPersistence(name=NAME, absolute=90_500, permanent=True, path="/shop")
-    client = await world.client(await world.serve(fleet_of(lasting, cluster)))
+    client = await world.client_of(fleet_of(lasting, cluster))
     for request in (make_request("/shop/cart"), make_request("*", method="OPTIONS")):
         answer = await client.ask(request)
         value, *attributes = (answer.value("set-cookie") or "").split("; ")
@@ -81,8 +80,7 @@ async def test_cookies_attributes(world: World) -> None:
 
 async def test_a_header(world: World) -> None:
     backends = await numbered(world, 8)
-    port = await world.serve(fleet_of(BY_HEADER, make_cluster(*ports(backends))))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(BY_HEADER, make_cluster(*ports(backends))))
     for _ in range(20):
         first = await client.get()
         value = first.value("x-sid")
@@ -105,7 +103,7 @@ async def test_one_without_a_name_is_the_rules_own(world: World) -> None:
         make_cluster(*ports(backends)),
         keeping(ir.SessionPersistence()),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     names = [(await get(client, path=path)).value("set-cookie") for path in ("/a", "/b")]
     said = [ir.name_session("ns/web", 0), ir.name_session("ns/web", "other")]
     assert [(one or "").partition("=")[0] for one in names] == said
@@ -139,8 +137,7 @@ OTHERS = ("nobody", "of another cluster")
 @pytest.mark.parametrize("what", list(forge("1" + "0" * 40)))
 async def test_what_is_no_session_is_none(world: World, what: str) -> None:
     backends = await numbered(world, 4)
-    port = await world.serve(fleet_of(BY_COOKIE, make_cluster(*ports(backends))))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(BY_COOKIE, make_cluster(*ports(backends))))
     value = forge(write(backends[2].port))[what]
     found = set()
     for _ in range(20):
@@ -158,8 +155,7 @@ async def test_what_is_no_session_is_none(world: World, what: str) -> None:
 async def test_so_many_values_are_looked_at(world: World) -> None:
     backends = await numbered(world, 8)
     for one, name in ((BY_COOKIE, "cookie"), (BY_HEADER, "x-sid")):
-        port = await world.serve(fleet_of(one, make_cluster(*ports(backends))))
-        client = await world.client(port)
+        client = await world.client_of(fleet_of(one, make_cluster(*ports(backends))))
         for junk, kept in ((15, True), (16, False)):
             found = set()
             for _ in range(12):
@@ -194,8 +190,7 @@ async def test_sessions_that_rest_end(world: World) -> None:
     """Each answer says anew until when it may rest; how long it lasts stays what it was."""
     backends = await numbered(world, 8)
     one = ir.SessionPersistence(name=NAME, absolute=10 * MINUTE, idle=MINUTE)
-    port = await world.serve(fleet_of(one, make_cluster(*ports(backends))))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(one, make_cluster(*ports(backends))))
     until = now_ms(300)
     answer = await get(client, write(backends[5].port, until=until, idle=now_ms(5)))
     again = told(answer)
@@ -216,7 +211,7 @@ async def test_weights_come_first(world: World) -> None:
     refs = (ir.BackendRef(cluster=old.name, weight=1), ir.BackendRef(cluster=new.name, weight=1))
     for one in (BY_COOKIE, BY_HEADER):
         rule = make_rule(*refs, session=one)
-        client = await world.client(await world.serve(make_fleet(make_host(rule), old, new)))
+        client = await world.client_of(make_fleet(make_host(rule), old, new))
         value, places, answers = "", [], []
         for _ in range(20):
             pair = [("x-sid", value)] if one.header else [("cookie", f"{NAME}={value}")]
@@ -241,7 +236,7 @@ async def test_a_backend_of_no_weight_has_no_sessions(world: World) -> None:
     new = make_cluster(*ports(backends[2:]), name="service/ns/new/80")
     refs = (ir.BackendRef(cluster=old.name, weight=0), ir.BackendRef(cluster=new.name, weight=9))
     fleet = make_fleet(make_host(make_rule(*refs, session=BY_COOKIE)), old, new)
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for _ in range(10):
         value = write(backends[1].port, cluster=old.name)
         assert (await get(client, value)).body in (b"2", b"3")
@@ -251,7 +246,7 @@ async def test_others_are_kept_for_others(world: World) -> None:
     """So many of them, each whole and good; none twice, and none of this backend."""
     backends = await numbered(world, 2)
     one = ir.SessionPersistence(name=NAME, absolute=MINUTE)
-    client = await world.client(await world.serve(fleet_of(one, make_cluster(*ports(backends)))))
+    client = await world.client_of(fleet_of(one, make_cluster(*ports(backends))))
     later = now_ms(30)
     others = [write(at, until=later, cluster="c") for at in range(1, 6)]
     over = write(9, until=now_ms(-1), cluster="c")
@@ -272,9 +267,7 @@ async def test_no_endpoint_of_another_rule(world: World) -> None:
     other = make_cluster(others.port, name="service/ns/other/80")
     rule, far = make_rule(session=BY_COOKIE), make_rule(other.name, session=BY_COOKIE)
     host = make_host(("/a", rule), ("/b", far))
-    client = await world.client(
-        await world.serve(make_fleet(host, make_cluster(*ports(mine)), other))
-    )
+    client = await world.client_of(make_fleet(host, make_cluster(*ports(mine)), other))
     value = told(await get(client, path="/b"))
     assert value == write(others.port, cluster=other.name)
     for _ in range(10):
@@ -288,7 +281,7 @@ async def test_the_rules_own_comes_before_defaults(world: World, ceilings: int, 
     backends = await numbered(world, 2)
     own = ir.SessionPersistence(name="own")
     fleet = fleet_of(BY_COOKIE, make_cluster(*ports(backends)), session=own, ceilings=ceilings)
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     answer = await get(client)
     assert (answer.value("set-cookie") or "").startswith(f"{name}=1")
 
@@ -296,8 +289,7 @@ async def test_the_rules_own_comes_before_defaults(world: World, ceilings: int, 
 async def test_a_policy_changes(world: World) -> None:
     backends = await numbered(world, 4)
     cluster = make_cluster(*ports(backends))
-    port = await world.serve(fleet_of(BY_COOKIE, cluster))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(BY_COOKIE, cluster))
     assert told(await get(client))
     world.apply(fleet_of(BY_HEADER, cluster))
     answer = await get(client)
@@ -324,7 +316,7 @@ async def test_beside_a_hash(world: World) -> None:
     fleet = make_fleet(
         make_host(make_rule(traffic=(TRAFFIC,))), make_cluster(*ports(backends)), unit
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     answer = await get(client)
     lines = [value for name, value in answer.headers if name == "set-cookie"]
     assert [one.partition("=")[0] for one in lines] == ["key", NAME]

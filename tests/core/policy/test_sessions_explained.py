@@ -16,7 +16,7 @@ from edgefast.explain import RequestSpec, Served
 from edgefast.explain.describe import describe_unit
 from edgefast.explain.explain import explain
 from edgefast.explain.outcome import find_outcome
-from edgefast.explain.session import describe_session
+from edgefast.explain.session_persistence import describe_session
 
 OTHER = "traffic/ns/other"
 
@@ -36,7 +36,7 @@ async def test_explain_names_the_endpoint_that_serves(world: World, seed: int) -
     going = make_cluster(*ports[3:]).endpoints
     cluster = ir.Cluster(name=CLUSTER, endpoints=make_cluster(*ports[:3]).endpoints, fallback=going)
     fleet = make_fleet(make_host(make_rule(traffic=(TRAFFIC,))), cluster, keeping(one))
-    client, served = await world.client(await world.serve(fleet)), Served(fleet)
+    client, served = await world.client_of(fleet), Served(fleet)
     times = (0, now_ms(30), now_ms(-30), now_ms(90), now_ms(1000))
     named = 0
     for _ in range(60):

@@ -12,16 +12,16 @@ import pytest
 
 from auth.jwt.issuer import NOW, jwk, key_set, provider, token
 from core.policy.token_verifiers import VerifierRig, remote
-from edgefast.auth.jwt import keyset
-from edgefast.auth.jwt.keys import TrustedKey
+from edgefast.auth.jwt import key_set as key_set_module
 from edgefast.auth.jwt.outcome import Outcome
+from edgefast.auth.jwt.token_check import TrustedKey
 from edgefast.core.engine import TOKEN_BYTES, TOKENS, TokenCache, cost_of_token
 
 pytestmark = pytest.mark.pure
 
 
 def trusted() -> TrustedKey:
-    return TrustedKey(keyset.read(key_set(jwk("ES256"))).keys[0])
+    return TrustedKey(key_set_module.read(key_set(jwk("ES256"))).keys[0])
 
 
 def good(until: float = NOW + 1, claims: Any = None, key: TrustedKey | None = None) -> Outcome:

@@ -10,8 +10,8 @@ import pytest
 from auth.jwt.issuer import jwk, key_set, provider, token
 from core.policy.token_verifiers import URI, VerifierRig, remote
 from edgefast.auth.jwt.outcome import Outcome
-from edgefast.core.policy.token_verifier import BUDGET, PATIENCE, TokenVerifier, VerifyRequest
-from edgefast.core.policy.verifier import make_verifiers
+from edgefast.core.policy.token_requirements import make_verifiers
+from edgefast.core.policy.token_verification import BUDGET, PATIENCE, TokenVerifier, VerifyRequest
 from edgefast.ir.credentials import Jwt
 
 pytestmark = pytest.mark.pure

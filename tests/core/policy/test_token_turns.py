@@ -6,7 +6,7 @@ import pytest
 
 from auth.jwt.issuer import jwk, provider, token
 from core.policy.token_verifiers import VerifierRig
-from edgefast.core.policy.token_verifier import BUDGET
+from edgefast.core.policy.token_verification import BUDGET
 from edgefast.core.policy.tokenqueue import QUEUE, QUEUE_BYTES
 
 pytestmark = pytest.mark.pure

@@ -257,8 +257,7 @@ async def test_keys_that_change(world: World) -> None:
     both = issuer.key_set(issuer.jwk("ES256"), issuer.jwk("ES256", 1))
     only = issuer.key_set(issuer.jwk("ES256", 1))
     for keys, statuses in ((both, (200, 200)), (only, (401, 200))):
-        named = ir.JwtProvider(name="a", issuer=ISSUER, audiences=("web",), keys=keys)
-        unit = tokens(named)
+        unit = tokens(ir.JwtProvider(name="a", issuer=ISSUER, audiences=("web",), keys=keys))
         assert world.send([make_resource("policy", unit.name, encode(unit))], [], "v") == []
         found = [(await client.ask(make_request(headers=bearer(one)))).status for one in (old, new)]
         assert tuple(found) == statuses
@@ -299,6 +298,6 @@ async def test_slow_signatures_are_verified_beside_requests(world: World) -> Non
 
 def test_keys_that_are_none_are_refused_with_the_unit() -> None:
     with pytest.raises(ValueError, match="invalid key set"):
-        from edgefast.auth.jwt import keyset
+        from edgefast.auth.jwt import key_set
 
-        keyset.read(b"nonsense")
+        key_set.read(b"nonsense")

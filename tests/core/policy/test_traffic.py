@@ -106,8 +106,7 @@ async def test_whose_timeout_holds(
     timeouts = ir.Timeouts(request=None if own is None else own * 60_000)
     rule = make_rule(traffic=tuple(names), ceilings=ceilings, timeouts=timeouts)
     backend = await world.backend()
-    port = await world.serve(make_fleet(make_host(rule), make_cluster(backend.port), *made))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(rule), make_cluster(backend.port), *made))
     await client.send(make_request())
     call = await backend.call()
     if told is not None and told != b"15000":
@@ -122,8 +121,7 @@ async def test_a_request_timeout_is_504(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(traffic=(TRAFFIC,))
     unit = traffic(request_timeout=SHORT)
-    port = await world.serve(make_fleet(make_host(rule), make_cluster(backend.port), unit))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(rule), make_cluster(backend.port), unit))
     answer = await client.get()
     assert answer.status == 504
     assert (await backend.call()).message.value(LINE) == b"%d" % SHORT
@@ -141,8 +139,7 @@ async def test_it_bounds_the_whole_answer(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(traffic=(TRAFFIC,))
     unit = traffic(request_timeout=SHORT)
-    port = await world.serve(make_fleet(make_host(rule), make_cluster(backend.port), unit))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(rule), make_cluster(backend.port), unit))
     await client.send(make_request())
     (await backend.call()).send(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")
     with pytest.raises(Gone):
@@ -154,8 +151,7 @@ async def test_idle_timeout(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(traffic=(TRAFFIC,))
     unit = traffic(idle_timeout=SHORT)
-    port = await world.serve(make_fleet(make_host(rule), make_cluster(backend.port), unit))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(rule), make_cluster(backend.port), unit))
     assert (await client.get()).status == 504
     assert world.lines()[0]["flags"] == "SI"
 
@@ -173,7 +169,7 @@ async def test_who_waits_to_be_let_in_is_idle_for_as_long_as_the_listener_says(
         make_cluster(service.port, name=AUTH),
         traffic(idle_timeout=0),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 9\r\n\r\nhalf")
     assert (await client.response()).status in (408, 504)
     assert world.lines()[0]["flags"] == "SI"
@@ -190,7 +186,7 @@ async def test_who_was_let_in_is_idle_for_as_long_as_the_policy_says(world: Worl
         make_cluster(service.port, name=AUTH),
         traffic(idle_timeout=0),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await client.send(make_request())
     call = await backend.call()
     shift(3600)
@@ -205,10 +201,9 @@ async def test_an_idle_timeout_of_zero_is_none(world: World) -> None:
     rule = make_rule(traffic=(TRAFFIC,))
     unit = traffic(idle_timeout=0, request_timeout=0)
     listener = make_listener(stream_idle_timeout=5_000)
-    port = await world.serve(
+    client = await world.client_of(
         make_fleet(listener, make_host(rule), make_cluster(backend.port), unit)
     )
-    client = await world.client(port)
     await client.send(make_request())
     call = await backend.call()
     shift(3600)
@@ -221,8 +216,7 @@ async def test_a_backend_that_takes_nothing_is_504(world: World) -> None:
     backend = await world.backend()
     rule = make_rule(traffic=(TRAFFIC,))
     unit = traffic(send_timeout=SHORT)
-    port = await world.serve(make_fleet(make_host(rule), make_cluster(backend.port), unit))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(rule), make_cluster(backend.port), unit))
     size = 64 << 20
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: %d\r\n\r\n" % size)
     await world.until(lambda: backend.links)
@@ -247,8 +241,7 @@ async def test_a_backend_that_takes_a_little_now_and_then_has_time(world: World)
     backend = await world.backend(say("done"))
     rule = make_rule(traffic=(TRAFFIC,))
     unit = traffic(send_timeout=400)
-    port = await world.serve(make_fleet(make_host(rule), make_cluster(backend.port), unit))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(rule), make_cluster(backend.port), unit))
     size = 16 << 20
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: %d\r\n\r\n" % size)
     await world.until(lambda: backend.links)

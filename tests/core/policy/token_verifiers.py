@@ -8,8 +8,8 @@ from typing import Any
 
 from auth.jwt.issuer import ISSUER, NOW
 from edgefast.auth.jwt.outcome import Outcome
-from edgefast.core.policy.token_verifier import BUDGET, TokenVerifier, VerifyRequest
-from edgefast.core.policy.verifier import Verifier, make_verifiers
+from edgefast.core.policy.token_requirements import Verifier, make_verifiers
+from edgefast.core.policy.token_verification import BUDGET, TokenVerifier, VerifyRequest
 from edgefast.ir.credentials import Jwt, JwtProvider, RemoteKeys
 
 _DEADLINE = 30.0

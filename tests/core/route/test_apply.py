@@ -40,8 +40,7 @@ def resource(type_: str, name: str, data: bytes) -> Resource:
 async def test_the_next_request_of_an_open_connection_sees_the_new_table(world: World) -> None:
     one, two = await world.backend(say("one")), await world.backend(say("two"))
     clusters = make_cluster(one.port, name="one"), make_cluster(two.port, name="two")
-    port = await world.serve(make_fleet(make_rule("one"), *clusters))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_rule("one"), *clusters))
     assert (await client.get()).body == b"one"
     world.apply(make_fleet(make_rule("two"), *clusters))  # overwrites what it replaced
     assert (await client.get()).body == b"two"
@@ -185,9 +184,7 @@ async def test_a_bad_listener_keeps_the_old_one(world: World, data: bytes) -> No
 @pytest.mark.parametrize("used", [True, False], ids=["in use", "not used yet"])
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x80", b"\xff" * 40])
 async def test_a_bad_cluster_keeps_the_old_one(world: World, data: bytes, used: bool) -> None:
-    backend = await world.backend(say("old"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(say("old"))
     if used:
         assert (await client.get()).body == b"old"
     ((type_, name, _),) = world.send([resource("cluster", CLUSTER, data)], [], "v2")
@@ -252,8 +249,7 @@ async def test_removing_what_is_not_there_is_harmless(world: World) -> None:
 async def test_changed_settings_reach_rules_that_were_hit_before(world: World) -> None:
     backend = await world.backend()
     cluster = make_cluster(backend.port)
-    port = await world.serve(make_fleet(make_listener(route_timeout=15_000), cluster))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_listener(route_timeout=15_000), cluster))
     for timeout in (15_000, 4_000):
         world.apply(make_fleet(make_listener(route_timeout=timeout), cluster))
         await client.send(make_request())
@@ -267,8 +263,7 @@ async def test_dump_says_what_is_applied(world: World) -> None:
     backend = await world.backend(say("x"))
     hosts = make_host(make_rule(), hostname="a.test"), make_host(make_rule("none"), make_rule())
     fleet = make_fleet(*hosts, make_cluster(backend.port, max_connections=7))
-    port = await world.serve(fleet)
-    client = await world.client(port)
+    client = await world.client_of(fleet)
     await client.get(host="a.test")
     await world.settle()
     dump = world.engine.dump()

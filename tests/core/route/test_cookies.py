@@ -52,8 +52,6 @@ OTHER = ir.ValueMatch("cookie:lang", "de|fr", regex=True)
     ],
 )
 async def test_cookies(world: World, lines: list[str], want: int) -> None:
-    client = await world.client(
-        await world.serve(make_fleet(host((EXACT,), (REGEX, OTHER), (REGEX,))))
-    )
+    client = await world.client_of(make_fleet(host((EXACT,), (REGEX, OTHER), (REGEX,))))
     headers = [("Cookie", line) for line in lines]
     assert (await client.ask(make_request(headers=headers))).status == want

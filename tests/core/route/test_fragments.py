@@ -113,8 +113,7 @@ async def test_a_host_grows_and_shrinks_over_all_cuts(world: World, backend: Bac
 async def test_a_request_in_flight_survives_the_removal_of_its_fragment(world: World) -> None:
     slow = await world.backend()
     fleet = large(slow.port)
-    port = await world.serve(fleet)
-    client = await world.client(port)
+    client = await world.client_of(fleet)
     await client.send(make_request("/team-7/service"))
     call = await slow.call()
     assert world.send([], [("fragment", holder(fleet, 7).name)], "2") == []

@@ -106,7 +106,7 @@ async def test_tables_of_ports_go_with_their_acceptors(world: World) -> None:
 async def test_idle_connections_of_a_port_without_listeners_are_closed(world: World) -> None:
     backend = await world.backend(say("yes"))
     cluster = make_cluster(backend.port)
-    client = await world.client(await world.serve(make_fleet(cluster)))
+    client = await world.client_of(make_fleet(cluster))
     assert (await client.get()).status == 200
     world.apply(make_fleet(cluster, make_listener(port=81)))
     await world.turns()
@@ -118,8 +118,7 @@ async def test_idle_connections_of_a_port_without_listeners_are_closed(world: Wo
 async def test_a_listener_changes_its_hostname(world: World) -> None:
     backend = await world.backend(say("yes"))
     cluster = make_cluster(backend.port)
-    port = await world.serve(make_fleet(cluster, make_listener(hostname="a.test")))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(cluster, make_listener(hostname="a.test")))
     assert [(await client.get(host=host)).status for host in ("A.test", "b.test")] == [200, 404]
     world.apply(make_fleet(cluster, make_listener(hostname="*.b.test")))
     hosts = ("a.test", "b.test", "x.B.test", "x.y.b.test")
@@ -135,7 +134,7 @@ async def test_the_most_specific_listener_owns_a_host(world: World) -> None:
         parts += [listener, make_cluster(backend.port, name=name)]
         if name != "narrow":  # it has no route: it owns its hosts all the same
             parts.append(make_host(make_rule(name), listener=listener.name))
-    client = await world.client(await world.serve(make_fleet(*parts)))
+    client = await world.client_of(make_fleet(*parts))
     hosts = ("x.a.test", "y.a.test", "b.test", "test", "a.b.c.d")
     answers = [await client.get(host=host) for host in hosts]
     assert [one.status for one in answers] == [200, 404, 200, 200, 200]
@@ -184,8 +183,7 @@ async def test_a_removed_listener_of_a_large_host_is_not_read_either(world: Worl
     backend = await world.backend()
     cluster = make_cluster(backend.port)
     rules = [(f"/team-{i}/service", make_rule(route=f"team-{i}/web")) for i in range(500)]
-    port = await world.serve(make_fleet(make_host(*rules), cluster))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(*rules), cluster))
     await client.send(make_request("/team-7/service"))
     call = await backend.call()
     world.apply(ir.Fleet(name="standalone", clusters=(cluster,)))

@@ -41,9 +41,7 @@ async def test_rules_are_named_or_numbered(world: World) -> None:
         ("/1", ir.Rule(route="ns/web", index=1, name="first", backends=ref)),
         ("/2", ir.Rule(route="ns/w\u00e9b", index=2, backends=ref)),
     )
-    client = await world.client(
-        await world.serve(make_fleet(make_host(*rules), make_cluster(backend.port)))
-    )
+    client = await world.client_of(make_fleet(make_host(*rules), make_cluster(backend.port)))
     for path in ("/0", "/1", "/2"):
         await client.get(path)
     assert world.counters.rows().keys() == {
@@ -58,8 +56,7 @@ async def test_rules_are_named_or_numbered(world: World) -> None:
 async def test_a_rule_keeps_its_row_over_table_changes(world: World) -> None:
     backend = await world.backend(say("x"))
     cluster = make_cluster(backend.port)
-    port = await world.serve(make_fleet(make_rule(), cluster))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_rule(), cluster))
     for change in range(5):
         ops = ir.HeaderOps(set=(("x-change", str(change)),))
         world.apply(make_fleet(make_rule(response_headers=ops), cluster))
@@ -72,9 +69,7 @@ async def test_long_names_are_cut_at_a_character_and_told_apart(world: World) ->
     """Names that are alike for longer than a label have rows of their own, and their rule is seen."""
     backend = await world.backend(say("x"))
     rules = [(f"/{i}", make_rule(route="ns/" + "\u00e9" * 200 + str(i))) for i in range(2)]
-    client = await world.client(
-        await world.serve(make_fleet(make_host(*rules), make_cluster(backend.port)))
-    )
+    client = await world.client_of(make_fleet(make_host(*rules), make_cluster(backend.port)))
     for path in ("/0", "/1", "/1"):
         await client.get(path)
     rows = {

@@ -19,7 +19,7 @@ from core.stream.streams import (
 from core.traces import spans_since
 from core.world import World
 from edgefast import ir
-from edgefast.proxy.traces.spanrecord import ConnectionRecord
+from edgefast.proxy.traces.span_record import ConnectionRecord
 
 
 def traced(connections: bool = True, sampling: float = 1.0) -> ir.Listener:

@@ -20,9 +20,7 @@ FIELDS = [
 
 
 async def test_a_line_says_it_all(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     agent = [("User-Agent", "curl/8")]
     await client.send(
         make_request("/a?b=1", method="POST", host="T.test", headers=agent, body=b"12345")
@@ -54,9 +52,7 @@ async def test_a_line_says_it_all(world: World) -> None:
 
 
 async def test_every_byte_of_a_client_is_escaped(world: World) -> None:
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(say("x"))
     legal = bytes([9, *range(32, 127), *range(128, 256)])
     parts = [legal[i : i + 60] for i in range(0, len(legal), 60)]
     for part in parts:
@@ -106,8 +102,7 @@ async def test_an_address_in_a_preamble_cannot_break_out(world: World, preamble:
     backend = await world.backend(say("x"))
     address = ir.ClientAddress(proxy_protocol="optional", proxy_senders=("127.0.0.0/8",))
     listener = make_listener(client_address=address)
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.send(preamble + make_request())
     await client.ending()
     assert world.counters["proxy_protocol_refused"] == 1
@@ -140,16 +135,13 @@ async def test_the_address_of_a_preamble_is_the_client(world: World) -> None:
     listener = make_listener(
         client_address=ir.ClientAddress(proxy_protocol="required", proxy_senders=("127.0.0.0/8",))
     )
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.ask(b"PROXY TCP6 2001:DB8::1 ::1 1 2\r\n" + make_request())
     assert world.lines()[0]["client"] == "2001:db8::1"
 
 
 async def test_long_values_are_cut(world: World) -> None:
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(say("x"))
     headers = [("user-agent", "\xe9" * 4000)]
     await client.get("/" + "p" * 4000, headers=headers, host="h" * 250)
     (line,) = world.lines()
@@ -167,16 +159,14 @@ async def test_names_of_the_configuration_are_escaped(
     name = 'quoted "name" \u00e9'
     cluster = ir.Cluster(name=name, endpoints=(ir.Endpoint(address=path),))
     rule = ir.Rule(route="ns/w", index=1, name='r"1', backends=(ir.BackendRef(cluster=name),))
-    client = await world.client(await world.serve(make_fleet(rule, cluster)))
+    client = await world.client_of(make_fleet(rule, cluster))
     assert (await client.get()).status == 200
     (line,) = world.lines()
     assert (line["backend"], line["endpoint"], line["rule"]) == (name, f"unix:{path}", 'r"1')
 
 
 async def test_batches_are_whole_lines(world: World) -> None:
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(say("x"))
     headers = [("user-agent", "\xff" * 512)]
     for _ in range(60):  # 3 KB each
         await client.get(headers=headers)
@@ -215,9 +205,9 @@ async def test_a_batch_is_handed_over_without_being_asked(world: World) -> None:
     ids=["all", "off", "none sampled", "from 404", "from 500", "slow ones"],
 )
 async def test_filters(world: World, log: ir.AccessLog, statuses: list[int]) -> None:
-    backend = await world.backend(lambda call: make_response(status=int(call.path[1:])))
-    port = await world.serve(make_fleet(make_listener(log=log), make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(
+        lambda call: make_response(status=int(call.path[1:])), make_listener(log=log)
+    )
     for status in (200, 404, 500, 503):
         assert (await client.get(f"/{status}")).status == status
     assert [line["status"] for line in world.lines()] == statuses
@@ -227,8 +217,7 @@ async def test_filters(world: World, log: ir.AccessLog, statuses: list[int]) -> 
 async def test_slow_requests_only(world: World) -> None:
     backend = await world.backend()
     log = ir.AccessLog(min_duration=40)
-    port = await world.serve(make_fleet(make_listener(log=log), make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_listener(log=log), make_cluster(backend.port)))
     await client.send(make_request("/slow"))
     call = await backend.call()
     begin = world.loop.time()
@@ -241,8 +230,7 @@ async def test_slow_requests_only(world: World) -> None:
 async def test_sampling(world: World) -> None:
     backend = await world.backend(say("x"))
     log = ir.AccessLog(sampling=0.25)
-    port = await world.serve(make_fleet(make_listener(log=log), make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_listener(log=log), make_cluster(backend.port)))
     await client.send(make_request() * 400)
     for _ in range(400):
         await client.response()
@@ -256,7 +244,7 @@ async def test_each_listener_of_a_port_has_its_own_settings(world: World) -> Non
     for hostname, log in names.items():
         listener = make_listener(f"ns/gw/{hostname}", hostname=hostname, log=log)
         parts += [listener, make_host(make_rule(), listener=listener.name)]
-    client = await world.client(await world.serve(make_fleet(*parts)))
+    client = await world.client_of(make_fleet(*parts))
     for hostname in ("a.test", "b.test", "c.test"):
         await client.get(host=hostname)
     lines = world.lines()
@@ -266,9 +254,8 @@ async def test_each_listener_of_a_port_has_its_own_settings(world: World) -> Non
 
 async def test_the_client_is_the_one_that_headers_believe(world: World) -> None:
     backend = await world.backend(say("x"))
-    trust = ir.ClientAddress(trusted_hops=1)
-    listener = make_listener(client_address=trust)
-    client = await world.client(await world.serve(make_fleet(listener, make_cluster(backend.port))))
+    listener = make_listener(client_address=ir.ClientAddress(trusted_hops=1))
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.ask(make_request(headers=[("x-forwarded-for", "203.0.113.9")]))
     await client.ask(make_request())
     told, plain = world.lines()

@@ -20,9 +20,7 @@ TURNS = {
 
 async def test_one_plain_request_moves_exactly_these(world: World) -> None:
     answer = make_response(b"hello", headers=(("date", "x"), ("server", "y")))
-    backend = await world.backend(lambda call: answer)
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(lambda call: answer)
     request = make_request(method="POST", body=b"0123456789")
     await client.ask(request)
     await world.settle()
@@ -58,9 +56,7 @@ async def test_one_plain_request_moves_exactly_these(world: World) -> None:
     ids=["chunked", "interim", "large", "empty"],
 )
 async def test_bytes_are_counted_as_they_go_over_the_wire(world: World, answer: bytes) -> None:
-    backend = await world.backend(lambda call: answer)
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(lambda call: answer)
     await client.send(make_request())
     while (await client.response()).status < 200:
         pass
@@ -69,9 +65,7 @@ async def test_bytes_are_counted_as_they_go_over_the_wire(world: World, answer: 
 
 
 async def test_the_proxys_own_answers_are_counted(world: World) -> None:
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(say("x"))
     head = b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 1\r\nexpect: 100-continue\r\n\r\n"
     assert (await client.ask(head)).status == 100
     await client.ask(b"1")
@@ -94,9 +88,7 @@ async def test_status_classes(world: World, status: int, cell: int) -> None:
 
 
 async def test_tunnels(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     upgrade = [("connection", "upgrade"), ("upgrade", "websocket")]
     await client.send(make_request(headers=upgrade))
     call = await backend.call()
@@ -115,9 +107,7 @@ async def test_tunnels(world: World) -> None:
 
 
 async def test_aborted_requests(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(make_request())
     await backend.call()
     client.reset()
@@ -127,8 +117,7 @@ async def test_aborted_requests(world: World) -> None:
 
 
 async def test_requests_without_a_route_have_a_row_of_their_own(world: World) -> None:
-    port = await world.serve(make_fleet(make_host(("/only", make_rule()))))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_host(("/only", make_rule()))))
     await client.get("/other")
     await client.get("/more")
     assert world.counters.row("-\t-")["requests_4xx"] == 2
@@ -136,9 +125,7 @@ async def test_requests_without_a_route_have_a_row_of_their_own(world: World) ->
 
 
 async def test_the_buckets_of_durations(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(make_request())
     call = await backend.call()
     begin = world.loop.time()

@@ -15,7 +15,7 @@ from core.logs import json_log, serve, text_log
 from core.world import World
 from edgefast import ir
 from edgefast.api.edge.edgeproxy import LogField
-from edgefast.translate.edgeproxy.logformat import OPERATORS
+from edgefast.translate.edgeproxy.log_format_parser import OPERATORS
 
 #: The line that Envoy Gateway writes when nothing else is said, as people paste it.
 PASTED = """\
@@ -153,7 +153,7 @@ async def test_requests_of_no_listener_are_logged_by_the_first_that_logs(world: 
         make_listener(f"ns/gw/{name}", hostname=f"{name}.test", log=log)
         for name, log in logs.items()
     ]
-    client = await world.client(await world.serve(make_fleet(*listeners)))
+    client = await world.client_of(make_fleet(*listeners))
     for host in ("a.test", "b.test", "c.test", "d.test"):
         await client.get(host=host, headers=[("x-a", "1")])
     assert world.texts() == ["b b.test 1", "c", "b d.test 1"]
@@ -189,9 +189,7 @@ async def test_either_bound_lets_a_request_pass(
 ) -> None:
     backend = await world.backend()
     log = text_log("%REQ(:PATH)%", min_status=bounds[0], min_duration=bounds[1])
-    client = await world.client(
-        await world.serve(make_fleet(make_listener(log=log), make_cluster(backend.port)))
-    )
+    client = await world.client_of(make_fleet(make_listener(log=log), make_cluster(backend.port)))
     for path in ("/200", "/500", "/slow"):
         await client.send(make_request(path))
         call = await backend.call()
@@ -219,13 +217,12 @@ async def test_every_byte_of_a_client_is_escaped(world: World, shape: str) -> No
         if shape == "text"
         else json_log(agent="%REQ(USER-AGENT)%", line=template)
     )
-    backend = await world.backend(
+    _, client = await world.pair(
         lambda call: make_response(
             headers=[("x-echo", (call.message.value(b"user-agent") or b"").decode("latin-1"))]
-        )
+        ),
+        make_listener(log=log),
     )
-    port = await world.serve(make_fleet(make_listener(log=log), make_cluster(backend.port)))
-    client = await world.client(port)
     parts = [LEGAL[i : i + 60].strip(b" \t") for i in range(0, len(LEGAL), 60)]
     for part in parts:
         head = b"GET / HTTP/1.1\r\nhost: test\r\nuser-agent: %b\r\nx-request-id: %b\r\nx-evil: %b\r\n\r\n"
@@ -257,7 +254,7 @@ async def test_a_program_that_comes_while_a_request_is_under_way(world: World) -
     """What was not kept when the request came is absent; nothing is made up, nothing breaks."""
     backend = await world.backend()
     parts = (make_rule(), make_cluster(backend.port))
-    client = await world.client(await world.serve(make_fleet(make_listener(), *parts)))
+    client = await world.client_of(make_fleet(make_listener(), *parts))
     await client.send(make_request("/late", headers=[("x-a", "1")]))
     call = await backend.call()
     log = text_log(

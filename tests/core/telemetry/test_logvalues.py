@@ -52,7 +52,7 @@ async def test_headers_of_the_answer_are_those_that_clients_get(world: World) ->
     )
     rule = make_rule(response_headers=filtered)
     fleet = make_fleet(make_listener(log=log), rule, make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await client.get()
     values = world.texts()[0].split("|")
     assert values[:4] == ["one", "by the filter", "-", "edgefast"]
@@ -64,7 +64,7 @@ async def test_headers_of_the_proxys_own_answers(world: World) -> None:
     log = text_log(
         "%RESPONSE_CODE% %RESP(LOCATION)% %RESPONSE_CODE_DETAILS% %RESPONSE_FLAGS% %UPSTREAM_HOST%"
     )
-    client = await world.client(await world.serve(make_fleet(make_listener(log=log), rule)))
+    client = await world.client_of(make_fleet(make_listener(log=log), rule))
     await client.get("/x")
     assert world.texts() == ["302 http://other.test:8080/x direct_response - -"]
 
@@ -100,9 +100,7 @@ async def test_flags_and_details(world: World, end: str) -> None:
         *{"empty": (), "refused": (world.refusing_port(),)}.get(str(how), (backend.port,))
     )
     host = make_host(("/only", make_rule())) if how is None else make_host(make_rule())
-    client = await world.client(
-        await world.serve(make_fleet(make_listener(log=log), host, cluster))
-    )
+    client = await world.client_of(make_fleet(make_listener(log=log), host, cluster))
     await client.get()
     assert world.texts() == [expected]
 
@@ -117,7 +115,7 @@ async def test_timeouts_and_invalid_rules(world: World) -> None:
     fleet = make_fleet(
         make_listener(log=log, body_size=3), make_host(*rules), make_cluster(backend.port)
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await client.get("/slow")
     await client.get("/rule")
     await client.ask(make_request("/slow", method="POST", body=b"1234"))
@@ -250,7 +248,7 @@ async def test_unix_sockets_have_no_port(
     log = text_log(
         "%UPSTREAM_HOST% %UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT% %UPSTREAM_REMOTE_PORT% %UPSTREAM_LOCAL_ADDRESS%"
     )
-    client = await world.client(await world.serve(make_fleet(make_listener(log=log), cluster)))
+    client = await world.client_of(make_fleet(make_listener(log=log), cluster))
     await client.get()
     assert world.texts() == [f"unix:{path} {path} - -"]
 
@@ -274,9 +272,7 @@ async def test_times_and_durations(world: World) -> None:
         head="%RESPONSE_DURATION%",
         rest="%RESPONSE_TX_DURATION%",
     )
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_listener(log=log), make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(None, make_listener(log=log))
     await client.send(make_request())
     call = await backend.call()
     begin = time.monotonic()  # not the loop's: its turn began before the request did

@@ -14,7 +14,7 @@ from core.counters import GAUGES
 from core.fleets import make_cluster, make_fleet, make_listener, make_rule
 from core.world import World
 from edgefast import ir
-from edgefast.core import engine as engine_module
+from edgefast.core import fastpath
 from edgefast.core.cells import GLOBALS, HEAD_ERRORS
 
 Scene = Callable[[World, pytest.MonkeyPatch], Awaitable[None]]
@@ -22,8 +22,7 @@ Scene = Callable[[World, pytest.MonkeyPatch], Awaitable[None]]
 
 async def plain(world: World, patch: pytest.MonkeyPatch) -> None:
     """A request; a second one on the same connections."""
-    backend = await world.backend(say("x"))
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    _, client = await world.pair(say("x"))
     await client.get()
     await client.get()
 
@@ -42,14 +41,14 @@ async def refused_connection(world: World, patch: pytest.MonkeyPatch) -> None:
 
 async def connect_failure(world: World, patch: pytest.MonkeyPatch) -> None:
     fleet = make_fleet(make_cluster(world.refusing_port(), world.refusing_port()))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for _ in range(8):
         await client.get()
 
 
 async def bad_answer(world: World, patch: pytest.MonkeyPatch) -> None:
     backend = await world.backend(lambda call: b"what\r\n\r\n")
-    await (await world.client(await world.serve(make_fleet(make_cluster(backend.port))))).get()
+    await (await world.client_of(make_fleet(make_cluster(backend.port)))).get()
 
 
 async def retries(world: World, patch: pytest.MonkeyPatch) -> None:
@@ -71,9 +70,7 @@ async def retries(world: World, patch: pytest.MonkeyPatch) -> None:
 async def mirrors(world: World, patch: pytest.MonkeyPatch) -> None:
     backend = await world.backend(say("x"))
     rule = make_rule(mirrors=(ir.Mirror(cluster="nowhere"),))
-    await (
-        await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
-    ).get()
+    await (await world.client_of(make_fleet(rule, make_cluster(backend.port)))).get()
 
 
 async def no_listener(world: World, patch: pytest.MonkeyPatch) -> None:
@@ -82,7 +79,7 @@ async def no_listener(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 async def no_route(world: World, patch: pytest.MonkeyPatch) -> None:
-    await (await world.client(await world.serve(make_fleet()))).get()
+    await (await world.client_of(make_fleet())).get()
 
 
 async def misdirected(world: World, patch: pytest.MonkeyPatch) -> None:
@@ -116,8 +113,8 @@ async def disagreement(world: World, patch: pytest.MonkeyPatch) -> None:
         def set_dangerous_leniencies(self, *, lenient_keep_alive: bool) -> None:
             pass
 
-    patch.setattr(engine_module, "HttpRequestParser", Doubtful)
-    client = await world.client(await world.serve(make_fleet(make_cluster(1))))
+    patch.setattr(fastpath, "HttpRequestParser", Doubtful)
+    client = await world.client_of(make_fleet(make_cluster(1)))
     assert (await client.get()).status == 400
     await client.ending()
 
@@ -128,8 +125,7 @@ async def large_body(world: World, patch: pytest.MonkeyPatch) -> None:
 
 
 async def malformed_body(world: World, patch: pytest.MonkeyPatch) -> None:
-    backend = await world.backend()
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    _, client = await world.pair()
     head = b"POST / HTTP/1.1\r\nhost: test\r\ntransfer-encoding: chunked\r\n\r\n"
     assert (await client.ask(head + b"zz\r\n")).status == 400
     await client.ending()
@@ -160,18 +156,17 @@ async def preamble(world: World, patch: pytest.MonkeyPatch) -> None:
     listener = make_listener(
         client_address=ir.ClientAddress(proxy_protocol="required", proxy_senders=("127.0.0.0/8",))
     )
-    client = await world.client(await world.serve(make_fleet(listener)))
+    client = await world.client_of(make_fleet(listener))
     await client.send(make_request())
     await client.ending()
 
 
 async def bad_path(world: World, patch: pytest.MonkeyPatch) -> None:
-    await (await world.client(await world.serve(make_fleet()))).get("/%zz")
+    await (await world.client_of(make_fleet())).get("/%zz")
 
 
 async def tunnel(world: World, patch: pytest.MonkeyPatch) -> None:
-    backend = await world.backend()
-    client = await world.client(await world.serve(make_fleet(make_cluster(backend.port))))
+    backend, client = await world.pair()
     upgrade = [("connection", "upgrade"), ("upgrade", "x")]
     await client.send(make_request(headers=upgrade))
     (await backend.call()).send(b"HTTP/1.1 101 Go\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")
@@ -231,7 +226,7 @@ async def test_scene(world: World, scene: Scene, monkeypatch: pytest.MonkeyPatch
 
 def test_every_name_has_its_scene() -> None:
     written = {name for names in SCENES.values() for name in names}
-    by_the_log_writer = {"access_log_dropped"}  # proxy/accesslog/writer.py
+    by_the_log_writer = {"access_log_dropped"}  # proxy/access_log/writer.py
     refusals = {f"head_refused_{name}" for name in HEAD_ERRORS}  # test_head_counters.py
     limits = {
         name for name in GLOBALS if name.startswith("limit_")

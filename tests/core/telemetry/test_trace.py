@@ -13,7 +13,7 @@ from core.traces import GIVEN, LINE, PARENT, TRACE, spans_since, traced
 from core.world import World
 from edgefast import ir
 from edgefast.core.cells import BUCKET_BOUNDS_MS
-from edgefast.proxy.traces.spanrecord import SpanRecord, decode_spans
+from edgefast.proxy.traces.span_record import SpanRecord, decode_spans
 
 
 class Seen(Backend):
@@ -34,7 +34,7 @@ async def serve(
     backend = await Seen().start()
     world.keep(backend)
     fleet = make_fleet(listener, rule or make_rule(), make_cluster(backend.port))
-    return backend, await world.client(await world.serve(fleet))
+    return backend, await world.client_of(fleet)
 
 
 async def ask(
@@ -194,9 +194,7 @@ async def test_a_filter_has_the_last_word(world: World) -> None:
 
 
 async def test_sampling(world: World) -> None:
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(traced(0.25), make_cluster(backend.port)))
-    client = await world.client(port)
+    _, client = await world.pair(say("x"), traced(0.25))
     await client.send(make_request() * 400)
     for _ in range(400):
         await client.response()
@@ -219,7 +217,7 @@ async def test_a_span_names_the_row_that_counted_it(
 ) -> None:
     backend = await world.backend(say("x"))
     fleet = make_fleet(traced(), make_host(("/a", rule)), make_cluster(backend.port))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await client.get(path)
     (span,) = spans_since(world, 0)
     label = span.row.decode()
@@ -231,8 +229,7 @@ async def test_a_span_names_the_row_that_counted_it(
 
 async def test_the_proxys_own_answers_have_no_client_span(world: World) -> None:
     rule = ir.Rule(route="ns/web", index=3, redirect=ir.Redirect(hostname="other.test"))
-    log = ir.AccessLog(off=True)
-    client = await world.client(await world.serve(make_fleet(traced(log=log), rule)))
+    client = await world.client_of(make_fleet(traced(log=ir.AccessLog(off=True)), rule))
     await client.get("/x", headers=[("traceparent", GIVEN)])
     world.engine.log_flush()
     (span,) = decode_spans(world.spans[0])
@@ -248,7 +245,7 @@ async def test_the_proxys_own_answers_have_no_client_span(world: World) -> None:
 
 async def test_failures_have_their_spans(world: World) -> None:
     fleet = make_fleet(traced(), make_cluster(world.refusing_port(), world.refusing_port()))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await client.get("/" + "p" * 4000, headers=[("user-agent", "\xe9" * 4000)])
     world.engine.log_flush()
     (span,) = decode_spans(world.spans[0])

@@ -14,7 +14,7 @@ from core.traces import LINE, spans_since, traced
 from core.world import World
 from edgefast import ir
 from edgefast.proxy.control.messages import FRAME_LIMIT
-from edgefast.proxy.traces.spanrecord import SpanRecord
+from edgefast.proxy.traces.span_record import SpanRecord
 
 
 class Failing(Backend):
@@ -39,7 +39,7 @@ async def serve(
     """A client of a proxy that traces, before this backend."""
     world.keep(await backend.start())
     fleet = make_fleet(listener or traced(), rule, make_cluster(backend.port))
-    return await world.client(await world.serve(fleet))
+    return await world.client_of(fleet)
 
 
 def only_span(world: World) -> SpanRecord:
@@ -154,7 +154,7 @@ async def test_why_a_try_failed(world: World, how: str, error: bytes, status: in
     backend = await world.backend(answer)
     ports = {"refused": (world.refusing_port(),), "nobody": ()}.get(how, (backend.port,))
     rule = make_rule(timeouts=ir.Timeouts(request=50 if how == "slow" else 15_000))
-    client = await world.client(await world.serve(make_fleet(traced(), rule, make_cluster(*ports))))
+    client = await world.client_of(make_fleet(traced(), rule, make_cluster(*ports)))
     await client.send(make_request())
     with suppress(Gone):
         await client.response()
@@ -222,8 +222,7 @@ async def test_a_try_that_may_not_even_wait_names_no_endpoint(world: World) -> N
 
 
 async def test_a_tunnel_that_its_client_cuts_has_no_failed_try(world: World) -> None:
-    backend = await world.backend()
-    client = await world.client(await world.serve(make_fleet(traced(), make_cluster(backend.port))))
+    backend, client = await world.pair(None, traced())
     upgrade = [("connection", "upgrade"), ("upgrade", "websocket")]
     await client.send(make_request(headers=upgrade))
     call = await backend.call()
@@ -240,7 +239,7 @@ async def test_a_tunnel_that_its_client_cuts_has_no_failed_try(world: World) -> 
 async def test_a_tunnel_that_nobody_uses_has_a_failed_try(world: World) -> None:
     backend = await world.backend()
     listener = traced(stream_idle_timeout=20_000)
-    client = await world.client(await world.serve(make_fleet(listener, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     upgrade = [("connection", "upgrade"), ("upgrade", "websocket")]
     await client.send(make_request(headers=upgrade))
     call = await backend.call()
@@ -254,8 +253,7 @@ async def test_a_tunnel_that_nobody_uses_has_a_failed_try(world: World) -> None:
 
 
 async def test_a_connection_that_was_old_has_a_try_of_its_own(world: World) -> None:
-    backend = await world.backend(say("x"))
-    client = await world.client(await world.serve(make_fleet(traced(), make_cluster(backend.port))))
+    backend, client = await world.pair(say("x"), traced())
     await client.get()
     backend.answer = lambda call: call.link.close() if call.link.calls > 1 else make_response(b"y")
     assert (await client.get()).body == b"y"

@@ -11,7 +11,7 @@ import pytest
 from auth.jwt.issuer import jwk, token
 from edgefast.auth import htpasswd
 from edgefast.auth.jwt import signature
-from edgefast.auth.jwt.keyset import Key, decode_base64url, parse_key_set
+from edgefast.auth.jwt.key_set import Key, decode_base64url, parse_key_set
 from edgefast.core.engine import Hasher, is_signed
 
 pytestmark = pytest.mark.pure

@@ -86,8 +86,7 @@ async def test_a_second_rule_gives_no_more_time(
 ) -> None:
     """With any number of changes the first one counts, and none of them starts a sweep of all connections."""
     backend = await world.backend()
-    listener = make_listener(tls_drain=200)
-    world.apply(make_fleet(listener, make_cluster(backend.port)))
+    world.apply(make_fleet(make_listener(tls_drain=200), make_cluster(backend.port)))
     client = await world.client(await world.listen(PORT))
     await client.send(make_request(host="a.test"))
     await backend.call()
@@ -101,8 +100,7 @@ async def test_a_second_rule_gives_no_more_time(
         return call_later(delay, *given, **named)
 
     monkeypatch.setattr(world.loop, "call_later", spy)
-    longer = make_listener(tls_drain=600_000)
-    world.apply(make_fleet(longer, make_cluster(backend.port)))
+    world.apply(make_fleet(make_listener(tls_drain=600_000), make_cluster(backend.port)))
     for _ in range(3):
         await world.listen(PORT)
         world._accepting[-1].retire()

@@ -63,8 +63,7 @@ def resumed(backend: Backend) -> list[bool]:
 
 
 async def visit(world: World, backend: Backend, tls: ir.UpstreamTls = A, count: int = 1) -> None:
-    port = await world.serve(make_fleet(make_cluster(backend.port, tls=tls)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(backend.port, tls=tls)))
     for _ in range(count):
         assert (await client.get()).status == 200
 

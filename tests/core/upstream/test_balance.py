@@ -25,7 +25,7 @@ async def test_500_requests_are_shared_by_weight(world: World, weights: tuple[in
         clusters.append(make_cluster(backend.port, name=str(number)))
         ops = ir.HeaderOps(set=(("x-share", str(number)),))
         refs.append(ir.BackendRef(cluster=str(number), weight=weight, request_headers=ops))
-    client = await world.client(await world.serve(make_fleet(make_rule(*refs), *clusters)))
+    client = await world.client_of(make_fleet(make_rule(*refs), *clusters))
     found = Counter([int((await client.get()).body) for _ in range(500)])
     for number, weight in enumerate(weights):
         assert abs(found[number] - 500 * weight / sum(weights)) <= 1, found
@@ -36,7 +36,7 @@ async def test_500_requests_are_shared_by_weight(world: World, weights: tuple[in
 async def test_no_weight_at_all_is_500(world: World, weights: tuple[int, ...]) -> None:
     backend = await world.backend(say("never"))
     rule = make_rule(*(ref(CLUSTER, weight) for weight in weights))
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     assert [(await client.get()).status for _ in range(3)] == [500] * 3
     assert backend.count == 0
 
@@ -45,7 +45,7 @@ async def test_the_share_of_an_invalid_backend_gets_its_status(world: World) -> 
     backend = await world.backend(say("x"))
     broken = ir.BackendRef(status=500, reason="no such Service", weight=30)
     rule = make_rule(ref(CLUSTER, 70), broken)
-    client = await world.client(await world.serve(make_fleet(rule, make_cluster(backend.port))))
+    client = await world.client_of(make_fleet(rule, make_cluster(backend.port)))
     found = Counter([(await client.get()).status for _ in range(100)])
     assert found == {200: 70, 500: 30}
 
@@ -115,7 +115,7 @@ async def test_a_unix_socket_is_an_endpoint(
     backend = await world.backend(say("unix"))
     await backend.start_unix(path)
     cluster = ir.Cluster(name=CLUSTER, endpoints=(ir.Endpoint(address=path),))
-    client = await world.client(await world.serve(make_fleet(cluster)))
+    client = await world.client_of(make_fleet(cluster))
     assert (await client.get()).body == b"unix"
     assert (await client.get()).body == b"unix"
     assert len(backend.links) == 1
@@ -126,6 +126,6 @@ async def test_an_ipv6_address_is_an_endpoint(world: World) -> None:
     backend = await world.backend(say("six"))
     await backend.start(host="::1")
     cluster = ir.Cluster(name=CLUSTER, endpoints=(ir.Endpoint(address="::1", port=backend.port),))
-    client = await world.client(await world.serve(make_fleet(cluster)))
+    client = await world.client_of(make_fleet(cluster))
     assert (await client.get()).body == b"six"
     assert world.lines()[0]["endpoint"] == f"[::1]:{backend.port}"

@@ -66,7 +66,7 @@ async def test_what_other_rules_have_counts(workers: Workers) -> None:
 
 async def test_none_at_all(world: World) -> None:
     backend = await world.backend(say("never"))
-    client = await world.client(await world.serve(bounded(backend, max_requests=0)))
+    client = await world.client_of(bounded(backend, max_requests=0))
     assert (await client.get()).status == 503
     assert backend.count == 0
 

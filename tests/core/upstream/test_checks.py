@@ -190,8 +190,7 @@ async def test_one_worker_asks_for_all(workers: Workers) -> None:
     status = 200
     one = await workers.backend(answers("one", lambda: status))
     two = await workers.backend(answers("two"))
-    fleet = fleet_of(checking(), one.port, two.port)
-    first, second = await workers.serve_both(fleet)
+    first, second = await workers.serve_both(fleet_of(checking(), one.port, two.port))
     await workers.until(lambda: workers.counters["health_checks"] >= 4)
     assert workers.other.counters["health_checks"] == 0
     status = 500

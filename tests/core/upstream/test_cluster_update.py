@@ -23,8 +23,7 @@ def endpoint(world: World, backend: Backend, name: str = CLUSTER) -> dict[str, o
 
 async def test_pools_survive(world: World) -> None:
     one, two = await world.backend(say("one")), await world.backend(say("two"))
-    port = await world.serve(make_fleet(make_cluster(one.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(one.port)))
     await client.get()
     world.apply(make_fleet(make_cluster(one.port, two.port)))
     assert endpoint(world, one)["idle"] == 1
@@ -40,8 +39,7 @@ async def test_pools_survive(world: World) -> None:
 async def test_health_survives(world: World) -> None:
     bad, good = world.refusing_port(), await world.backend(say("good"))
     others = [world.refusing_port()]
-    port = await world.serve(make_fleet(make_cluster(bad, good.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(bad, good.port)))
     while world.counters["endpoint_ejections"] == 0:
         assert (await client.get()).status == 200
     world.apply(make_fleet(make_cluster(*others, good.port, bad)))
@@ -57,8 +55,7 @@ async def test_health_survives(world: World) -> None:
 
 async def test_idle_connections_of_a_removed_endpoint_are_closed(world: World) -> None:
     one, two = await world.backend(say("one")), await world.backend(say("two"))
-    port = await world.serve(make_fleet(make_cluster(one.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(one.port)))
     await client.get()
     await world.until(lambda: endpoint(world, one)["idle"] == 1)
     world.apply(make_fleet(make_cluster(two.port)))
@@ -86,8 +83,7 @@ async def test_an_endpoint_that_went_and_came_back_does_not_get_old_connections(
     world: World,
 ) -> None:
     backend, other = await world.backend(), await world.backend(say("other"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(backend.port)))
     await client.send(make_request())
     call = await backend.call()
     world.apply(make_fleet(make_cluster(other.port)))
@@ -101,8 +97,7 @@ async def test_an_endpoint_that_went_and_came_back_does_not_get_old_connections(
 async def test_a_removed_cluster_answers_503_and_comes_back(world: World) -> None:
     backend = await world.backend(say("yes"))
     rule, cluster = make_rule(), make_cluster(backend.port)
-    port = await world.serve(make_fleet(rule, cluster))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(rule, cluster))
     assert (await client.get()).status == 200
     world.apply(make_fleet(rule))
     await world.until(lambda: backend.open == [])
@@ -112,8 +107,7 @@ async def test_a_removed_cluster_answers_503_and_comes_back(world: World) -> Non
 
 
 async def test_a_cluster_without_endpoints_answers_503(world: World) -> None:
-    port = await world.serve(make_fleet(make_cluster()))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster()))
     answer = await client.get()
     assert (answer.status, answer.body) == (503, b"no healthy endpoint\n")
     assert world.lines()[0]["flags"] == "NE"
@@ -122,17 +116,14 @@ async def test_a_cluster_without_endpoints_answers_503(world: World) -> None:
 async def test_fallback_is_used_only_while_there_is_nothing_else(world: World) -> None:
     old, new = await world.backend(say("old")), await world.backend(say("new"))
     fallback = (ir.Endpoint(address="127.0.0.1", port=old.port),)
-    port = await world.serve(make_fleet(make_cluster(fallback=fallback)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(fallback=fallback)))
     assert (await client.get()).body == b"old"
     world.apply(make_fleet(make_cluster(new.port, fallback=fallback)))
     assert [(await client.get()).body for _ in range(10)] == [b"new"] * 10
 
 
 async def test_clusters_that_are_gone_are_forgotten(world: World) -> None:
-    backend = await world.backend(say("x"))
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair(say("x"))
     for number in range(5):
         name = f"service/ns/web-{number}/80"
         world.apply(make_fleet(make_rule(name), make_cluster(backend.port, name=name)))

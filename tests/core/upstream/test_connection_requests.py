@@ -33,8 +33,7 @@ def carried(links: list[Any]) -> list[int]:
 @pytest.mark.parametrize("many", [1, 3])
 async def test_http1(world: World, many: int) -> None:
     backend = await world.backend(say("ok"))
-    port = await world.serve(limited(backend.port, max_connection_requests=many))
-    client = await world.client(port)
+    client = await world.client_of(limited(backend.port, max_connection_requests=many))
     for _ in range(6):
         assert (await client.get()).status == 200
     assert carried(backend.links) == [many] * (6 // many)
@@ -43,7 +42,7 @@ async def test_http1(world: World, many: int) -> None:
 
 async def test_no_limit(world: World) -> None:
     backend = await world.backend(say("ok"))
-    client = await world.client(await world.serve(limited(backend.port, max_connection_requests=0)))
+    client = await world.client_of(limited(backend.port, max_connection_requests=0))
     for _ in range(6):
         assert (await client.get()).status == 200
     assert carried(backend.links) == [6]
@@ -53,7 +52,7 @@ async def test_one_that_others_have_used_up_is_not_taken(world: World) -> None:
     """Nor kept: it would be one of those that there may be."""
     backend = await world.backend(say("ok"))
     fleet = limited(backend.port, max_connection_requests=3, max_connections=1)
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for path in ("/free", "/free", "/", "/", "/free", "/free", "/free", "/free", "/"):
         assert (await client.get(path)).status == 200
     assert carried(backend.links) == [3, 5, 1]
@@ -122,7 +121,7 @@ async def test_http2_used_up_by_others(world: World) -> None:
     backend = H2Backend(say_h2(b"ok"))
     world.keep(await backend.start())
     fleet = limited(backend.port, protocol="h2", max_connection_requests=2, max_connections=1)
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     for path in ("/free", "/free", "/free", "/", "/"):
         assert (await client.get(path)).status == 200
     assert carried(backend.links) == [3, 2]

@@ -34,8 +34,7 @@ async def fail_until(world: World, port: int, ejections: int) -> None:
 async def test_five_refused_connections_take_an_endpoint_out(world: World) -> None:
     bad, good = world.refusing_port(), await world.backend(say("good"))
     host = make_host(make_rule(), ("/b", make_rule(route="ns/b")))
-    port = await world.serve(make_fleet(make_listener(), host, make_cluster(bad, good.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_listener(), host, make_cluster(bad, good.port)))
     seen = 0
     while world.counters["endpoint_ejections"] == 0:
         assert (await client.get()).status == 200  # the next endpoint answers
@@ -57,8 +56,7 @@ async def test_a_success_begins_the_count_again(world: World) -> None:
         return b"nonsense\r\n\r\n" if broken else b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 
     one, two = await world.backend(answer), await world.backend(answer)
-    port = await world.serve(make_fleet(make_cluster(one.port, two.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(one.port, two.port)))
     assert (await client.get()).status == 502
     while max(failures(world)) < 4:
         assert (await client.get()).status == 502
@@ -110,8 +108,7 @@ async def test_broken_answers_take_an_endpoint_out(world: World, how: str) -> No
 @pytest.mark.parametrize(("size", "most"), [(1, 0), (2, 1), (3, 1), (4, 2), (5, 2)])
 async def test_at_most_half_of_a_set_is_out(world: World, size: int, most: int) -> None:
     ports = [world.refusing_port() for _ in range(size)]
-    port = await world.serve(make_fleet(make_cluster(*ports)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_cluster(*ports)))
     for _ in range(40):
         assert (await client.get()).status == 503
     assert health(world).count(False) == most
@@ -143,8 +140,9 @@ async def test_when_all_are_out_all_are_used(world: World) -> None:
 async def test_a_timeout_is_one_failure(world: World) -> None:
     backend = await world.backend()
     timeouts = ir.Timeouts(backend_request=40)
-    port = await world.serve(make_fleet(make_rule(timeouts=timeouts), make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(
+        make_fleet(make_rule(timeouts=timeouts), make_cluster(backend.port))
+    )
     for number in (1, 2, 3):
         assert (await client.get()).status == 504
         assert failures(world) == [number]
@@ -154,17 +152,14 @@ async def test_a_timeout_is_one_failure(world: World) -> None:
 async def test_a_client_that_stops_sending_is_not_the_backends_failure(world: World) -> None:
     backend = await world.backend()
     listener = make_listener(stream_idle_timeout=60)
-    port = await world.serve(make_fleet(listener, make_cluster(backend.port)))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(listener, make_cluster(backend.port)))
     await client.send(b"POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n123")
     assert (await client.response()).status in (408, 504)
     assert failures(world) == [0]
 
 
 async def test_a_client_that_leaves_is_not_the_backends_failure(world: World) -> None:
-    backend = await world.backend()
-    port = await world.serve(make_fleet(make_cluster(backend.port)))
-    client = await world.client(port)
+    backend, client = await world.pair()
     await client.send(make_request())
     await backend.call()
     client.reset()

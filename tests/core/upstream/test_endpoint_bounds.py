@@ -108,9 +108,7 @@ async def test_what_other_rules_have_counts(world: World) -> None:
 
 async def test_none_at_all(world: World) -> None:
     backend = await world.backend(say("never"))
-    client = await world.client(
-        await world.serve(bounded(backend.port, max_endpoint_connections=0))
-    )
+    client = await world.client_of(bounded(backend.port, max_endpoint_connections=0))
     answer = await client.get()
     assert (answer.status, answer.body) == (503, b"this backend may have no connections\n")
     assert backend.count == 0

@@ -69,7 +69,7 @@ async def test_who_fails_too_often_is_out(world: World) -> None:
     """At the end of the interval, not before; whoever fails as often as is said is one."""
     site = Site(world)
     await site.start(0, 40, 59, 60, 100)
-    client = await world.client(await world.serve(site.fleet(failures=60)))
+    client = await world.client_of(site.fleet(failures=60))
     await ask(client, 5 * 100)
     assert not any(out(world))
     shift(SPAN)
@@ -81,7 +81,7 @@ async def test_who_fails_too_often_is_out(world: World) -> None:
 async def test_few_answers_and_few_endpoints_tell_nothing(world: World) -> None:
     site = Site(world)
     await site.start(100, 0, 0, 0, 0)
-    client = await world.client(await world.serve(site.fleet(failures=10)))
+    client = await world.client_of(site.fleet(failures=10))
     await ask(client, 5 * 49)
     await end_interval(world)
     await ask(client, 5 * 49)  # with those before they would be enough
@@ -101,7 +101,7 @@ async def test_few_answers_and_few_endpoints_tell_nothing(world: World) -> None:
 async def test_the_worst_go_first_and_no_more_than_is_said(world: World) -> None:
     site = Site(world)
     await site.start(50, 90, 70, 80, 60)
-    client = await world.client(await world.serve(site.fleet(failures=50, percent=40)))
+    client = await world.client_of(site.fleet(failures=50, percent=40))
     await ask(client, 5 * 60)
     shift(SPAN)
     await world.until(lambda: any(out(world)))
@@ -128,7 +128,7 @@ async def test_what_other_rules_have_does_not_count(world: World) -> None:
     """A percentage is one of the rule's own answers."""
     site = Site(world)
     await site.start(0, 0, 0, 0, 0)
-    client = await world.client(await world.serve(site.fleet(failures=50)))
+    client = await world.client_of(site.fleet(failures=50))
     site.backends[0].answer = lambda call: FAILS % 500 if call.path == "/free" else make_response()
     for _ in range(60):
         await ask(client, 5)
@@ -146,7 +146,7 @@ async def test_all_workers_count_together(world: World) -> None:
     other = World(health=HEALTH, worker=1, loop=world.loop)
     try:
         fleet = site.fleet(failures=50)
-        first = await world.client(await world.serve(fleet))
+        first = await world.client_of(fleet)
         second = await other.client(await other.serve(fleet))
         await ask(first, 5 * 30)
         await ask(second, 5 * 30)

@@ -63,8 +63,7 @@ async def test_a_name_without_an_address_is_503(world: World, names: Names) -> N
     backend = await world.backend(say("x"))
     hung = names.hang("a.test")
     names.answers["a.test"] = OSError("no such name")
-    port = await world.serve(make_fleet(named(backend.port, "a.test")))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(named(backend.port, "a.test")))
     await client.send(make_request())
     await world.until(lambda: world.engine.active == 1)
     hung.set()
@@ -78,8 +77,7 @@ async def test_addresses_change(world: World, names: Names) -> None:
     backend = await world.backend(say("x"))
     await backend.start(host="127.0.0.2", port=backend.port)
     names.answers["a.test"] = ["127.0.0.1"]
-    port = await world.serve(make_fleet(named(backend.port, "a.test")))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(named(backend.port, "a.test")))
     assert (await client.get()).status == 200
     old = backend.links[0]
     names.answers["a.test"] = ["127.0.0.2", "127.0.0.1"]
@@ -95,8 +93,7 @@ async def test_addresses_change(world: World, names: Names) -> None:
 async def test_a_broken_name_server_takes_nothing_away(world: World, names: Names) -> None:
     backend = await world.backend(say("x"))
     names.answers["a.test"] = ["127.0.0.1"]
-    port = await world.serve(make_fleet(named(backend.port, "a.test")))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(named(backend.port, "a.test")))
     assert (await client.get()).status == 200
     names.answers["a.test"] = OSError("the name server is away")
     asked = len(names.asked)
@@ -111,8 +108,7 @@ async def test_another_cluster_of_the_same_name_takes_nothing_away(
     backend = await world.backend(say("x"))
     names.answers["a.test"] = ["127.0.0.1"]
     first = named(backend.port, "a.test")
-    port = await world.serve(make_fleet(make_rule(), first))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_rule(), first))
     assert (await client.get()).status == 200
     names.answers["a.test"] = OSError("the name server is away")
     second = named(backend.port, "a.test", name="second")
@@ -134,7 +130,7 @@ async def test_a_name_beside_an_address(world: World, names: Names) -> None:
             ir.Endpoint(address="127.0.0.1", port=other.port),
         ),
     )
-    client = await world.client(await world.serve(make_fleet(cluster)))
+    client = await world.client_of(make_fleet(cluster))
     assert (await client.get()).status == 200  # nothing waits while there is an address
     hung.set()
     await world.until(lambda: len(addresses(world)) == 2)

@@ -42,7 +42,7 @@ async def until_out(world: World, client: Client, most: int = 60, path: str = "/
 
 async def test_answers_of_5xx_leave_an_endpoint_out(world: World) -> None:
     bad, good = await world.backend(lambda call: FAILS % 500), await world.backend(say("good"))
-    client = await world.client(await world.serve(fleet_of(detecting(), bad.port, good.port)))
+    client = await world.client_of(fleet_of(detecting(), bad.port, good.port))
     await until_out(world, client)
     assert out(world) == [True, False]
     assert bad.count == 5
@@ -57,7 +57,7 @@ async def test_answers_of_5xx_leave_an_endpoint_out(world: World) -> None:
 async def test_gateway_errors(world: World, status: int, counts: bool) -> None:
     bad, good = await world.backend(lambda call: FAILS % status), await world.backend(say("good"))
     unit = detecting(server=0, gateway=2)
-    client = await world.client(await world.serve(fleet_of(unit, bad.port, good.port)))
+    client = await world.client_of(fleet_of(unit, bad.port, good.port))
     for _ in range(40):
         await client.get()
     assert out(world) == [counts, False]
@@ -74,7 +74,7 @@ async def test_a_good_answer_begins_the_row_again(world: World) -> None:
 
     one, two = await world.backend(answer), await world.backend(answer)
     unit = detecting(server=3)
-    client = await world.client(await world.serve(fleet_of(unit, one.port, two.port)))
+    client = await world.client_of(fleet_of(unit, one.port, two.port))
     two.answer = say("fine")
     for _ in range(60):
         await client.get()
@@ -88,7 +88,7 @@ async def test_connects_that_fail(world: World, local: int | None) -> None:
     good = await world.backend(say("good"))
     unit = detecting(server=3, local=local)
     port = world.refusing_port()
-    client = await world.client(await world.serve(fleet_of(unit, port, good.port)))
+    client = await world.client_of(fleet_of(unit, port, good.port))
     for _ in range(40):
         assert (await client.get()).status == 200
     assert out(world) == [local != 0, False]
@@ -114,9 +114,7 @@ async def test_it_is_out_for_all_routes_and_workers(workers: Workers) -> None:
 
 async def test_what_other_rules_found_counts(world: World) -> None:
     bad, good = await world.backend(lambda call: FAILS % 500), await world.backend(say("good"))
-    client = await world.client(
-        await world.serve(fleet_of(detecting(server=3), bad.port, good.port))
-    )
+    client = await world.client_of(fleet_of(detecting(server=3), bad.port, good.port))
     for _ in range(30):
         await client.get("/free")
     assert out(world) == [False, False]
@@ -142,7 +140,7 @@ async def test_it_comes_back(world: World) -> None:
     bad = await world.backend(lambda call: FAILS % 500 if broken else make_response(b"bad"))
     good = await world.backend(say("good"))
     unit = detecting(server=1, base=60)
-    client = await world.client(await world.serve(fleet_of(unit, bad.port, good.port)))
+    client = await world.client_of(fleet_of(unit, bad.port, good.port))
     await until_out(world, client)
     broken = False
     await world.until(lambda: not any(out(world)))

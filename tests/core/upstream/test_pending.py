@@ -134,15 +134,13 @@ async def test_idle_connections_of_one_endpoint_do_not_starve_another(world: Wor
     """All connections that the cluster may have are idle, none at the endpoint that was picked."""
     one, two, three = [await world.backend(say("x")) for _ in range(3)]
     cluster = make_cluster(one.port, two.port, three.port, max_connections=1)
-    port = await world.serve(make_fleet(make_listener(route_timeout=10_000), cluster))
-    client = await world.client(port)
+    client = await world.client_of(make_fleet(make_listener(route_timeout=10_000), cluster))
     assert [(await client.get()).status for _ in range(20)] == [200] * 20
 
 
 async def test_a_removed_cluster_lets_go_of_those_that_wait(world: World) -> None:
     backend = await world.backend()
-    cluster = make_cluster(backend.port, max_connections=1)
-    port = await world.serve(make_fleet(cluster))
+    port = await world.serve(make_fleet(make_cluster(backend.port, max_connections=1)))
     one, two = await world.client(port), await world.client(port)
     await one.send(make_request())
     call = await backend.call()

@@ -87,7 +87,7 @@ async def test_sessions_while_all_are_ill(world: World, panic: int | None) -> No
     """When all are out nobody is, whether a threshold says so or not: a session stays."""
     ports = await ill_at(world, "/healthz", 4, 0, 1, 2, 3)
     fleet = fleet_of(treated(ports), unit(session=BY_COOKIE, check=CHECK, panic=panic))
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await world.until(lambda: world.counters["health_checks_ill"] >= 4)
     for port, body in zip(ports, (b"0", b"1", b"2", b"3"), strict=True):
         assert (await get(client, write(port))).body == body
@@ -98,7 +98,7 @@ async def test_sessions_where_panic(world: World) -> None:
     ports = await ill_at(world, "/healthz", 4, 2, 3)
     for panic, body in ((60, {b"2"}), (50, {b"0", b"1"})):
         fleet = fleet_of(treated(ports), unit(session=BY_COOKIE, check=CHECK, panic=panic))
-        client = await world.client(await world.serve(fleet))
+        client = await world.client_of(fleet)
         await world.until(lambda: world.counters["health_checks_ill"] >= 2)
         assert {(await get(client, write(ports[2]))).body for _ in range(20)} == body
 
@@ -117,7 +117,7 @@ async def test_session_read_with_shares_check(world: World) -> None:
         keeping(BY_COOKIE),
         unit(BACK, check=CHECK),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await world.until(
         lambda: world.counters["health_checks_ill"] >= 1 and world.counters["health_checks"] >= 4
     )
@@ -140,7 +140,7 @@ async def test_session_lost_by_rules_check_that_share_has_not(world: World) -> N
         unit(session=BY_COOKIE, check=check_at("/bad")),
         unit(BACK, check=check_at("/good")),
     )
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     await world.until(
         lambda: world.counters["health_checks_ill"] >= 1 and world.counters["health_checks"] >= 8
     )
@@ -155,7 +155,7 @@ async def test_h2_draining_holds_no_place(world: World) -> None:
         make_cluster(ports[0], protocol="h2", max_connections=1),
         fallback=make_cluster(ports[1]).endpoints,
     )
-    client = await world.client(await world.serve(fleet_of(cluster, keeping(BY_COOKIE))))
+    client = await world.client_of(fleet_of(cluster, keeping(BY_COOKIE)))
     for _ in range(3):
         assert (await get(client, write(ports[1]))).body == b"1"
         answer = await asyncio.wait_for(get(client), 3)
@@ -165,7 +165,7 @@ async def test_h2_draining_holds_no_place(world: World) -> None:
 async def test_h2_bound_makes_place(world: World) -> None:
     ports = await h2_numbered(world, 2)
     cluster = make_cluster(*ports, protocol="h2", max_connections=1)
-    client = await world.client(await world.serve(fleet_of(cluster, keeping(BY_COOKIE))))
+    client = await world.client_of(fleet_of(cluster, keeping(BY_COOKIE)))
     for at in (0, 1, 0, 1):
         assert (await get(client, write(ports[at]))).body == b"%d" % at
 
@@ -173,7 +173,7 @@ async def test_h2_bound_makes_place(world: World) -> None:
 async def test_ill_then_draining(world: World) -> None:
     ports = await ill_at(world, "/healthz", 2, 1)
     cluster, u = treated(ports), unit(session=BY_COOKIE, check=CHECK)
-    client = await world.client(await world.serve(fleet_of(cluster, u)))
+    client = await world.client_of(fleet_of(cluster, u))
     await world.until(lambda: world.counters["health_checks_ill"] >= 1)
     await world.settle()
     assert (await get(client, write(ports[1]))).body == b"0"
@@ -202,7 +202,7 @@ async def test_zone_counts_once(world: World) -> None:
         )
         return fleet_of(ir.Cluster(name=CLUSTER, endpoints=endpoints), unit(load_balancer=balancer))
 
-    client = await world.client(await world.serve(fleet(2)))
+    client = await world.client_of(fleet(2))
     await client.get()
     world.apply(fleet(3))
     before = world.counters["zone_own"] + world.counters["zone_other"]

@@ -63,7 +63,7 @@ async def begin(
 ) -> tuple[list[Backend], Client]:
     world.engine.zones.settle(zone, parts.pop("proxies", {}))
     backends = await make_backends(world, zones)
-    return backends, await world.client(await world.serve(fleet_of(backends, zones, said, **parts)))
+    return backends, await world.client_of(fleet_of(backends, zones, said, **parts))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -179,8 +179,7 @@ async def test_half_of_a_zone_is_out(world: World) -> None:
 async def test_a_service_may_want_it_and_a_policy_comes_first(world: World) -> None:
     backends = await make_backends(world, "aabb")
     world.engine.zones.settle("b", {})
-    port = await world.serve(fleet_of(backends, "aabb", None, service=FORCE))
-    client = await world.client(port)
+    client = await world.client_of(fleet_of(backends, "aabb", None, service=FORCE))
     assert (await count(client)).keys() == {"b"}
     assert (await count(client, path="/free")).keys() == {"b"}
     world.apply(fleet_of(backends, "aabb", ir.ZoneAware(percent=0), service=FORCE))
@@ -193,7 +192,7 @@ async def test_a_key_has_its_endpoint_in_whichever_zone(world: World) -> None:
     world.engine.zones.settle("b", {})
     by_user = ir.HashPolicy(headers=("x-user",))
     fleet = fleet_of(backends, "aabb", None, service=FORCE, kind="hash", hash=by_user)
-    client = await world.client(await world.serve(fleet))
+    client = await world.client_of(fleet)
     found = {(await client.get("/", headers=[("x-user", f"u{at}")])).body for at in range(40)}
     assert found == {b"a", b"b"}
 
@@ -230,7 +229,7 @@ async def test_a_new_endpoint_of_the_zone_starts_slowly(world: World) -> None:
     def fleet(first: int) -> ir.Fleet:
         return fleet_of(backends[first:], "aaabb"[first:], FORCE, slow_start=3_600_000)
 
-    client = await world.client(await world.serve(fleet(1)))
+    client = await world.client_of(fleet(1))
     await count(client, 20)
     world.apply(fleet(0))
     assert (await count(client, 300)).keys() == {"a"}
@@ -246,8 +245,7 @@ async def test_panic_knows_no_zones(world: World) -> None:
         await count(client, 10, "/free")
 
     async def failures(panic: int) -> int:
-        fleet = fleet_of(backends, "aabb", FORCE, panic=panic)
-        world.apply(fleet)
+        world.apply(fleet_of(backends, "aabb", FORCE, panic=panic))
         before = world.counters["upstream_connect_failures"]
         assert (await count(client, 60)).keys() == {"a"}
         return int(world.counters["upstream_connect_failures"] - before)

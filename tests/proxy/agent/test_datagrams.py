@@ -14,8 +14,8 @@ import pytest
 
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.metrics.stats import sum_globals
-from proxy.datagramtables import make_tables
-from proxy.living import mark_of, until, with_agent
+from proxy.datagram_tables import make_tables
+from proxy.living import agent_test, mark_of, until
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
@@ -83,60 +83,52 @@ async def through_reloads(agent: Agent, port: int, reloads: int) -> int:
     return asked
 
 
-def test_no_answer_is_lost_through_reloads_and_endpoints_that_change() -> None:
+@agent_test()
+async def test_no_answer_is_lost_through_reloads_and_endpoints_that_change(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        assert await through_reloads(agent, port, 25) > 25
-        totals = sum_globals([slot.segment for slot in agent.slots])
-        assert totals["stream_datagrams_dropped"] == 0
-
-    assert with_agent(talk) == 0
+    assert await through_reloads(agent, port, 25) > 25
+    totals = sum_globals([slot.segment for slot in agent.slots])
+    assert totals["stream_datagrams_dropped"] == 0
 
 
 @pytest.mark.heavy
-def test_no_answer_is_lost_through_a_thousand_reloads() -> None:
+@agent_test()
+async def test_no_answer_is_lost_through_a_thousand_reloads(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        await through_reloads(agent, port, 1000)
-
-    assert with_agent(talk) == 0
+    await through_reloads(agent, port, 1000)
 
 
-def test_a_port_of_udp_comes_and_goes_beside_one_of_tcp() -> None:
+@agent_test()
+async def test_a_port_of_udp_comes_and_goes_beside_one_of_tcp(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        async with echo() as backend:
-            await agent.publish(make_tables(port, backend, web=True))
-            with client(port) as sock:
-                await ask(sock, b"x")
-            assert await mark_of(port) == "v1"
-            await agent.publish(make_tables(port, backend))
-            with client(port) as sock:
-                await ask(sock, b"y")
-            await until(lambda: len(agent.bound()) == 1, "the TCP port to go")
-
-    assert with_agent(talk) == 0
+    async with echo() as backend:
+        await agent.publish(make_tables(port, backend, web=True))
+        with client(port) as sock:
+            await ask(sock, b"x")
+        assert await mark_of(port) == "v1"
+        await agent.publish(make_tables(port, backend))
+        with client(port) as sock:
+            await ask(sock, b"y")
+        await until(lambda: len(agent.bound()) == 1, "the TCP port to go")
 
 
-def test_the_datagrams_of_a_worker_that_dies_wait_for_its_successor() -> None:
+@agent_test()
+async def test_the_datagrams_of_a_worker_that_dies_wait_for_its_successor(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        async with echo() as backend:
-            await agent.publish(make_tables(port, backend))
-            socks = [client(port) for _ in range(16)]
-            for sock in socks:
-                await ask(sock, b"before")
-            os.kill(agent.slots[0].pid, signal.SIGKILL)
-            for sock in socks:
-                await ask(sock, b"behind")
-            for sock in socks:
-                sock.close()
-
-    with_agent(talk)
+    async with echo() as backend:
+        await agent.publish(make_tables(port, backend))
+        socks = [client(port) for _ in range(16)]
+        for sock in socks:
+            await ask(sock, b"before")
+        os.kill(agent.slots[0].pid, signal.SIGKILL)
+        for sock in socks:
+            await ask(sock, b"behind")
+        for sock in socks:
+            sock.close()
 
 
 def _flood(port: int, count: int) -> None:
@@ -168,29 +160,29 @@ async def persist(sock: socket.socket) -> None:
 
 
 @pytest.mark.heavy
-def test_a_flood_from_100000_source_ports_harms_nobody_and_costs_no_memory() -> None:
+@agent_test()
+async def test_a_flood_from_100000_source_ports_harms_nobody_and_costs_no_memory(
+    agent: Agent,
+) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        async with echo() as backend:
-            await agent.publish(make_tables(port, backend))
-            kept = [client(port) for _ in range(20)]
-            for word in (b"1", b"2"):
-                for sock in kept:
-                    await ask(sock, word)
-            await asyncio.to_thread(_flood, port, 20_000)  # all sessions that there can be
-            before = [_resident(slot.pid) for slot in agent.slots]
-            flood = asyncio.ensure_future(asyncio.to_thread(_flood, port, 100_000))
-            while not flood.done():
-                for sock in kept:
-                    await persist(sock)
-                await asyncio.sleep(0.05)
-            after = [_resident(slot.pid) for slot in agent.slots]
-            totals = sum_globals([slot.segment for slot in agent.slots])
-            assert totals["stream_sessions_active"] <= 2 * 10_000
-            for old, new in zip(before, after, strict=True):
-                assert new < old + (16 << 20)
+    async with echo() as backend:
+        await agent.publish(make_tables(port, backend))
+        kept = [client(port) for _ in range(20)]
+        for word in (b"1", b"2"):
             for sock in kept:
-                sock.close()
-
-    with_agent(talk)
+                await ask(sock, word)
+        await asyncio.to_thread(_flood, port, 20_000)  # all sessions that there can be
+        before = [_resident(slot.pid) for slot in agent.slots]
+        flood = asyncio.ensure_future(asyncio.to_thread(_flood, port, 100_000))
+        while not flood.done():
+            for sock in kept:
+                await persist(sock)
+            await asyncio.sleep(0.05)
+        after = [_resident(slot.pid) for slot in agent.slots]
+        totals = sum_globals([slot.segment for slot in agent.slots])
+        assert totals["stream_sessions_active"] <= 2 * 10_000
+        for old, new in zip(before, after, strict=True):
+            assert new < old + (16 << 20)
+        for sock in kept:
+            sock.close()

@@ -13,7 +13,7 @@ import pytest
 from edgefast import ir
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards, compile_fleet
-from proxy.living import ask, children, until, with_agent
+from proxy.living import agent_test, ask, children, until, with_agent
 from proxy.shards import make_fleet
 from wire.harness.ports import free_port
 
@@ -32,52 +32,47 @@ def with_backend(port: int, backend: int) -> Shards:
     )
 
 
-def test_accepting_goes_on_and_no_connection_is_lost() -> None:
+@agent_test(min_drain=0.4, drain_timeout=10.0)
+async def test_accepting_goes_on_and_no_connection_is_lost(agent: Agent) -> None:
     port = free_port()
     accepted_at: list[float] = []
 
-    async def talk(agent: Agent) -> None:
-        await agent.publish(make_fleet(port))
-        began = time.monotonic()
-        os.kill(os.getpid(), signal.SIGTERM)
-        await until(lambda: not agent.ready, "drain")
-        assert agent.drain.phase == "draining", "readiness fails at once, not after the minimum"
-        assert agent.bound()
+    await agent.publish(make_fleet(port))
+    began = time.monotonic()
+    os.kill(os.getpid(), signal.SIGTERM)
+    await until(lambda: not agent.ready, "drain")
+    assert agent.drain.phase == "draining", "readiness fails at once, not after the minimum"
+    assert agent.bound()
 
-        async def load() -> None:
-            while True:
-                try:
-                    answer = await ask(port)
-                except ConnectionRefusedError:
-                    return  # the only way in which it may end
-                assert b"connection: close" in answer.lower()
-                accepted_at.append(time.monotonic() - began)
+    async def load() -> None:
+        while True:
+            try:
+                answer = await ask(port)
+            except ConnectionRefusedError:
+                return  # the only way in which it may end
+            assert b"connection: close" in answer.lower()
+            accepted_at.append(time.monotonic() - began)
 
-        await asyncio.gather(*(load() for _ in range(8)))
-        assert time.monotonic() - began >= 0.4
-        assert accepted_at[-1] >= 0.3
-
-    assert with_agent(talk, min_drain=0.4, drain_timeout=10.0) == 0
-    assert children() == set()
+    await asyncio.gather(*(load() for _ in range(8)))
+    assert time.monotonic() - began >= 0.4
+    assert accepted_at[-1] >= 0.3
 
 
-def test_what_waits_in_a_queue_is_served_before_the_socket_closes() -> None:
+@agent_test(workers=1)
+async def test_what_waits_in_a_queue_is_served_before_the_socket_closes(agent: Agent) -> None:
     """The worker sleeps through the end of the minimum with connections in its queue."""
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        await agent.publish(make_fleet(port))
-        os.kill(agent.slots[0].pid, signal.SIGSTOP)
-        waiting = [asyncio.ensure_future(ask(port)) for _ in range(20)]
-        await asyncio.gather(*(connected(port) for _ in range(5)))
-        agent.drain.order("the test", min_drain=0.0)
-        await until(lambda: agent.drain.phase == "stopping", "stopping")
-        assert not agent.bound()
-        os.kill(agent.slots[0].pid, signal.SIGCONT)
-        answers = await asyncio.gather(*waiting)
-        assert all(b"location" in answer.lower() for answer in answers)
-
-    assert with_agent(talk, workers=1) == 0
+    await agent.publish(make_fleet(port))
+    os.kill(agent.slots[0].pid, signal.SIGSTOP)
+    waiting = [asyncio.ensure_future(ask(port)) for _ in range(20)]
+    await asyncio.gather(*(connected(port) for _ in range(5)))
+    agent.drain.order("the test", min_drain=0.0)
+    await until(lambda: agent.drain.phase == "stopping", "stopping")
+    assert not agent.bound()
+    os.kill(agent.slots[0].pid, signal.SIGCONT)
+    answers = await asyncio.gather(*waiting)
+    assert all(b"location" in answer.lower() for answer in answers)
 
 
 async def connected(port: int) -> None:
@@ -193,20 +188,15 @@ def test_a_worker_that_dies_while_draining_is_replaced_by_one_that_drains() -> N
     assert with_agent(talk, workers=1) == 128 + signal.SIGTERM
 
 
-def test_sigint_and_a_second_order() -> None:
+@agent_test()
+async def test_sigint_and_a_second_order(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        await agent.publish(make_fleet(port))
-        assert agent.drain.order("the test", min_drain=0.2)
-        assert not agent.drain.order("again")
-
-    assert with_agent(talk) == 0
+    await agent.publish(make_fleet(port))
+    assert agent.drain.order("the test", min_drain=0.2)
+    assert not agent.drain.order("again")
 
 
-def test_a_drain_before_the_first_table_ends_too() -> None:
-    async def talk(agent: Agent) -> None:
-        agent.drain.order("the test", min_drain=0.0)
-
-    assert with_agent(talk) == 0
-    assert children() == set()
+@agent_test()
+async def test_a_drain_before_the_first_table_ends_too(agent: Agent) -> None:
+    agent.drain.order("the test", min_drain=0.0)

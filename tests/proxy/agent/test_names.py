@@ -9,8 +9,8 @@ import pytest
 
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.metrics.stats import sum_globals
-from proxy.datagramtables import make_tables
-from proxy.living import until, with_agent
+from proxy.datagram_tables import make_tables
+from proxy.living import agent_test, until
 from proxy.nameserver import name_server, resolver
 from wire.harness.ports import free_port
 
@@ -59,27 +59,23 @@ def count(agent: Agent, what: str) -> int:
     return totals[f"stream_datagrams_{what}"]
 
 
-def test_every_question_is_answered_through_reloads() -> None:
+@agent_test()
+async def test_every_question_is_answered_through_reloads(agent: Agent) -> None:
     port = free_port()
 
     async def so_many_more(asked: Callable[[], int]) -> None:
         before = asked()
         await until(lambda: asked() >= before + 200, "answers")
 
-    async def talk(agent: Agent) -> None:
-        assert await through_reloads(agent, port, 9, so_many_more) >= 1800
-
-    assert with_agent(talk) == 0
+    assert await through_reloads(agent, port, 9, so_many_more) >= 1800
 
 
 @pytest.mark.heavy
-def test_every_question_is_answered_through_a_minute_of_reloads() -> None:
+@agent_test()
+async def test_every_question_is_answered_through_a_minute_of_reloads(agent: Agent) -> None:
     port = free_port()
 
     async def a_second(asked: Callable[[], int]) -> None:
         await asyncio.sleep(1)
 
-    async def talk(agent: Agent) -> None:
-        assert await through_reloads(agent, port, 60, a_second) >= 20_000
-
-    assert with_agent(talk) == 0
+    assert await through_reloads(agent, port, 60, a_second) >= 20_000

@@ -14,7 +14,7 @@ from edgefast import ir
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.metrics.stats import sum_globals
 from edgefast.table import Shards, compile_fleet
-from proxy.living import until, with_agent
+from proxy.living import agent_test, until, with_agent
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
@@ -119,23 +119,19 @@ def count(agent: Agent, name: str) -> int:
     return sum_globals([slot.segment for slot in agent.slots])[name]
 
 
-def test_streams_are_whole_through_reloads_and_endpoints_that_change() -> None:
+@agent_test()
+async def test_streams_are_whole_through_reloads_and_endpoints_that_change(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        await through_reloads(agent, port, 25)
-
-    assert with_agent(talk) == 0
+    await through_reloads(agent, port, 25)
 
 
 @pytest.mark.heavy
-def test_streams_are_whole_through_a_thousand_reloads() -> None:
+@agent_test()
+async def test_streams_are_whole_through_a_thousand_reloads(agent: Agent) -> None:
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        await through_reloads(agent, port, 1000)
-
-    assert with_agent(talk) == 0
+    await through_reloads(agent, port, 1000)
 
 
 def test_a_drain_waits_for_connections_that_end_in_time() -> None:

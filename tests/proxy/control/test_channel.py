@@ -61,30 +61,24 @@ def within(coroutine: Any) -> Any:
     ],
     ids=lambda message: type(message).__name__,
 )
-def test_every_message_of_the_agent_arrives_as_sent(pair: Pair, message: Any) -> None:
-    async def talk() -> None:
-        await agent_end(pair[0]).send(message)
-        assert await worker_end(pair[1]).receive() == (message, [])
-
-    within(talk())
+async def test_every_message_of_the_agent_arrives_as_sent(pair: Pair, message: Any) -> None:
+    await agent_end(pair[0]).send(message)
+    assert await worker_end(pair[1]).receive() == (message, [])
 
 
-def test_descriptors_arrive_close_on_exec(pair: Pair) -> None:
-    async def talk() -> None:
-        read_end, write_end = os.pipe()
-        hello = messages.Hello(0, 4096, "info")
-        await agent_end(pair[0]).send(hello, [read_end, write_end])
-        _, received = await worker_end(pair[1]).receive()
-        assert len(received) == 2
-        assert not {read_end, write_end} & set(received)
-        for descriptor in received:
-            assert fcntl.fcntl(descriptor, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
-        os.write(received[1], b"x")
-        assert os.read(read_end, 1) == b"x"
-        for descriptor in (read_end, write_end, *received):
-            os.close(descriptor)
-
-    within(talk())
+async def test_descriptors_arrive_close_on_exec(pair: Pair) -> None:
+    read_end, write_end = os.pipe()
+    hello = messages.Hello(0, 4096, "info")
+    await agent_end(pair[0]).send(hello, [read_end, write_end])
+    _, received = await worker_end(pair[1]).receive()
+    assert len(received) == 2
+    assert not {read_end, write_end} & set(received)
+    for descriptor in received:
+        assert fcntl.fcntl(descriptor, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+    os.write(received[1], b"x")
+    assert os.read(read_end, 1) == b"x"
+    for descriptor in (read_end, write_end, *received):
+        os.close(descriptor)
 
 
 def test_descriptors_find_room_in_a_full_process(pair: Pair) -> None:
@@ -105,20 +99,17 @@ def test_descriptors_find_room_in_a_full_process(pair: Pair) -> None:
         RESERVE.hold(0)
 
 
-def test_descriptors_without_room_are_missing_and_the_channel_goes_on(pair: Pair) -> None:
-    async def talk() -> None:
-        agent, worker = agent_end(pair[0]), worker_end(pair[1])
-        message = messages.Sockets((("a", 1, 0), ("b", 2, 0), ("c", 3, 0)))
-        await agent.send(message, [0, 0, 0])
-        with exhausted() as taken:
-            os.close(taken.pop())
-            got, received = await worker.receive()
-            assert (got, len(received)) == (message, 1)
-            os.close(received[0])
-            await agent.send(messages.Ping(1))
-            assert await worker.receive() == (messages.Ping(1), [])
-
-    within(talk())
+async def test_descriptors_without_room_are_missing_and_the_channel_goes_on(pair: Pair) -> None:
+    agent, worker = agent_end(pair[0]), worker_end(pair[1])
+    message = messages.Sockets((("a", 1, 0), ("b", 2, 0), ("c", 3, 0)))
+    await agent.send(message, [0, 0, 0])
+    with exhausted() as taken:
+        os.close(taken.pop())
+        got, received = await worker.receive()
+        assert (got, len(received)) == (message, 1)
+        os.close(received[0])
+        await agent.send(messages.Ping(1))
+        assert await worker.receive() == (messages.Ping(1), [])
 
 
 def frame(payload: bytes, length: int | None = None) -> bytes:
@@ -137,13 +128,10 @@ def frame(payload: bytes, length: int | None = None) -> bytes:
         (frame(b"x" * (FRAME_LIMIT * 2)), "limit"),
     ],
 )
-def test_a_broken_frame_is_an_error(pair: Pair, raw: bytes, why: str) -> None:
-    async def talk() -> None:
-        pair[1].send(raw)
-        with pytest.raises(ChannelError, match=why):
-            await agent_end(pair[0]).receive()
-
-    within(talk())
+async def test_a_broken_frame_is_an_error(pair: Pair, raw: bytes, why: str) -> None:
+    pair[1].send(raw)
+    with pytest.raises(ChannelError, match=why):
+        await agent_end(pair[0]).receive()
 
 
 @given(st.binary(min_size=1, max_size=300))
@@ -164,52 +152,43 @@ def test_no_bytes_do_more_than_raise(raw: bytes) -> None:
             end.close()
 
 
-def test_descriptors_of_a_broken_frame_are_closed(pair: Pair) -> None:
-    async def talk() -> None:
-        before = set(os.listdir("/proc/self/fd"))
-        socket.send_fds(pair[1], [b"junk"], [0, 0])
-        with pytest.raises(ChannelError):
-            await agent_end(pair[0]).receive()
-        assert set(os.listdir("/proc/self/fd")) == before
-
-    within(talk())
+async def test_descriptors_of_a_broken_frame_are_closed(pair: Pair) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    socket.send_fds(pair[1], [b"junk"], [0, 0])
+    with pytest.raises(ChannelError):
+        await agent_end(pair[0]).receive()
+    assert set(os.listdir("/proc/self/fd")) == before
 
 
-def test_the_end_of_the_peer_is_seen_by_both(pair: Pair) -> None:
-    async def talk() -> None:
-        channel = agent_end(pair[0])
-        pair[1].close()
-        with pytest.raises(ChannelClosed):
-            await channel.receive()
-        with pytest.raises(ChannelClosed):
-            await channel.send(messages.Ping(1))
-
-    within(talk())
+async def test_the_end_of_the_peer_is_seen_by_both(pair: Pair) -> None:
+    channel = agent_end(pair[0])
+    pair[1].close()
+    with pytest.raises(ChannelClosed):
+        await channel.receive()
+    with pytest.raises(ChannelClosed):
+        await channel.send(messages.Ping(1))
 
 
-def test_a_slow_peer_slows_the_sender_and_loses_nothing(pair: Pair) -> None:
-    async def talk() -> None:
-        sender, receiver = agent_end(pair[0]), worker_end(pair[1])
-        sent = 0
+async def test_a_slow_peer_slows_the_sender_and_loses_nothing(pair: Pair) -> None:
+    sender, receiver = agent_end(pair[0]), worker_end(pair[1])
+    sent = 0
 
-        async def send_all() -> None:
-            nonlocal sent
-            for number in range(40):
-                name = f"{number:05}" * 8000
-                await sender.send(messages.Changes((Change("del", "cluster", name, 0, 0),)))
-                sent += 1
-
-        sending = asyncio.ensure_future(send_all())
-        for _ in range(100):  # turns of the loop, not time
-            await asyncio.sleep(0)
-        assert 0 < sent < 40  # the kernel holds a few, then the sender waits
+    async def send_all() -> None:
+        nonlocal sent
         for number in range(40):
-            message, _ = await receiver.receive()
-            assert isinstance(message, messages.Changes)
-            assert message.items[0].name.startswith(f"{number:05}")
-        await sending
+            name = f"{number:05}" * 8000
+            await sender.send(messages.Changes((Change("del", "cluster", name, 0, 0),)))
+            sent += 1
 
-    within(talk())
+    sending = asyncio.ensure_future(send_all())
+    for _ in range(100):  # turns of the loop, not time
+        await asyncio.sleep(0)
+    assert 0 < sent < 40  # the kernel holds a few, then the sender waits
+    for number in range(40):
+        message, _ = await receiver.receive()
+        assert isinstance(message, messages.Changes)
+        assert message.items[0].name.startswith(f"{number:05}")
+    await sending
 
 
 names = st.text(min_size=1, max_size=700)

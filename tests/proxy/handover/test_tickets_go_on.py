@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from edgefast.proxy.tls.ticket_key_rotation import TicketSecret
 from edgefast.proxy.tls.ticket_memory import TicketMemory
-from edgefast.proxy.tls.ticketschedule import TicketSecret
 from proxy.command import Start, gateway, gateway_class, route, save, start
 from proxy.handover.test_handover import ended, may_outlive
 from wire.harness.ports import free_port

@@ -9,15 +9,13 @@ import signal
 import pytest
 
 from edgefast import ir
-from edgefast.core.cells import GLOBALS
 from edgefast.proxy.agent.agent import Agent
 from edgefast.table import Shards, compile_fleet
-from proxy.living import until, with_agent
+from proxy.living import agent_test, until
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
 
-_BAD = b"HTTP/1.1 500 Oh\r\ncontent-length: 0\r\n\r\n"
 _GOOD = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 
 
@@ -100,82 +98,27 @@ async def get(port: int) -> int:
         writer.close()
 
 
-def test_a_bound_holds_for_all_workers_and_survives_one() -> None:
-    async def talk(agent: Agent) -> None:
-        port = free_port()
-        async with Backend() as backend:
-            await agent.publish(table(port, ir.Traffic(max_requests=6), backend.port))
-            asked = [asyncio.create_task(get(port)) for _ in range(40)]
-            await until(lambda: sum(one.done() for one in asked) == 34, "34 are refused")
-            assert {one.result() for one in asked if one.done()} == {503}
-            await until(lambda: backend.held == 6, "six are there")
-            await until(lambda: sum(slot.active for slot in agent.slots) == 6, "word of them")
-            slot = max(agent.slots, key=lambda slot: slot.active)
-            pid = slot.pid
-            os.kill(pid, signal.SIGKILL)
-            await until(lambda: slot.serving and slot.pid != pid, "a successor")
-            await until(lambda: backend.held < 6, "those of the dead one are gone")
-            left = backend.held
-            more = [asyncio.create_task(get(port)) for _ in range(40)]
-            await until(
-                lambda: sum(one.done() for one in more) == 40 - (6 - left), "the rest is refused"
-            )
-            backend.go.set()
-            assert sorted(await asyncio.gather(*more)) == [200] * (6 - left) + [503] * (34 + left)
-            await asyncio.gather(*asked)
-            assert backend.most <= 6
-
-    with_agent(talk, workers=2)
-
-
-def test_workers_lend_one_another_connections() -> None:
-    async def talk(agent: Agent) -> None:
-        port = free_port()
-        async with Backend(_GOOD) as backend:
-            await agent.publish(table(port, ir.Traffic(max_connections=1), backend.port))
-            for _ in range(3):  # however they fall to the workers
-                answers = await asyncio.gather(*(get(port) for _ in range(20)))
-                assert set(answers) == {200}
-            assert backend.most_connections == 1
-
-    with_agent(talk, workers=2)
-
-
-def test_an_endpoint_is_out_for_all_workers() -> None:
-    async def talk(agent: Agent) -> None:
-        port = free_port()
-        async with Backend(_BAD) as bad, Backend(_GOOD) as good:
-            outlier = ir.OutlierDetection(server=5)
-            await agent.publish(table(port, ir.Traffic(outlier=outlier), bad.port, good.port))
-            answers = [await get(port) for _ in range(80)]
-            assert answers.count(500) == bad.count == 5
-            assert answers.count(200) == 75
-
-    with_agent(talk, workers=2)
-
-
-def checks(agent: Agent) -> list[int]:
-    """How often each worker has asked anybody."""
-    place = GLOBALS.index("health_checks")
-    return [slot.segment.globals()[place] for slot in agent.slots]
-
-
-def test_one_worker_asks_and_another_one_goes_on() -> None:
-    async def talk(agent: Agent) -> None:
-        port = free_port()
-        async with Backend(_GOOD) as backend:
-            check = ir.HealthCheck(kind="http", path="/", interval=100)
-            await agent.publish(table(port, ir.Traffic(check=check), backend.port))
-            await until(lambda: sum(checks(agent)) >= 3, "checks")
-            asking = [at for at, count in enumerate(checks(agent)) if count]
-            assert len(asking) == 1
-            other = agent.slots[1 - asking[0]]
-            before, pid = checks(agent), agent.slots[asking[0]].pid
-            os.kill(pid, signal.SIGKILL)
-            await until(
-                lambda: sum(checks(agent)) > sum(before) + 3,
-                f"checks without {pid}, by {other.pid}",
-            )
-            assert [await get(port) for _ in range(4)] == [200] * 4
-
-    with_agent(talk, workers=2)
+@agent_test(workers=2)
+async def test_a_bound_holds_for_all_workers_and_survives_one(agent: Agent) -> None:
+    port = free_port()
+    async with Backend() as backend:
+        await agent.publish(table(port, ir.Traffic(max_requests=6), backend.port))
+        asked = [asyncio.create_task(get(port)) for _ in range(40)]
+        await until(lambda: sum(one.done() for one in asked) == 34, "34 are refused")
+        assert {one.result() for one in asked if one.done()} == {503}
+        await until(lambda: backend.held == 6, "six are there")
+        await until(lambda: sum(slot.active for slot in agent.slots) == 6, "word of them")
+        slot = max(agent.slots, key=lambda slot: slot.active)
+        pid = slot.pid
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: slot.serving and slot.pid != pid, "a successor")
+        await until(lambda: backend.held < 6, "those of the dead one are gone")
+        left = backend.held
+        more = [asyncio.create_task(get(port)) for _ in range(40)]
+        await until(
+            lambda: sum(one.done() for one in more) == 40 - (6 - left), "the rest is refused"
+        )
+        backend.go.set()
+        assert sorted(await asyncio.gather(*more)) == [200] * (6 - left) + [503] * (34 + left)
+        await asyncio.gather(*asked)
+        assert backend.most <= 6

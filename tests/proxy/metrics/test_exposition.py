@@ -14,9 +14,9 @@ from edgefast.core.cells import BACKEND, GLOBALS, LIMIT, POLICY, ROW
 from edgefast.monitoring.proxy_metrics import BY_LABELS, PROXY
 from edgefast.proxy.metrics.exposition import render_metrics
 from edgefast.proxy.metrics.stats import Segment, add_global, map_segment
-from proxy import agentfacts
+from proxy import agent_facts
 
-FACTS = msgspec.structs.replace(agentfacts.FACTS, table_version='ab"c\\\n')
+FACTS = msgspec.structs.replace(agent_facts.FACTS, table_version='ab"c\\\n')
 
 
 @pytest.fixture

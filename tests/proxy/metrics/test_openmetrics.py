@@ -17,14 +17,14 @@ from edgefast.proxy.metrics.openmetrics import heading_of, is_wanted
 from edgefast.proxy.metrics.stats import Segment
 from edgefast.proxy.traces.exemplars import Exemplars, Marks
 from edgefast.xds.stream_stats import StreamStats
-from proxy import agentfacts
+from proxy import agent_facts
 from proxy.metrics.test_exposition import write_row
 from proxy.spans import SPAN
 
 pytestmark = pytest.mark.pure
 
 FACTS = msgspec.structs.replace(
-    agentfacts.FACTS, table_version='ab"c\\\n', stream=StreamStats(server="controller:18000")
+    agent_facts.FACTS, table_version='ab"c\\\n', stream=StreamStats(server="controller:18000")
 )
 #: What Prometheus 3 sends.
 PROMETHEUS = (

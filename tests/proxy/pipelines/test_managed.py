@@ -124,35 +124,6 @@ def test_tables_are_served_and_answered_when_all_workers_have_them(
     play(talk, tmp_path, authority)
 
 
-def test_a_controller_that_is_away_takes_nothing_away(tmp_path: Path, authority: Authority) -> None:
-    port = free_port()
-
-    async def talk(agent: Agent) -> None:
-        server = PlainServer(authority, mutual=True)
-        async with server, fed(agent, server.target, tmp_path, authority):
-            server.publish(true(make_fleet(port, mark="v1")))
-            await until(lambda: agent.ready, "readiness")
-            await server.stop()
-            facts = agent.stream()
-            assert facts is not None
-            await until(lambda: not facts.connected and facts.failures > 2, "failures")
-            assert agent.ready
-            assert await mark_of(port) == "v1"
-            assert (await metrics_of(agent))["edgefast_xds_connected"] == 0
-            # A worker that dies meanwhile gets the table too.
-            pid = agent.slots[0].pid
-            os.kill(pid, signal.SIGKILL)
-            await until(lambda: agent.slots[0].restarts == 1 and agent.ready, "a successor")
-            assert {await mark_of(port) for _ in range(10)} == {"v1"}
-            async with PlainServer(authority, mutual=True, port=server.port) as again:
-                again.publish(true(make_fleet(port, mark="v2")))
-                await until(lambda: again.streams and again.last.commits, "an answer")
-                assert [t for t, _ in again.last.sent] == ["virtual_host", COMMIT]
-                assert {await mark_of(port) for _ in range(10)} == {"v2"}
-
-    assert with_agent(talk, ready_when_empty=True) == 0
-
-
 def test_only_what_workers_refuse_is_refused(tmp_path: Path, authority: Authority) -> None:
     port, other = free_port(), free_port()
 
@@ -293,45 +264,6 @@ def test_an_empty_table_is_one_to_be_ready_with(tmp_path: Path, authority: Autho
 
 
 # --- the last good table ----------------------------------------------------------------------------
-
-
-def test_the_last_good_table_serves_until_the_controller_is_back(
-    tmp_path: Path, authority: Authority, caplog: pytest.LogCaptureFixture
-) -> None:
-    port = free_port()
-    state = tmp_path / "state"
-    server = PlainServer(authority, mutual=True)
-
-    async def first(agent: Agent) -> None:
-        async with server, fed(agent, server.target, tmp_path, authority):
-            server.publish(true(make_fleet(port, mark="v1")))
-            await until(lambda: (state / "last-good.table").exists(), "a file")
-
-    async def second(agent: Agent) -> None:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        async with fed(agent, server.target, tmp_path, authority):
-            await until(lambda: agent.ready, "readiness")
-            assert loop.time() - began < 20, "a ceiling: it is a second"
-            assert loop.time() - began >= manageds.PATIENCE
-            assert await mark_of(port) == "v1"
-            told = await metrics_of(agent)
-            assert told["edgefast_xds_connected"] == 0
-            assert told["edgefast_xds_last_good_served"] == 1
-            assert told["edgefast_last_good_age_seconds"] >= 0
-            async with PlainServer(authority, mutual=True, port=server.port) as again:
-                again.publish(true(make_fleet(port, mark="v1")))
-                await until(lambda: again.streams and again.last.commits, "an answer")
-                assert [t for t, _ in again.last.sent] == [COMMIT]
-                assert not again.last.commits[-1].refused
-                assert (await metrics_of(agent))["edgefast_xds_last_good_served"] == 0
-                again.publish(true(make_fleet(port, mark="v2")))
-                await until(lambda: len(again.last.commits) == 2, "an answer")
-                assert {await mark_of(port) for _ in range(10)} == {"v2"}
-
-    assert with_agent(first, ready_when_empty=True, state_dir=state) == 0
-    assert with_agent(second, ready_when_empty=True, state_dir=state) == 0
-    assert "NO TABLE FROM" in caplog.text
 
 
 def test_a_controller_that_answers_soon_is_preferred(

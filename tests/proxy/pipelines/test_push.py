@@ -12,8 +12,8 @@ from edgefast.xds.batch import Mirror
 from proxy.command import Process, Start, mark_of
 from proxy.living import until
 from proxy.shards import make_fleet
-from tests.controller.push.jwt import Reviewer, make_token
-from tests.controller.push.loopback import FLEET, POD, Loopback, client_pair
+from tests.controller.xds_server.jwt import Reviewer, make_token
+from tests.controller.xds_server.loopback import FLEET, POD, Loopback, client_pair
 from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
@@ -45,46 +45,40 @@ def begin(start: Start, address: object, folder: Path, *credentials: str) -> Pro
     return start(*given, serve="proxy")
 
 
-def test_a_fleet_with_certificates(start: Start, tmp_path: Path) -> None:
+async def test_a_fleet_with_certificates(start: Start, tmp_path: Path) -> None:
     port = free_port()
 
-    async def conversation() -> None:
-        async with Loopback(tmp_path / "keys") as loopback:
-            loopback.fleets.publish(FLEET, table(port, "v0"))
-            pair = client_pair(loopback.ring)
-            (tmp_path / "ca.crt").write_text(loopback.ring.bundle)
-            (tmp_path / "tls.crt").write_text(pair.certificate_pem)
-            (tmp_path / "tls.key").write_text(pair.key_pem)
-            shown = ("--cert", str(tmp_path / "tls.crt"), "--key", str(tmp_path / "tls.key"))
-            run = begin(start, loopback.certificates, tmp_path, *shown)
-            await follow(loopback, run, port)
-        # The controller has ended the stream in order; its tables stay.
-        await asyncio.to_thread(run.until, lambda: "the table stays" in run.said, "a word on it")
-        assert await asyncio.to_thread(mark_of, port) == "v2"
-        assert (await asyncio.to_thread(run.get, run.ready, "/ready"))[0] == 200
-
-    asyncio.run(asyncio.wait_for(conversation(), 100))
+    async with Loopback(tmp_path / "keys") as loopback:
+        loopback.fleets.publish(FLEET, table(port, "v0"))
+        pair = client_pair(loopback.ring)
+        (tmp_path / "ca.crt").write_text(loopback.ring.bundle)
+        (tmp_path / "tls.crt").write_text(pair.certificate_pem)
+        (tmp_path / "tls.key").write_text(pair.key_pem)
+        shown = ("--cert", str(tmp_path / "tls.crt"), "--key", str(tmp_path / "tls.key"))
+        run = begin(start, loopback.certificates, tmp_path, *shown)
+        await follow(loopback, run, port)
+    # The controller has ended the stream in order; its tables stay.
+    await asyncio.to_thread(run.until, lambda: "the table stays" in run.said, "a word on it")
+    assert await asyncio.to_thread(mark_of, port) == "v2"
+    assert (await asyncio.to_thread(run.get, run.ready, "/ready"))[0] == 200
 
 
-def test_a_fleet_with_tokens_and_one_that_is_replaced(start: Start, tmp_path: Path) -> None:
+async def test_a_fleet_with_tokens_and_one_that_is_replaced(start: Start, tmp_path: Path) -> None:
     port = free_port()
     reviewer = Reviewer()
 
-    async def conversation() -> None:
-        async with Loopback(tmp_path / "keys", reviewer) as loopback:
-            loopback.fleets.publish(FLEET, table(port, "v0"))
-            (tmp_path / "ca.crt").write_text(loopback.ring.bundle)
-            file = tmp_path / "token"
-            # At first it is none that the API server knows.
-            file.write_text(make_token(jti="one"))
-            run = begin(start, loopback.tokens, tmp_path, "--token", str(file))
-            await asyncio.to_thread(
-                run.until, lambda: "UNAUTHENTICATED" in run.said, "a word on the refusal"
-            )
-            assert (await asyncio.to_thread(run.get, run.ready, "/ready"))[0] == 503
-            file.write_text(reviewer.accept(make_token(jti="two")) + "\n")
-            await follow(loopback, run, port)
-            for secret in ("one", "two"):
-                assert make_token(jti=secret).split(".")[1][:40] not in run.said
-
-    asyncio.run(asyncio.wait_for(conversation(), 100))
+    async with Loopback(tmp_path / "keys", reviewer) as loopback:
+        loopback.fleets.publish(FLEET, table(port, "v0"))
+        (tmp_path / "ca.crt").write_text(loopback.ring.bundle)
+        file = tmp_path / "token"
+        # At first it is none that the API server knows.
+        file.write_text(make_token(jti="one"))
+        run = begin(start, loopback.tokens, tmp_path, "--token", str(file))
+        await asyncio.to_thread(
+            run.until, lambda: "UNAUTHENTICATED" in run.said, "a word on the refusal"
+        )
+        assert (await asyncio.to_thread(run.get, run.ready, "/ready"))[0] == 503
+        file.write_text(reviewer.accept(make_token(jti="two")) + "\n")
+        await follow(loopback, run, port)
+        for secret in ("one", "two"):
+            assert make_token(jti=secret).split(".")[1][:40] not in run.said

@@ -99,21 +99,6 @@ def test_reload_and_problems_that_come_and_go(start: Start, tmp_path: Path) -> N
     run.until(lambda: run.dump()["problems"] == [], "end of the problems")
 
 
-def test_a_taken_port_is_a_problem_and_the_others_go_on(start: Start, tmp_path: Path) -> None:
-    other, port = taken()
-    free = free_port()
-    save(tmp_path / "a.yaml", gateway_class(), gateway(free, port), route("v1"))
-    run = start("-f", str(tmp_path / "a.yaml"), "--workers", "1")
-    run.wait_ready()
-    assert mark_of(free) == "v1"
-    run.until(lambda: f"127.0.0.1:{port} is in use" in run.said, "problem")
-    run.until(lambda: f"name=p{port}" in run.said, "its name")
-    run.until(lambda: "NOT LISTENING" in run.said, "banner")
-    other.close()
-    run.until(lambda: mark_of(port) == "v1", "port")
-    run.until(lambda: "solved" in run.said, "solution")
-
-
 def test_nothing_to_serve_is_exit_1(start: Start, tmp_path: Path) -> None:
     other, port = taken()
     save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v1"))
@@ -181,28 +166,6 @@ def test_ctrl_c_reaches_the_group_and_drains_in_order(tmp_path: Path) -> None:
         assert "is gone" not in run.said
     finally:
         run.stop()
-
-
-def test_the_last_good_table_is_served_when_no_file_can_be_read(
-    start: Start, tmp_path: Path
-) -> None:
-    port = free_port()
-    file = tmp_path / "a.yaml"
-    save(file, gateway_class(), gateway(port), route("v1"))
-    state = ("--state-dir", str(tmp_path / "state"), "--workers", "1")
-    run = start("-f", str(file), *state)
-    run.wait_ready()
-    run.until((tmp_path / "state" / "last-good.table").exists, "state")
-    assert run.stop() == 0
-    file.unlink()
-    run = start("-f", str(file), *state)
-    run.wait_ready()
-    assert mark_of(port) == "v1"
-    run.until(lambda: "serving the last good table from disk" in run.said, "warning")
-    not_all = "NOT ALL FILES CAN BE READ: serving the last good table"
-    run.until(lambda: not_all in run.said, "what is served")
-    save(file, gateway_class(), gateway(port), route("v2"))
-    run.until(lambda: mark_of(port) == "v2", "the file again")
 
 
 # --- admin --------------------------------------------------------------------------------------------

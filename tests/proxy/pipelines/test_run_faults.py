@@ -22,10 +22,10 @@ from edgefast.proxy.pipelines.standalone import (
     Outcome,
     Standalone,
 )
-from edgefast.proxy.tables.lastgood import LastGood, LastGoodError
+from edgefast.proxy.tables.last_good import LastGood, LastGoodError
 from edgefast.translate.settings import Settings
 from proxy.command import Process, Start, gateway, gateway_class, mark_of, route, save
-from proxy.living import ROOT, until, with_agent
+from proxy.living import ROOT, agent_test, until, with_agent
 from proxy.living import mark_of as mark_now
 from wire.harness.ports import free_port
 
@@ -192,8 +192,9 @@ def _reads_standard_input(tasks: Path) -> bool:
     return False
 
 
-def test_an_error_nobody_thought_of_does_not_end_the_service(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@agent_test(workers=1, log_level="error")
+async def test_an_error_nobody_thought_of_does_not_end_the_service(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PAUSE", 0.01)
     port = free_port()
@@ -216,21 +217,18 @@ def test_an_error_nobody_thought_of_does_not_end_the_service(
     for name in ("read", "folders"):
         monkeypatch.setattr(source, name, fails(name))
 
-    async def talk(agent: Agent) -> None:
-        running = asyncio.ensure_future(Standalone(agent, source, Settings, outcomes.append).run())
-        try:
-            await until(lambda: outcomes, "start")
-            failing.update(read=2, folders=2)
-            save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v2"))
-            await until(lambda: len(outcomes) == 2, "reload")
-            assert failing == {"read": 0, "folders": 0}
-            assert await mark_now(port) == "v2"
-            assert not running.done()
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
-
-    assert with_agent(talk, workers=1, log_level="error") == 0
+    running = asyncio.ensure_future(Standalone(agent, source, Settings, outcomes.append).run())
+    try:
+        await until(lambda: outcomes, "start")
+        failing.update(read=2, folders=2)
+        save(tmp_path / "a.yaml", gateway_class(), gateway(port), route("v2"))
+        await until(lambda: len(outcomes) == 2, "reload")
+        assert failing == {"read": 0, "folders": 0}
+        assert await mark_now(port) == "v2"
+        assert not running.done()
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
 
 
 def test_a_start_ends_when_a_file_is_never_complete(
@@ -253,19 +251,17 @@ def test_a_start_ends_when_a_file_is_never_complete(
         assert with_agent(talk, workers=1, log_level="error") == 0
 
 
-def test_a_start_ends_when_a_file_cannot_be_parsed(tmp_path: Path) -> None:
+@agent_test(workers=1, log_level="error")
+async def test_a_start_ends_when_a_file_cannot_be_parsed(agent: Agent, tmp_path: Path) -> None:
     """It may contain policies for the other files; the error names file and line."""
     save(tmp_path / "a.yaml", gateway_class(), gateway(free_port()), route("v1"))
     (tmp_path / "b.yaml").write_text("kind: SecurityPolicy\nspec: [\n")
     source = FileSource([tmp_path], settle=0.0)
     outcomes: list[Outcome] = []
 
-    async def talk(agent: Agent) -> None:
-        with pytest.raises(FilesUnparsed, match=r"b\.yaml:\d+ Invalid .*nothing is served"):
-            await Standalone(agent, source, Settings, outcomes.append).run()
-        assert (outcomes, agent.serving) == ([], False)
-
-    assert with_agent(talk, workers=1, log_level="error") == 0
+    with pytest.raises(FilesUnparsed, match=r"b\.yaml:\d+ Invalid .*nothing is served"):
+        await Standalone(agent, source, Settings, outcomes.append).run()
+    assert (outcomes, agent.serving) == ([], False)
 
 
 def test_ready_says_no_while_no_port_is_open(start: Start, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from edgefast.proxy.agent.agent import Agent
 from edgefast.proxy.process.watchdog import Reading, Watchdog, read_process
-from proxy.living import mark_of, until, with_agent
+from proxy.living import agent_test, mark_of, until
 from proxy.shards import make_fleet
 from wire.harness.ports import free_port
 
@@ -136,17 +136,15 @@ def test_what_the_kernel_tells_of_a_loop_with_nothing_to_do(child: Callable[[str
 
 
 @pytest.mark.wire
-def test_a_worker_that_is_stopped_is_replaced() -> None:
+@agent_test()
+async def test_a_worker_that_is_stopped_is_replaced(agent: Agent) -> None:
     """Long before it would be for its silence; the other one keeps its place."""
     port = free_port()
 
-    async def talk(agent: Agent) -> None:
-        await agent.publish(make_fleet(port))
-        stopped, other = (slot.pid for slot in agent.slots)
-        os.kill(stopped, signal.SIGSTOP)
-        waiting = [asyncio.ensure_future(mark_of(port)) for _ in range(16)]
-        await until(lambda: agent.slots[0].restarts, "end of the one that is stopped")
-        assert set(await asyncio.gather(*waiting)) == {"v1"}, "its queue goes to its successor"
-        assert agent.slots[1].pid == other and not agent.slots[1].restarts
-
-    with_agent(talk)
+    await agent.publish(make_fleet(port))
+    stopped, other = (slot.pid for slot in agent.slots)
+    os.kill(stopped, signal.SIGSTOP)
+    waiting = [asyncio.ensure_future(mark_of(port)) for _ in range(16)]
+    await until(lambda: agent.slots[0].restarts, "end of the one that is stopped")
+    assert set(await asyncio.gather(*waiting)) == {"v1"}, "its queue goes to its successor"
+    assert agent.slots[1].pid == other and not agent.slots[1].restarts

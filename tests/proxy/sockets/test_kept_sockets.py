@@ -15,7 +15,7 @@ from proxy.handover.test_limits_go_on import limited, status
 from proxy.handover.test_tickets_go_on import secrets_of
 from proxy.living import ROOT
 from proxy.pki import Authority
-from proxy.servicemanager import ServiceManager
+from proxy.service_manager import ServiceManager
 from proxy.steady import Steady
 from proxy.tunnels import tunnel, tunnel_backend, tunnel_objects
 from wire.harness.ports import free_port

@@ -158,60 +158,6 @@ def test_whoever_used_a_ticket_of_1_3_gets_the_next(start: Start, tmp_path: Path
         session = after
 
 
-def test_never_where_another_rule_holds(start: Start, tmp_path: Path) -> None:
-    free, same, asks, others = (free_port() for _ in range(4))
-    found = objects(free, same, asks, others, clients=asks, others=others)
-    bundles = authority("clients", CLIENTS.bundle), authority("others", OTHERS.bundle)
-    save(tmp_path / "o.yaml", *found, *bundles)
-    start("-f", str(tmp_path / "o.yaml")).wait_ready()
-    for version in VERSIONS:
-        check_rules(version, free, same, asks, others)
-
-
-def check_rules(version: ssl.TLSVersion, free: int, same: int, asks: int, others: int) -> None:
-    known = {
-        free: Client(version),
-        same: Client(version),
-        asks: Client(version, CLIENTS),
-        others: Client(version, OTHERS),
-    }
-    for here, client in known.items():
-        session, _ = client.visit(here)
-        for there in known:
-            try:
-                _, resumed = client.visit(there, session)
-            except OSError:  # a full handshake, which asked for a certificate
-                assert there in (asks, others) and there != here
-                continue
-            assert resumed == (here == there in (free, same))
-            assert there in (free, same, here)
-
-
-def test_never_where_clients_are_verified_whatever_their_authorities(
-    start: Start, tmp_path: Path
-) -> None:
-    port = free_port()
-    found = objects(port, clients=port)
-    save(tmp_path / "o.yaml", *found, authority("clients", CLIENTS.bundle))
-    run = start("-f", str(tmp_path / "o.yaml"))
-    run.wait_ready()
-    clients = [Client(version, CLIENTS) for version in VERSIONS]
-    other = Client(VERSIONS[-1], OTHERS)
-    sessions = [client.visit(port)[0] for client in clients]
-    for client, session in zip(clients, sessions, strict=True):
-        assert not client.resumes(port, session)
-    save(tmp_path / "o.yaml", *found, authority("clients", OTHERS.bundle))
-    run.until(lambda: other.visit(port), "the other authorities")
-    for client, session in zip(clients, sessions, strict=True):
-        with pytest.raises(OSError):
-            client.visit(port, session)
-    both = CLIENTS.bundle + OTHERS.bundle
-    save(tmp_path / "o.yaml", *found, authority("clients", both))
-    run.until(lambda: clients[0].visit(port), "both authorities")
-    for client, session in zip(clients, sessions, strict=True):
-        assert not client.resumes(port, session)
-
-
 def test_a_staple_of_the_secret_comes_with_the_handshake(start: Start, tmp_path: Path) -> None:
     port = free_port()
     found = objects(port)

@@ -19,14 +19,14 @@ from edgefast.proxy.worker.table import WorkerTable
 
 pytestmark = pytest.mark.pure
 
-MODULES = ["edgefast.core.policy.token_verifier", "edgefast.core.policy.verifier"]
+MODULES = ["edgefast.core.policy.token_requirements", "edgefast.core.policy.token_verification"]
 TOKENS = msgspec.msgpack.encode(ir.PolicyUnit("t", jwt=Jwt((JwtProvider("p"),))))
 OTHERS = msgspec.msgpack.encode(ir.PolicyUnit("o", basic=BasicAuth()))
 CHECK = """
 import sys
 import edgefast.proxy.worker.worker
 import edgefast.core.engine
-print([name for name in ("cryptography", "edgefast.core.policy.verifier") if name in sys.modules])
+print([name for name in ("cryptography", "edgefast.core.policy.token_requirements") if name in sys.modules])
 """
 
 #: A policy of tokens in an engine whose process has loaded what the table says.
@@ -36,14 +36,14 @@ from importlib import import_module
 import edgefast.proxy.worker.worker
 from edgefast.ir.credentials import CredentialExtractors, Jwt, JwtProvider, RemoteKeys
 from edgefast.proxy.worker.libraries import _NEEDED
-from edgefast.proxy.worker.tokenkeys import TokenKeys
+from edgefast.proxy.worker.token_keys import TokenKeys
 for names in _NEEDED.values():
     for name in names:
         import_module(name)
 before = set(sys.modules)
 
 async def main():
-    from edgefast.core.policy.verifier import make_verifiers
+    from edgefast.core.policy.token_requirements import make_verifiers
     make_verifiers(TokenKeys(print).token_verifier(), Jwt((JwtProvider("p", remote=RemoteKeys("https://a.example")),)))
 
 asyncio.run(main())

@@ -1,7 +1,4 @@
-"""Hierarchies: one Gateway with listeners and a ListenerSet, routes with named rules, backends with ports, and policies anywhere on them.
-
-Out: objects, the places that requests can come to, random policies as plain values and as objects.
-"""
+"""Hierarchies: one Gateway with listeners and a ListenerSet, routes with named rules, backends with ports, and policies anywhere on them."""
 
 from __future__ import annotations
 
@@ -66,19 +63,15 @@ _TIMES = ("", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
 def base() -> list[Object]:
     """Return everything but policies."""
     gateway = world.make(
+        "Gateway default/gw",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": "Gateway",
-            "metadata": {"name": "gw", "namespace": "default"},
-            "spec": {
-                "gatewayClassName": "edge",
-                "allowedListeners": {"namespaces": {"from": "Same"}},
-                "listeners": [
-                    {"name": "http", "port": 80, "protocol": "HTTP"},
-                    {"name": "more", "port": 81, "protocol": "HTTP"},
-                ],
-            },
-        }
+            "gatewayClassName": "edge",
+            "allowedListeners": {"namespaces": {"from": "Same"}},
+            "listeners": [
+                {"name": "http", "port": 80, "protocol": "HTTP"},
+                {"name": "more", "port": 81, "protocol": "HTTP"},
+            ],
+        },
     )
     return [
         world.gateway_class(),
@@ -91,12 +84,7 @@ def base() -> list[Object]:
         *(world.endpoints(name, "10.0.0.1") for name in ("side", "auth")),
         world.endpoints("web", "10.0.0.1", name="plain"),
         world.make(
-            {
-                "apiVersion": EDGE,
-                "kind": "Backend",
-                "metadata": {"name": "far", "namespace": "default"},
-                "spec": {"endpoints": [{"ip": {"address": "10.0.0.7", "port": 80}}]},
-            }
+            "Backend default/far", {"endpoints": [{"ip": {"address": "10.0.0.7", "port": 80}}]}
         ),
         world.secret("keys", alice="k-alice"),
         world.secret("users", **{".htpasswd": "bob:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ="}),
@@ -114,16 +102,12 @@ def route(kind: str, name: str) -> Object:
         )
         one |= {"matches": [path], "backendRefs": [backend_ref(*share) for share in SHARES]}
     return world.make(
+        f"{kind} default/{name}",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": kind,
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {
-                "parentRefs": [{"name": "gw"}, {"kind": "ListenerSet", "name": "set"}],
-                "hostnames": [f"{name}.example.com"],
-                "rules": rules,
-            },
-        }
+            "parentRefs": [{"name": "gw"}, {"kind": "ListenerSet", "name": "set"}],
+            "hostnames": [f"{name}.example.com"],
+            "rules": rules,
+        },
     )
 
 

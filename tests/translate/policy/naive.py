@@ -1,8 +1,4 @@
-"""A naive evaluator of policies: walks the levels of one place and asks of each unit whether it holds, written apart from the product.
-
-In: plain policies and the targets between a Gateway and a rule, outermost first. Out: what an ir.Rule says of them.
-It knows names and merge types alone, and no shapes, levels or units of the product.
-"""
+"""A naive evaluator of policies: walks the levels of one place and asks of each unit whether it holds, written apart from the product."""
 
 from __future__ import annotations
 

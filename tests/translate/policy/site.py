@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from edgefast.translate import Translation
+from tests.support.manifest import manifest
 from tests.translate.policy.hierarchy import EDGE, GROUP
 
 CLOSED = "security/default/p#closed"
@@ -38,18 +39,14 @@ def closed_routes(made: Translation) -> set[str]:
 
 def site(*policies: dict[str, Any]) -> str:
     items = [
-        {"apiVersion": f"{GROUP}/v1", "kind": "GatewayClass", "metadata": {"name": "edge"},
-         "spec": {"controllerName": "gateway.edge.io/gatewayclass-controller"}},
-        {"apiVersion": f"{GROUP}/v1", "kind": "Gateway", "metadata": {"name": "gw"},
-         "spec": {"gatewayClassName": "edge",
-                  "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}},
-        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
-         "spec": {"ports": [{"port": 80}]}},
+        manifest("GatewayClass edge", {"controllerName": "gateway.edge.io/gatewayclass-controller"}, api=f"{GROUP}/v1"),
+        manifest("Gateway gw", {"gatewayClassName": "edge",
+                  "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}, api=f"{GROUP}/v1"),
+        manifest("Service web", {"ports": [{"port": 80}]}),
     ]  # fmt: skip
     for at in range(2):
         route = {"parentRefs": [{"name": "gw"}], "hostnames": [f"r{at}.example"],
                  "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}  # fmt: skip
-        items.append({"apiVersion": f"{GROUP}/v1", "kind": "HTTPRoute",
-                      "metadata": {"name": f"r{at}"}, "spec": route})  # fmt: skip
+        items.append(manifest(f"HTTPRoute r{at}", route, api=f"{GROUP}/v1"))
     named = [one | {"metadata": {"name": "p"}} for one in policies]
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, *named]})

@@ -18,8 +18,9 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, Translation, Work, translate
+from tests.support.manifest import manifest
 from tests.translate import world
-from tests.translate.policy.hierarchy import EDGE, policy_object
+from tests.translate.policy.hierarchy import policy_object
 from tests.translate.policy.naive import At, Plain
 from tests.translate.policy.test_edge_policies import PLAIN, changed, step, units
 
@@ -112,26 +113,17 @@ def test_its_status_follows_the_service() -> None:
 
 
 def test_it_holds_for_routes_of_other_namespaces_that_a_grant_lets_in() -> None:
-    far: dict[str, Any] = {
-        "apiVersion": world.GATEWAY,
-        "kind": "HTTPRoute",
-        "metadata": {"name": "far", "namespace": "else"},
-        "spec": {
+    far: dict[str, Any] = manifest(
+        "HTTPRoute else/far",
+        {
             "parentRefs": [{"name": "all", "namespace": "default"}],
             "rules": [{"backendRefs": [{"name": "other", "namespace": "default", "port": 80}]}],
         },
-    }
-    front = world.make({
-        "apiVersion": world.GATEWAY, "kind": "Gateway", "metadata": {"name": "all", "namespace": "default"},
-        "spec": {"gatewayClassName": "edge", "listeners": [
-            {"name": "a", "port": 90, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}}]},
-    })  # fmt: skip
-    grant = world.make({
-        "apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
-        "metadata": {"name": "g", "namespace": "default"},
-        "spec": {"from": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "else"}],
-                 "to": [{"group": "", "kind": "Service"}]},
-    })  # fmt: skip
+    )
+    front = world.make("Gateway default/all", {"gatewayClassName": "edge", "listeners": [
+            {"name": "a", "port": 90, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}}]})  # fmt: skip
+    grant = world.make("ReferenceGrant default/g", {"from": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "else"}],
+                 "to": [{"group": "", "kind": "Service"}]}, api="gateway.networking.k8s.io/v1beta1")  # fmt: skip
     policy = endpoints_policy("p", SERVICE)
     made = translate(many().replace([front, grant, world.make(far), policy]), PLAIN)
     assert treated(made)["else/far service/default/other/80"] == ("traffic/default/p",)
@@ -150,12 +142,7 @@ def test_one_that_cannot_be_read_closes_the_shares_of_its_service(
     kind: str, group: str, closed: int, rules: int
 ) -> None:
     aim = {"group": group, "kind": "Service", "name": "other"}
-    raw = {
-        "apiVersion": EDGE,
-        "kind": kind,
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"targetRefs": [aim], "timeout": 5, "authorization": 5},
-    }
+    raw = manifest(f"{kind} default/p", {"targetRefs": [aim], "timeout": 5, "authorization": 5})
     store = Store(lambda: None, lambda ref: None)
     text = msgspec.Raw(json.dumps(raw).encode())
     store.put(Source(released=True), kind, Item("default", "p", "1", text))
@@ -170,16 +157,14 @@ def test_one_that_cannot_be_read_closes_the_shares_of_its_service(
 
 
 def test_a_selector_beside_targets_closes_the_services_that_it_chooses() -> None:
-    raw = {
-        "apiVersion": EDGE,
-        "kind": "BackendTrafficPolicy",
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {
+    raw = manifest(
+        "BackendTrafficPolicy default/p",
+        {
             "targetRefs": [{"group": "", "kind": "Service", "name": "none"}],
             "targetSelectors": [{"group": "", "kind": "Service", "matchLabels": {}}],
             "loadBalancer": {"type": "Random"},
         },
-    }
+    )
     made = translate(many().replace([decode_api_object(raw, "BackendTrafficPolicy")]), PLAIN)
     assert set(treated(made).values()) == {("traffic/default/p#closed",)}
     assert len(treated(made)) == 22
@@ -193,12 +178,7 @@ def test_in_files_a_mistake_closes_the_shares_and_an_edit_of_a_good_one_what_onl
 
     def policy(*services: str, **spec: Any) -> dict[str, Any]:
         targets = [{"group": "", "kind": "Service", "name": one} for one in services]
-        return {
-            "apiVersion": EDGE,
-            "kind": "BackendTrafficPolicy",
-            "metadata": {"name": "p", "namespace": "default"},
-            "spec": {"targetRefs": targets, **spec},
-        }
+        return manifest("BackendTrafficPolicy default/p", {"targetRefs": targets, **spec})
 
     source = FileSource([tmp_path])
     random = {"loadBalancer": {"type": "Random"}}
@@ -218,10 +198,7 @@ def test_in_files_a_mistake_closes_the_shares_and_an_edit_of_a_good_one_what_onl
     write(policy("other", **random))
     assert read() == {"other": {("traffic/default/p",)}}
     write(policy("other", "web", loadBalancer={"type": "Rundom"}))
-    assert read() == {
-        "other": {("traffic/default/p",)},
-        "web": {("traffic/default/p?new#closed",)},
-    }
+    assert read() == {"other": {("traffic/default/p",)}, "web": {("traffic/default/p?new#closed",)}}
     write(policy("other", **random), policy("web", **random))  # two of one name
     assert read()["web"] and all("#closed" in one[0] for one in read()["web"])
 
@@ -241,12 +218,7 @@ def test_what_is_said_of_backends_alone_is_lost_where_all_of_them_replace_it(
     """The rule names it still, because an edit may make it say something of requests."""
 
     def traffic(name: str, target: dict[str, str], **spec: Any) -> Object:
-        raw = {
-            "apiVersion": EDGE,
-            "kind": "BackendTrafficPolicy",
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"targetRefs": [target], **spec},
-        }
+        raw = manifest(f"BackendTrafficPolicy default/{name}", {"targetRefs": [target], **spec})
         return decode_api_object(raw, "BackendTrafficPolicy")
 
     front = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}

@@ -15,8 +15,9 @@ from edgefast.diagnostics.problem import ObjectRef
 from edgefast.table.compile import compile_fleet
 from edgefast.table.shards import diff
 from edgefast.translate import Settings, Translation, Work, translate
+from tests.support.manifest import manifest
 from tests.translate import world
-from tests.translate.policy.hierarchy import EDGE, GROUP, base, policy_object
+from tests.translate.policy.hierarchy import GROUP, base, policy_object
 from tests.translate.policy.naive import At, Plain
 from tests.translate.test_incremental import _same
 
@@ -113,12 +114,7 @@ def test_clusters_that_units_ask_are_in_the_fleet_that_names_them_and_only_there
     cluster = Settings(standalone=False)
     listeners = [{"name": "http", "port": 80, "protocol": "HTTP"}]
     second = world.make(
-        {
-            "apiVersion": world.GATEWAY,
-            "kind": "Gateway",
-            "metadata": {"name": "second", "namespace": "default"},
-            "spec": {"gatewayClassName": "edge", "listeners": listeners},
-        }
+        "Gateway default/second", {"gatewayClassName": "edge", "listeners": listeners}
     )
     far = world.route(7, parents=[{"name": "second"}])
     snapshot = world.many(2).replace([second, world.service("auth"), far])
@@ -173,22 +169,14 @@ def test_rules_that_answer_500_anyway_name_nothing() -> None:
 def test_rules_of_one_name_all_have_what_is_attached_to_it() -> None:
     backends = [{"name": "web", "port": 80}]
     route = world.make(
+        "HTTPRoute default/twice",
         {
-            "apiVersion": world.GATEWAY,
-            "kind": "HTTPRoute",
-            "metadata": {"name": "twice", "namespace": "default"},
-            "spec": {
-                "parentRefs": [{"name": "gw"}],
-                "rules": [
-                    {
-                        "name": "a",
-                        "matches": [{"path": {"value": f"/{at}"}}],
-                        "backendRefs": backends,
-                    }
-                    for at in range(2)
-                ],
-            },
-        }
+            "parentRefs": [{"name": "gw"}],
+            "rules": [
+                {"name": "a", "matches": [{"path": {"value": f"/{at}"}}], "backendRefs": backends}
+                for at in range(2)
+            ],
+        },
     )
     policy = security("p", ("HTTPRoute", "twice", "a"), features=("authorization",))
     made = translate(world.many(0).replace([route, policy]), PLAIN)
@@ -197,16 +185,14 @@ def test_rules_of_one_name_all_have_what_is_attached_to_it() -> None:
 
 
 def test_what_is_asked_for_and_not_known_closes_the_targets() -> None:
-    raw: dict[str, Any] = {
-        "apiVersion": EDGE,
-        "kind": "SecurityPolicy",
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {
+    raw: dict[str, Any] = manifest(
+        "SecurityPolicy default/p",
+        {
             "targetRefs": [{"group": GROUP, "kind": "Gateway", "name": "gw"}],
             "authorization": {"defaultAction": "Allow"},
             "oidc": {"clientID": "x"},
         },
-    }
+    )
     policy = decode_api_object(raw, "SecurityPolicy")
     made = translate(Snapshot.of([*base(), policy]), PLAIN)
     assert list(units(made)) == ["security/default/p#closed"]
@@ -281,11 +267,10 @@ def test_affected_is_there_while_a_policy_is() -> None:
         return {one.type: one.message for one in both if one.type.endswith("Affected")}
 
     target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gw"}
-    policy = world.make({
-        "apiVersion": "gateway.edge.io/v1alpha1", "kind": "SecurityPolicy",
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"targetRefs": [target], "authorization": {"defaultAction": "Deny"}},
-    })  # fmt: skip
+    policy = world.make(
+        "SecurityPolicy default/p",
+        {"targetRefs": [target], "authorization": {"defaultAction": "Deny"}},
+    )
     snapshot = world.many(1)
     before = translate(snapshot, Settings())
     assert not types(before)

@@ -14,12 +14,13 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.providers.files import FileSource
 from edgefast.translate import Settings, Translation, translate
+from tests.support.manifest import manifest
 from tests.translate import world
-from tests.translate.policy.hierarchy import EDGE, GROUP
+from tests.translate.policy.hierarchy import GROUP
 from tests.translate.policy.site import raw
 from tests.translate.policy.site import target as named
 from tests.translate.test_incremental import _same
-from tests.translate.test_stream import _HEAD, _SLICE, route
+from tests.translate.test_layer4 import _HEAD, _SLICE, route
 
 pytestmark = pytest.mark.pure
 
@@ -31,12 +32,7 @@ DENY = {"defaultAction": "Deny"}
 
 
 def policy(*targets: dict[str, Any], kind: str = "SecurityPolicy", **spec: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": EDGE,
-        "kind": kind,
-        "metadata": {"name": "p", "namespace": "default"},
-        "spec": {"targetRefs": list(targets), **spec},
-    }
+    return manifest(f"{kind} default/p", {"targetRefs": list(targets), **spec})
 
 
 def target(kind: str, **more: Any) -> dict[str, Any]:
@@ -155,21 +151,13 @@ def test_in_the_group_of_experiments_it_is_meant_too(tmp_path: Path, kind: str) 
 
 
 def tcp(name: str = "t", gateway: str = "l4") -> Any:
-    return world.make({
-        "apiVersion": f"{GROUP}/v1alpha2", "kind": "TCPRoute",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"parentRefs": [{"name": gateway}],
-                 "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]},
-    })  # fmt: skip
+    return world.make(f"TCPRoute default/{name}", {"parentRefs": [{"name": gateway}],
+                 "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}, api=f"{GROUP}/v1alpha2")  # fmt: skip
 
 
 def test_routes_of_layer_4_below_a_policy_are_closed() -> None:
-    front = world.make({
-        "apiVersion": f"{GROUP}/v1", "kind": "Gateway",
-        "metadata": {"name": "l4", "namespace": "default"},
-        "spec": {"gatewayClassName": "edge",
-                 "listeners": [{"name": "tcp", "port": 9443, "protocol": "TCP"}]},
-    })  # fmt: skip
+    front = world.make("Gateway default/l4", {"gatewayClassName": "edge",
+                 "listeners": [{"name": "tcp", "port": 9443, "protocol": "TCP"}]}, api=f"{GROUP}/v1")  # fmt: skip
     snapshot = world.many(1).replace([front, tcp()])
     before = translate(snapshot, Settings())
     (stream,) = before.ir.fleets[0].stream_routes

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from edgefast.api.kinds import ref_of
-from edgefast.api.model.routename import key_of, kind_of, plain_key
+from edgefast.api.model.route_name import key_of, kind_of, plain_key
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, Translation, translate
 from edgefast.translate.deps.policy_summary import Family, Level, Merge, PolicySummary, Unit

@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass, field
 
 from wire.crowd.side import beside
-from wire.harness import objects as make
 from wire.harness.proc import descriptors
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 
 GAP = 0.01  # seconds between two requests
@@ -108,10 +108,7 @@ def main() -> int:
     crowd = ["--posters", str(options.posters), "--readers", str(options.readers)]
     with descriptors(4 * (options.posters + options.readers) + 500), beside() as said:
         backend = int(said)
-        objects = [
-            make.route("all", [make.rule("origin", timeouts={"request": "300s"})]),
-            *make.service("origin", [("127.0.0.1", backend)]),
-        ]
+        objects = objects_for(backend, timeouts={"request": "300s"})
         with Site(objects) as site:
             _during(site, backend, phases[0], options)
             enough = threading.Event()

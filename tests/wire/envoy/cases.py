@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.auth.jwt import issuer
 from wire.envoy.asking import Ask
-from wire.envoy.envoyproxy import Object, typed
+from wire.envoy.envoy_proxy import Object, typed
 
 TO_BACKEND: Object = {"route": {"cluster": "backend", "timeout": "15s"}}
 

@@ -12,8 +12,8 @@ from origin.message import Message
 from origin.recording import RecordingOrigin
 from wire.envoy.asking import Answer, answer_as_told, ask
 from wire.envoy.differences import DIFFERENCES
-from wire.envoy.envoyproxy import Envoy
-from wire.envoy.morecases import CASES, Case
+from wire.envoy.envoy_proxy import Envoy
+from wire.envoy.more_cases import CASES, Case
 from wire.harness import objects as make
 from wire.harness.site import Site
 

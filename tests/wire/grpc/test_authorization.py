@@ -143,16 +143,6 @@ def test_what_a_real_server_reads(world: World) -> None:
     assert len(world.server.asked) == 1
 
 
-@pytest.mark.parametrize("token", ["hang", "fail"])
-def test_one_that_hangs_or_fails_lets_nobody_pass(world: World, token: str) -> None:
-    world.origin.take()
-    hosts = ("plain.test", "tls.test", "filter.test") if token == "fail" else ("plain.test",)
-    for host in hosts:
-        assert world.ask(host, token).status == 403
-    world.origin.turn()
-    assert world.origin.take().messages == []
-
-
 def test_a_call_is_judged(world: World) -> None:
     options = [("grpc.default_authority", "calls.test"), ("grpc.enable_http_proxy", 0)]
     with grpc.insecure_channel(f"127.0.0.1:{world.site.port}", options) as channel:
@@ -166,17 +156,3 @@ def test_a_call_is_judged(world: World) -> None:
             lambda: echo(b"x", timeout=CEILING, metadata=[("authorization", "Bearer fail")])
         )
         assert error.code() is grpc.StatusCode.PERMISSION_DENIED
-
-
-def test_one_that_is_killed_lets_nobody_pass(world: World) -> None:
-    assert world.ask("mortal.test", "good-me").status == 200
-    world.mortal.kill()
-    world.mortal.wait()
-    world.origin.take()
-    for token in ("good-me", "bad"):
-        assert world.ask("mortal.test", token).status == 503
-    world.origin.turn()
-    assert world.origin.take().messages == []
-    assert world.ask("open.test", "bad").status == 200
-    (message,) = world.origin.take().messages
-    assert message.values(b"x-user") == [b"evil"]  # nobody has said who it is

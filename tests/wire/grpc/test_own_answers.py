@@ -108,13 +108,6 @@ def test_statuses(channel: grpc.Channel, method: str, code: grpc.StatusCode, sai
     assert (error.code(), error.details()) == (code, said)
 
 
-def test_a_limit_has_the_headers_of_its_answer(channel: grpc.Channel) -> None:
-    error = refused(channel, "/limited/Call")
-    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    fields = {one.key: one.value for one in (*error.initial_metadata(), *error.trailing_metadata())}
-    assert fields["x-edge-ratelimited"] == "true" and fields["server"] == "edgefast"
-
-
 def test_the_answer_is_one_head(site: Site) -> None:
     """Trailers-Only: END_STREAM is on it, and no body was announced that is not there."""
     with H2Client(site.port) as client:
@@ -126,11 +119,3 @@ def test_the_answer_is_one_head(site: Site) -> None:
         assert answer.value(b"content-type") == b"application/grpc"
         client.body(number, bytes(5))  # what it still sends hurts nobody
         assert client.get(path="/nowhere").status == 404
-
-
-def test_metrics(site: Site, channel: grpc.Channel) -> None:
-    refused(channel, "/empty/Call")
-    labels = {"route": "default/all", "rule": "1"}
-    assert site.metric("edgefast_grpc_requests_total", **labels, grpc_status="UNAVAILABLE") >= 1
-    assert site.metric("edgefast_grpc_requests_total", **labels, grpc_status="OK") == 0
-    assert site.metric("edgefast_requests_total", **labels, code_class="5xx") >= 1

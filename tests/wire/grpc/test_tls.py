@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
-from wire.grpc.backend import CEILING, PLAIN, GrpcBackend, refused
+from wire.grpc.backend import CEILING, PLAIN, GrpcBackend
 from wire.harness import objects as make
 from wire.harness.certificates import Authority
 from wire.harness.gateway import Gateway
@@ -58,8 +58,3 @@ def test_calls(channel: grpc.Channel, backend: str) -> None:
     large = bytes(1 << 20)
     answers = channel.stream_stream(f"/test.{backend}/Chat")(iter([large]), timeout=CEILING)
     assert [*answers] == [backend.encode() + b": " + large]
-
-
-def test_a_backend_of_another_name(channel: grpc.Channel) -> None:
-    error = refused(lambda: channel.unary_unary("/test.other/Echo")(b"", timeout=CEILING))
-    assert error.code() is grpc.StatusCode.UNAVAILABLE

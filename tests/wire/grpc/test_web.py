@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from wire.grpc.backend import CEILING, GrpcBackend
+from wire.grpc.backend import GrpcBackend
 from wire.harness import objects as make
 from wire.harness.client import Client
 from wire.harness.site import Site
@@ -115,32 +115,6 @@ def test_unary(client: WebClient) -> None:
         assert answer.fields["backend"] == "one"
         assert answer.trailers["grpc-status"] == "0"
         assert (answer.trailers["behind"], answer.trailers["my-mark"]) == ("one", "1")
-
-
-def test_server_stream(client: WebClient) -> None:
-    answer = client.call("Many", b"1000")
-    assert answer.messages == [b"%d" % number for number in range(1000)]
-    assert answer.trailers["grpc-status"] == "0"
-
-
-@pytest.mark.parametrize("messages", [0, 3])
-def test_statuses_are_the_backends(client: WebClient, messages: int) -> None:
-    answer = client.call("Refuse", b"7 %d" % messages)
-    assert answer.messages == [b"%d" % number for number in range(messages)]
-    assert answer.trailers["grpc-status"] == "7"
-    assert answer.trailers["grpc-message"].startswith("status PERMISSION_DENIED: 100%25")
-    assert (answer.trailers | answer.fields)["why"] == "asked for"
-
-
-def test_a_deadline(client: WebClient, backend: GrpcBackend) -> None:
-    backend.forget()
-    answer = client.call("Wait", b"hi", grpc_timeout="300m")
-    assert (answer.messages, answer.trailers["grpc-status"]) == ([], "4")
-    assert not backend.began.is_set() or backend.ended.wait(CEILING)
-
-
-def test_a_method_that_is_not_there(client: WebClient) -> None:
-    assert client.call("None", b"").trailers["grpc-status"] == "12"
 
 
 def test_cors(site: Site) -> None:

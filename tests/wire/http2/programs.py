@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wire.harness.goprograms import go_program
+from wire.harness.go_programs import go_program
 
 __all__ = ["check_curl", "check_go", "check_h2load", "curl", "go", "h2load", "installed"]
 

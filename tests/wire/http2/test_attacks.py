@@ -11,7 +11,7 @@ from hpack import Encoder
 
 from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import H2Client
 
@@ -32,10 +32,7 @@ def serve(peer: Peer) -> None:
 @contextmanager
 def serving(**http: str) -> Iterator[Site]:
     with ScriptedOrigin(serve) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects, http=http) as running:
             yield running
 

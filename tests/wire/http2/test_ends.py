@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import CEILING, PREFACE, H2Client
 
@@ -19,10 +19,7 @@ LAST = 2**31 - 1
 @contextmanager
 def serving(script: Any, settings: dict[str, Any] | None = None, **http: Any) -> Iterator[Site]:
     with ScriptedOrigin(script) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects, http=http, settings={"http2": settings or {}}) as running:
             yield running
 
@@ -53,10 +50,7 @@ def test_drain_loses_nothing() -> None:
             peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     with ScriptedOrigin(late) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         site = Site(objects, drain_timeout=20)
         site.start()
         try:

@@ -11,7 +11,7 @@ from proxy.steady import Steady
 from wire.harness import objects as make
 from wire.harness.certificates import Authority
 from wire.harness.client import Client
-from wire.harness.goprograms import go_server
+from wire.harness.go_programs import go_server
 from wire.harness.site import Site
 from wire.http2.asking import PROTOCOLS, ask
 from wire.http2.client import H2Client

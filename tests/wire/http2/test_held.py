@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import H2Client
 
@@ -67,10 +67,7 @@ def outcome(site: Site) -> int | None:
 def test_answers_that_nobody_takes_have_one_budget() -> None:
     sender = Sender()
     with ScriptedOrigin(sender.serve) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects, http={"bufferBytes": "1Gi"}) as site:
             refused = site.metric("edgefast_http2_streams_refused_total")
             with H2Client(site.port, window=False) as stalled:

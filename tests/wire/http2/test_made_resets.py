@@ -10,6 +10,7 @@ from hpack import Encoder
 
 from origin.recording import RecordingOrigin
 from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import H2Client
 from wire.http2.frames import frame
@@ -23,8 +24,6 @@ TUNNEL = [
     ("sec-websocket-version", "13"),
 ]
 END, ENDS_HEAD = 1, 4
-
-Fields = list[tuple[str, str]]
 
 
 def tunnel(encoder: Encoder, number: int) -> bytes:
@@ -64,10 +63,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     with RecordingOrigin() as origin:
-        objects = [
-            make.route("all", [make.rule("origin", matches=[make.path("/a")])]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port, matches=[make.path("/a")])
         with Site(objects) as running:
             yield running
 

@@ -9,7 +9,7 @@ import pytest
 
 from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import H2Client
 from wire.http2.frames import frame
@@ -36,10 +36,7 @@ def serve(peer: Peer) -> None:
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     with ScriptedOrigin(serve) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects) as running:
             yield running
 

@@ -12,7 +12,7 @@ import pytest
 
 from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import CEILING, PREFACE, H2Client
 from wire.http2.programs import installed
@@ -53,10 +53,7 @@ def serve(peer: Peer) -> None:
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     with ScriptedOrigin(serve) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects, http={"bodySize": "1Mi"}) as running:
             yield running
 
@@ -93,12 +90,6 @@ def test_post(client: H2Client, sized: bool) -> None:
     answer = client.finish(number)
     assert answer.status == 200 and answer.body.endswith(b"|" + body)
     assert (b"transfer-encoding: chunked" in answer.body.lower()) is not sized
-
-
-def test_large_answer_and_many_at_once(client: H2Client) -> None:
-    numbers = [client.ask(path="/large") for _ in range(20)]
-    for number in numbers:
-        assert client.finish(number).body == LARGE
 
 
 def test_interim_and_trailers(client: H2Client) -> None:
@@ -230,10 +221,7 @@ def test_cancel_reaches_the_backend() -> None:
         gone.set()
 
     with ScriptedOrigin(hold) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects) as site, H2Client(site.port) as client:
             number = client.ask()
             assert arrived.wait(CEILING)

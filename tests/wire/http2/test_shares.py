@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
 from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import H2Client
 from wire.http2.frames import requests
@@ -34,10 +35,7 @@ def serve(peer: Peer) -> None:
 
 @contextmanager
 def serving(port: int) -> Iterator[Site]:
-    objects = [
-        make.route("all", [make.rule("origin", matches=[make.path("/a")])]),
-        *make.service("origin", [("127.0.0.1", port)]),
-    ]
+    objects = objects_for(port, matches=[make.path("/a")])
     with Site(objects, settings=MANY) as running:
         yield running
 

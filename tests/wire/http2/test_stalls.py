@@ -11,7 +11,7 @@ from hpack import Encoder
 
 from origin.message import RequestReader
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import PREFACE, H2Client
 
@@ -43,10 +43,7 @@ def serve(peer: Peer) -> None:
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     with ScriptedOrigin(serve) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         http = {"streamIdleTimeout": "4s", "headTimeout": "1s"}
         with Site(objects, http=http) as running:
             yield running
@@ -113,10 +110,7 @@ def test_answers_with_large_heads(count: int, size: int) -> None:
             peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n%b\r\nok" % lines(count, size))
 
     with ScriptedOrigin(answer) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects) as large, H2Client(large.port) as client:
             client.frames.decoder.max_header_list_size = 1 << 20
             stream = client.get()

@@ -69,12 +69,6 @@ class Site(Gateway):
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def site(origin: RecordingOrigin) -> Iterator[Site]:
     with Site(origin.port) as running:
         yield running
@@ -101,12 +95,6 @@ def test_what_is_agreed_on(site: Site) -> None:
     assert site.agreed(site.port) is None
 
 
-def test_nothing_in_common(site: Site) -> None:
-    """HTTP/1.1 is spoken (test_negotiation.py), as with who offers nothing."""
-    assert site.agreed(site.port, "gopher") is None
-    assert site.agreed(site.old_port, "h2") is None
-
-
 def test_switched_off(site: Site) -> None:
     assert site.agreed(site.old_port, *BOTH) == "http/1.1"
 
@@ -120,17 +108,6 @@ def test_other_listeners_are_misdirected_by_stream(site: Site) -> None:
         assert client.finish(right).status == 200
         assert client.get(authority="nobody.test").status == 404
         assert client.get(authority="a.test").status == 200
-
-
-def test_certificates_of_clients(site: Site) -> None:
-    with site.connect(site.asking_port, certificate=True) as client:
-        assert client.get(authority="a.test").status == 200
-    with pytest.raises((ssl.SSLError, ConnectionError)):
-        with site.connect(site.asking_port) as client:
-            client.ask()
-            while client.socket.recv(4096):
-                pass
-            raise ConnectionError
 
 
 def test_agreed_and_not_spoken(site: Site) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from origin.scripted import Peer, ScriptedOrigin
-from wire.harness import objects as make
+from wire.harness.scenes import objects_for
 from wire.harness.site import Site
 from wire.http2.client import H2Client, Stream
 
@@ -58,10 +58,7 @@ def talk(peer: Peer) -> None:
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     with ScriptedOrigin(talk) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects) as running:
             yield running
 
@@ -164,10 +161,7 @@ def test_a_tunnel_has_no_body() -> None:
             peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     with ScriptedOrigin(answer) as origin:
-        objects = [
-            make.route("all", [make.rule("origin")]),
-            *make.service("origin", [("127.0.0.1", origin.port)]),
-        ]
+        objects = objects_for(origin.port)
         with Site(objects) as site, H2Client(site.port) as client:
             for length in ("1000", "0"):
                 number = client.ask(

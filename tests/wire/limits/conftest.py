@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from origin.recording import RecordingOrigin
-from ratelimit.servers import RedisServer, running
+from rate_limit.servers import RedisServer, running
 
 for module in ("account", "pair", "proxy"):
     pytest.register_assert_rewrite(f"wire.limits.{module}")
@@ -21,13 +20,6 @@ def fast_origin() -> Iterator[int]:
     """The port of an origin that keeps up with any flood."""
     with running_origin() as port:
         yield port
-
-
-@pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    """An origin that tells what it got."""
-    with RecordingOrigin() as running_origin:
-        yield running_origin
 
 
 @pytest.fixture(scope="module")

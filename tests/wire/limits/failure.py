@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ratelimit.servers import RedisServer
+from rate_limit.servers import RedisServer
 from wire.harness.ports import free_port
 from wire.limits.proxy import PASSWORD
 

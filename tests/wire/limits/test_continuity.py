@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 
 import pytest
 
 from origin.recording import RecordingOrigin
-from ratelimit.servers import RedisServer
+from rate_limit.servers import RedisServer
 from wire.harness import objects as make
 from wire.limits import proxy as limits
 from wire.limits.proxy import LimitProxy
@@ -80,43 +79,3 @@ def test_another_name_of_the_rule_is_another_counter(
     assert proxy.statuses(3, x_user=user) == [200, 200, 429]
     proxy.apply(proxy.complete(world(origin, 2)))
     assert proxy.statuses(1, x_user=user) == [429]
-
-
-def test_proxies_count_together(
-    on_redis: LimitProxy, redis: RedisServer, origin: RecordingOrigin
-) -> None:
-    """A new proxy beside an old one, as in a rollout: both count together, and the new one goes on."""
-    user = "rolled"
-    on_redis.apply(on_redis.complete(world(origin)))
-    assert on_redis.statuses(2, x_user=user) == [200] * 2
-    with LimitProxy(world(origin), redis=redis.address) as second:
-        second.wait_until(second.is_connected, "a connection to the store")
-        assert second.statuses(1, x_user=user) == [200]
-        assert on_redis.statuses(1, x_user=user) == [200]
-        assert second.statuses(2, x_user=user) == [200, 429]
-
-
-def test_a_forgotten_script_loses_nothing(
-    on_redis: LimitProxy, redis: RedisServer, origin: RecordingOrigin
-) -> None:
-    """SCRIPT FLUSH: the script is loaded again, no request notices, the counters are still there."""
-    on_redis.apply(on_redis.complete(world(origin, 3)))
-    assert on_redis.statuses(2, x_user="script") == [200] * 2
-    with contextlib.closing(redis.client()) as client:
-        client.script_flush()
-    assert on_redis.statuses(2, x_user="script") == [200, 429]
-    assert set(on_redis.store_failures().values()) == {0}
-
-
-def test_a_store_that_comes_back_empty(
-    on_redis: LimitProxy, redis: RedisServer, origin: RecordingOrigin
-) -> None:
-    """Restarted without its data: who was not over the limit begins anew, and is held to it again."""
-    on_redis.apply(on_redis.complete(world(origin)))
-    assert on_redis.statuses(3, x_user="empty") == [200] * 3
-    redis.kill()
-    on_redis.wait_until(lambda: not on_redis.is_connected(), "the loss of the connection")
-    redis.start()
-    on_redis.wait_until(on_redis.is_connected, "a connection to the store")
-    assert on_redis.statuses(6, x_user="empty") == [200] * 5 + [429]
-    assert on_redis.counted("requests", result="error") == 0

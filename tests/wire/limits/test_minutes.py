@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from ratelimit.servers import RedisServer
+from rate_limit.servers import RedisServer
 from wire.limits.account import check_exact, draw_account, full_windows
 from wire.limits.flood import flooding
 from wire.limits.pair import Fleet, make_objects, name_limit, running_pair

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from origin.recording import RecordingOrigin
-from ratelimit.servers import until
+from rate_limit.servers import until
 from wire.harness import objects as make
 from wire.limits import proxy as limits
 from wire.limits.proxy import LimitProxy
 
 #: Room is shared by all limits with values: with so many of them a few hundred requests fill one's.
 FILTERS, RULES, LIMITS = 4, 14, 16
-OTHERS = RULES * FILTERS * LIMITS
 CEILING = 1_000
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from origin.recording import RecordingOrigin
-from ratelimit.servers import RedisServer, until
+from rate_limit.servers import RedisServer, until
 from wire.harness import objects as make
 from wire.limits import proxy as limits
 from wire.limits.proxy import LimitProxy

@@ -12,13 +12,6 @@ from wire.tls.port import TlsPort
 
 
 @pytest.fixture(scope="module")
-def origin() -> Iterator[RecordingOrigin]:
-    """The backend; it has what reached it."""
-    with RecordingOrigin() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def port(origin: RecordingOrigin, request: pytest.FixtureRequest) -> Iterator[TlsPort]:
     """A proxy with one HTTPS port."""
     with TlsPort(origin, http=getattr(request.module, "HTTP", None)) as running:

@@ -18,7 +18,7 @@ import pytest
 
 from origin.recording import RecordingOrigin
 from wire.harness import proc
-from wire.tls.passthroughport import PassthroughPort
+from wire.tls.passthrough_port import PassthroughPort
 from wire.tls.port import NAME, TlsPort
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]
@@ -33,7 +33,7 @@ BACK = 15.0  # seconds
 @contextmanager
 def crowd(port: int, net: int, said: int) -> Iterator[subprocess.Popen[str]]:
     """A part of it; it has ended when the block has."""
-    script = Path(__file__).with_name("halfopen.py")
+    script = Path(__file__).with_name("half_open.py")
     numbers = (port, CROWD // PROCESSES, net, said)
     argv = [sys.executable, str(script), *map(str, numbers)]
     with subprocess.Popen(

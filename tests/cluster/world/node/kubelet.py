@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from cluster.world import addresses as at
-from cluster.world.node.logfile import follow, read_lines, stamp_of, unstamped
+from cluster.world.node.log_file import follow, read_lines, stamp_of, unstamped
 
 if TYPE_CHECKING:
     from cluster.world.node.agent import Agent

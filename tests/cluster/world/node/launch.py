@@ -29,12 +29,7 @@ async def plan_launch(pod: Pod, spec: dict[str, Any], restarts: int) -> Launch:
     if image is None:
         raise BadConfig(f'image "{spec["image"]}" stands for no command of this machine')
     env = await environment_of(
-        pod.obj,
-        spec,
-        pod.address,
-        pod.agent.objects,
-        path=settings.path,
-        image_env=image.env,
+        pod.obj, spec, pod.address, pod.agent.objects, path=settings.path, image_env=image.env
     )
     entry = spec.get("command") or list(image.entrypoint)
     arguments = spec.get("args") or ([] if spec.get("command") else list(image.arguments))

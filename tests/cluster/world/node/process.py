@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.world import addresses as at
-from cluster.world.node.logfile import LogFile
+from cluster.world.node.log_file import LogFile
 from cluster.world.node.settings import Settings
 from cluster.world.node.volumes import Volume
 

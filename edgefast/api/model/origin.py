@@ -1,0 +1,49 @@
+"""Origin: the Ingress from which edgefast made an object of the Gateway API.
+
+In: written by edgefast/translate/ingress and never by a document. Out: which field of which Ingress a rule serves, and what
+nginx requires of the rule that no field of the Gateway API expresses: its turn, HTTP/2 to backends, the form of a redirect.
+Must never: be set on an object of a user.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from edgefast.diagnostics.problem import ObjectRef
+
+__all__ = ["Origin", "RuleOrigin", "place_of"]
+
+_PART = re.compile(r"spec\.(?:rules|listeners)\[([0-9]+)\]")
+
+
+class RuleOrigin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The part of an Ingress that one rule serves."""
+
+    ingress: ObjectRef | None  # None: the default backend of all Ingresses
+    path: str = ""  # field path in the Ingress
+    #: Turn of the rule's matches among those of its host: the smaller one is tried first.
+    rank: int = 0
+    http2: bool = False  # backends get HTTP/2
+    #: Form of a redirect: without one trailing slash, with its port always, without the query of the request.
+    trim_slash: bool = False
+    write_port: bool = False
+    drop_query: bool = False
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The Ingress that an object serves; `rules` are those of a route, or the listeners of a Gateway, in their order."""
+
+    ingress: ObjectRef | None  # None: it serves all Ingresses
+    path: str = ""  # field path in the Ingress
+    rules: tuple[RuleOrigin, ...] = ()
+
+
+def place_of(origin: Origin, path: str) -> tuple[ObjectRef | None, str]:
+    """Return the Ingress and the field path that a field of a made object stands for."""
+    found = _PART.match(path)
+    if found is not None and int(found[1]) < len(origin.rules):
+        rule = origin.rules[int(found[1])]
+        return rule.ingress, rule.path
+    return origin.ingress, origin.path

@@ -1,0 +1,32 @@
+# Policies: authentication, authorization, and faults.
+
+include "imports.pxi"
+include "cold.pxi"
+include "core/consts.pxi"
+include "net/consts.pxi"
+include "cells.pxi"
+include "head/hashes.pxi"
+
+_log = logging.getLogger("edgefast.engine")
+
+include "policy/header_strip.pyx"
+include "policy/credential_extractor.pyx"
+include "policy/authenticator.pyx"
+include "policy/tokencache.pyx"
+include "policy/tokens.pyx"
+include "policy/path_variants.pyx"
+include "policy/access.pyx"
+include "policy/authcache.pyx"
+include "policy/authservice.pyx"
+include "policy/authcall.pyx"
+include "policy/check_response.pyx"
+include "policy/authedits.pyx"
+include "policy/check_request.pyx"
+include "policy/check_call.pyx"
+include "policy/grpcdenial.pyx"
+include "policy/auth_body_buffer.pyx"
+include "policy/auth_flow.pyx"
+include "policy/policy_chain.pyx"
+include "policy/listenerfilters.pyx"
+include "policy/fault.pyx"
+include "policy/units.pyx"

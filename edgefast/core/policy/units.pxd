@@ -1,0 +1,18 @@
+# Policy units: what the policies of one worker share.
+
+cdef class PolicyUnits(PolicyHooks):
+    cdef:
+        Engine engine
+        AuthCache auth_cache
+        AuthBodyBuffer auth_bodies
+        CredentialNames names       # where the policies of the table look for credentials
+        object make_token_verifier  # makes `tokens`; None: this class does
+        object tokens               # TokenVerifier; None: no policy has asked for it
+        object is_signed
+        object passwords            # passwords.py: slow hashes, on a thread
+
+    cdef object get_token_verifier(self)
+
+
+cdef inline PolicyUnits units_of(Engine engine):
+    return <PolicyUnits>engine.policies

@@ -1,1 +1,0 @@
-"""Keys of token issuers: the agent fetches them, caches them on disk, and sends changes to the workers."""

@@ -1,0 +1,578 @@
+"""Annotations: the annotations of one Ingress as one validated struct, with the effect of each invalid one.
+
+In: the annotations of an Ingress, the settings of the ConfigMap. Out: `Annotations`. An invalid annotation has one of three
+effects, as in ingress-nginx: the default applies, the locations answer 503 (`closed`), or the Ingress is not served (`refused`).
+Annotations that edgefast does not serve, and unknown ones, become notes.
+Source: ingress-nginx internal/ingress/annotations (one package for each group).
+Must never: look up an object, or show the value of a snippet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from edgefast.api.limits import MAX_SHOWN_NAME
+from edgefast.api.model.regex import check_regex
+from edgefast.diagnostics.problem import did_you_mean
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.ingress.configmap import Globals, Note, parse_size
+from edgefast.translate.ingress.known import KNOWN
+from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
+from edgefast.translate.ingress.values import (
+    BASIC,
+    HEADERS,
+    PATH_WITH_GROUPS,
+    REGEX,
+    SIZE,
+    URL,
+    URL_SPACED,
+    WORDS,
+    Missing,
+    NoValue,
+    Rejected,
+    Values,
+    is_addresses,
+    is_server_name,
+    one_of,
+    pattern,
+    read_range,
+)
+
+__all__ = [
+    "Affinity",
+    "Annotations",
+    "BasicAuth",
+    "Canary",
+    "Cors",
+    "Redirection",
+    "read_annotations",
+]
+
+_T = TypeVar("_T")
+
+#: Unknown annotations of one Ingress that are reported one by one.
+_MOST_UNKNOWN = 32
+
+#: Texts of notes about values that ingress-nginx serves.
+_LESS = re.compile(r"not served|is always|have the|decide access|\bno effect: edgefast")
+_PROTOCOLS = ("auto_http", "http", "https", "grpc", "grpcs", "fcgi")
+_ORIGINS = pattern(r"^((((([a-z]+://)?(\*\.)?[A-Za-z0-9\-.]*(:\d+)?,?)|null)+)|\*)?$", spaces=True)
+_ORIGIN = re.compile(r"([a-z]+://(\*\.)?[A-Za-z0-9\-.]*(:\d+)?|\*|null)?")
+_METHODS = pattern(r"^([A-Za-z]+,?\s?)+$", spaces=True)
+_EXPOSED = pattern(r"^(([A-Za-z0-9\-\_]+|\*),?\s?)+$", spaces=True)
+_CORS_METHODS = "GET, PUT, POST, DELETE, PATCH, OPTIONS"
+_CORS_HEADERS = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization"
+_CORS_MAX_AGE = 1_728_000
+_AGE = pattern(r"(^0|-?[1-9]\d*$)")
+_NEXT = pattern(
+    r"^((error|timeout|invalid_header|http_500|http_502|http_503|http_504|http_403|http_404|http_429|non_idempotent|off)\s?)+$"
+)
+_AUTH_TYPE = pattern(r"basic|digest", spaces=True)
+_SECRET_TYPE = pattern(r"auth-file|auth-map", spaces=True)
+
+
+class Redirection(msgspec.Struct, frozen=True, kw_only=True):
+    """temporal-redirect or permanent-redirect."""
+
+    name: str  # of the annotation
+    url: str
+    code: int
+
+
+class BasicAuth(msgspec.Struct, frozen=True, kw_only=True):
+    """auth-type basic; `secret` is a name in the namespace of the Ingress."""
+
+    secret: str
+    is_map: bool  # auth-map: one key for each user
+
+
+class Canary(msgspec.Struct, frozen=True, kw_only=True):
+    """The canary-* annotations of an Ingress with canary: true."""
+
+    weight: int = 0
+    total: int = 100
+    header: str = ""
+    value: str = ""
+    pattern: str = ""
+    cookie: str = ""
+
+
+class Cors(msgspec.Struct, frozen=True, kw_only=True):
+    """The cors-* annotations of an Ingress with enable-cors: true."""
+
+    origins: tuple[str, ...]
+    methods: tuple[str, ...]
+    headers: tuple[str, ...]
+    exposed: tuple[str, ...]
+    credentials: bool
+    max_age: int
+
+
+class Affinity(msgspec.Struct, frozen=True, kw_only=True):
+    """affinity: cookie."""
+
+    name: str
+    max_age: int  # seconds; 0: until the client's session ends
+    path: str  # "" is the path of the location
+
+
+class Annotations(msgspec.Struct, frozen=True, kw_only=True):
+    """What the annotations of one Ingress ask for."""
+
+    refused: str = ""  # the annotation for which the Ingress is not served, "" if it is
+    closed: tuple[str, ...] = ()  # annotations for which its locations answer 503
+    closes_host: bool = False  # all locations of its hosts, not only its own
+    rewrite: str = ""
+    use_regex: bool = False
+    ssl_redirect: bool = True
+    force_ssl_redirect: bool = False
+    preserve_trailing_slash: bool = False
+    app_root: str = ""
+    redirection: Redirection | None = None
+    from_to_www: bool = False
+    aliases: tuple[str, ...] = ()
+    canary: Canary | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    own_lists: bool = False  # one of both lists is its own, not that of the ConfigMap
+    basic: BasicAuth | None = None
+    satisfy_any: bool = False
+    cors: Cors | None = None
+    body_size: int = 0  # bytes; 0: no limit
+    read_timeout: int = 60  # seconds
+    send_timeout: int = 60
+    tries: int = 3  # 0: no limit
+    retry_codes: tuple[int, ...] = ()
+    affinity: Affinity | None = None
+    upstream_vhost: str = ""
+    protocol: str = "HTTP"
+    custom_headers: str = ""  # "namespace/name" or a name of a ConfigMap
+    mirror: str = ""
+    prefix_header: str = ""  # x-forwarded-prefix
+    service_upstream: bool = False
+    notes: tuple[Note, ...] = ()
+
+
+def read_annotations(annotations: Mapping[str, str], settings: Globals) -> Annotations:
+    """Return the annotations of an Ingress; those of other projects are left out."""
+    return _Reader(annotations, settings).read()
+
+
+class _Reader:
+    def __init__(self, annotations: Mapping[str, str], settings: Globals) -> None:
+        self._values = Values(annotations)
+        self._settings = settings
+        self._notes: list[Note] = []
+        self._refused = ""
+        self._closed: dict[str, None] = {}
+        self._closes_host = False
+
+    def read(self) -> Annotations:
+        values, settings = self._values, self._settings
+        self._check_snippets()
+        redirection, www = self._redirects()
+        allow, deny, own_lists = self._addresses()
+        tries, codes = self._next_upstream()
+        made = Annotations(
+            rewrite=self._or("", values.text, "rewrite-target", PATH_WITH_GROUPS),
+            use_regex=self._or(False, values.flag, "use-regex"),
+            ssl_redirect=self._or(settings.ssl_redirect, values.flag, "ssl-redirect"),
+            force_ssl_redirect=self._or(
+                settings.force_ssl_redirect, values.flag, "force-ssl-redirect"
+            ),
+            preserve_trailing_slash=self._or(
+                settings.preserve_trailing_slash, values.flag, "preserve-trailing-slash"
+            ),
+            app_root=self._app_root(),
+            redirection=redirection,
+            from_to_www=www,
+            aliases=self._aliases(),
+            canary=self._canary(),
+            allow=allow,
+            deny=deny,
+            own_lists=own_lists,
+            basic=self._basic(),
+            satisfy_any=self._or("", values.text, "satisfy", one_of("any", "all")) == "any",
+            cors=self._cors(),
+            body_size=self._body_size(),
+            read_timeout=self._or(settings.read_timeout, values.number, "proxy-read-timeout"),
+            send_timeout=self._or(settings.send_timeout, values.number, "proxy-send-timeout"),
+            tries=tries,
+            retry_codes=codes,
+            affinity=self._affinity(),
+            upstream_vhost=self._required("upstream-vhost", is_server_name),
+            protocol=self._protocol(),
+            custom_headers=self._or("", values.text, "custom-headers", BASIC),
+            mirror=self._mirror(),
+            prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),
+            service_upstream=self._or(settings.service_upstream, values.flag, "service-upstream"),
+        )
+        self._connect_timeout()
+        self._note_others(made)
+        return msgspec.structs.replace(
+            made,
+            refused=self._refused,
+            closed=("ConfigMap",) if settings.closed else tuple(self._closed),
+            closes_host=self._closes_host,
+            notes=tuple(self._notes),
+        )
+
+    # --- effects of what is not valid ---
+
+    def _or(self, default: _T, read: Callable[..., _T], name: str, *rest: object) -> _T:
+        """Read a value; ingress-nginx uses the default in place of one that is not valid."""
+        try:
+            return read(name, *rest)
+        except Missing:
+            return default
+        except NoValue:
+            shown = str(default).lower() if isinstance(default, bool) else str(default)
+            with_default = f"uses {shown}" if shown else "ignores it"
+            self._warn(name, f"not valid; edgefast {with_default}, as ingress-nginx does")
+            return default
+
+    def _required(self, name: str, check: Callable[[str], bool]) -> str:
+        """Read a text; ingress-nginx serves no Ingress that has one which is not valid."""
+        try:
+            return self._values.text(name, check)
+        except Rejected:
+            self._refuse(name)
+        except NoValue:
+            pass
+        return ""
+
+    def _refuse(self, name: str, message: str = "not valid") -> None:
+        self._refused = self._refused or name
+        self._note(
+            name, f"{message}; the Ingress is not served, as ingress-nginx serves no such Ingress"
+        )
+
+    def _close(self, name: str, message: str, hint: str = "") -> None:
+        self._closed[name] = None
+        self._note(name, f"{message}; its locations answer 503", hint)
+
+    def _note(self, name: str, message: str, hint: str = "") -> None:
+        self._add(Note(name=name, message=message, hint=hint, error=True))
+
+    def _warn(self, name: str, message: str, hint: str = "") -> None:
+        self._add(Note(name=name, message=message, hint=hint))
+
+    def _add(self, note: Note) -> None:
+        """Note a value; the reason is NotSupported where edgefast serves less than ingress-nginx."""
+        less = _LESS.search(note.message) is not None
+        reason: Word = "NotSupported" if less and note.name != self._refused else "Invalid"
+        if note.name not in KNOWN:
+            reason = "Ignored"
+        self._notes.append(msgspec.structs.replace(note, reason=reason))
+
+    # --- groups ---
+
+    def _check_snippets(self) -> None:
+        for name in CRITICAL:
+            self._values.seen.add(name)
+            if not self._values.has(name):
+                continue
+            if not self._settings.critical:
+                self._refuse(name, "allowed only with annotations-risk-level Critical")
+            elif not self._settings.allow_snippets:
+                message = (
+                    "ingress-nginx ignores it without allow-snippet-annotations; so does edgefast"
+                )
+                self._warn(name, message)
+            else:
+                self._close(name, "directives of nginx are not served and can decide access")
+                self._closes_host = self._closes_host or name == "server-snippet"
+
+    def _app_root(self) -> str:
+        found = self._or("", self._values.text, "app-root", PATH_WITH_GROUPS)
+        if not found:
+            return ""
+        if not found.startswith("/"):
+            self._warn(
+                "app-root", "not an absolute path; edgefast ignores it, as ingress-nginx does"
+            )
+            return ""
+        if "$" in found:
+            self._note("app-root", "variables of nginx are not served; / is not redirected")
+            return ""
+        return found
+
+    def _redirects(self) -> tuple[Redirection | None, bool]:
+        values = self._values
+        try:
+            www = self._flag_or_refuse("from-to-www-redirect")
+            temporal = self._text_or_refuse("temporal-redirect")
+            if temporal:
+                code = self._code("temporal-redirect-code", 300, 307, 302)
+                if not temporal.startswith("http"):
+                    message = (
+                        "not a URL of http or https; edgefast ignores it, as ingress-nginx does"
+                    )
+                    self._warn("temporal-redirect", message)
+                    return None, www
+                values.seen.update(("permanent-redirect", "permanent-redirect-code"))
+                return Redirection(name="temporal-redirect", url=temporal, code=code), www
+            permanent = self._text_or_refuse("permanent-redirect")
+            code = self._code("permanent-redirect-code", 300, 308, 301)
+        except NoValue:
+            return None, False
+        values.seen.add("temporal-redirect-code")
+        if not permanent:
+            return None, www
+        return Redirection(name="permanent-redirect", url=permanent, code=code), www
+
+    def _flag_or_refuse(self, name: str) -> bool:
+        try:
+            return self._values.flag(name)
+        except Missing:
+            return False
+        except Rejected:
+            self._refuse(name)
+            raise
+
+    def _text_or_refuse(self, name: str) -> str:
+        try:
+            return self._values.text(name, URL)
+        except Missing:
+            return ""
+        except Rejected:
+            self._refuse(name)
+            raise
+
+    def _code(self, name: str, least: int, most: int, default: int) -> int:
+        try:
+            found = self._values.number(name)
+        except Missing:
+            return default
+        except Rejected:
+            self._refuse(name)
+            raise
+        return found if least <= found <= most else default
+
+    def _aliases(self) -> tuple[str, ...]:
+        text = self._required("server-alias", is_server_name)
+        return tuple(sorted({one.strip() for one in text.split(",") if one.strip()}))
+
+    def _canary(self) -> Canary | None:
+        values = self._values
+        enabled = self._or(False, values.flag, "canary")
+        found = Canary(
+            weight=self._or(0, values.number, "canary-weight"),
+            total=self._or(100, values.number, "canary-weight-total"),
+            header=self._or("", values.text, "canary-by-header", BASIC),
+            value=self._or("", values.text, "canary-by-header-value", BASIC),
+            pattern=self._or("", values.text, "canary-by-header-pattern", REGEX),
+            cookie=self._or("", values.text, "canary-by-cookie", BASIC),
+        )
+        if enabled:
+            if found.header and found.pattern and not found.value:
+                wrong = check_regex(found.pattern)
+                if wrong:
+                    message = f"not an RE2 expression ({wrong}); no value of the header selects the canary"
+                    self._note("canary-by-header-pattern", message)
+            return found
+        if found != Canary():
+            self._warn("canary", "canary-* annotations have no effect without canary: true")
+        return None
+
+    def _addresses(self) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+        allow, own_allow = self._list(
+            "allowlist-source-range", ("whitelist-source-range",), self._settings.allow
+        )
+        deny, own_deny = self._list("denylist-source-range", (), self._settings.deny)
+        return allow, deny, own_allow or own_deny
+
+    def _list(
+        self, name: str, aliases: tuple[str, ...], default: tuple[str, ...]
+    ) -> tuple[tuple[str, ...], bool]:
+        try:
+            text = self._values.text(name, is_addresses, aliases)
+        except Missing:
+            return default, False
+        except NoValue:
+            self._close(name, "not a list of addresses and ranges")
+            return default, True
+        found = {known for one in text.split(",") if (known := read_range(one.strip()))}
+        return tuple(sorted(found)), True
+
+    def _basic(self) -> BasicAuth | None:
+        values = self._values
+        values.seen.update(("auth-type", "auth-secret", "auth-secret-type", "auth-realm"))
+        try:
+            kind = values.text("auth-type", _AUTH_TYPE)
+        except Missing:
+            for name in ("auth-secret", "auth-secret-type", "auth-realm"):
+                if values.has(name):
+                    self._warn(name, "no effect without auth-type")
+            return None
+        except Rejected:
+            self._refuse("auth-type", "not basic or digest")
+            return None
+        except NoValue:
+            self._warn("auth-type", "empty; edgefast ignores it, as ingress-nginx does")
+            return None
+        try:
+            secret_type = values.text("auth-secret-type", _SECRET_TYPE)
+        except Rejected:
+            self._refuse("auth-secret-type", "not auth-file or auth-map")
+            return None
+        except NoValue:
+            secret_type = "auth-file"
+        try:
+            secret = values.text("auth-secret", BASIC)
+        except NoValue:
+            self._close("auth-secret", "it must name a Secret")
+            return None
+        if values.has("auth-realm"):
+            try:
+                values.text("auth-realm", WORDS)
+                self._warn("auth-realm", "the realm of the answer 401 is always gateway")
+            except Rejected:
+                self._refuse("auth-realm")
+            except NoValue:
+                pass
+        if kind != "basic":
+            self._close("auth-type", f"{kind[:32]} is not served (allowed: basic)")
+            return None
+        if secret_type not in ("auth-file", "auth-map"):
+            self._close("auth-secret-type", "not auth-file or auth-map")
+            return None
+        return BasicAuth(secret=secret, is_map=secret_type == "auth-map")
+
+    def _cors(self) -> Cors | None:
+        values = self._values
+        names = [one for one in values.names() if one.startswith("cors-")]
+        enabled = self._or(False, values.flag, "enable-cors")
+        values.seen.update(names)
+        if not enabled:
+            return None
+        try:
+            given = [one.strip() for one in values.text("cors-allow-origin", _ORIGINS).split(",")]
+            origins = [one for one in given if one and _ORIGIN.fullmatch(one)]
+            if "*" in given:
+                origins = ["*"]
+        except Missing:
+            origins = ["*"]
+        except NoValue:
+            self._warn("cors-allow-origin", "not valid; edgefast uses *, as ingress-nginx does")
+            origins = ["*"]
+        return Cors(
+            origins=tuple(origins),
+            methods=_split(self._or(_CORS_METHODS, values.text, "cors-allow-methods", _METHODS)),
+            headers=_split(self._or(_CORS_HEADERS, values.text, "cors-allow-headers", HEADERS)),
+            exposed=_split(self._or("", values.text, "cors-expose-headers", _EXPOSED)),
+            credentials=self._or(True, values.flag, "cors-allow-credentials"),
+            max_age=self._or(_CORS_MAX_AGE, values.number, "cors-max-age"),
+        )
+
+    def _body_size(self) -> int:
+        text = self._or("", self._values.text, "proxy-body-size", SIZE)
+        if not text:
+            return self._settings.body_size
+        found = parse_size(text)
+        return self._settings.body_size if found is None else found
+
+    def _connect_timeout(self) -> None:
+        name = "proxy-connect-timeout"
+        default = self._settings.connect_timeout
+        if self._or(default, self._values.number, name) != default:
+            self._warn(name, "connections to backends have the timeout of the EdgeProxy")
+
+    def _next_upstream(self) -> tuple[int, tuple[int, ...]]:
+        values = self._values
+        tries = self._or(self._settings.tries, values.number, "proxy-next-upstream-tries")
+        text = self._or("error timeout", values.text, "proxy-next-upstream", _NEXT)
+        words = text.split()
+        if "off" in words:
+            return 1, ()
+        if "non_idempotent" in words:
+            message = "non_idempotent has no effect: edgefast never repeats such requests"
+            self._warn("proxy-next-upstream", message)
+        codes = {int(one[5:]) for one in words if one.startswith("http_")}
+        return tries, tuple(sorted(codes))
+
+    def _affinity(self) -> Affinity | None:
+        values = self._values
+        cookie = [one for one in values.names() if one.startswith("session-cookie-")]
+        kind = self._or("", values.text, "affinity", one_of("cookie"))
+        values.seen.add("affinity-mode")
+        if not kind:
+            values.seen.update(cookie)
+            return None
+        age = self._or("", values.text, "session-cookie-max-age", _AGE)
+        return Affinity(
+            name=self._or("INGRESSCOOKIE", values.text, "session-cookie-name", BASIC),
+            max_age=max(0, int(age)) if age.lstrip("-").isdecimal() else 0,
+            path=self._or("", values.text, "session-cookie-path", URL_SPACED),
+        )
+
+    def _protocol(self) -> str:
+        check = one_of(*_PROTOCOLS, folded=True)
+        found = self._or("HTTP", self._values.text, "backend-protocol", check).strip().upper()
+        if found == "FCGI":
+            self._close(
+                "backend-protocol", "FCGI is not served (allowed: HTTP, HTTPS, GRPC, GRPCS)"
+            )
+        if found == "AUTO_HTTP":
+            self._close(
+                "backend-protocol", "AUTO_HTTP is not served (allowed: HTTP, HTTPS, GRPC, GRPCS)"
+            )
+        return found
+
+    def _mirror(self) -> str:
+        values = self._values
+        target = self._or("", values.text, "mirror-target", lambda one: bool(one.strip()))
+        if (
+            target
+            and self._or("on", values.text, "mirror-request-body", one_of("on", "off")) == "off"
+        ):
+            self._warn("mirror-request-body", "copies of requests always have their body")
+        if target and values.has("mirror-host"):
+            self._warn("mirror-host", "copies of requests have the Host of the request")
+        values.seen.update(("mirror-host", "mirror-request-body"))
+        return target
+
+    # --- what is not served ---
+
+    def _note_others(self, made: Annotations) -> None:
+        values = self._values
+        unknown = 0
+        for name in values.names():
+            if name in values.seen or name in HARMLESS:
+                continue
+            if name == "enable-global-auth":
+                continue  # without global-auth-url it has no effect; that key closes all locations
+            if name in CLOSING:
+                self._close_unserved(name)
+            elif name in LOST:
+                self._note(name, f"not served: {LOST[name]}")
+            elif name in DIFFERS:
+                self._warn(name, f"not served: {DIFFERS[name]}")
+            elif name not in PARTS:
+                unknown += 1
+                message = "not an annotation of ingress-nginx 1.15; it has no effect"
+                if unknown <= _MOST_UNKNOWN:
+                    self._warn(name[:MAX_SHOWN_NAME], message, did_you_mean(name, KNOWN))
+        if unknown > _MOST_UNKNOWN:
+            more = unknown - _MOST_UNKNOWN
+            message = f"{more} more are not annotations of ingress-nginx 1.15; they have no effect"
+            self._warn("metadata.annotations", message)
+        if made.satisfy_any and made.basic is not None and (made.allow or made.deny):
+            self._close("satisfy", "any is not served beside auth-type and a list of addresses")
+
+    def _close_unserved(self, name: str) -> None:
+        if name in ("enable-modsecurity", "enable-owasp-core-rules"):
+            if not self._or(False, self._values.flag, name):
+                return
+        elif not self._or("", self._values.text, name, lambda one: True):
+            return
+        self._close(name, f"not served: {CLOSING[name]}")
+        self._closes_host = self._closes_host or name == "auth-tls-secret"
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one for one in re.split(r"[,\s]+", text) if one))

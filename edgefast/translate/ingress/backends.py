@@ -1,0 +1,140 @@
+"""Backends: the Service port, or the address, that an upstream of an Ingress stands for.
+
+In: an upstream, a Lookup. Out: a `Target`: a backendRef, or why requests get 503. A port of an Ingress is the number, the name or
+the targetPort of a Service's port.
+Source: ingress-nginx controller.go, `serviceEndpoints`, `getServiceClusterEndpoint`, `externalNamePorts`.
+Must never: send plain text to a port that requires TLS.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+import msgspec
+
+from edgefast.api.core.service import Service, ServicePort
+from edgefast.api.edge.backend import (
+    Backend,
+    BackendEndpoint,
+    BackendSpec,
+    FQDNEndpoint,
+    IPEndpoint,
+)
+from edgefast.api.gateway.httproute import HTTPBackendRef
+from edgefast.api.kinds import EDGE_GROUP
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.backend.backend import ENCRYPTED, H2C
+from edgefast.translate.ingress.lookup import Lookup
+from edgefast.translate.ingress.servers import Upstream
+
+#: Separates the name of an object from what edgefast adds; no name in a file has an upper-case letter.
+MARK = ".Ingress"
+_ENCRYPTED = ("HTTPS", "GRPCS")
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Where requests to an upstream go."""
+
+    ref: HTTPBackendRef | None = None
+    backend: Backend | None = None  # an object made for an address
+    wrong: str = ""  # why there is no ref: requests get 503
+    reason: Word = "BackendNotFound"
+    available: bool = True  # it has a ready endpoint
+    http2: bool = False
+
+
+def find_target(
+    upstream: Upstream, protocol: str, lookup: Lookup, *, service_upstream: bool
+) -> Target:
+    """Return the target of an upstream; `protocol` as in backend-protocol."""
+    named = f"Service {upstream.namespace}/{upstream.service}"
+    service = lookup.service(upstream.key)
+    if service is None:
+        return Target(wrong=f"{named} not found")
+    if service.spec.type == "ExternalName":
+        return _find_external(upstream, service, protocol)
+    port = _find_port(service, upstream.port)
+    if port is None:
+        known = ", ".join(str(one.port) for one in service.spec.ports) or "none"
+        return Target(
+            wrong=f"{named} has no port {upstream.port} (its ports: {known})", reason="PortNotFound"
+        )
+    wrong = _check_protocol(named, upstream, port, protocol, lookup)
+    if wrong:
+        return Target(wrong=wrong, reason="UnsupportedProtocol")
+    http2 = protocol in ("GRPC", "GRPCS")
+    address = service.spec.cluster_ip or ""
+    if service_upstream and _is_address(address):
+        endpoint = BackendEndpoint(ip=IPEndpoint(address=address, port=port.port))
+        return _use_backend(upstream, endpoint, http2)
+    return Target(
+        ref=HTTPBackendRef(name=upstream.service, namespace=upstream.namespace, port=port.port),
+        available=lookup.has_endpoints(upstream.key, port),
+        http2=http2,
+    )
+
+
+def _find_port(service: Service, text: str) -> ServicePort | None:
+    for one in service.spec.ports:
+        target = one.target_port if one.target_port is not None else one.port
+        if text in (str(one.port), str(target), one.name):
+            return one
+    return None
+
+
+def _check_protocol(
+    named: str, upstream: Upstream, port: ServicePort, protocol: str, lookup: Lookup
+) -> str:
+    """Return why the protocol of an upstream is not served, "" when it is."""
+    spoken = (port.app_protocol or "").lower()
+    if protocol in _ENCRYPTED and not lookup.has_tls_policy(upstream.key):
+        return (
+            f"backend-protocol {protocol}: ingress-nginx does not verify the certificate of {named}, "
+            "and edgefast always does; write a BackendTLSPolicy for the Service"
+        )
+    if protocol not in _ENCRYPTED and (lookup.has_tls_policy(upstream.key) or spoken in ENCRYPTED):
+        return f"{named} requires TLS, and backend-protocol is {protocol}; set it to HTTPS"
+    if spoken == H2C and protocol == "HTTP":
+        return f"{named} has appProtocol {spoken}, and backend-protocol is HTTP; set it to GRPC"
+    return ""
+
+
+def _find_external(upstream: Upstream, service: Service, protocol: str) -> Target:
+    named = f"Service {upstream.namespace}/{upstream.service}"
+    if protocol in _ENCRYPTED:
+        return Target(
+            wrong=f"{named} of type ExternalName with backend-protocol {protocol} is not served"
+        )
+    number = int(upstream.port) if upstream.port.isdecimal() else 0
+    for one in service.spec.ports:
+        if upstream.port in (one.name, str(one.port)):
+            number = one.target_port if isinstance(one.target_port, int) else one.port
+    if not 1 <= number <= 65535:
+        return Target(wrong=f"{named} has no port {upstream.port}", reason="PortNotFound")
+    host = (service.spec.external_name or "").rstrip(".").lower()
+    if _is_address(host):
+        endpoint = BackendEndpoint(ip=IPEndpoint(address=host, port=number))
+    else:
+        endpoint = BackendEndpoint(fqdn=FQDNEndpoint(hostname=host, port=number))
+    return _use_backend(upstream, endpoint, protocol == "GRPC")
+
+
+def _use_backend(upstream: Upstream, endpoint: BackendEndpoint, http2: bool) -> Target:
+    name = f"{upstream.service}{MARK}-{upstream.port}"
+    meta = ObjectMeta(name=name, namespace=upstream.namespace)
+    return Target(
+        ref=HTTPBackendRef(
+            group=EDGE_GROUP, kind="Backend", name=name, namespace=upstream.namespace
+        ),
+        backend=Backend(metadata=meta, spec=BackendSpec(endpoints=(endpoint,))),
+        http2=http2,
+    )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

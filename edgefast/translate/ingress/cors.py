@@ -1,0 +1,55 @@
+"""CORS: the cors-* annotations -> the CORS filter of the Gateway API.
+
+In: `Cors`. Out: the filter, and a note for each value that it cannot express.
+Source: ingress-nginx nginx.tmpl ("CORS"), template.go (`buildCorsOriginRegex`).
+Must never: allow an origin that the annotations do not allow, except where a note reports it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from edgefast.api.gateway.httproutefilter import HTTPCORSFilter, HTTPRouteFilter
+from edgefast.translate.ingress.annotations import Cors
+from edgefast.translate.ingress.configmap import Note
+
+_ORIGIN = re.compile(r"https?://(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+_ORIGINS_MOST = 64
+_HEADERS_MOST = 64
+
+
+def translate_cors(cors: Cors) -> tuple[HTTPRouteFilter | None, tuple[Note, ...]]:
+    """Translate the annotations of an Ingress with enable-cors; None: no origin is allowed."""
+    notes: list[Note] = []
+    origins = []
+    for one in cors.origins:
+        if one != "*" and not _ORIGIN.fullmatch(one):
+            message = (
+                f'"{one}" is not served (allowed: *, http and https); the origin is not allowed'
+            )
+            notes.append(Note(name="cors-allow-origin", message=message, reason="NotSupported"))
+            continue
+        if "*." in one:
+            message = f'"{one}" allows any number of labels before the domain, ingress-nginx one'
+            notes.append(Note(name="cors-allow-origin", message=message, reason="NotSupported"))
+        origins.append(one)
+    methods: list[Any] = [one.upper() for one in cors.methods if one.upper() in _METHODS]
+    if len(methods) < len(cors.methods):
+        message = f"only methods of HTTP are served ({', '.join(_METHODS)})"
+        notes.append(Note(name="cors-allow-methods", message=message, reason="NotSupported"))
+    if len(origins) > _ORIGINS_MOST or max(len(cors.headers), len(cors.exposed)) > _HEADERS_MOST:
+        message = f"more than {_ORIGINS_MOST} origins or headers; the first ones are served"
+        notes.append(Note(name="enable-cors", message=message, reason="TooMany"))
+    if not origins:
+        return None, tuple(notes)
+    made = HTTPCORSFilter(
+        allow_origins=tuple(dict.fromkeys(origins))[:_ORIGINS_MOST],
+        allow_methods=tuple(dict.fromkeys(methods)),
+        allow_headers=cors.headers[:_HEADERS_MOST],
+        expose_headers=cors.exposed[:_HEADERS_MOST],
+        allow_credentials=cors.credentials,
+        max_age=max(1, cors.max_age),
+    )
+    return HTTPRouteFilter(type="CORS", cors=made), tuple(notes)

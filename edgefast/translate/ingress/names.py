@@ -1,0 +1,183 @@
+"""Names: the host names of all servers, and the TLS listener of each.
+
+In: Servers, the default certificate. Out: `Name`s. A name has a listener of its own if a Secret covers it; else it has the
+listener of the wildcard just above it, else the listener without a host name, which has the default certificate.
+Source: ingress-nginx certificate.lua (`get_pem_cert_key_or_default`), controller.go (`createServers`), nginx.go (`configureCertificates`).
+Must never: let two hosts have one name.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from edgefast.api.snapshot import Key
+from edgefast.translate.ingress.configmap import Note
+from edgefast.translate.ingress.lookup import covers
+from edgefast.translate.ingress.servers import CATCH_ALL, Server, Servers, Source
+
+_NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+#: The listener without a host name.
+DEFAULT = ""
+
+
+class Name(msgspec.Struct, frozen=True, kw_only=True):
+    """One host name of a server."""
+
+    name: str  # CATCH_ALL of the catch-all host
+    redirects: bool  # it has a certificate, which ssl-redirect asks for
+    listener: str | None  # hostname of its TLS listener; None: requests over TLS are not served
+
+
+class TlsListener(msgspec.Struct, frozen=True, kw_only=True):
+    """A TLS listener with a host name."""
+
+    name: str
+    secret: Key
+    owner: Source
+    field: str
+
+
+class Names(msgspec.Struct, frozen=True, kw_only=True):
+    """The names of each server, and all TLS listeners with a name."""
+
+    by_host: dict[str, list[Name]]
+    listeners: dict[str, TlsListener]
+    #: Names that only redirect to the name with or without www: name, target, owner.
+    www: list[tuple[Name, str, Source]]
+    notes: list[tuple[Source, Note]]
+
+
+def find_names(servers: Servers, default: Key | None) -> Names:
+    """Return the names of all servers; `default`: the Secret of the default certificate."""
+    return _Builder(servers, default).build()
+
+
+class _Builder:
+    def __init__(self, servers: Servers, default: Key | None) -> None:
+        self._servers = servers.by_host
+        self._default = default
+        self._listeners: dict[str, TlsListener] = {}
+        self._notes: list[tuple[Source, Note]] = []
+        self._taken = set(self._servers)
+
+    def build(self) -> Names:
+        aliases = {host: self._aliases(self._servers[host]) for host in sorted(self._servers)}
+        for host in sorted(self._servers):
+            for name in (host, *aliases[host]):
+                self._add_listener(self._servers[host], name)
+        by_host = {
+            host: [self._name(self._servers[host], name) for name in (host, *aliases[host])]
+            for host in sorted(self._servers)
+        }
+        www = list(self._find_www())
+        return Names(by_host=by_host, listeners=self._listeners, www=www, notes=self._notes)
+
+    def _aliases(self, server: Server) -> list[str]:
+        found = []
+        for alias in server.aliases:
+            assert server.alias_owner is not None
+            if not _NAME.fullmatch(alias):
+                message = f'"{alias}": not served (allowed: a host name, or *. before one)'
+                note = Note(name="server-alias", message=message, error=True, reason="NotSupported")
+                self._notes.append((server.alias_owner, note))
+            elif alias in self._taken:
+                message = f'"{alias}" is already a name of another host; it is ignored'
+                self._notes.append((server.alias_owner, Note(name="server-alias", message=message)))
+            else:
+                self._taken.add(alias)
+                found.append(alias)
+        return found
+
+    def _covered(self, server: Server, name: str) -> bool:
+        """Tell whether a name of a server has the server's certificate."""
+        certificate = server.certificate
+        if certificate is None:
+            return False
+        return name == server.host or (
+            certificate.secret is not None and covers(certificate.names, name)
+        )
+
+    def _add_listener(self, server: Server, name: str) -> None:
+        certificate = server.certificate
+        if certificate is None or not self._covered(server, name):
+            return
+        secret = certificate.secret or self._default
+        if secret is not None:
+            self._listeners[name] = TlsListener(
+                name=name, secret=secret, owner=certificate.owner, field=certificate.field
+            )
+        if certificate.secret is None and name == server.host:
+            self._note_default(server)
+
+    def _note_default(self, server: Server) -> None:
+        """Note that a host has the default certificate, and what that means for clients."""
+        certificate = server.certificate
+        assert certificate is not None
+        effect = "clients get the default certificate"
+        hint = ""
+        if self._default is None:
+            effect = f"TLS handshakes for {server.host} fail"
+            hint = "name a default certificate with --ingress-certificate"
+        message = f"no Secret with a certificate for {server.host}; {effect}"
+        note = Note(
+            name=certificate.field,
+            message=message,
+            hint=hint,
+            error=self._default is None,
+            reason="InvalidCertificateRef",
+        )
+        self._notes.append((certificate.owner, note))
+
+    def _name(self, server: Server, name: str) -> Name:
+        return Name(
+            name=name, redirects=self._redirects(server, name), listener=self._listener_of(name)
+        )
+
+    def _redirects(self, server: Server, name: str) -> bool:
+        if name == CATCH_ALL:
+            return False
+        if self._covered(server, name):
+            return True
+        above = self._servers.get(_wildcard_above(name))
+        return above is not None and above.certificate is not None
+
+    def _listener_of(self, name: str) -> str | None:
+        if name in self._listeners:
+            return name
+        above = _wildcard_above(name)
+        if above in self._listeners:
+            return above
+        return DEFAULT if self._default is not None else None
+
+    def _find_www(self) -> list[tuple[Name, str, Source]]:
+        found = []
+        for host in sorted(self._servers):
+            server = self._servers[host]
+            if server.www is None or host == CATCH_ALL or host.startswith("*."):
+                continue
+            other = host[4:] if host.startswith("www.") else f"www.{host}"
+            if other in self._taken or not _NAME.fullmatch(other):
+                continue
+            self._taken.add(other)
+            certificate = server.certificate
+            if (
+                certificate is not None
+                and certificate.secret is not None
+                and covers(certificate.names, other)
+            ):
+                self._listeners[other] = TlsListener(
+                    name=other,
+                    secret=certificate.secret,
+                    owner=certificate.owner,
+                    field=certificate.field,
+                )
+            name = Name(name=other, redirects=False, listener=self._listener_of(other))
+            found.append((name, host, server.www))
+        return found
+
+
+def _wildcard_above(name: str) -> str:
+    first, _, parent = name.partition(".")
+    return f"*.{parent}" if first != "*" else ""

@@ -1,0 +1,478 @@
+"""Rules: what each location of a host becomes, in the order of one request in nginx.
+
+In: a Server, the settings, a Lookup. Out: `Draft`s: the rules of a host at one of both ports, in order.
+The order of one request: app-root; location; 301 for a missing slash; 503 of a closed location; temporal or permanent redirect;
+ssl-redirect; access; canary; backend.
+Source: ingress-nginx nginx.tmpl, lua_ingress.lua.
+Must never: serve a location that is closed, or one whose backend or rewrite is not known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from edgefast.api.edge.backend import Backend
+from edgefast.api.edge.httproutefilter import (
+    DirectResponse,
+    HTTPRouteFilterMatch,
+    HTTPRouteFilterSpec,
+)
+from edgefast.api.gateway.httproute import (
+    HTTPBackendRef,
+    HTTPHeaderMatch,
+    HTTPPathMatch,
+    HTTPRouteMatch,
+)
+from edgefast.api.gateway.httproutefilter import (
+    HTTPHeader,
+    HTTPHeaderFilter,
+    HTTPRouteFilter,
+    HTTPURLRewriteFilter,
+)
+from edgefast.api.model.origin import RuleOrigin
+from edgefast.translate.ingress.access import Access, find_access
+from edgefast.translate.ingress.annotations import Annotations
+from edgefast.translate.ingress.backends import Target, find_target
+from edgefast.translate.ingress.canary import Share, split_shares
+from edgefast.translate.ingress.configmap import Globals, Note
+from edgefast.translate.ingress.cors import translate_cors
+from edgefast.translate.ingress.locations import Place, arrange, needs_rewrite, target_of
+from edgefast.translate.ingress.lookup import Lookup
+from edgefast.translate.ingress.mirror import Mirror, translate_mirror
+from edgefast.translate.ingress.redirects import (
+    Redirect,
+    Scheme,
+    redirect_to_https,
+    redirect_to_root,
+    redirect_to_slash,
+    redirect_to_url,
+)
+from edgefast.translate.ingress.responseheaders import find_custom_headers
+from edgefast.translate.ingress.rewrite import translate_rewrite
+from edgefast.translate.ingress.servers import Server, Servers, Source, Upstream
+
+#: Which access rules a rule has: none, the lists of addresses, or all.
+Guard = Literal["open", "lists", "all"]
+
+#: Annotations that authenticate; no-auth-locations are without.
+_AUTHENTICATION = ("auth-url",)
+_HOST = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+class Draft(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule of a host at one port."""
+
+    source: Source | None  # None: the default backend of all Ingresses
+    origin: RuleOrigin
+    match: HTTPRouteMatch
+    guard: Guard = "open"
+    filters: tuple[HTTPRouteFilter, ...] = ()
+    specs: tuple[HTTPRouteFilterSpec, ...] = ()  # filters of edgefast, as objects of their own
+    backends: tuple[HTTPBackendRef, ...] = ()
+
+
+class Findings:
+    """What the locations of all hosts have in common: access rules, made objects, notes."""
+
+    def __init__(self, servers: Servers, settings: Globals, lookup: Lookup, ports: tuple[int, int]):
+        self.servers = servers
+        self.settings = settings
+        self.lookup = lookup
+        self.ports = ports
+        self.access: dict[int, Access] = {}
+        self.backends: dict[str, Backend] = {}
+        #: By Ingress: notes about an annotation, or about a field (with a dot or bracket in its name).
+        self.notes: dict[Source, dict[Note, None]] = {}
+
+    def note(self, source: Source | None, *notes: Note) -> None:
+        """Note problems of an Ingress, each once."""
+        if source is not None:
+            self.notes.setdefault(source, {}).update(dict.fromkeys(notes))
+
+    def access_of(self, source: Source) -> Access:
+        """Return the access rules of an Ingress."""
+        if id(source) not in self.access:
+            found = self.access[id(source)] = find_access(source, self.settings, self.lookup)
+            self.note(source, *found.notes)
+        return self.access[id(source)]
+
+    def target_of(self, upstream: Upstream, annotations: Annotations) -> Target:
+        """Return where requests to an upstream go."""
+        found = find_target(
+            upstream,
+            annotations.protocol,
+            self.lookup,
+            service_upstream=annotations.service_upstream,
+        )
+        if found.backend is not None:
+            meta = found.backend.metadata
+            self.backends[f"{meta.namespace}/{meta.name}"] = found.backend
+        return found
+
+
+def draft_host(
+    server: Server, findings: Findings, scheme: Scheme, *, redirects: bool
+) -> list[Draft]:
+    """Return the rules of a host in order; `redirects`: its names have a certificate (ssl-redirect)."""
+    return list(_Host(server, findings, scheme, redirects=redirects).draft())
+
+
+class _Host:
+    def __init__(
+        self, server: Server, findings: Findings, scheme: Scheme, *, redirects: bool
+    ) -> None:
+        self._server = server
+        self._findings = findings
+        self._settings = findings.settings
+        self._scheme = scheme
+        self._redirects = redirects
+        self._rank = 0
+
+    def draft(self) -> Iterator[Draft]:
+        _, places = arrange(self._server)
+        yield from self._draft_root(places)
+        for place in places:
+            yield from self._draft_place(place)
+
+    def _draft_root(self, places: list[Place]) -> Iterator[Draft]:
+        """Redirect "/" to the app-root of the first location that has one."""
+        for place in places:
+            source = place.location.source
+            if source is None or place.location.plain or not source.annotations.app_root:
+                continue
+            match = HTTPPathMatch(type="Exact", value="/")
+            redirect = redirect_to_root(source.annotations.app_root)
+            field = _annotation("app-root")
+            yield self._redirect(source, field, match, redirect)
+            return
+
+    def _draft_place(self, place: Place) -> Iterator[Draft]:
+        location = place.location
+        source = location.source
+        if source is None:
+            yield self._answer(None, "", place.match, 404)
+            return
+        annotations, access = source.annotations, self._findings.access_of(source)
+        closed = self._closing(place, source, access)
+        if closed:
+            yield self._answer(source, closed, place.match, 503)
+        elif place.kind == "slash":
+            redirect = redirect_to_slash(place.path, self._scheme)
+            yield self._redirect(source, location.field, place.match, redirect)
+        elif annotations.redirection is not None and not location.plain:
+            found = annotations.redirection
+            redirect = redirect_to_url(found.url, found.code)
+            yield self._redirect(source, _annotation(found.name), place.match, redirect)
+        else:
+            yield from self._draft_https(place, source)
+
+    def _closing(self, place: Place, source: Source, access: Access) -> str:
+        """Return the field for which a location answers 503, "" if it does not."""
+        if source.ingress.closed is not None:
+            return source.ingress.closed.path or "spec"
+        if self._server.closed_by is not None:
+            return "metadata.annotations"
+        open_ = self._guard(place) == "lists"  # authentication does not apply here
+        for name in source.annotations.closed:
+            if name == "ConfigMap":
+                return "metadata.annotations"
+            if name not in _AUTHENTICATION or not open_:
+                return _annotation(name)
+        if access.closed:
+            return _annotation(access.closed)
+        if place.kind == "refused":
+            field = f"{place.location.field}.path"
+            message = f'"{place.path}": {place.wrong}; requests that it can match get 503'
+            self._findings.note(
+                source, Note(name=field, message=message, error=True, reason="NotSupported")
+            )
+            return field
+        return ""
+
+    # --- redirects ---
+
+    def _draft_https(self, place: Place, source: Source) -> Iterator[Draft]:
+        """Redirect to HTTPS where the location asks for it; else serve it."""
+        annotations, settings = source.annotations, self._settings
+        forced = annotations.force_ssl_redirect and not place.location.plain
+        wanted = annotations.ssl_redirect and self._redirects and not place.location.plain
+        excluded = any(place.path.startswith(one) for one in settings.no_redirect)
+        serves = self._draft_serving(place, source)
+        if not (forced or wanted) or excluded:
+            yield from serves
+            return
+        redirect = redirect_to_https(
+            settings.redirect_code, preserve_slash=annotations.preserve_trailing_slash
+        )
+        field = _annotation("force-ssl-redirect") if forced else "spec.tls"
+        if not settings.forwarded_headers:
+            if self._scheme == "http":
+                yield self._redirect(source, field, place.match, redirect)
+            else:
+                yield from serves
+            return
+        # The proxy in front decides: X-Forwarded-Proto of the request comes before the scheme of the connection.
+        plain = HTTPHeaderMatch(name="x-forwarded-proto", value="http")
+        yield self._redirect(source, field, place.match, redirect, (plain,))
+        if self._scheme == "https":
+            yield from serves
+            return
+        given = HTTPHeaderMatch(type="RegularExpression", name="x-forwarded-proto", value="(?s).+")
+        yield from self._draft_serving(place, source, (given,))
+        yield self._redirect(source, field, place.match, redirect)
+
+    def _redirect(
+        self,
+        source: Source,
+        field: str,
+        path: HTTPPathMatch,
+        redirect: Redirect,
+        headers: tuple[HTTPHeaderMatch, ...] = (),
+    ) -> Draft:
+        filters = redirect.filters
+        if self._scheme == "https" and not redirect.drop_query:
+            filters = self._add_strict_transport(filters)
+        return Draft(
+            source=source,
+            origin=RuleOrigin(
+                ingress=source.ref,
+                path=field,
+                rank=self._next_rank(),
+                trim_slash=redirect.trim_slash,
+                write_port=redirect.write_port,
+                drop_query=redirect.drop_query,
+            ),
+            match=self._match(path, headers),
+            filters=filters,
+            specs=() if redirect.spec is None else (redirect.spec,),
+        )
+
+    def _add_strict_transport(
+        self, filters: tuple[HTTPRouteFilter, ...]
+    ) -> tuple[HTTPRouteFilter, ...]:
+        value = self._settings.strict_transport
+        if not value:
+            return filters
+        header = HTTPHeader(name="strict-transport-security", value=value)
+        present = [one for one in filters if one.response_header_modifier is not None]
+        others = tuple(one for one in filters if one.response_header_modifier is None)
+        before: tuple[HTTPHeader, ...] = ()
+        if present and present[0].response_header_modifier is not None:
+            before = present[0].response_header_modifier.set
+        return (*others, _response_headers((*before, header)))
+
+    # --- answers and backends ---
+
+    def _answer(self, source: Source | None, field: str, path: HTTPPathMatch, status: int) -> Draft:
+        filters = self._add_strict_transport(()) if self._scheme == "https" else ()
+        return Draft(
+            source=source,
+            origin=RuleOrigin(
+                ingress=source.ref if source is not None else None,
+                path=field,
+                rank=self._next_rank(),
+            ),
+            match=self._match(path),
+            filters=filters,
+            specs=(_status(status),),
+        )
+
+    def _draft_serving(
+        self, place: Place, source: Source, headers: tuple[HTTPHeaderMatch, ...] = ()
+    ) -> Iterator[Draft]:
+        location = place.location
+        upstream = location.upstream
+        if upstream is None:
+            yield self._default(place, source, headers)
+            return
+        target = self._findings.target_of(upstream, source.annotations)
+        field = location.field
+        if target.ref is None:
+            note = Note(
+                name=field,
+                message=f"{target.wrong}; requests get 503",
+                error=True,
+                reason=target.reason,
+            )
+            self._findings.note(source, note)
+            yield self._answer(source, field, place.match, 503)
+            return
+        rewritten = self._rewrite(place, source)
+        if rewritten is None:
+            yield self._answer(source, _annotation("rewrite-target"), place.match, 503)
+            return
+        if isinstance(rewritten, Redirect):
+            yield self._redirect(source, _annotation("rewrite-target"), place.match, rewritten)
+            return
+        filters = self._filters(source, place)
+        if filters is None:
+            yield self._answer(source, _annotation("custom-headers"), place.match, 503)
+            return
+        for share in self._shares(upstream, target, source):
+            specs = rewritten
+            if share.cookie is not None:
+                match = HTTPRouteFilterMatch(cookies=(share.cookie,))
+                specs = (*specs, HTTPRouteFilterSpec(matches=(match,)))
+            yield Draft(
+                source=source,
+                origin=RuleOrigin(
+                    ingress=source.ref,
+                    path=field,
+                    rank=self._next_rank(),
+                    http2=target.http2,
+                ),
+                match=self._match(place.match, (*headers, *share.headers)),
+                guard=self._guard(place),
+                filters=filters,
+                specs=specs,
+                backends=share.backends,
+            )
+
+    def _default(self, place: Place, source: Source, headers: tuple[HTTPHeaderMatch, ...]) -> Draft:
+        """The default backend of the controller, behind the access rules of the location."""
+        made = self._answer(source, place.location.field, place.match, 404)
+        return msgspec.structs.replace(
+            made, guard=self._guard(place), match=self._match(place.match, headers)
+        )
+
+    def _guard(self, place: Place) -> Guard:
+        if any(place.path.startswith(one) for one in self._settings.no_auth):
+            return "lists"
+        return "all"
+
+    def _rewrite(
+        self, place: Place, source: Source
+    ) -> tuple[HTTPRouteFilterSpec, ...] | Redirect | None:
+        """Return the rewrite of a location; None: it cannot be served."""
+        location = place.location
+        if not needs_rewrite(location, place.path):
+            return ()
+        found = translate_rewrite(place.path, target_of(location))
+        if found.wrong:
+            message = f"not served: {found.wrong}; its locations answer 503"
+            self._findings.note(
+                source,
+                Note(name="rewrite-target", message=message, error=True, reason="NotSupported"),
+            )
+            return None
+        if found.redirect is not None:
+            return found.redirect
+        assert found.spec is not None
+        return (found.spec,)
+
+    def _shares(self, upstream: Upstream, target: Target, source: Source) -> list[Share]:
+        """Return the rules of a location by the canary of its Service."""
+        assert target.ref is not None
+        known = self._findings.servers.canaries.get(upstream)
+        if known is None or not target.available:
+            return [Share(backends=(target.ref,))]
+        alternative, canary, owner = known
+        found = self._findings.target_of(alternative, source.annotations)
+        if found.ref is None or not found.available:
+            message = (
+                found.wrong
+                or f"Service {alternative.namespace}/{alternative.service} has no endpoints"
+            )
+            note = Note(
+                name="canary",
+                message=f"{message}; the canary gets no requests",
+                reason="EndpointsNotFound",
+            )
+            self._findings.note(owner, note)
+            return [Share(backends=(target.ref,))]
+        return split_shares(target.ref, found.ref, canary)
+
+    # --- filters ---
+
+    def _filters(self, source: Source, place: Place) -> tuple[HTTPRouteFilter, ...] | None:
+        """Return the filters of requests to a backend; None: the custom headers cannot be served."""
+        annotations = source.annotations
+        custom = find_custom_headers(source, self._settings, self._findings.lookup)
+        self._findings.note(source, *custom.notes)
+        if custom.closed:
+            return None
+        filters: list[HTTPRouteFilter] = [self._request_headers(annotations, place)]
+        if annotations.upstream_vhost:
+            filters += self._rewrite_host(source)
+        if annotations.cors is not None:
+            cors, notes = translate_cors(annotations.cors)
+            self._findings.note(source, *notes)
+            filters += () if cors is None else (cors,)
+        if annotations.mirror:
+            filters += self._mirror(source)
+        if custom.headers:
+            filters.append(_response_headers(custom.headers))
+        made = tuple(filters)
+        return self._add_strict_transport(made) if self._scheme == "https" else made
+
+    def _request_headers(self, annotations: Annotations, place: Place) -> HTTPRouteFilter:
+        """The headers to backends that depend on the port alone, and those that never reach one."""
+        sets = []
+        if not self._settings.forwarded_headers:
+            port = 443 if self._scheme == "https" else self._findings.ports[0]
+            sets = [
+                HTTPHeader(name="x-forwarded-port", value=str(port)),
+                HTTPHeader(name="x-forwarded-scheme", value=self._scheme),
+                HTTPHeader(name="x-scheme", value=self._scheme),
+            ]
+        if annotations.prefix_header and needs_rewrite(place.location, place.path):
+            sets.append(HTTPHeader(name="x-forwarded-prefix", value=annotations.prefix_header))
+        removes = ["proxy"]
+        if annotations.basic is not None and self._guard(place) == "all":
+            removes.append("authorization")
+        headers = HTTPHeaderFilter(set=tuple(sets), remove=tuple(removes))
+        return HTTPRouteFilter(type="RequestHeaderModifier", request_header_modifier=headers)
+
+    def _rewrite_host(self, source: Source) -> Iterator[HTTPRouteFilter]:
+        host = source.annotations.upstream_vhost
+        if not _HOST.fullmatch(host):
+            message = "not a host name without a port; backends get the Host of the request"
+            self._findings.note(
+                source,
+                Note(name="upstream-vhost", message=message, error=True, reason="NotSupported"),
+            )
+            return
+        yield HTTPRouteFilter(type="URLRewrite", url_rewrite=HTTPURLRewriteFilter(hostname=host))
+
+    def _mirror(self, source: Source) -> Iterator[HTTPRouteFilter]:
+        found: Mirror = translate_mirror(source)
+        self._findings.note(source, *found.notes)
+        if found.backend is not None and found.filter is not None:
+            meta = found.backend.metadata
+            self._findings.backends[f"{meta.namespace}/{meta.name}"] = found.backend
+            yield found.filter
+
+    # --- matches ---
+
+    def _match(
+        self, path: HTTPPathMatch, headers: tuple[HTTPHeaderMatch, ...] = ()
+    ) -> HTTPRouteMatch:
+        host = self._server.host
+        if host.startswith("*."):
+            # One label: nginx serves deeper names by the catch-all host.
+            value = rf"(?i)[-a-z0-9_]+{re.escape(host[1:])}\.?(:[0-9]+)?"
+            one = HTTPHeaderMatch(type="RegularExpression", name="host", value=value)
+            headers = (one, *headers)
+        return HTTPRouteMatch(path=path, headers=headers)
+
+    def _next_rank(self) -> int:
+        self._rank += 1
+        return self._rank
+
+
+def _annotation(name: str) -> str:
+    return f"metadata.annotations[nginx.ingress.kubernetes.io/{name}]"
+
+
+def _status(code: int) -> HTTPRouteFilterSpec:
+    return HTTPRouteFilterSpec(direct_response=DirectResponse(status_code=code))
+
+
+def _response_headers(headers: tuple[HTTPHeader, ...]) -> HTTPRouteFilter:
+    return HTTPRouteFilter(
+        type="ResponseHeaderModifier", response_header_modifier=HTTPHeaderFilter(set=headers)
+    )

@@ -1,0 +1,148 @@
+"""Annotations: each name is known, each invalid value has its effect, and nothing that a user writes is unbounded."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgefast.translate.ingress.annotations import (
+    Affinity,
+    Annotations,
+    Canary,
+    read_annotations,
+)
+from edgefast.translate.ingress.configmap import Globals, parse_size
+from edgefast.translate.ingress.known import KNOWN, SERVED
+from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
+from edgefast.translate.ingress.values import PREFIX
+
+pytestmark = pytest.mark.pure
+
+
+PLAIN = Globals()
+
+
+def read(settings: Globals = PLAIN, /, **given: str) -> Annotations:
+    return read_annotations(
+        {PREFIX + name.replace("_", "-"): value for name, value in given.items()}, settings
+    )
+
+
+def notes(found: Annotations) -> dict[str, tuple[bool, str]]:
+    return {one.name: (one.error, one.reason) for one in found.notes}
+
+
+def test_each_annotation_has_one_meaning() -> None:
+    tables = (SERVED, CRITICAL, CLOSING, PARTS, LOST, DIFFERS, HARMLESS)
+    assert sum(map(len, tables)) == len(KNOWN) == 138
+
+
+def test_without_annotations_the_settings_of_the_config_map_apply() -> None:
+    settings = Globals(ssl_redirect=False, body_size=5, read_timeout=7, tries=2)
+    found = read(settings)
+    assert (found.ssl_redirect, found.body_size, found.read_timeout) == (False, 5, 7)
+    assert (found.tries, found.notes, found.closed, found.refused) == (2, (), (), "")
+
+
+@pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True"])
+def test_booleans_are_those_of_go(value: str) -> None:
+    assert read(use_regex=value).use_regex
+    assert not read(use_regex=f"{value}x").use_regex
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("auth_type", "kerberos"),
+        ("upstream_vhost", "a b"),
+        ("server_alias", "a;b"),
+        ("x_forwarded_prefix", "/a b{}"),
+        ("from_to_www_redirect", "maybe"),
+        ("permanent_redirect", "https://x/$uri"),
+        ("temporal_redirect", "https://x/{}"),
+        ("configuration_snippet", "return 200;"),
+    ],
+)
+def test_of_some_invalid_values_the_ingress_is_not_served(name: str, value: str) -> None:
+    found = read(**{name: value})
+    assert found.refused == name.replace("_", "-")
+    assert notes(found)[found.refused] == (True, "Invalid")
+
+
+@pytest.mark.parametrize(
+    ("given", "closed"),
+    [
+        ({"whitelist_source_range": "10.0.0.0/40"}, "allowlist-source-range"),
+        ({"allowlist_source_range": "nobody"}, "allowlist-source-range"),
+        ({"allowlist_source_range": ""}, "allowlist-source-range"),
+        ({"denylist_source_range": "10.0.0.1,x"}, "denylist-source-range"),
+        ({"auth_type": "basic"}, "auth-secret"),
+        ({"auth_type": "digest", "auth_secret": "a"}, "auth-type"),
+        ({"auth_url": "http://a/b"}, "auth-url"),
+        ({"auth_tls_secret": "a/b"}, "auth-tls-secret"),
+        ({"enable_modsecurity": "true"}, "enable-modsecurity"),
+        ({"backend_protocol": "FCGI"}, "backend-protocol"),
+    ],
+)
+def test_of_what_decides_access_and_is_not_understood_the_locations_are_closed(
+    given: dict[str, str], closed: str
+) -> None:
+    found = read(**given)
+    assert found.closed == (closed,) and not found.refused
+    assert notes(found)[closed][0]
+
+
+def test_the_older_name_of_a_list_counts_where_the_newer_one_is_missing() -> None:
+    assert read(whitelist_source_range="10.0.0.1").allow == ("10.0.0.1/32",)
+    both = read(whitelist_source_range="10.0.0.1", allowlist_source_range="10.0.0.2, ::1")
+    assert both.allow == ("10.0.0.2/32", "::1/128")
+    assert read(Globals(allow=("1.1.1.1/32",))).allow == ("1.1.1.1/32",)
+
+
+def test_snippets_need_the_config_map() -> None:
+    allowed = Globals(critical=True, allow_snippets=True)
+    assert read(allowed, server_snippet="return 403;").closes_host
+    ignored = read(Globals(critical=True), server_snippet="return 403;")
+    assert not ignored.closed and not ignored.refused
+    assert notes(ignored)["server-snippet"] == (False, "Invalid")
+
+
+def test_a_canary_needs_its_switch() -> None:
+    assert read(canary_weight="5").canary is None
+    assert read(canary="true", canary_weight="5", canary_by_header="x-a").canary == Canary(
+        weight=5, header="x-a"
+    )
+    wrong = read(canary="true", canary_weight="x", canary_by_header="a b{}")
+    assert wrong.canary == Canary()
+
+
+def test_affinity_and_its_lifetime() -> None:
+    assert read(affinity="cookie").affinity == Affinity(name="INGRESSCOOKIE", max_age=0, path="")
+    found = read(affinity="cookie", session_cookie_max_age="-5", session_cookie_samesite="Lax")
+    assert found.affinity is not None and found.affinity.max_age == 0
+    assert notes(found)["session-cookie-samesite"] == (False, "NotSupported")
+    assert read(affinity="ip").affinity is None
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("8", 8), ("8k", 8192), ("8M", 8 << 20), ("1g", 1 << 30), ("8b", None), ("x", None)],
+)
+def test_sizes_of_nginx(text: str, size: int | None) -> None:
+    assert parse_size(text) == size
+
+
+def test_redirects_and_their_codes() -> None:
+    temporal = read(temporal_redirect="https://a.test/b?c=d", temporal_redirect_code="308")
+    assert temporal.redirection is not None and temporal.redirection.code == 302
+    permanent = read(permanent_redirect="https://a.test", permanent_redirect_code="308")
+    assert permanent.redirection is not None and permanent.redirection.code == 308
+    assert read(temporal_redirect="/relative").redirection is None
+
+
+def test_many_unknown_annotations_are_bounded_and_no_value_is_shown() -> None:
+    given = {f"{PREFIX}{'x' * 5_000}{at:03}": "hunter2" for at in range(99)}
+    found = read_annotations(given, Globals())
+    assert len(found.notes) == 33
+    assert found.notes[-1].message.startswith("67 more")
+    text = repr(found)
+    assert len(text) < 33 * 1_000 and "hunter2" not in text

@@ -1,0 +1,102 @@
+"""Incremental: an expansion never depends on the previous one, and does nothing for what has not changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from edgefast.api.decode.decode import decode_documents
+from edgefast.api.snapshot import Snapshot
+from edgefast.translate import Settings, translate
+from edgefast.translate.ingress.expand import expand_ingresses
+from edgefast.translate.settings import IngressSettings
+
+pytestmark = pytest.mark.pure
+
+SETTINGS = Settings(ingress=IngressSettings(classes=("nginx",)))
+INGRESS = """apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: NAME
+  annotations: {nginx.ingress.kubernetes.io/proxy-body-size: SIZE}
+spec:
+  ingressClassName: nginx
+  rules:
+  - host: NAME.test
+    http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}]}
+"""
+SERVICE = """apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{port: PORT, name: http}]}
+"""
+
+
+def objects(*texts: str) -> Snapshot:
+    return Snapshot.of(decode_documents("---\n".join(texts).encode(), "a.yaml").objects)
+
+
+def ingress(name: str, size: str = "8m") -> str:
+    return INGRESS.replace("NAME", name).replace("SIZE", size)
+
+
+def service(port: int = 80) -> str:
+    return SERVICE.replace("PORT", str(port))
+
+
+def change(snapshot: Snapshot, *texts: str) -> Snapshot:
+    return snapshot.replace(decode_documents("---\n".join(texts).encode(), "a.yaml").objects)
+
+
+def test_without_ingresses_the_snapshot_is_the_same() -> None:
+    plain = objects(service())
+    assert expand_ingresses(plain, SETTINGS, None).snapshot is plain
+
+
+def test_what_has_not_changed_is_not_made_again() -> None:
+    first = expand_ingresses(objects(ingress("a"), ingress("b"), service()), SETTINGS, None)
+    other = change(first.base, "apiVersion: v1\nkind: Service\nmetadata: {name: other}\n")
+    same = expand_ingresses(other, SETTINGS, first)
+    assert same.made is first.made
+    assert same.snapshot.http_routes is first.snapshot.http_routes
+    assert ("default", "other") in same.snapshot.services
+    edited = expand_ingresses(change(other, ingress("b", "9m")), SETTINGS, same)
+    kept = "a.Ingress-http-a.test"
+    assert (
+        edited.snapshot.http_routes["default", kept] is first.snapshot.http_routes["default", kept]
+    )
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (ingress("a", "1k"),),
+        (service(81),),
+        (ingress("c"),),
+        ("apiVersion: v1\nkind: Service\nmetadata: {name: far}\n",),
+        (
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller}\ndata: {hsts: 'false', proxy-body-size: 3m}\n",
+        ),
+    ],
+)
+def test_the_result_does_not_depend_on_the_previous_one(texts: tuple[str, ...]) -> None:
+    first = translate(objects(ingress("a"), ingress("b"), service()), SETTINGS)
+    after = change(first.memo.expansion.base, *texts)
+    step, whole = translate(after, SETTINGS, first), translate(after, SETTINGS)
+    assert step.ir == whole.ir
+    assert step.problems == whole.problems
+    back = translate(first.memo.expansion.base, SETTINGS, step)
+    assert back.ir == first.ir
+
+
+def test_the_last_ingress_leaves_nothing() -> None:
+    first = translate(objects(ingress("a"), service()), SETTINGS)
+    gone = objects(service())
+    last = translate(gone, SETTINGS, first)
+    assert last.ir == translate(gone, SETTINGS).ir
+    assert not last.memo.world.snapshot.http_routes
+
+
+def test_a_route_of_a_user_with_a_like_name_stays() -> None:
+    first = expand_ingresses(objects(ingress("a"), service()), SETTINGS, None)
+    assert all(".Ingress" in name for _, name in first.snapshot.http_routes)
+    assert all(any(one.isupper() for one in name) for _, name in first.snapshot.http_routes)
