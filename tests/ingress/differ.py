@@ -8,8 +8,9 @@ has: `fields` lists what is compared, and `serve` may raise `Unknown` for a requ
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -23,6 +24,7 @@ from ingress.nginx_servers import without_duplicates
 Objects = list[dict[str, Any]]
 Ask = Callable[[Request], Answer]
 Serve = Callable[[Objects], Ask]
+Evaluate = Callable[[Objects], Evaluator]
 
 #: All that real nginx tells.
 FIELDS = ("status", "location", "backend", "target", "sent", "response", "certificate", "auth")
@@ -59,23 +61,24 @@ def compare(
     requests: int,
     *,
     size: int = 12,
-    without: frozenset[str] = frozenset(),
+    without: Mapping[str, str] = MappingProxyType({}),
+    evaluate: Evaluate = Evaluator,
     fields: tuple[str, ...] = FIELDS,
     prepare: Callable[[Request], Request] = lambda request: request,
     reduce: Callable[[Answer], Answer] = lambda answer: answer,
 ) -> int:
     """Compare over seeds; the number of requests. Raises AssertionError with the first difference.
 
-    `without` leaves annotations and settings out that the server refuses. `prepare` changes requests, `reduce` expected answers, for a server that does not take or tell all of them.
+    `without` leaves out annotations and settings that the server does not serve, by the expression of their values. `evaluate` gives the evaluator of a set. `prepare` changes requests, `reduce` expected answers, for a server that does not take or tell all of them.
     """
     compared = 0
     for seed in seeds:
         generator = Generator(seed, size, without)
         objects = without_duplicates(generator.objects())
         asked = [prepare(one) for one in generator.requests(requests)]
-        found = find_difference(serve, objects, asked, fields, reduce)
+        found = find_difference(serve, objects, asked, fields, reduce, evaluate)
         if isinstance(found, Difference):
-            raise AssertionError(f"seed {seed}:\n{minimise(serve, found, reduce)}")
+            raise AssertionError(f"seed {seed}:\n{minimise(serve, found, reduce, evaluate)}")
         compared += found
     return compared
 
@@ -86,9 +89,10 @@ def find_difference(
     requests: Iterable[Request],
     fields: tuple[str, ...],
     reduce: Callable[[Answer], Answer],
+    evaluate: Evaluate = Evaluator,
 ) -> Difference | int:
     """The first difference, or the number of requests that were compared."""
-    evaluator, ask = Evaluator(objects), serve(objects)
+    evaluator, ask = evaluate(objects), serve(objects)
     compared = 0
     for request in requests:
         try:
@@ -102,14 +106,19 @@ def find_difference(
     return compared
 
 
-def minimise(serve: Serve, found: Difference, reduce: Callable[[Answer], Answer]) -> Difference:
+def minimise(
+    serve: Serve,
+    found: Difference,
+    reduce: Callable[[Answer], Answer],
+    evaluate: Evaluate = Evaluator,
+) -> Difference:
     """Leave out Ingresses, annotations, rules, paths and headers as long as the same fields differ."""
     fields, smaller = found.fields, True
     while smaller:
         smaller = False
         for objects, request in _smaller(found):
             try:
-                other = find_difference(serve, objects, [request], fields, reduce)
+                other = find_difference(serve, objects, [request], fields, reduce, evaluate)
             except Exception:  # an object that became senseless is no smaller difference
                 continue
             if isinstance(other, Difference) and other.fields == fields:

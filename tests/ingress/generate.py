@@ -13,6 +13,8 @@ import functools
 import hashlib
 import random
 import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ingress.message import AUTH_STATUS, BACKEND_STATUS, Request
@@ -180,8 +182,10 @@ def standard_objects() -> list[Object]:
 class Generator:
     """Objects and requests of one seed."""
 
-    def __init__(self, seed: int, size: int = 12, without: frozenset[str] = frozenset()) -> None:
-        """`without`: annotations and settings of the ConfigMap that are left out."""
+    def __init__(
+        self, seed: int, size: int = 12, without: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """`without`: annotations and settings of the ConfigMap that are left out, with the expression of their values."""
         self._random = random.Random(seed)
         self._without = without
         self._size = size
@@ -323,7 +327,13 @@ class Generator:
             found["satisfy"] = pick(("any", "any", "all", "some"))
         if "canary" in found:  # error pages of an upstream with a canary may come from the canary
             found.pop("default-backend", None)
-        return {PREFIX + name: value for name, value in found.items() if name not in self._without}
+        return {PREFIX + name: value for name, value in self._kept(found)}
+
+    def _kept(self, found: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+        for name, value in found.items():
+            left_out = self._without.get(name)
+            if left_out is None or not re.fullmatch(left_out, value):
+                yield name, value
 
     def _canary(self) -> dict[str, str]:
         pick = self._random.choice
@@ -507,7 +517,7 @@ class Generator:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"namespace": "ingress-nginx", "name": "ingress-nginx-controller"},
-            "data": {name: options[name] for name in names if name not in self._without},
+            "data": dict(self._kept({name: options[name] for name in names})),
         }
 
     # ---- requests ----

@@ -309,11 +309,9 @@ class _Reader:
             if temporal:
                 code = self._code("temporal-redirect-code", 300, 307, 302)
                 if not temporal.startswith("http"):
-                    message = (
-                        "not a URL of http or https; edgefast ignores it, as ingress-nginx does"
-                    )
+                    message = "not a URL of http or https; edgefast ignores all redirects of the Ingress, as ingress-nginx does"
                     self._warn("temporal-redirect", message)
-                    return None, www
+                    return None, False
                 values.seen.update(("permanent-redirect", "permanent-redirect-code"))
                 return Redirection(name="temporal-redirect", url=temporal, code=code), www
             permanent = self._text_or_refuse("permanent-redirect")

@@ -8,6 +8,7 @@ Must never: allow an origin that the annotations do not allow, except where a no
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from edgefast.api.gateway.httproutefilter import HTTPCORSFilter, HTTPRouteFilter
@@ -18,6 +19,8 @@ _ORIGIN = re.compile(r"https?://(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 _ORIGINS_MOST = 64
 _HEADERS_MOST = 64
+#: Characters of the expression of a header match (Gateway API).
+_PATTERN_MOST = 4096
 
 
 def translate_cors(cors: Cors) -> tuple[HTTPRouteFilter | None, tuple[Note, ...]]:
@@ -53,3 +56,26 @@ def translate_cors(cors: Cors) -> tuple[HTTPRouteFilter | None, tuple[Note, ...]
         max_age=max(1, cors.max_age),
     )
     return HTTPRouteFilter(type="CORS", cors=made), tuple(notes)
+
+
+def match_origins(origins: tuple[str, ...]) -> Iterator[str]:
+    """Give the expressions for Origin values that nginx takes for allowed ones; "": any request.
+
+    nginx compares without case and at the end of the header only; `*.` is one label. An origin longer than 4,096 characters is
+    left out.
+    """
+    if "*" in origins:
+        yield ""
+        return
+    start, end, part = "(?is).*(?:", ")", ""
+    for one in origins:
+        piece = one.replace(".", r"\.").replace("*", "[-A-Za-z0-9]+", 1)
+        joined = f"{part}|{piece}" if part else piece
+        if len(start) + len(joined) + len(end) <= _PATTERN_MOST:
+            part = joined
+            continue
+        if part:
+            yield f"{start}{part}{end}"
+        part = piece if len(start) + len(piece) + len(end) <= _PATTERN_MOST else ""
+    if part:
+        yield f"{start}{part}{end}"

@@ -239,14 +239,17 @@ class _Emitter:
         server = self._servers.by_host[host]
         schemes: tuple[Scheme, ...] = ("http", "https")
         for scheme in schemes:
-            groups: dict[tuple[bool, bool], list[Name]] = {}
+            groups: dict[tuple[bool, bool, bool], list[Name]] = {}
             for name in self._names.by_host[host]:
                 if scheme == "https" and name.listener is None:
                     continue
                 own = scheme == "https" and name.listener != DEFAULT
-                groups.setdefault((name.redirects, own), []).append(name)
-            for number, ((redirects, _), found) in enumerate(sorted(groups.items())):
-                drafts = draft_host(server, self._findings, scheme, redirects=redirects)
+                is_alias = name.name != host
+                groups.setdefault((name.redirects, own, is_alias), []).append(name)
+            for number, ((redirects, _, is_alias), found) in enumerate(sorted(groups.items())):
+                drafts = draft_host(
+                    server, self._findings, scheme, redirects=redirects, is_alias=is_alias
+                )
                 for at, part in enumerate(_chunks(found, _HOSTNAMES)):
                     label = f"{scheme}-{_label(host)}" + (f"-{number}.{at}" if number or at else "")
                     self._emit_routes(drafts, part, scheme, label)

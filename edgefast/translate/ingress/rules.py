@@ -1,8 +1,8 @@
 """Rules: what each location of a host becomes, in the order of one request in nginx.
 
 In: a Server, the settings, a Lookup. Out: `Draft`s: the rules of a host at one of both ports, in order.
-The order of one request: app-root; location; 301 for a missing slash; 503 of a closed location; temporal or permanent redirect;
-ssl-redirect; access; canary; backend.
+The order of one request: app-root; location; 301 for a missing slash; 503 of a closed location; 204 of a CORS preflight; temporal or
+permanent redirect; redirect of a rewrite-target; ssl-redirect; access; canary; backend.
 Source: ingress-nginx nginx.tmpl, lua_ingress.lua.
 Must never: serve a location that is closed, or one whose backend or rewrite is not known.
 """
@@ -39,7 +39,7 @@ from edgefast.translate.ingress.annotations import Annotations
 from edgefast.translate.ingress.backends import Target, find_target
 from edgefast.translate.ingress.canary import Share, split_shares
 from edgefast.translate.ingress.configmap import Globals, Note
-from edgefast.translate.ingress.cors import translate_cors
+from edgefast.translate.ingress.cors import match_origins, translate_cors
 from edgefast.translate.ingress.locations import Place, arrange, needs_rewrite, target_of
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.mirror import Mirror, translate_mirror
@@ -115,21 +115,28 @@ class Findings:
 
 
 def draft_host(
-    server: Server, findings: Findings, scheme: Scheme, *, redirects: bool
+    server: Server, findings: Findings, scheme: Scheme, *, redirects: bool, is_alias: bool
 ) -> list[Draft]:
-    """Return the rules of a host in order; `redirects`: its names have a certificate (ssl-redirect)."""
-    return list(_Host(server, findings, scheme, redirects=redirects).draft())
+    """Return the rules of a host in order, or of its aliases; `redirects`: these names have a certificate (ssl-redirect)."""
+    return list(_Host(server, findings, scheme, redirects=redirects, is_alias=is_alias).draft())
 
 
 class _Host:
     def __init__(
-        self, server: Server, findings: Findings, scheme: Scheme, *, redirects: bool
+        self,
+        server: Server,
+        findings: Findings,
+        scheme: Scheme,
+        *,
+        redirects: bool,
+        is_alias: bool,
     ) -> None:
         self._server = server
         self._findings = findings
         self._settings = findings.settings
         self._scheme = scheme
         self._redirects = redirects
+        self._is_alias = is_alias
         self._rank = 0
 
     def draft(self) -> Iterator[Draft]:
@@ -166,9 +173,30 @@ class _Host:
         elif annotations.redirection is not None and not location.plain:
             found = annotations.redirection
             redirect = redirect_to_url(found.url, found.code)
+            yield from self._draft_preflights(place, source)
             yield self._redirect(source, _annotation(found.name), place.match, redirect)
         else:
-            yield from self._draft_https(place, source)
+            yield from self._draft_preflights(place, source)
+            rewritten = self._rewrite(place, source)
+            if isinstance(rewritten, Redirect):
+                yield self._redirect(source, _annotation("rewrite-target"), place.match, rewritten)
+            else:
+                yield from self._draft_https(place, source, rewritten)
+
+    def _draft_preflights(self, place: Place, source: Source) -> Iterator[Draft]:
+        """Answer OPTIONS of an allowed origin with 204, before redirects and access rules, as nginx does."""
+        if source.annotations.cors is None:
+            return
+        cors, _ = translate_cors(source.annotations.cors)
+        if cors is None or cors.cors is None:
+            return
+        for pattern in match_origins(cors.cors.allow_origins):
+            headers: tuple[HTTPHeaderMatch, ...] = ()
+            if pattern:
+                headers = (HTTPHeaderMatch(type="RegularExpression", name="origin", value=pattern),)
+            match = msgspec.structs.replace(self._match(place.match, headers), method="OPTIONS")
+            made = self._answer(source, _annotation("enable-cors"), place.match, 204)
+            yield msgspec.structs.replace(made, match=match, filters=(*made.filters, cors))
 
     def _closing(self, place: Place, source: Source, access: Access) -> str:
         """Return the field for which a location answers 503, "" if it does not."""
@@ -184,6 +212,8 @@ class _Host:
                 return _annotation(name)
         if access.closed:
             return _annotation(access.closed)
+        if find_custom_headers(source, self._settings, self._findings.lookup).closed:
+            return _annotation("custom-headers")
         if place.kind == "refused":
             field = f"{place.location.field}.path"
             message = f'"{place.path}": {place.wrong}; requests that it can match get 503'
@@ -195,13 +225,15 @@ class _Host:
 
     # --- redirects ---
 
-    def _draft_https(self, place: Place, source: Source) -> Iterator[Draft]:
+    def _draft_https(
+        self, place: Place, source: Source, rewritten: tuple[HTTPRouteFilterSpec, ...] | None
+    ) -> Iterator[Draft]:
         """Redirect to HTTPS where the location asks for it; else serve it."""
         annotations, settings = source.annotations, self._settings
         forced = annotations.force_ssl_redirect and not place.location.plain
         wanted = annotations.ssl_redirect and self._redirects and not place.location.plain
         excluded = any(place.path.startswith(one) for one in settings.no_redirect)
-        serves = self._draft_serving(place, source)
+        serves = self._draft_serving(place, source, rewritten)
         if not (forced or wanted) or excluded:
             yield from serves
             return
@@ -222,7 +254,7 @@ class _Host:
             yield from serves
             return
         given = HTTPHeaderMatch(type="RegularExpression", name="x-forwarded-proto", value="(?s).+")
-        yield from self._draft_serving(place, source, (given,))
+        yield from self._draft_serving(place, source, rewritten, (given,))
         yield self._redirect(source, field, place.match, redirect)
 
     def _redirect(
@@ -282,7 +314,11 @@ class _Host:
         )
 
     def _draft_serving(
-        self, place: Place, source: Source, headers: tuple[HTTPHeaderMatch, ...] = ()
+        self,
+        place: Place,
+        source: Source,
+        rewritten: tuple[HTTPRouteFilterSpec, ...] | None,
+        headers: tuple[HTTPHeaderMatch, ...] = (),
     ) -> Iterator[Draft]:
         location = place.location
         upstream = location.upstream
@@ -301,12 +337,8 @@ class _Host:
             self._findings.note(source, note)
             yield self._answer(source, field, place.match, 503)
             return
-        rewritten = self._rewrite(place, source)
         if rewritten is None:
             yield self._answer(source, _annotation("rewrite-target"), place.match, 503)
-            return
-        if isinstance(rewritten, Redirect):
-            yield self._redirect(source, _annotation("rewrite-target"), place.match, rewritten)
             return
         filters = self._filters(source, place)
         if filters is None:
@@ -452,7 +484,7 @@ class _Host:
         self, path: HTTPPathMatch, headers: tuple[HTTPHeaderMatch, ...] = ()
     ) -> HTTPRouteMatch:
         host = self._server.host
-        if host.startswith("*."):
+        if host.startswith("*.") and not self._is_alias:
             # One label: nginx serves deeper names by the catch-all host.
             value = rf"(?i)[-a-z0-9_]+{re.escape(host[1:])}\.?(:[0-9]+)?"
             one = HTTPHeaderMatch(type="RegularExpression", name="host", value=value)

@@ -305,8 +305,10 @@ class _Builder:
         first: dict[Upstream, tuple[Upstream, Canary, Source]] = {}
         for primary, alternatives in merged.items():
             # nginx takes the first one alone; without it there is no canary.
-            if alternatives[0][0] not in gone:
-                first[primary] = alternatives[0]
+            upstream = alternatives[0][0]
+            owner = self._upstreams.get(upstream)  # the first Ingress with the Service decides
+            if upstream not in gone and owner is not None and owner.annotations.canary is not None:
+                first[primary] = (upstream, owner.annotations.canary, owner)
         return first
 
     def _targets(
@@ -321,7 +323,7 @@ class _Builder:
                 upstream = _upstream_of(source, path)
                 if server is not None and upstream is not None:
                     field = f"spec.rules[{at}].http.paths[{index}]"
-                    yield server, path_type(path), path.path, upstream, field
+                    yield server, path_type(path), path.path or "/", upstream, field
 
     def _merge(
         self,
