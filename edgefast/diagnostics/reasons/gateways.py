@@ -94,7 +94,7 @@ GATEWAYS = (
             "Create a Secret of type kubernetes.io/tls with `tls.crt` and `tls.key` in the "
             "namespace of the Gateway.",
             "For an existing Secret, the message gives the error: not PEM, the key of another "
-            "certificate, expired.",
+            "certificate.",
         ),
         example=gateway(f"listeners: [{_HTTPS}]"),
     ),
