@@ -165,6 +165,8 @@ class _Host:
             return
         annotations, access = source.annotations, self._findings.access_of(source)
         closed = self._closing(place, source, access)
+        if closed and place.kind == "slash":
+            return  # nginx has no redirect to a closed location; another location takes the path
         if closed:
             yield self._answer(source, closed, place.match, 503)
         elif place.kind == "slash":
@@ -212,7 +214,9 @@ class _Host:
                 return _annotation(name)
         if access.closed:
             return _annotation(access.closed)
-        if find_custom_headers(source, self._settings, self._findings.lookup).closed:
+        custom = find_custom_headers(source, self._settings, self._findings.lookup)
+        if custom.closed:
+            self._findings.note(source, *custom.notes)
             return _annotation("custom-headers")
         if place.kind == "refused":
             field = f"{place.location.field}.path"
