@@ -109,22 +109,23 @@ UNITS = ("policy", "h2", "stream", "telemetry", "tls", "healthcheck")
 
 def engine() -> list[Extension]:
     room = Path("edgefast/core")
-    shared = [path for kind in ("pxd", "pxi") for path in room.rglob(f"*.{kind}")]
 
-    def unit(name: str, sources: list[str], folder: Path | None, **settings: Any) -> Extension:
-        own = (folder or room).rglob("*.pyx")
-        return Extension(name, sources, depends=sorted(map(str, [*shared, *own])), **settings)
+    def unit(name: str, source: Path, more: list[str] | None = None, **settings: Any) -> Extension:
+        # Cython knows what a unit includes and cimports; csrc comes as an archive, and its changes need a new link.
+        return Extension(name, [str(source), *(more or [])], depends=c_sources(), **settings)
 
-    modules = [unit(FASTPATH, [str(room / "fastpath.pyx")], None)]
+    modules = [unit(FASTPATH, room / "fastpath.pyx")]
     for name in UNITS:
-        folder = room / name
-        settings = tls_library() if name == "tls" else {}
-        # nghttp2 is the distribution's, whatever TLS is linked with: its fixes come with the system's.
-        if name == "h2":
-            settings = {"libraries": ["nghttp2"]}
-        sources = [str(folder / "extension.pyx"), *(tls_sources() if name == "tls" else [])]
-        modules.append(unit(f"{CORE}.{name}.extension", sources, folder, **settings))
-    modules.append(unit(f"{CORE}.engine", [str(room / "engine.pyx")], None))
+        source = room / name / "extension.pyx"
+        if name == "tls":
+            made = unit(f"{CORE}.{name}.extension", source, tls_sources(), **tls_library())
+        elif name == "h2":
+            # The distribution's, whatever TLS is linked with: its fixes come with the system's.
+            made = unit(f"{CORE}.{name}.extension", source, libraries=["nghttp2"])
+        else:
+            made = unit(f"{CORE}.{name}.extension", source)
+        modules.append(made)
+    modules.append(unit(f"{CORE}.engine", room / "engine.pyx"))
     translate: Any = cython.cythonize
     translated: list[Extension] = translate(
         modules,

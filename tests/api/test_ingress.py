@@ -96,6 +96,22 @@ def test_of_a_closed_ingress_the_paths_that_can_be_read_stay() -> None:
     assert all(one.backend.service is None for one in rule.http.paths)
 
 
+@pytest.mark.parametrize("field", ["rules", "host", "http", "paths"])
+def test_a_misspelled_field_of_a_closed_ingress_counts_as_the_one_its_message_suggests(
+    field: str,
+) -> None:
+    given = document(rules=paths({"path": "/a", "pathType": "Exact", "backend": BACKEND}))
+    text = given.replace(f"{field}:".encode(), f"{field}x:".encode())
+    assert text != given
+    (refused,) = decode_documents(text, "a.yaml").refused
+    assert refused.closed is not None
+    closed = refused.closed.obj
+    assert isinstance(closed, Ingress)
+    (rule,) = closed.spec.rules
+    assert rule.host == "a.test" and rule.http is not None
+    assert [(one.path, one.path_type) for one in rule.http.paths] == [("/a", "Exact")]
+
+
 def test_no_document_sets_the_origin_of_a_route() -> None:
     text = """apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute

@@ -48,7 +48,9 @@ Each of these pages lists the fields of one project and their replacements:
 _ACCESS = """
 ## The steps
 
-1. Export the objects into two folders. Add the policies and the Ingresses of the other project to the first one:
+1. Export the objects into two folders. Add the policies and the Ingresses of the other project to the first one. From
+   ingress-nginx, also export `ingresses,ingressclasses` and the ConfigMap of its controller, and pass `--ingress-class nginx`
+   to `check` and `diff` ([Ingress](../ingress.md)):
 
    ```text
    mkdir their-files new-files

@@ -45,9 +45,6 @@ cdef class PolicyUnits(PolicyHooks):
             self.tokens.is_signed_slow = self.is_signed
         return self.tokens
 
-    def token_verifier(self):
-        return self.get_token_verifier()
-
     def hold_passwords(self, passwords):
         """Compute slow hashes with this object from now on (passwords.py)."""
         self.passwords.close()

@@ -1,8 +1,8 @@
 """Ingress: the placeholder of an Ingress with an error, whose hosts and paths answer 503.
 
 In: the plain value of a document, or of an API server's object, and its errors. Out: an Ingress with the hosts and paths that
-can be read, and `closed`. A path that cannot be read is "/", a path type that cannot be read is Prefix. A rule whose host
-cannot be read has no place.
+can be read, and `closed`. A misspelled field counts as the one that its message suggests (readable.py). A path that cannot be
+read is "/", a path type that cannot be read is Prefix. A rule whose host cannot be read closes nothing.
 Must never: bring a backend into service, or raise for what a user wrote.
 """
 
@@ -13,7 +13,13 @@ from typing import Any
 
 import msgspec
 
-from edgefast.api.decode.fail_closed.readable import build, note_closed, read_meta, read_spec
+from edgefast.api.decode.fail_closed.readable import (
+    build,
+    field_of,
+    note_closed,
+    read_meta,
+    read_spec,
+)
 from edgefast.api.ingress.ingress import (
     CLASS_ANNOTATION,
     MAX_PATHS,
@@ -43,8 +49,8 @@ def close_ingress(
 ) -> Ingress:
     """Return the closed Ingress of an object."""
     spec = read_spec(raw)
-    name = spec.get("ingressClassName")
-    backend = _NONE if isinstance(spec.get("defaultBackend"), dict) else None
+    name = field_of(spec, "ingressClassName", IngressSpec)
+    backend = _NONE if isinstance(field_of(spec, "defaultBackend", IngressSpec), dict) else None
     metadata = read_meta(raw.get("metadata"), ref)
     return Ingress(
         metadata=msgspec.structs.replace(metadata, annotations=_read_class(raw)),
@@ -71,21 +77,24 @@ def _items(value: object, limit: int) -> list[Any]:
 
 
 def _read_tls(spec: dict[str, Any]) -> Iterator[IngressTLS]:
-    for one in _items(spec.get("tls"), MAX_RULES):
+    for one in _items(field_of(spec, "tls", IngressSpec), MAX_RULES):
         found: IngressTLS | None = build(IngressTLS, one) if isinstance(one, dict) else None
         if found is not None:
             yield found
 
 
 def _read_rules(spec: dict[str, Any]) -> Iterator[IngressRule]:
-    for one in _items(spec.get("rules"), MAX_RULES):
+    for one in _items(field_of(spec, "rules", IngressSpec), MAX_RULES):
         if not isinstance(one, dict):
             continue
-        host: IngressRule | None = build(IngressRule, {"host": one.get("host") or ""})
+        host: IngressRule | None = build(
+            IngressRule, {"host": field_of(one, "host", IngressRule) or ""}
+        )
         if host is None:
             continue
-        http = one.get("http")
-        paths = _items(http.get("paths"), MAX_PATHS) if isinstance(http, dict) else []
+        http = field_of(one, "http", IngressRule)
+        given = field_of(http, "paths", HTTPIngressRuleValue) if isinstance(http, dict) else None
+        paths = _items(given, MAX_PATHS)
         made = tuple(map(_read_path, paths))
         yield IngressRule(host=host.host, http=HTTPIngressRuleValue(paths=made) if made else None)
 
