@@ -1,4 +1,4 @@
-"""Sound clients whose bytes come in other pieces than usual: what TCP and TLS allow is served, what is too much is not waited for."""
+"""ClientHellos in unusual pieces: edgefast serves what TCP and TLS allow, and limits what it waits for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def records_of(size: int) -> Callable[[bytes], Iterable[bytes]]:
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda one: one.name)
 def test_a_byte_a_record(port: TlsPort, version: ssl.TLSVersion, origin: RecordingOrigin) -> None:
-    """Allowed, and sent by nobody who means well: it is served, or refused before it costs anything."""
+    """TLS allows one byte in each record: edgefast serves it, or refuses it before a request reaches the backend."""
     origin.take()
     try:
         with ByHand(port, context_of(port, version), records_of(1)) as client:
@@ -61,7 +61,7 @@ def padded(size: int) -> bytes:
 
 @pytest.mark.parametrize("size", [10_000, 30_000, 65_000])
 def test_a_long_hello_is_no_way_in(port: TlsPort, origin: RecordingOrigin, size: int) -> None:
-    """As long as the format can say: it is answered or refused, at once or when its client has ended."""
+    """The longest hello of the format gets an answer or an alert, at once or when its client has ended."""
     origin.take()
     said = port.say(padded(size), fin=True)
     # The ServerHello of one that is taken, else an alert.
