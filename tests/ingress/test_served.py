@@ -55,6 +55,8 @@ LEFT_OUT = {
     "rewrite-target": (r"https?://.*[$].*", "a redirect with groups answers 503"),
     "block-user-agents": (ANY, "all locations answer 503"),
     "block-referers": (ANY, "all locations answer 503"),
+    "satisfy": ("any", "a denylist alone answers 403"),
+    "cors-allow-origin": (".*null.*", "origins of http and https only"),
     "global-auth-url": (ANY, "all locations answer 503"),
 }
 #: Those of them that answer 503, with a value: `test_a_refused_setting_answers_503`.
@@ -94,15 +96,19 @@ def serve(objects: Objects) -> Ask:
         for rule in one["spec"].get("rules", ())
     }
 
+    addresses_only = NaiveObjects(objects).setting("enable-real-ip") == "true"
+
     def ask(request: Request) -> Answer:
         if not NaiveObjects(objects).ingresses() or limit_of(request, hosts):
             raise Unknown  # without any Ingress of its classes the product opens no port
+        if addresses_only and request.value("x-forwarded-proto"):
+            raise Unknown  # enable-real-ip trusts both headers
         found = explain(served, _spec(request))
         answer = found.answers[0]
         if answer.asks and not 200 <= answer_auth(request.headers)[0] < 300:
             raise Unknown  # the explanation leaves open what the service answers
         if answer.kind != "backend":
-            return Answer(answer.status, answer.location or _written_location(found))
+            return Answer(answer.status, comparable(answer.location or _written_location(found)))
         part = next(one for one in found.backends if one.name == answer.backend)
         _, space, name, port = part.name.split("/")
         lines = (
@@ -166,6 +172,8 @@ def limit_of(request: Request, hosts: set[str]) -> str:
         return "a Host that differs from the SNI gets 421 where its listener is another"
     if request.value("x-forwarded-host"):
         return "edgefast keeps the Host of the request with use-forwarded-headers"
+    if request.target.partition("?")[0] == "/" and re.search(":[0-9]+$", request.host):
+        return "a Location of app-root has the port of the listener"
     name = name_of_host(request.host)
     deep = [
         one
@@ -179,14 +187,23 @@ def limit_of(request: Request, hosts: set[str]) -> str:
 
 def reduced(expected: Answer) -> Answer:
     """What an explanation knows of an answer."""
-    if expected.backend and re.search("//|/[.]{1,2}(/|$)", expected.target.partition("?")[0]):
+    if expected.backend and is_unsafe(expected.target):
         return Answer(500)  # a rewrite whose result has `//` or dot segments
     backend = expected.backend and replace(expected.backend, canary=False)
     sent = tuple((name, without_dot(value)) for name, value in expected.sent if name == "host")
-    scheme, mark, rest = expected.location.partition("://")
+    return replace(expected, backend=backend, sent=sent, location=comparable(expected.location))
+
+
+def is_unsafe(target: str) -> bool:
+    """A rewritten target for which edgefast answers 500."""
+    return re.search("//|/[.]{1,2}(/|$)", target.partition("?")[0]) is not None
+
+
+def comparable(location: str) -> str:
+    """A Location with its host in lower case, as nginx writes it in some, and without the final dot of the host."""
+    scheme, mark, rest = location.partition("://")
     host, slash, path = rest.partition("/")
-    location = f"{scheme}{mark}{without_dot(host)}{slash}{path}"
-    return replace(expected, backend=backend, sent=sent, location=location)
+    return f"{scheme}{mark}{without_dot(host.lower())}{slash}{path}"
 
 
 def without_dot(host: str) -> str:
@@ -214,7 +231,9 @@ class _Evaluator(Evaluator):
         self._all_up = True
         behind = super().answer(request)
         self._all_up = False
-        return behind if behind.access in ("unauthorized", "forbidden") else found
+        if behind.access in ("unauthorized", "forbidden"):
+            return behind
+        return behind if behind.backend and is_unsafe(behind.target) else found
 
     def _is_up(self, upstream: Upstream) -> bool:
         return self._all_up or super()._is_up(upstream)
@@ -310,3 +329,116 @@ def test_a_refused_setting_answers_503(name: str, value: str) -> None:
 def test_no_difference_over_many_sets(first: int) -> None:
     compared = compare(serve, range(first, first + 20), 300, **HOW)
     assert compared > 3000
+
+
+def _ingress(
+    name: str, host: str, path: str, annotations: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
+    backend = {"service": {"name": "one", "port": {"number": 80}}}
+    rule: dict[str, Any] = {
+        "http": {"paths": [{"path": path, "pathType": "Prefix", "backend": backend}]}
+    }
+    if host:
+        rule["host"] = host
+    marked = {PREFIX + key: value for key, value in (annotations or {}).items()}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {"namespace": "shop", "name": name, "annotations": marked},
+        "spec": {"ingressClassName": "nginx", "rules": [rule], **spec},
+    }
+
+
+_AUTH = "http://auth.web/check"
+_ALIASES = {"server-alias": "alias.test, *.alias.test, a.test"}
+_CLOSED = {"custom-headers": "web/missing"}
+#: Small sets whose answers need a rule of their own, and a request: host, target, headers.
+SMALL: dict[str, tuple[list[dict[str, Any]], dict[str, str], tuple[str, str, dict[str, str]]]] = {
+    "a closed location leaves the path without its slash to a shorter prefix": (
+        [_ingress("a", "a.test", "/dir/", _CLOSED), _ingress("b", "a.test", "/")],
+        {},
+        ("a.test", "/dir", {}),
+    ),
+    "a closed location leaves the path without its slash to nobody": (
+        [_ingress("a", "a.test", "/dir/", _CLOSED)],
+        {},
+        ("a.test", "/dir", {}),
+    ),
+    "an open location of the same path redirects": (
+        [
+            _ingress("a", "a.test", "/dir/", {"auth-url": _AUTH}),
+            _ingress("b", "a.test", "/"),
+        ],
+        {},
+        ("a.test", "/dir", {}),
+    ),
+    "an auth-url that is not valid closes no-auth-locations": (
+        [_ingress("a", "a.test", "/.well-known/acme-challenge", {"auth-url": "http:///x"})],
+        {},
+        ("a.test", "/.well-known/acme-challenge/x", {}),
+    ),
+    "a method that is not valid closes no-auth-locations": (
+        [
+            _ingress(
+                "a",
+                "a.test",
+                "/.well-known/acme-challenge",
+                {"auth-url": _AUTH, "auth-method": "post"},
+            )
+        ],
+        {},
+        ("a.test", "/.well-known/acme-challenge/x", {}),
+    ),
+    "the name without www comes before an alias": (
+        [
+            _ingress("a", "www.a.test", "/", {"from-to-www-redirect": "true"}),
+            _ingress("b", "b.test", "/", _ALIASES),
+        ],
+        {},
+        ("a.test", "/x", {}),
+    ),
+    "an alias of the catch-all host comes before a wildcard host": (
+        [_ingress("a", "", "/x", _ALIASES), _ingress("b", "*.test", "/")],
+        {},
+        ("alias.test", "/y", {}),
+    ),
+    "the certificate of a wildcard alias covers one label": (
+        [
+            _ingress(
+                "a",
+                "*.w.test",
+                "/",
+                _ALIASES,
+                tls=[{"hosts": ["*.w.test"], "secretName": "wildcard"}],
+            ),
+        ],
+        {},
+        ("two.one.alias.test", "/", {}),
+    ),
+    "enable-real-ip decides for lists of addresses": (
+        [_ingress("a", "a.test", "/", {"denylist-source-range": "10.0.0.0/8"})],
+        {"enable-real-ip": "true"},
+        ("a.test", "/", {"X-Forwarded-For": "10.1.1.1"}),
+    ),
+    "the redirect to the slash has the scheme of the connection": (
+        [_ingress("a", "a.test", "/dir/")],
+        {"use-forwarded-headers": "true"},
+        ("a.test", "/dir", {"X-Forwarded-Proto": "https"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_set_is_served_as_ingress_nginx_does(name: str) -> None:
+    ingresses, data, (host, target, headers) = SMALL[name]
+    settings = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"namespace": "ingress-nginx", "name": "ingress-nginx-controller"},
+        "data": data,
+    }
+    objects = [*standard_objects(), *ingresses, settings]
+    request = Request(host=host, target=target, headers=tuple(headers.items()))
+    expected, got = reduced(evaluate(objects).answer(request)), serve(objects)(request)
+    for field in FIELDS:
+        assert getattr(got, field) == getattr(expected, field), field

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -64,6 +65,8 @@ _ORIGINS = pattern(r"^((((([a-z]+://)?(\*\.)?[A-Za-z0-9\-.]*(:\d+)?,?)|null)+)|\
 _ORIGIN = re.compile(r"([a-z]+://(\*\.)?[A-Za-z0-9\-.]*(:\d+)?|\*|null)?")
 _METHODS = pattern(r"^([A-Za-z]+,?\s?)+$", spaces=True)
 _EXPOSED = pattern(r"^(([A-Za-z0-9\-\_]+|\*),?\s?)+$", spaces=True)
+#: Methods of an authorization call (authreq/main.go).
+_AUTH_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE")
 _CORS_METHODS = "GET, PUT, POST, DELETE, PATCH, OPTIONS"
 _CORS_HEADERS = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization"
 _CORS_MAX_AGE = 1_728_000
@@ -126,6 +129,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     refused: str = ""  # the annotation for which the Ingress is not served, "" if it is
     closed: tuple[str, ...] = ()  # annotations for which its locations answer 503
     closes_host: bool = False  # all locations of its hosts, not only its own
+    closes_no_auth: bool = False  # an auth-url that is not valid closes no-auth-locations, too
     rewrite: str = ""
     use_regex: bool = False
     ssl_redirect: bool = True
@@ -170,6 +174,7 @@ class _Reader:
         self._refused = ""
         self._closed: dict[str, None] = {}
         self._closes_host = False
+        self._closes_no_auth = False
 
     def read(self) -> Annotations:
         values, settings = self._values, self._settings
@@ -218,6 +223,7 @@ class _Reader:
             refused=self._refused,
             closed=("ConfigMap",) if settings.closed else tuple(self._closed),
             closes_host=self._closes_host,
+            closes_no_auth=self._closes_no_auth,
             notes=tuple(self._notes),
         )
 
@@ -566,10 +572,24 @@ class _Reader:
         if name in ("enable-modsecurity", "enable-owasp-core-rules"):
             if not self._or(False, self._values.flag, name):
                 return
-        elif not self._or("", self._values.text, name, lambda one: True):
+        elif not (value := self._or("", self._values.text, name, lambda one: True)):
             return
+        elif name == "auth-url":
+            self._check_auth_url(value)
         self._close(name, f"not served: {CLOSING[name]}")
         self._closes_host = self._closes_host or name == "auth-tls-secret"
+
+    def _check_auth_url(self, url: str) -> None:
+        """Close what ingress-nginx closes for a value that is not valid (authreq/main.go), also no-auth-locations."""
+        parts = urlsplit(url)
+        method = self._or("", self._values.text, "auth-method", lambda one: True)
+        headers = self._or("", self._values.text, "auth-response-headers", lambda one: True)
+        self._closes_no_auth = (
+            not (parts.scheme and parts.netloc)
+            or ".." in parts.netloc
+            or (method not in ("", *_AUTH_METHODS))
+            or re.fullmatch("[A-Za-z0-9_, -]*", headers) is None
+        )
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -45,7 +45,6 @@ _HARMLESS = frozenset(
         "disable-access-log",
         "enable-access-log-for-default-backend",
         "enable-multi-accept",
-        "enable-real-ip",
         "error-log-level",
         "error-log-path",
         "generate-request-id",
@@ -119,6 +118,7 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     send_timeout: int = 60
     tries: int = 3
     forwarded_headers: bool = False
+    forwarded_address: bool = False  # the client's address is that of X-Forwarded-For
     real_ip: tuple[str, ...] = ("0.0.0.0/0",)
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -187,6 +187,7 @@ class _Reader:
             send_timeout=self._number("proxy-send-timeout", plain.send_timeout),
             tries=self._number("proxy-next-upstream-tries", plain.tries),
             forwarded_headers=forwarded,
+            forwarded_address=self._flag("enable-real-ip", plain.forwarded_address) or forwarded,
             real_ip=self._ranges("proxy-real-ip-cidr") or plain.real_ip,
             allow=self._ranges("whitelist-source-range"),
             deny=self._ranges("denylist-source-range"),

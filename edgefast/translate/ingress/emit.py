@@ -169,7 +169,7 @@ class _Emitter:
     def _emit_gateways(self) -> list[str]:
         space = self._settings.namespace
         proxy = EdgeProxySpec(merge_gateways=True)
-        if self._globals.forwarded_headers:
+        if self._globals.forwarded_address:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
         nothing = Origin(ingress=None)
@@ -239,16 +239,18 @@ class _Emitter:
         server = self._servers.by_host[host]
         schemes: tuple[Scheme, ...] = ("http", "https")
         for scheme in schemes:
-            groups: dict[tuple[bool, bool, bool], list[Name]] = {}
+            groups: dict[tuple[bool, bool, str], list[Name]] = {}
             for name in self._names.by_host[host]:
                 if scheme == "https" and name.listener is None:
                     continue
                 own = scheme == "https" and name.listener != DEFAULT
-                is_alias = name.name != host
-                groups.setdefault((name.redirects, own, is_alias), []).append(name)
-            for number, ((redirects, _, is_alias), found) in enumerate(sorted(groups.items())):
+                alias = "" if name.name == host else "all"
+                if alias and name.redirects and name.name.startswith("*."):
+                    alias = name.name
+                groups.setdefault((name.redirects, own, alias), []).append(name)
+            for number, ((redirects, _, alias), found) in enumerate(sorted(groups.items())):
                 drafts = draft_host(
-                    server, self._findings, scheme, redirects=redirects, is_alias=is_alias
+                    server, self._findings, scheme, redirects=redirects, alias=alias
                 )
                 for at, part in enumerate(_chunks(found, _HOSTNAMES)):
                     label = f"{scheme}-{_label(host)}" + (f"-{number}.{at}" if number or at else "")

@@ -12,7 +12,7 @@ Must never: let requests of an expression that is not RE2 go to other locations.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 from urllib.parse import quote
 
@@ -20,7 +20,7 @@ import msgspec
 
 from edgefast.api.gateway.httproute import HTTPPathMatch
 from edgefast.api.model.regex import check_regex
-from edgefast.translate.ingress.servers import Location, PathType, Server
+from edgefast.translate.ingress.servers import Location, PathType, Server, Source
 from edgefast.translate.match.literal import literal_prefix
 
 #: Characters of a path that need no escape in the normal form of requests (csrc/path.h).
@@ -50,6 +50,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     #: "serve"; "slash": redirect to the path with a slash; "refused": the expression is not RE2.
     kind: Literal["serve", "slash", "refused"] = "serve"
     wrong: str = ""  # of "refused": why
+    neighbour: Source | None = None  # its route gets the rule if the location has no Ingress
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -79,11 +80,11 @@ def uses_regex(location: Location) -> bool:
     )
 
 
-def arrange(server: Server) -> tuple[bool, list[Place]]:
-    """Return whether a host is a regex host, and its matches in order."""
+def arrange(server: Server, is_closed: Callable[[Location, str], bool]) -> tuple[bool, list[Place]]:
+    """Return whether a host is a regex host, and its matches in order; `is_closed` tells it of a location and a path of it."""
     parts = list(_split(server))
     regex = any(needs_rewrite(one.location, one.path) or uses_regex(one.location) for one in parts)
-    places = _arrange_regex(parts) if regex else _arrange_plain(parts)
+    places = _arrange_regex(parts) if regex else _arrange_plain(parts, is_closed)
     return regex, places
 
 
@@ -151,7 +152,7 @@ def explain_path(path: str, pattern: str) -> str:
 # --- other hosts ---
 
 
-def _arrange_plain(parts: list[_Part]) -> list[Place]:
+def _arrange_plain(parts: list[_Part], is_closed: Callable[[Location, str], bool]) -> list[Place]:
     places: list[Place] = []
     exact: set[str] = {one.path for one in parts if one.type == "Exact"}
     done: set[str] = set()  # paths with a decision about the missing slash
@@ -167,12 +168,15 @@ def _arrange_plain(parts: list[_Part]) -> list[Place]:
         if not path.endswith("/") or not bare or bare in exact or bare in done:
             continue
         done.add(bare)
-        if location.source is not None and location.source.closed:
-            # nginx redirects for locations with a backend only: the next shorter prefix has the path.
+        # nginx redirects to locations that are open; the next shorter prefix has the path otherwise.
+        same = [one.location for one in parts if one.path == path]
+        opened = next((one for one in same if not is_closed(one, path)), None)
+        if opened is None:
             parent = _parent(bare, parts)
-            places.append(_exact(parent.location, parent.path, bare))
+            found = _exact(parent.location, parent.path, bare)
+            places.append(msgspec.structs.replace(found, neighbour=location.source))
         else:
-            places.append(_exact(location, path, bare, slash=True))
+            places.append(_exact(opened, path, bare, slash=True))
     return places
 
 

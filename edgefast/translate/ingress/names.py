@@ -9,6 +9,7 @@ Must never: let two hosts have one name.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import msgspec
 
@@ -63,6 +64,8 @@ class _Builder:
         self._taken = set(self._servers)
 
     def build(self) -> Names:
+        # nginx reads these servers first: their names have priority over aliases.
+        other_names = list(self._claim_www())
         aliases = {host: self._aliases(self._servers[host]) for host in sorted(self._servers)}
         for host in sorted(self._servers):
             for name in (host, *aliases[host]):
@@ -71,7 +74,7 @@ class _Builder:
             host: [self._name(self._servers[host], name) for name in (host, *aliases[host])]
             for host in sorted(self._servers)
         }
-        www = list(self._find_www())
+        www = [self._redirecting(*one) for one in other_names]
         return Names(by_host=by_host, listeners=self._listeners, www=www, notes=self._notes)
 
     def _aliases(self, server: Server) -> list[str]:
@@ -151,31 +154,32 @@ class _Builder:
             return above
         return DEFAULT if self._default is not None else None
 
-    def _find_www(self) -> list[tuple[Name, str, Source]]:
-        found = []
+    def _claim_www(self) -> Iterator[tuple[str, Server, Source]]:
+        """Take the other names of from-to-www-redirect: the name, the server that it redirects to, the Ingress with the annotation."""
         for host in sorted(self._servers):
             server = self._servers[host]
             if server.www is None or host == CATCH_ALL or host.startswith("*."):
                 continue
             other = host[4:] if host.startswith("www.") else f"www.{host}"
-            if other in self._taken or not _NAME.fullmatch(other):
-                continue
-            self._taken.add(other)
-            certificate = server.certificate
-            if (
-                certificate is not None
-                and certificate.secret is not None
-                and covers(certificate.names, other)
-            ):
-                self._listeners[other] = TlsListener(
-                    name=other,
-                    secret=certificate.secret,
-                    owner=certificate.owner,
-                    field=certificate.field,
-                )
-            name = Name(name=other, redirects=False, listener=self._listener_of(other))
-            found.append((name, host, server.www))
-        return found
+            if other not in self._taken and _NAME.fullmatch(other):
+                self._taken.add(other)
+                yield other, server, server.www
+
+    def _redirecting(self, other: str, server: Server, owner: Source) -> tuple[Name, str, Source]:
+        certificate = server.certificate
+        if (
+            certificate is not None
+            and certificate.secret is not None
+            and covers(certificate.names, other)
+        ):
+            self._listeners[other] = TlsListener(
+                name=other,
+                secret=certificate.secret,
+                owner=certificate.owner,
+                field=certificate.field,
+            )
+        name = Name(name=other, redirects=False, listener=self._listener_of(other))
+        return name, server.host, owner
 
 
 def _wildcard_above(name: str) -> str:

@@ -42,9 +42,9 @@ def redirect_to_https(code: int, *, preserve_slash: bool) -> Redirect:
 
 
 def redirect_to_slash(path: str, scheme: Scheme) -> Redirect:
-    """Redirect to the path with its slash: nginx' own 301, without a port."""
+    """Redirect to the path with its slash: nginx' own 301, without a port and with the scheme of the connection."""
     made = HTTPRequestRedirectFilter(
-        port=443 if scheme == "https" else 80,
+        scheme=scheme,
         path=HTTPPathModifier(type="ReplaceFullPath", replace_full_path=path),
         status_code=301,
     )

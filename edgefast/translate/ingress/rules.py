@@ -53,7 +53,7 @@ from edgefast.translate.ingress.redirects import (
 )
 from edgefast.translate.ingress.responseheaders import find_custom_headers
 from edgefast.translate.ingress.rewrite import translate_rewrite
-from edgefast.translate.ingress.servers import Server, Servers, Source, Upstream
+from edgefast.translate.ingress.servers import Location, Server, Servers, Source, Upstream
 
 #: Which access rules a rule has: none, the lists of addresses, or all.
 Guard = Literal["open", "lists", "all"]
@@ -115,10 +115,14 @@ class Findings:
 
 
 def draft_host(
-    server: Server, findings: Findings, scheme: Scheme, *, redirects: bool, is_alias: bool
+    server: Server, findings: Findings, scheme: Scheme, *, redirects: bool, alias: str
 ) -> list[Draft]:
-    """Return the rules of a host in order, or of its aliases; `redirects`: these names have a certificate (ssl-redirect)."""
-    return list(_Host(server, findings, scheme, redirects=redirects, is_alias=is_alias).draft())
+    """Return the rules of a host in order, or of its aliases.
+
+    `redirects`: these names have a certificate (ssl-redirect). `alias`: "" for the host, a wildcard name for this alias, any other
+    text for several aliases.
+    """
+    return list(_Host(server, findings, scheme, redirects=redirects, alias=alias).draft())
 
 
 class _Host:
@@ -129,18 +133,18 @@ class _Host:
         scheme: Scheme,
         *,
         redirects: bool,
-        is_alias: bool,
+        alias: str,
     ) -> None:
         self._server = server
         self._findings = findings
         self._settings = findings.settings
         self._scheme = scheme
         self._redirects = redirects
-        self._is_alias = is_alias
+        self._alias = alias
         self._rank = 0
 
     def draft(self) -> Iterator[Draft]:
-        _, places = arrange(self._server)
+        _, places = arrange(self._server, self._is_closed)
         yield from self._draft_root(places)
         for place in places:
             yield from self._draft_place(place)
@@ -161,12 +165,12 @@ class _Host:
         location = place.location
         source = location.source
         if source is None:
-            yield self._answer(None, "", place.match, 404)
+            # Without this rule another host would take requests for an alias, or for a path without its slash.
+            owner = place.neighbour or (self._server.alias_owner if self._alias else None)
+            yield self._answer(owner, location.field, place.match, 404)
             return
         annotations, access = source.annotations, self._findings.access_of(source)
         closed = self._closing(place, source, access)
-        if closed and place.kind == "slash":
-            return  # nginx has no redirect to a closed location; another location takes the path
         if closed:
             yield self._answer(source, closed, place.match, 503)
         elif place.kind == "slash":
@@ -202,15 +206,25 @@ class _Host:
 
     def _closing(self, place: Place, source: Source, access: Access) -> str:
         """Return the field for which a location answers 503, "" if it does not."""
+        field = self._closing_of_source(place.path, source, access)
+        if field or place.kind != "refused":
+            return field
+        field = f"{place.location.field}.path"
+        message = f'"{place.path}": {place.wrong}; requests that it can match get 503'
+        note = Note(name=field, message=message, error=True, reason="NotSupported")
+        self._findings.note(source, note)
+        return field
+
+    def _closing_of_source(self, path: str, source: Source, access: Access) -> str:
         if source.ingress.closed is not None:
             return source.ingress.closed.path or "spec"
         if self._server.closed_by is not None:
             return "metadata.annotations"
-        open_ = self._guard(place) == "lists"  # authentication does not apply here
+        open_ = self._guard(path) == "lists"  # authentication does not apply here
         for name in source.annotations.closed:
             if name == "ConfigMap":
                 return "metadata.annotations"
-            if name not in _AUTHENTICATION or not open_:
+            if name not in _AUTHENTICATION or not open_ or source.annotations.closes_no_auth:
                 return _annotation(name)
         if access.closed:
             return _annotation(access.closed)
@@ -218,14 +232,13 @@ class _Host:
         if custom.closed:
             self._findings.note(source, *custom.notes)
             return _annotation("custom-headers")
-        if place.kind == "refused":
-            field = f"{place.location.field}.path"
-            message = f'"{place.path}": {place.wrong}; requests that it can match get 503'
-            self._findings.note(
-                source, Note(name=field, message=message, error=True, reason="NotSupported")
-            )
-            return field
         return ""
+
+    def _is_closed(self, location: Location, path: str) -> bool:
+        source = location.source
+        if source is None:
+            return False
+        return bool(self._closing_of_source(path, source, self._findings.access_of(source)))
 
     # --- redirects ---
 
@@ -245,21 +258,25 @@ class _Host:
             settings.redirect_code, preserve_slash=annotations.preserve_trailing_slash
         )
         field = _annotation("force-ssl-redirect") if forced else "spec.tls"
+        # The certificate of a wildcard alias covers one label; nginx redirects deeper names only if forced.
+        covered = () if forced or not self._alias.startswith("*.") else (_one_label(self._alias),)
         if not settings.forwarded_headers:
             if self._scheme == "http":
-                yield self._redirect(source, field, place.match, redirect)
-            else:
+                yield self._redirect(source, field, place.match, redirect, covered)
+            if self._scheme == "https" or covered:
                 yield from serves
             return
         # The proxy in front decides: X-Forwarded-Proto of the request comes before the scheme of the connection.
         plain = HTTPHeaderMatch(name="x-forwarded-proto", value="http")
-        yield self._redirect(source, field, place.match, redirect, (plain,))
+        yield self._redirect(source, field, place.match, redirect, (plain, *covered))
         if self._scheme == "https":
             yield from serves
             return
         given = HTTPHeaderMatch(type="RegularExpression", name="x-forwarded-proto", value="(?s).+")
         yield from self._draft_serving(place, source, rewritten, (given,))
-        yield self._redirect(source, field, place.match, redirect)
+        yield self._redirect(source, field, place.match, redirect, covered)
+        if covered:
+            yield from serves
 
     def _redirect(
         self,
@@ -362,7 +379,7 @@ class _Host:
                     http2=target.http2,
                 ),
                 match=self._match(place.match, (*headers, *share.headers)),
-                guard=self._guard(place),
+                guard=self._guard(place.path),
                 filters=filters,
                 specs=specs,
                 backends=share.backends,
@@ -372,11 +389,11 @@ class _Host:
         """The default backend of the controller, behind the access rules of the location."""
         made = self._answer(source, place.location.field, place.match, 404)
         return msgspec.structs.replace(
-            made, guard=self._guard(place), match=self._match(place.match, headers)
+            made, guard=self._guard(place.path), match=self._match(place.match, headers)
         )
 
-    def _guard(self, place: Place) -> Guard:
-        if any(place.path.startswith(one) for one in self._settings.no_auth):
+    def _guard(self, path: str) -> Guard:
+        if any(path.startswith(one) for one in self._settings.no_auth):
             return "lists"
         return "all"
 
@@ -458,7 +475,7 @@ class _Host:
         if annotations.prefix_header and needs_rewrite(place.location, place.path):
             sets.append(HTTPHeader(name="x-forwarded-prefix", value=annotations.prefix_header))
         removes = ["proxy"]
-        if annotations.basic is not None and self._guard(place) == "all":
+        if annotations.basic is not None and self._guard(place.path) == "all":
             removes.append("authorization")
         headers = HTTPHeaderFilter(set=tuple(sets), remove=tuple(removes))
         return HTTPRouteFilter(type="RequestHeaderModifier", request_header_modifier=headers)
@@ -488,16 +505,22 @@ class _Host:
         self, path: HTTPPathMatch, headers: tuple[HTTPHeaderMatch, ...] = ()
     ) -> HTTPRouteMatch:
         host = self._server.host
-        if host.startswith("*.") and not self._is_alias:
-            # One label: nginx serves deeper names by the catch-all host.
-            value = rf"(?i)[-a-z0-9_]+{re.escape(host[1:])}\.?(:[0-9]+)?"
-            one = HTTPHeaderMatch(type="RegularExpression", name="host", value=value)
-            headers = (one, *headers)
+        if host.startswith("*.") and not self._alias:
+            headers = (
+                _one_label(host),
+                *headers,
+            )  # nginx serves deeper names by the catch-all host
         return HTTPRouteMatch(path=path, headers=headers)
 
     def _next_rank(self) -> int:
         self._rank += 1
         return self._rank
+
+
+def _one_label(wildcard: str) -> HTTPHeaderMatch:
+    """Match the names with one label below a wildcard name."""
+    value = rf"(?i)[-a-z0-9_]+{re.escape(wildcard[1:])}\.?(:[0-9]+)?"
+    return HTTPHeaderMatch(type="RegularExpression", name="host", value=value)
 
 
 def _annotation(name: str) -> str:
