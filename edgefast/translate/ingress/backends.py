@@ -40,7 +40,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     backend: Backend | None = None  # an object made for an address
     wrong: str = ""  # why there is no ref: requests get 503
     reason: Word = "BackendNotFound"
-    available: bool = True  # it has a ready endpoint
+    port: ServicePort | None = None  # of a Service with endpoints
     http2: bool = False
 
 
@@ -70,7 +70,7 @@ def find_target(
         return _use_backend(upstream, endpoint, http2)
     return Target(
         ref=HTTPBackendRef(name=upstream.service, namespace=upstream.namespace, port=port.port),
-        available=lookup.has_endpoints(upstream.key, port),
+        port=port,
         http2=http2,
     )
 
