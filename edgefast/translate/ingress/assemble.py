@@ -281,7 +281,7 @@ class _Work:
                 hosts.pop(host, None)
         hosts.update(made)
         after = hosts.done()
-        policies = self._make_policies(after, made)
+        policies = self._make_policies(after, whole=whole)
         base = before.base
         if whole or listening is not before.listeners:
             base = emit_gateways(
@@ -328,20 +328,21 @@ class _Work:
         return self._access[source]
 
     def _make_policies(
-        self, hosts: SortedMap[str, HostMade], made: Mapping[str, HostMade]
+        self, hosts: SortedMap[str, HostMade], *, whole: bool
     ) -> dict[Key, Made | None]:
-        """Return the policies of Ingresses with routes of the hosts, None of one that has no routes any more."""
-        before = (self._before.hosts.get(host) for host in self._hosts)
-        sources = [one for old in before if old is not None for one in old.sources]
-        sources += [one for new in made.values() for one in new.sources]
-        keys = {(one.namespace, one.ingress.metadata.name) for one in sources}
-        keys.update(self._changed)
+        """Return the policies of all Ingresses that name the hosts, None of one that is not served any more."""
+        keys = {*self._served, *self._changed}
+        if whole:
+            keys.update(self._before.policies)
         found: dict[Key, Made | None] = {}
         for key in sorted(keys):
             source = self._served.get(key)
             if source is None:
                 found[key] = None
                 continue
+            self._find_access(
+                source
+            )  # of one without routes, too: its notes depend on no other one
             names = sorted({*hosts_of(source), CATCH_ALL})
             there = (hosts.get(name) for name in names)
             found[key] = emit_policies(

@@ -122,12 +122,6 @@ class HostMade(Made, frozen=True, kw_only=True, eq=False):
     guarded: tuple[tuple[Source, Guard, str], ...] = ()  # routes with access rules
     notes: tuple[tuple[Source, Note], ...] = ()
 
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The Ingresses with routes of the host."""
-        found = (*(one for one, _ in self.served), *(one for one, _, _ in self.guarded))
-        return tuple(dict.fromkeys(found))
-
 
 class Sections:
     """Which Gateway has the TLS listener of a name: few Gateways change when a name comes or goes."""
