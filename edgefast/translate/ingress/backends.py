@@ -23,13 +23,12 @@ from edgefast.api.edge.backend import (
 from edgefast.api.gateway.httproute import HTTPBackendRef
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.origin import MARK
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import ENCRYPTED, H2C
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Upstream
 
-#: Separates the name of an object from what edgefast adds; no name in a file has an upper-case letter.
-MARK = ".Ingress"
 _ENCRYPTED = ("HTTPS", "GRPCS")
 
 

@@ -56,7 +56,7 @@ from edgefast.api.gateway.referencegrant import (
 )
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
-from edgefast.api.model.origin import Origin, RuleOrigin
+from edgefast.api.model.origin import INGRESS_CLASS, MARK, Origin, RuleOrigin
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalObjectReference,
@@ -69,7 +69,6 @@ from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.annotations import Annotations
-from edgefast.translate.ingress.backends import MARK
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.names import DEFAULT, Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
@@ -78,7 +77,7 @@ from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 from edgefast.translate.settings import Settings
 
 #: The name of the GatewayClass, of its EdgeProxy, and what names of Gateways begin with.
-NAME = "Ingress"
+NAME = INGRESS_CLASS
 # Bounds of the Gateway API and of edgefast's policies.
 _LISTENERS = 64
 _RULES = 16
