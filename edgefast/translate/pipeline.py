@@ -56,6 +56,7 @@ from edgefast.translate.route.routes import Change as RouteChange
 from edgefast.translate.route.routes import translate_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.status.edge_policy import compute_edge_policy_statuses, find_asked
+from edgefast.translate.status.ingress import IngressStatuses, compute_ingress_statuses
 from edgefast.translate.status.policy_usage import PolicyUses, count_uses
 from edgefast.translate.status.statuses import (
     RouteStatuses,
@@ -236,6 +237,9 @@ def _translate(
         memo.x_backends if memo else XBackendStatuses(),
     )
     selectors = choose_selectors(x_backends.wishes, memo.selectors if memo else Selectors())
+    ingresses = compute_ingress_statuses(
+        expansion.served, gateways, settings, memo.ingresses if memo else IngressStatuses()
+    )
     statuses = compute_statuses(
         classes,
         gateways,
@@ -247,11 +251,12 @@ def _translate(
         settings,
         own.attached,
         filters.outcomes,
+        ingresses,
     )
 
     def find_problems() -> tuple[Problem, ...]:
         found: list[Problem] = [
-            *expansion.problems,
+            *expansion.find_problems(),
             *limit_store.problems,
             *find_lost_sets(world),
             *find_orphans(world, classes),
@@ -315,6 +320,7 @@ def _translate(
             reach=reach,
             route_statuses=route_statuses,
             fleet_caches=caches,
+            ingresses=ingresses,
         ),
     )
 
@@ -331,7 +337,7 @@ def _place_problems(
 ) -> tuple[Problem, ...]:
     """Return each problem once, by object, with its place in a file; those of made objects name the Ingress."""
     placed = []
-    if origins := expansion.made.origins:
+    if origins := expansion.origins:
         found = [own for one in found if (own := place_problem(one, origins)) is not None]
     once = sorted(dict.fromkeys(found), key=lambda one: str(one.object))
     for problem in explain_absent(once, snapshot, hints=hints):
