@@ -31,7 +31,7 @@ C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluste
 NATIVE := setup.py $(wildcard csrc/aws-lc/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
 TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server zsh
-BENCH_PACKAGES := haproxy libnginx-mod-stream nginx-light nghttp2-client nghttp2-proxy redis-server wrk
+BENCH_PACKAGES := cargo cmake debootstrap haproxy libnginx-mod-stream nginx-light nghttp2-client nghttp2-proxy redis-server wrk
 
 CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables python3 redis-server util-linux
 # Pods see the checkout, and cannot write to it: each would compile hundreds of modules for itself.
@@ -82,7 +82,7 @@ heavy: $(VENV)/.dev build/.native build/.test-packages ## the tests that take mi
 debug: $(VENV)/.dev build/.test-packages ## the suite on a build with bounds checks, asserts, ASan and UBSan
 	@.ci/debug $(JOBS) $(ARGS)
 
-bench: $(VENV)/.bench build/.native build/.bench-packages ## one alternating run beside the peers, printed as a table
+bench: $(VENV)/.bench build/.native build/.bench-packages build/.bench-newest ## one alternating run beside the peers, printed as a table
 	@$(BIN)/python -m bench $(ARGS)
 
 bench-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## propagation, memory and CPU of the controller in a cluster (root)
@@ -144,4 +144,8 @@ build/.cluster-packages: Makefile
 
 build/.bench-packages: Makefile
 	@.ci/packages $(BENCH_PACKAGES)
+	@mkdir -p build && touch $@
+
+build/.bench-newest: bench/newest.py $(wildcard bench/native/pingora/Cargo.* bench/native/pingora/src/*) | $(VENV)/.bench build/.bench-packages
+	@.ci/progress "the newest nginx, haproxy, nghttpx, Pingora and Sozu" 900 $(BIN)/python -m bench.newest
 	@mkdir -p build && touch $@

@@ -99,14 +99,15 @@ def list_goals() -> Iterator[Goal]:
             yield Goal(row, "CPU per request / nginx", limit, _cpu_ratio("nginx"))
         floor = (lambda values: values["floor"]["envoy"]) if row in WITH_FLOOR else None
         yield Goal(row, "CPU per request / Envoy", 0.4, _cpu_ratio("envoy"), bound=floor)
-        yield Goal(row, "CPU per request / haproxy", 1.0, _cpu_ratio("haproxy"), must=False)
+        for other in ("haproxy", "pingora", "sozu"):
+            yield Goal(row, f"CPU per request / {other}", 1.0, _cpu_ratio(other), must=False)
     for row, (must, reach) in HTTP2.items():
         what = "CPU per request / floor in HTTP/1.1"
         yield Goal(row, what, must, _cpu_ratio("floor"))
         yield Goal(row, what, reach, _cpu_ratio("floor"), must=False)
         for other in ("nginx", "envoy"):
             yield Goal(row, f"CPU per request / {other}", 1.0, _cpu_ratio(other))
-        for other in ("haproxy", "nghttpx"):
+        for other in ("haproxy", "nghttpx", "pingora"):
             yield Goal(row, f"CPU per request / {other}", 1.0, _cpu_ratio(other), must=False)
     for row, others in LAYER4.items():
         for other in others:

@@ -17,8 +17,8 @@ from bench.process import LOAD_CPU, PROXY_CPU, read_cpu_clock, read_cpu_seconds
 from bench.table import Table, show_spread
 
 WARM_SECONDS = 0.5
-PEERS_COMPARED = ("floor", "nginx", "haproxy", "nghttpx", "envoy")
-SHOWN = ("floor", "nginx", "haproxy", "envoy")
+PEERS_COMPARED = ("floor", "nginx", "haproxy", "nghttpx", "envoy", "pingora", "sozu")
+SHOWN = ("floor", "nginx", "haproxy", "envoy", "pingora", "sozu")
 IDLE_NEEDED = 0.10  # below this the load CPU is the limit and requests/s say nothing
 
 

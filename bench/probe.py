@@ -17,11 +17,13 @@ LONG_BODY = 10 << 20
 POST_BODY = 10 << 10
 ORIGIN_MESSAGE = b"\0\0\0\0\x10" + bytes(16)
 UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
+#: Sozu's.
+ULID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 # Envoy says x-envoy- where the others were told to say x-edge-.
 SEEN_BY_ORIGIN = {
     r"x-forwarded-for": r"\S+",
     r"x-forwarded-proto": r"https?",
-    r"x-request-id": UUID.pattern,
+    r"x-request-id": f"{UUID.pattern}|{ULID.pattern}",
     r"x-(edge|envoy)-(internal|external-address)": r"\S+",
     r"x-(edge|envoy)-expected-rq-timeout-ms": r"15000",
 }

@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 
+from bench import newest
+from bench.newest import find_newest
 from bench.peers import nginx_policy
 from bench.peers.peer import Peer, Running, Setup, find_program, read_first_line
 from bench.scenario import Route, Scenario
 
-#: Debian's libnginx-mod-stream.
+#: Debian's libnginx-mod-stream, of the release that nginx itself is from.
 STREAM_MODULE = Path("/usr/lib/nginx/modules/ngx_stream_module.so")
+if find_newest("nginx") is not None:
+    STREAM_MODULE = newest.STREAM_MODULE
 LOG_FORMAT = (
     "log_format bench escape=json '{"
     '"time":"$time_iso8601","client":"$remote_addr","method":"$request_method",'

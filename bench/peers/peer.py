@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bench import http2_client
 from bench.certificate import Certificate
+from bench.newest import find_newest, read_missing
 from bench.process import PROXY_CPU, find_tree, read_pss_bytes, start_pinned, stop_process
 from bench.scenario import Scenario
 
@@ -103,7 +104,7 @@ class Peer(ABC):
     def start(self, setup: Setup) -> Running:
         """Render, start on the proxy CPU and wait for the first 200 on the last route."""
         if self.find_program() is None:
-            raise PeerUnavailable("not installed")
+            raise PeerUnavailable(read_missing(self.name) or "not installed")
         if setup.scenario.policy and not self.policies:
             raise PeerUnavailable("has no such policies here")
         if reason := self.check_scenario(setup.scenario):
@@ -123,7 +124,10 @@ class Peer(ABC):
 
 
 def find_program(name: str) -> Path | None:
-    """An executable of the PATH or of /usr/sbin, where Debian keeps servers."""
+    """The newest that `make bench` has made, else of the PATH or of /usr/sbin, where Debian keeps servers."""
+    newest = find_newest(name)
+    if newest is not None:
+        return newest
     found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin")
     return Path(found) if found else None
 

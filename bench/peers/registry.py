@@ -10,7 +10,10 @@ from bench.peers.haproxy import Haproxy
 from bench.peers.nghttpx import Nghttpx
 from bench.peers.nginx import Nginx
 from bench.peers.peer import Peer
+from bench.peers.pingora import Pingora
+from bench.peers.sozu import Sozu
 
 PEERS: dict[str, Peer] = {
-    peer.name: peer for peer in (Floor(), Nginx(), Haproxy(), Nghttpx(), Envoy(), Edgefast())
+    peer.name: peer
+    for peer in (Floor(), Nginx(), Haproxy(), Nghttpx(), Envoy(), Pingora(), Sozu(), Edgefast())
 }

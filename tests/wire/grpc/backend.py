@@ -121,9 +121,10 @@ class GrpcBackend(grpc.GenericRpcHandler):
             yield b"%s: %s" % (self.name.encode(), message)
 
 
-def open_channel(port: int) -> grpc.Channel:
-    """A client without TLS, whose calls are made once."""
-    return grpc.insecure_channel(f"127.0.0.1:{port}", PLAIN)
+def open_channel(port: int, authority: str = "") -> grpc.Channel:
+    """A client without TLS, whose calls are made once; `authority` is the host that it asks for."""
+    named = [("grpc.default_authority", authority)] if authority else []
+    return grpc.insecure_channel(f"127.0.0.1:{port}", [*PLAIN, *named])
 
 
 def refused(call: Callable[[], Any]) -> Any:

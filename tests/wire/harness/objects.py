@@ -66,11 +66,29 @@ def edge_proxy(name: str, http: Mapping[str, Any] | None = None, **spec: Any) ->
     return _object(f"{EDGE}/v1alpha1", "EdgeProxy", name, made)
 
 
+def policy(kind: str, name: str, spec: Mapping[str, Any]) -> Object:
+    """A policy of ours."""
+    return _object(f"{EDGE}/v1alpha1", kind, name, dict(spec))
+
+
+def filter_ref(name: str, kind: str = "RateLimitFilter") -> Object:
+    """A filter of a rule: a reference to an object of ours."""
+    ref = {"group": EDGE, "kind": kind, "name": name}
+    return {"type": "ExtensionRef", "extensionRef": ref}
+
+
 def service(
-    name: str, endpoints: Endpoints, port: int = 80, app_protocol: str = "", **slice_more: Any
+    name: str,
+    endpoints: Endpoints,
+    port: int = 80,
+    app_protocol: str = "",
+    protocol: str = "TCP",
+    **slice_more: Any,
 ) -> list[Object]:
     """A Service and one EndpointSlice per (address, port): the slices are what routing goes by."""
     said: Object = {"appProtocol": app_protocol} if app_protocol else {}
+    if protocol != "TCP":
+        said["protocol"] = protocol
     made = [_object("v1", "Service", name, {"ports": [{"name": "http", "port": port, **said}]})]
     for index, (address, number) in enumerate(endpoints):
         made.append(
@@ -79,7 +97,7 @@ def service(
                 "EndpointSlice",
                 f"{name}-{index}",
                 addressType="IPv6" if ":" in address else "IPv4",
-                ports=[{"name": "http", "port": number, "protocol": "TCP"}],
+                ports=[{"name": "http", "port": number, "protocol": protocol}],
                 endpoints=[{"addresses": [address], "conditions": {"ready": True}, **slice_more}],
             )
         )
@@ -165,6 +183,12 @@ def tls_secret(name: str, certificate: bytes, key: bytes) -> Object:
         "tls.key": base64.b64encode(key).decode(),
     }
     return _object("v1", "Secret", name, type="kubernetes.io/tls", data=data)
+
+
+def secret(name: str, data: Mapping[str, bytes]) -> Object:
+    """A Secret of any type."""
+    encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
+    return _object("v1", "Secret", name, data=encoded)
 
 
 def config_map(name: str, data: Mapping[str, str]) -> Object:

@@ -43,13 +43,7 @@ def limits(name: str, *rules: make.Object) -> make.Object:
 
 def limited(*filters: str, path: str = "/", **more: Any) -> make.Object:
     """A rule for requests under a path, with RateLimitFilters, to the Service `origin`."""
-    refs = [
-        {
-            "type": "ExtensionRef",
-            "extensionRef": {"group": make.EDGE, "kind": "RateLimitFilter", "name": name},
-        }
-        for name in filters
-    ]
+    refs = [make.filter_ref(name) for name in filters]
     return make.rule("origin", matches=[make.path(path)], filters=refs, **more)
 
 

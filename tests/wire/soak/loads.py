@@ -6,6 +6,7 @@ and again is soak.py. Anything but the answer that is due is a failure.
 
 from __future__ import annotations
 
+import base64
 import itertools
 import socket
 import ssl
@@ -14,11 +15,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from wire.grpc.backend import CEILING, open_channel
 from wire.harness.client import Client, build_request
 from wire.http2.client import H2Client
 from wire.soak.journal import Journal
 
-NAME = "a.test"
+NAME, CALLS = "a.test", "calls.test"
+USER, WORD = "somebody", "a word"
 PAUSE = 0.01  # seconds between two requests of a client: the machine is for others, too
 UPGRADE = [
     ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),
@@ -32,6 +35,8 @@ class Target:
 
     plain: int
     tls: int
+    tcp: int
+    udp: int
     make_context: Callable[[list[str]], ssl.SSLContext]
     journal: Journal
     over: threading.Event
@@ -172,6 +177,66 @@ def http2(target: Target) -> None:
                 return
 
 
+def calls(target: Target) -> None:
+    """Calls of gRPC on a connection: one message, and many from the server."""
+    with open_channel(target.plain, CALLS) as channel:
+        for number in range(20):
+            said = b"%d" % number
+            assert channel.unary_unary("/test.Calls/Echo")(said, timeout=CEILING) == said
+            many = [*channel.unary_stream("/test.Calls/Many")(b"20", timeout=CEILING)]
+            assert many == [b"%d" % one for one in range(20)]
+            target.journal.note("calls", 2)
+            if not target.pause():
+                return
+
+
+def guarded(target: Target) -> None:
+    """A good password, a bad one and none; the address is allowed."""
+    good, bad = (base64.b64encode(f"{USER}:{word}".encode()).decode() for word in (WORD, "other"))
+    with target.connect(tls=True) as client:
+        for word, status in ((good, 200), (bad, 401), ("", 401)):
+            lines = [("Authorization", f"Basic {word}")] if word else []
+            assert client.request("GET", "/guarded", NAME, lines).status == status, word
+            target.journal.note("guarded")
+
+
+def limited(target: Target) -> None:
+    """Requests that a limit in Redis counts, some of them compressed."""
+    with target.connect(tls=False) as client:
+        for _ in range(50):
+            answer = client.request("GET", "/limited", NAME, [("Accept-Encoding", "gzip")])
+            assert answer.status == 200, answer
+            target.journal.note("limited")
+            if not target.pause():
+                return
+
+
+def tcp(target: Target) -> None:
+    """A connection that is passed on unread."""
+    with Client(("127.0.0.1", target.tcp)) as client:
+        for _ in range(20):
+            _ask(client)
+            target.journal.note("tcp")
+            if not target.pause():
+                return
+
+
+def udp(target: Target) -> None:
+    """A client with a session: datagrams and their echoes."""
+    with socket.socket(type=socket.SOCK_DGRAM) as client:
+        client.settimeout(30)
+        client.connect(("127.0.0.1", target.udp))
+        for number in range(50):
+            said = b"%d" % number
+            client.send(said)
+            heard = client.recv(2048)
+            while heard != said:  # an echo of a datagram whose answer came late
+                heard = client.recv(2048)
+            target.journal.note("udp")
+            if not target.pause():
+                return
+
+
 #: How many threads do what.
 LOADS: dict[Callable[[Target], None], int] = {
     kept: 3,
@@ -182,4 +247,9 @@ LOADS: dict[Callable[[Target], None], int] = {
     aborted: 1,
     tunnel: 2,
     http2: 2,
+    calls: 1,
+    guarded: 1,
+    limited: 1,
+    tcp: 1,
+    udp: 1,
 }

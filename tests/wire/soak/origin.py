@@ -1,13 +1,13 @@
 """A backend for hours: answers at once, switches protocols and echoes, keeps nothing of what it saw.
 
-In: connections from a proxy. Out: 200 with the path as body, or 101 and an echo. One thread with a loop of its own.
+In: connections from a proxy. Out: 200 with the path as body, or 101 and an echo; datagrams come back. One thread with a loop of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Self
+from typing import Self, cast
 
 SWITCH = (
     b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
@@ -55,16 +55,28 @@ class _Link(asyncio.Protocol):
         self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(path), path))
 
 
+class _Echo(asyncio.DatagramProtocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.DatagramTransport", transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self._transport.sendto(data, addr)
+
+
 class SoakOrigin:
-    """Use as a context manager; `port` is what a backend needs."""
+    """Use as a context manager; `port` and `udp_port` are what a backend needs."""
 
     port = 0
+    udp_port = 0
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
         starting = self._loop.create_server(_Link, "127.0.0.1", 0, backlog=1024)
         self._server = self._loop.run_until_complete(starting)
         self.port = self._server.sockets[0].getsockname()[1]
+        echoing = self._loop.create_datagram_endpoint(_Echo, local_addr=("127.0.0.1", 0))
+        self._datagrams, _ = self._loop.run_until_complete(echoing)
+        self.udp_port = self._datagrams.get_extra_info("sockname")[1]
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         return self
@@ -73,5 +85,6 @@ class SoakOrigin:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._server.close()
+        self._datagrams.close()
         self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()

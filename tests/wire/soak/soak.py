@@ -6,27 +6,37 @@ again, the other one lives from start to end: its memory and descriptors are wha
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import yaml
+
+from rate_limit.servers import running
+from wire.grpc.backend import GrpcBackend
 from wire.harness import objects as make
 from wire.harness import proc
 from wire.harness.certificates import Authority
 from wire.harness.gateway import Gateway
 from wire.harness.ports import free_port
+from wire.limits.proxy import limit, limits
 from wire.soak.journal import Journal
-from wire.soak.loads import LOADS, NAME, Target
+from wire.soak.loads import CALLS, LOADS, NAME, USER, WORD, Target
 from wire.soak.origin import SoakOrigin
 
 RELOAD = 1.0  # seconds between two tables
 KILL = 60.0  # ... between two kills
 GROWTH = 12 << 20  # bytes from a third of the way to the end
 DESCRIPTORS = 8  # more than before the first client: connections to the backend that wait for the next request
+MANY = 10**9  # requests that a limit allows
 PAIRS = 8  # certificates that take turns
 
 
@@ -72,16 +82,21 @@ class Report:
 
 
 class SoakGateway(Gateway):
-    """A plain port and an HTTPS one; both speak HTTP/2, too."""
+    """A plain port and an HTTPS one, both also for HTTP/2 and gRPC; one for TCP and one for UDP. Limits count in Redis."""
 
-    def __init__(self, origin: int) -> None:
+    def __init__(self, origin: SoakOrigin, calls: int, redis: str) -> None:
         self.authority = Authority()
         self.pairs = [self.authority.issue([NAME]) for _ in range(PAIRS)]
-        self.plain, self.tls = free_port(), free_port()
-        self._origin = origin
+        self.plain, self.tls, self.tcp, self.udp = (free_port() for _ in range(4))
+        self._origin, self._calls = origin, calls
         self._table = 0
         super().__init__(self.build(), workers=2)
         self.workers_may_die = True
+        config = self.folder / "config.yaml"
+        kind = {"apiVersion": "config.gateway.edge.io/v1alpha1", "kind": "EdgeGateway"}
+        store = {"timeout": "10s", "backend": {"type": "Redis", "redis": {"url": redis}}}
+        config.write_text(yaml.safe_dump({**kind, "rateLimit": store}))
+        self._arguments += ["--config", str(config)]
 
     def build(self) -> list[make.Object]:
         """The next table: another certificate, another header."""
@@ -92,13 +107,56 @@ class SoakGateway(Gateway):
         listeners = [
             make.listener(self.plain, "plain"),
             make.listener(self.tls, "tls", "", ["pair"]),
+            make.listener(self.tcp, "tcp", protocol="TCP"),
+            make.listener(self.udp, "udp", protocol="UDP"),
         ]
+        limited = make.rule(
+            "origin", matches=[make.path("/limited")], filters=[make.filter_ref("much"), change]
+        )
         return [
             make.gateway("web", listeners),
-            make.route("all", [make.rule("origin", filters=[change])]),
+            make.route("all", [make.rule("origin", filters=[change]), limited], [NAME]),
+            make.route("guarded", [make.rule("origin", matches=[make.path("/guarded")])], [NAME]),
+            make.grpc_route(
+                "calls", [make.rule("calls", matches=[make.method("test.Calls")])], [CALLS]
+            ),
+            _stream_route("tcp"),
+            _stream_route("udp"),
+            *_policies(),
+            limits("much", limit(MANY)),
             make.tls_secret("pair", pair.certificate, pair.key),
-            *make.service("origin", [("127.0.0.1", self._origin)]),
+            *make.service("origin", [("127.0.0.1", self._origin.port)]),
+            *make.service("calls", [("127.0.0.1", self._calls)]),
+            *make.service("tcp", [("127.0.0.1", self._origin.port)]),
+            *make.service("udp", [("127.0.0.1", self._origin.udp_port)], protocol="UDP"),
         ]
+
+
+def _stream_route(name: str) -> make.Object:
+    kind = {"apiVersion": f"{make.GROUP}/v1", "kind": f"{name.upper()}Route"}
+    return make.route(name, [make.rule(name)], sectionName=name) | kind
+
+
+def _policies() -> list[make.Object]:
+    """Addresses and passwords for one route, compression for another."""
+    here = {"group": make.GROUP, "kind": "HTTPRoute"}
+    users = f"{USER}:{{SHA}}{base64.b64encode(hashlib.sha1(WORD.encode()).digest()).decode()}"
+    loopback = {"action": "Allow", "principal": {"clientCIDRs": ["127.0.0.0/8"]}}
+    security = {
+        "targetRefs": [{**here, "name": "guarded"}],
+        "basicAuth": {"users": {"name": "users"}},
+        "authorization": {"defaultAction": "Deny", "rules": [loopback]},
+    }
+    traffic = {
+        "targetRefs": [{**here, "name": "all"}],
+        "compressor": [{"type": "Gzip", "gzip": {}}],
+        "circuitBreaker": {"maxParallelRequests": 1000},
+    }
+    return [
+        make.policy("SecurityPolicy", "guarded", security),
+        make.policy("BackendTrafficPolicy", "all", traffic),
+        make.secret("users", {".htpasswd": users.encode()}),
+    ]
 
 
 def _repeat(load: Callable[[Target], None], target: Target) -> None:
@@ -144,13 +202,20 @@ def run(seconds: float, kill: float = KILL, say: Callable[[str], None] = lambda 
     """Soak for so long; raises what the harness finds by itself."""
     journal = Journal()
     report = Report(seconds, journal)
-    with SoakOrigin() as origin, SoakGateway(origin.port) as gateway:
+    with ExitStack() as stack:
+        origin = stack.enter_context(SoakOrigin())
+        calls = stack.enter_context(GrpcBackend())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="edgefast-soak-")))
+        redis = stack.enter_context(running(folder))
+        gateway = stack.enter_context(SoakGateway(origin, calls.port, redis.address))
         survivor = gateway.worker_pids[0]
         looked_at = {"agent": gateway.pid, "worker": survivor}
         before = {name: _descriptors(pid) for name, pid in looked_at.items()}
         target = Target(
             gateway.plain,
             gateway.tls,
+            gateway.tcp,
+            gateway.udp,
             lambda alpn: gateway.authority.client_context(alpn=alpn),
             journal,
             threading.Event(),
@@ -164,6 +229,7 @@ def run(seconds: float, kill: float = KILL, say: Callable[[str], None] = lambda 
                     next_kill += kill
                 gateway.write(gateway.build())
                 report.reloads += 1
+                calls.calls.clear()
                 for name, pid in looked_at.items():
                     report.memory.setdefault(name, []).append(proc.resident_bytes(pid))
                 if report.reloads % 30 == 0:
