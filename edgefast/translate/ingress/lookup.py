@@ -20,7 +20,7 @@ from edgefast.collections.sorted_map import find_unlike
 
 #: A table of the snapshot and a key; of TLS, the Service that a BackendTLSPolicy names.
 Fact = tuple[str, Key]
-#: Whose objects depend on a fact: ("host", name), ("Ingress", "namespace/name"), or ALL.
+#: The host or Ingress that depends on a fact: ("host", name), ("Ingress", "namespace/name"), or ALL.
 Owner = tuple[str, str]
 ALL: Owner = ("", "")
 
