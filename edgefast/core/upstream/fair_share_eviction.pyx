@@ -20,7 +20,7 @@ cdef class FairShareEviction(Timer):
         cdef Cluster cluster = self.cluster
         cdef int gone
         cluster.pending.most = None
-        if cluster.pending.waiting == 0:
+        if cluster.pending.waiting() == 0:
             if cluster.fair_share_eviction is held:
                 cluster.fair_share_eviction = None
             return 0
@@ -50,7 +50,7 @@ cdef class FairShareEviction(Timer):
         left = min(self.count_others(slow, most), <uint32_t>(held - keeps), <uint32_t>SHARE_BURST)
         if left == 0:
             return 0
-        cluster.pending.most = cluster.pending.client_queues.get(most)
+        cluster.pending.most = cluster.pending.clients.entries.get(most)
         for _, _, user in sorted(slow[most])[:left]:
             gone += user.yield_connection()
         return gone
@@ -63,7 +63,7 @@ cdef class FairShareEviction(Timer):
         cdef int number = 0  # users have no order
         cdef BodyShare bodies = self.cluster.bodies
         cdef AnswerShare answers = self.cluster.answers
-        for holders in (bodies.holders if bodies is not None else (), answers.holders if answers is not None else ()):
+        for holders in (bodies.places.owners if bodies is not None else (), answers.holders if answers is not None else ()):
             for user in holders:
                 rate = user.slow_rate()
                 if rate >= 0:
@@ -74,12 +74,12 @@ cdef class FairShareEviction(Timer):
 
     cdef uint32_t count_others(self, dict slow, bytes most):
         """Users that wait, of clients that hold at most half of what that one does; as far as SHARE_TURNS clients tell."""
-        cdef ClientQueue client_queue
+        cdef ClientEntry waiting
         cdef uint32_t others = 0
         cdef int looks = SHARE_TURNS
-        for client_queue in self.cluster.pending.order:
-            if client_queue.address != most and len(slow.get(client_queue.address, ())) * 2 <= len(slow[most]):
-                others += client_queue.count
+        for waiting in self.cluster.pending.clients.entries.values():
+            if waiting.client != most and len(slow.get(waiting.client, ())) * 2 <= len(slow[most]):
+                others += waiting.count
             looks -= 1
             if looks == 0:
                 break
