@@ -5,7 +5,7 @@ cdef class BodyClient(ClientEntry):
         EvictionHeap behind     # its users, unless it is unidentified
 
 
-cdef class BodyPlaces(ClientShare):     # members: UpstreamUser that have a place
+cdef class BodyClients(ClientShare):     # members: UpstreamUser that have a place
     pass
 
 
@@ -18,7 +18,7 @@ cdef enum Entry:
 cdef class BodyShare(FairQueue):
     cdef:
         Cluster cluster
-        BodyPlaces places
+        BodyClients places
         EvictionHeap untrusted    # of these, who has to give way to a body that comes
         EvictionHeap stopped      # ... and to one that does not
         dict gatherers      # UpstreamUser that ask nobody while so many hold places; in the order in which they came

@@ -12,7 +12,7 @@ cdef class BodyClient(ClientEntry):
         self.behind = EvictionHeap(True)
 
 
-cdef class BodyPlaces(ClientShare):
+cdef class BodyClients(ClientShare):
     cdef ClientEntry make_entry(self):
         return BodyClient.__new__(BodyClient)
 
@@ -28,7 +28,7 @@ cdef inline uint32_t share_of(uint32_t connections, uint32_t percent) noexcept:
 cdef class BodyShare(FairQueue):
     def __cinit__(self, Engine engine, Cluster cluster):
         self.cluster = cluster
-        self.places = BodyPlaces.__new__(BodyPlaces)
+        self.places = BodyClients.__new__(BodyClients)
         self.untrusted = EvictionHeap(True)
         self.stopped = EvictionHeap(False)
         self.gatherers = {}
