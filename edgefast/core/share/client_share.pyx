@@ -27,6 +27,10 @@ cdef class ClientShare:
         self.owners = {}
         self.ranks = {}
 
+    def __len__(self):
+        """Members."""
+        return len(self.owners)
+
     # --- members -------------------------------------------------------------------------------------------------------------
 
     cdef ClientEntry make_entry(self):
@@ -91,6 +95,31 @@ cdef class ClientShare:
             self.entries.move_to_end(entry.client)
         return 0
 
+    def add(self, client, member, uint32_t units=1):
+        """A new member, with its units."""
+        self.grow(client, member, units)
+
+    def remove(self, member):
+        """Returns the units that it held; 0: it was not here."""
+        return self.leave(member)
+
+    def take(self):
+        """Remove and return the first member of the client whose turn it is; one exists."""
+        cdef ClientEntry entry = next(iter(self.entries.values()))
+        member = entry.first()
+        self.leave(member)
+        self.pass_turn(entry)
+        return member
+
+    def take_last(self, client):
+        """Remove and return the last member of a client; None: it has none."""
+        cdef ClientEntry entry = self.entries.get(client)
+        if entry is None:
+            return None
+        member = entry.last()
+        self.leave(member)
+        return member
+
     # --- the client with most ------------------------------------------------------------------------------------------------
 
     cdef uint32_t held(self, object client) except? 0xFFFFFFFF:
@@ -110,6 +139,11 @@ cdef class ClientShare:
         None: no client does."""
         cdef ClientEntry most = self.most()
         return most if most is not None and most.count > self.held(client) + units else None
+
+    def evict(self, client, uint32_t units=1):
+        """Remove and return the last member of the client that loses units for this one; None: no client does."""
+        cdef ClientEntry entry = self.client_to_evict(client, units)
+        return self.take_last(entry.client) if entry is not None else None
 
     # --- members that may be closed ------------------------------------------------------------------------------------------
 
