@@ -68,7 +68,6 @@ cdef class LongStreams
 cdef class ConnectionShare
 cdef class EvictionHeap
 cdef class BodyShare
-cdef class BodyClient
 cdef class AnswerShare
 cdef class RequestBody
 cdef class BodyBuffer

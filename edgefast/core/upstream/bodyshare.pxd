@@ -1,11 +1,6 @@
 # Body share: connections of a cluster that incomplete request bodies hold.
 
-cdef class BodyClient(ClientEntry):
-    cdef:
-        EvictionHeap behind     # its users, unless it is unidentified
-
-
-cdef class BodyClients(ClientShare):     # members: UpstreamUser that have a place
+cdef class BodyClients(ClientShare):    # members: UpstreamUser that have a place
     pass
 
 

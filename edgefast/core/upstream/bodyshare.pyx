@@ -7,14 +7,11 @@
 # loses a place to one that holds less. A client with thousands of requests therefore waits behind its own. A cluster has one while there are such
 # bodies: the two refer to each other, and a worker rarely collects cycles.
 
-cdef class BodyClient(ClientEntry):
-    def __cinit__(self):
-        self.behind = EvictionHeap(True)
-
-
 cdef class BodyClients(ClientShare):
-    cdef ClientEntry make_entry(self):
-        return BodyClient.__new__(BodyClient)
+    cdef int64_t inactive_since(self, object member) except -2:
+        """Until when its bytes suffice: the one with fewest is evicted first."""
+        cdef UpstreamUser user = <UpstreamUser>member
+        return user.trusted_until if user.keeps_waiting() else -1
 
 
 cdef inline uint32_t share_of(uint32_t connections, uint32_t percent) noexcept:
@@ -232,15 +229,14 @@ cdef class BodyShare(FairQueue):
         return 0
 
     cdef bint evict(self, UpstreamUser user) except -1:
-        """The one who is furthest behind has to go, or of the client that has too much, and most, the one who brought least; False when
-        there is none."""
+        """The one who is furthest behind has to go, or one of the client that has too much, and most; False when there is none."""
         cdef int64_t now = self.engine.wheel.now
-        cdef BodyClient rich
+        cdef ClientEntry rich
         cdef UpstreamUser last = (self.untrusted if user.comes() else self.stopped).first(now, now)
         if last is None and self.has_less(user.origin(), user.settings):
-            rich = <BodyClient>self.places.most()
+            rich = self.places.most()
             if rich is not None and rich.count > self.client_limit(user.settings):
-                last = rich.behind.first(now + NEVER_MS, now)
+                last = self.places.longest_idle(rich, now + NEVER_MS)
         if last is None:
             return False
         self.engine.count(G_BODIES_GAVE_WAY)
@@ -252,15 +248,11 @@ cdef class BodyShare(FairQueue):
         return True
 
     cdef int hold(self, UpstreamUser user) except -1:
-        cdef BodyClient client
         self.places.enter(user.origin(), user)
-        client = <BodyClient>self.places.owners[user]
         self.cluster.bodies = self  # whoever has just given way may have been the last one
         user.place = self
         user.progress_until = user.trusted_until = 0
         user.set_out()
         self.untrusted.add(user, self.places.count)
         self.stopped.add(user, self.places.count)
-        if client.client is not None:
-            client.behind.add(user, client.count)
         return 0
