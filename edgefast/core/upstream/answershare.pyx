@@ -5,6 +5,7 @@
 # Out: connections for these, taken from slow readers: those behind `answerRate`, and above the share, those that read least. While no user
 # waits for a connection, nothing is checked and nothing is cut off. The bytes that a client reads are those that its kernel acknowledges: a
 # queue that empties by steps shows little of a slow network. A cluster has one while there are such answers (as in bodyshare.pyx).
+# Clients do not count here: a slow reader ends for any request that waits. FairShareEviction counts the slow readers of each client.
 
 cdef class AnswerShare(Timer):
     def __cinit__(self, Engine engine, Cluster cluster):

@@ -3,9 +3,9 @@
 # In: users with an incomplete request that need a connection. Out: a place, a position in the queue, or neither. Complete requests need no
 # place and have all connections beyond the share: slow senders cannot take these, however many they are. When the share is used up, the
 # body furthest behind `bodyRate` is evicted for a waiting one; before that none is cut off. Bodies that make progress come before those
-# that do not, in the queue and at an eviction. Clients are served in turn. The one that holds most, if that is more than `bodyClientShare`,
-# loses a place to one that holds less. A client with thousands of requests therefore waits behind its own. A cluster has one while there are such
-# bodies: the two refer to each other, and a worker rarely collects cycles.
+# that do not, in the queue and at an eviction. Clients are served in turn. The one with most places, if these are more than
+# `bodyClientShare`, loses one to a client with less. A client with thousands of requests therefore waits behind its own. A cluster has one
+# while there are such bodies: the two refer to each other, and a worker rarely collects cycles.
 
 cdef class BodyClients(ClientShare):
     cdef int64_t inactive_since(self, object member) except -2:

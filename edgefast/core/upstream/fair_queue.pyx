@@ -1,8 +1,8 @@
 # Fair queue: serves client addresses in turn: one user of each address is served before any address gets a second.
 #
-# In: users, each in one queue at most. Out: the next user; when the queue is full, the refused one: one of the client with most. Many
-# users of one address therefore delay only their own, and cause no refusal of others. Each operation takes constant time. Users without an
-# address count as one client.
+# In: users, each in one queue at most. Out: the next user; when the queue is full, the refused one: one of the client with most
+# (share/client_share.pyx). Many users of one address therefore delay only their own, and cause no refusal of others. Each operation takes
+# constant time. Users without an address count as one client.
 
 cdef class FairQueue(Timer):
     def __cinit__(self, Engine engine, *_):
