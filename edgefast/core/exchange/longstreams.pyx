@@ -140,16 +140,13 @@ cdef int cut_lasting(Cluster cluster) except -1:
     cdef ClientEntry waiting
     cdef list late = []
     cdef object busiest = None
-    cdef int cut = 0, looks = SHARE_TURNS
+    cdef int cut = 0
     cdef uint32_t most = 0, own
-    for waiting in cluster.pending.clients.entries.values():
+    for waiting in islice(cluster.pending.clients.entries.values(), SHARE_TURNS):
         user = waiting.first()
         if now - user.waits_since >= STREAM_PATIENCE_MS:
             late.append(waiting.client)
             most = max(most, stream_places(cluster, bound, user.settings))
-        looks -= 1
-        if looks == 0:
-            break
     for address in late:
         if cut == SHARE_BURST or held.count <= most:
             break

@@ -26,6 +26,7 @@ cdef class ClientShare:
     cdef int grow(self, object client, object member, uint32_t units) except -1
     cdef uint32_t leave(self, object member) except? 0xFFFFFFFF
     cdef int rank(self, ClientEntry entry, uint32_t count) except -1
+    cdef object members_in_turn(self, int most)
     cdef int pass_turn(self, ClientEntry entry) except -1
     cdef uint32_t held(self, object client) except? 0xFFFFFFFF
     cdef ClientEntry most(self)

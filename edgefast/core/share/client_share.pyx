@@ -21,6 +21,16 @@ cdef class ClientEntry:
         return next(reversed(self.members))
 
 
+def _members_in_turn(ClientShare share, int most):
+    cdef ClientEntry entry
+    for entry in share.entries.values():
+        for member in entry.members:
+            if most == 0:
+                return
+            most -= 1
+            yield member
+
+
 cdef class ClientShare:
     def __cinit__(self):
         self.entries = OrderedDict()
@@ -94,6 +104,10 @@ cdef class ClientShare:
         if entry.members:
             self.entries.move_to_end(entry.client)
         return 0
+
+    cdef object members_in_turn(self, int most):
+        """An iterator of at most so many members in the order of turns: all of a client before those of the next one."""
+        return _members_in_turn(self, most)
 
     def add(self, client, member, uint32_t units=1):
         """A new member, with its units."""

@@ -29,7 +29,6 @@ cdef class BodyShare(FairQueue):
     cdef Entry enter(self, UpstreamUser user) except <Entry>-1
     cdef bint has_less(self, object client, HttpSettings settings) except -1
     cdef bint preempt(self, UpstreamUser user) except -1
-    cdef UpstreamUser first_that_stopped(self, ClientEntry client, int *looks)
     cdef int give_back(self, UpstreamUser user) except -1
     cdef int forget(self, UpstreamUser user) except -1
     cdef int end_unused(self) except -1

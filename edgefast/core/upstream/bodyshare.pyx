@@ -82,35 +82,22 @@ cdef class BodyShare(FairQueue):
 
     cdef bint preempt(self, UpstreamUser user) except -1:
         """For a body that comes one that does not is refused, whoever's it is. False when there is none among SHARE_TURNS."""
-        cdef UpstreamUser last = None
-        cdef ClientEntry waiting
-        cdef int looks = SHARE_TURNS
+        cdef UpstreamUser last
         if not user.comes():
             return False
-        for waiting in self.clients.entries.values():
-            last = self.first_that_stopped(waiting, &looks)
-            if last is not None or looks == 0:
-                break
-        if last is None:
-            return False
-        self.refuse(last)
-        return self.waiting() < self.cluster.max_pending
+        for last in self.clients.members_in_turn(SHARE_TURNS):
+            if not last.comes():
+                self.refuse(last)
+                return self.waiting() < self.cluster.max_pending
+        return False
 
-    cdef UpstreamUser least_of(self, ClientEntry waiting):
-        cdef int looks = SHARE_TURNS
-        cdef UpstreamUser user = self.first_that_stopped(waiting, &looks)
-        return user if user is not None else waiting.last()
-
-    cdef UpstreamUser first_that_stopped(self, ClientEntry waiting, int *looks):
-        """The one who waits longest of those that do not come; None: there is none among as many as may be looked at."""
+    cdef UpstreamUser least_of(self, ClientEntry client):
+        """The one who waits longest of those that do not come; if there is none among SHARE_TURNS, the last one."""
         cdef UpstreamUser user
-        for user in waiting.members:
+        for user in islice(client.members, SHARE_TURNS):
             if not user.comes():
                 return user
-            looks[0] -= 1
-            if looks[0] == 0:
-                break
-        return None
+        return client.last()
 
     # --- those that go -----------------------------------------------------------------------------------------------
 
@@ -165,34 +152,22 @@ cdef class BodyShare(FairQueue):
         """The next one that comes, of the client whose turn it is; those before it have lost theirs. When none of SHARE_TURNS comes, the
         one behind them."""
         cdef UpstreamUser user, found = None
-        cdef ClientEntry waiting
         cdef list lost = []
-        cdef int looks = SHARE_TURNS
-        for waiting in self.clients.entries.values():
-            for user in waiting.members:
-                if user.comes():
-                    found = user
-                    break
-                lost.append((waiting, user))
-                looks -= 1
-                if looks == 0:
-                    break
-            if found is not None or looks == 0:
+        for user in self.clients.members_in_turn(SHARE_TURNS):
+            if user.comes():
+                found = user
                 break
-        for waiting, user in lost:
-            waiting.members.move_to_end(user)
+            lost.append(user)
+        for user in lost:
+            (<ClientEntry>self.clients.owners[user]).members.move_to_end(user)
         return found if found is not None else self.first()
 
     cdef UpstreamUser next_with_less(self, HttpSettings settings):
         """The next one of a client that has less than one may keep; None: there is none among SHARE_TURNS clients."""
         cdef ClientEntry waiting
-        cdef int looks = SHARE_TURNS
-        for waiting in self.clients.entries.values():
+        for waiting in islice(self.clients.entries.values(), SHARE_TURNS):
             if self.has_less(waiting.client, settings):
                 return waiting.first()
-            looks -= 1
-            if looks == 0:
-                break
         return None
 
     cdef int serve(self) except -1:

@@ -118,20 +118,14 @@ cdef bint has_room(Pool pool, UpstreamUser user) noexcept:
 
 cdef UpstreamUser first_connectable(Pool pool):
     """Of those who wait, whose turn comes first and whose own bound leaves room; as far as SHARE_TURNS of them tell. None: nobody's does."""
-    cdef ClientEntry client
     cdef UpstreamUser user
     cdef Breaker full = None
-    cdef int looks = SHARE_TURNS
     if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
         return None
-    for client in pool.pending.clients.entries.values():
-        for user in client.members:
-            if (full is None or user.breaker is not full) and could_connect(pool, user):
-                return user
-            full = user.breaker
-            looks -= 1
-            if looks == 0:
-                return None
+    for user in pool.pending.clients.members_in_turn(SHARE_TURNS):
+        if (full is None or user.breaker is not full) and could_connect(pool, user):
+            return user
+        full = user.breaker
     return None
 
 

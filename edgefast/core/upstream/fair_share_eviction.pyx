@@ -73,11 +73,7 @@ cdef class FairShareEviction(Timer):
         """Users that wait, of clients that hold at most half of what that one does; as far as SHARE_TURNS clients tell."""
         cdef ClientEntry waiting
         cdef uint32_t others = 0
-        cdef int looks = SHARE_TURNS
-        for waiting in self.cluster.pending.clients.entries.values():
+        for waiting in islice(self.cluster.pending.clients.entries.values(), SHARE_TURNS):
             if slow.held(waiting.client) * 2 <= slow.top:
                 others += waiting.count
-            looks -= 1
-            if looks == 0:
-                break
         return others
