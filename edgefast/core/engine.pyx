@@ -25,6 +25,7 @@ include "imports.pxi"
 # What the other processes and the tests use of the units.
 from edgefast.core.fastpath import ExhaustedLimits, Limiter, address_in, canonical_address, count_choices, is_private_address
 from edgefast.core.policy.extension import TOKENS, TOKEN_BYTES, TokenCache, cost_of_token, count_admitted, read_check
+from edgefast.core.policy.passwords import Passwords as PasswordThread
 from edgefast.core.tls.extension import Hasher, TlsContext, TlsError, is_signed, tls_library, use_tickets
 
 include "core/consts.pxi"

@@ -61,7 +61,6 @@ cdef class UpstreamUser
 cdef class Identities
 cdef class SessionPolicy
 cdef class NamedSession
-cdef class ClientQueue
 cdef class FairQueue
 cdef class ClientEntry
 cdef class ClientShare
@@ -69,7 +68,6 @@ cdef class LongStreams
 cdef class ConnectionShare
 cdef class EvictionHeap
 cdef class BodyShare
-cdef class BodyClient
 cdef class AnswerShare
 cdef class RequestBody
 cdef class BodyBuffer
@@ -123,6 +121,7 @@ include "exchange/inbound.pxd"
 include "exchange/outbound.pxd"
 include "exchange/routed.pxd"
 include "hooks.pxd"
+include "share/client_share.pxd"
 include "upstream/health.pxd"
 include "upstream/outlier.pxd"
 include "upstream/breaker.pxd"
@@ -134,9 +133,6 @@ include "upstream/identities.pxd"
 include "upstream/upstreamuser.pxd"
 include "upstream/pool.pxd"
 include "upstream/endpoint.pxd"
-include "upstream/heap.pxd"
-include "upstream/clientshare.pxd"
-include "upstream/client_queue.pxd"
 include "upstream/fair_queue.pxd"
 include "upstream/eviction_heap.pxd"
 include "upstream/bodyshare.pxd"

@@ -36,6 +36,8 @@ include "net/acceptor.pyx"
 include "net/dial.pyx"
 # what the units implement
 include "hooks.pyx"
+# what clients share
+include "share/client_share.pyx"
 # a client's bytes
 include "exchange/inbound.pyx"
 include "h1/parser_check.pyx"

@@ -38,7 +38,6 @@ from orjson import dumps as json_encode
 from edgefast import ir
 from edgefast.core.cells import BACKEND, BACKEND_TLS_FAILURES, GAUGES, GLOBALS, GRPC_STATUSES, HANDSHAKE_FAILURES, HEAD_ERRORS, HTTP2_BREACHES, LIMIT, MIRROR_DROPS, POLICY, ROW, STREAM_REFUSED
 from edgefast.core.policy.encoding import choose_encoding, make_encoder
-from edgefast.core.policy.passwords import Passwords as PasswordThread
 from edgefast.auth.htpasswd import find_decoys, is_quick, verify
 from edgefast.netaddr import why_reserved
 from edgefast.local_address import is_local

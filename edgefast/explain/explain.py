@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.diagnostics.reasons.mentions import name_reasons
-from edgefast.explain import response_reason as answers
+from edgefast.explain import deciding_check as answers
 from edgefast.explain.ambiguous_path import find_ambiguity
 from edgefast.explain.backend import describe_units
 from edgefast.explain.backend_policy import describe_backend_policy, settle_rule, units_at_backends

@@ -13,6 +13,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.diagnostics.reasons.mentions import name_reasons
+from edgefast.explain.deciding_check import answer_closed_port, answer_handshake, ends_handshake
 from edgefast.explain.describe import list_dark, list_known
 from edgefast.explain.explanation import (
     Answer,
@@ -25,7 +26,6 @@ from edgefast.explain.explanation import (
 )
 from edgefast.explain.rejected_listeners import RejectedListener, find_rejected_listeners
 from edgefast.explain.request_spec import RequestSpec
-from edgefast.explain.response_reason import answer_closed_port, answer_handshake, ends_handshake
 from edgefast.explain.served_fleet import Served
 from edgefast.table.match import find_listener, order_hostnames
 

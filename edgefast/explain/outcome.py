@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast import ir
-from edgefast.explain import response_reason as answers
+from edgefast.explain import deciding_check as answers
 from edgefast.explain.ambiguous_path import find_ambiguity
 from edgefast.explain.backend import settle_backend
 from edgefast.explain.backend_policy import settle_rule, settle_shares, units_at_backends

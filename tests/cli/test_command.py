@@ -144,13 +144,13 @@ def test_version_loads_nothing_heavy() -> None:
     [
         (
             "check -f examples/quickstart.yaml",
-            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.response_reason",
+            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.deciding_check",
         ),
         (
             "problem Invalid",
-            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.response_reason",
+            "asyncio cryptography edgefast.core edgefast.proxy edgefast.explain.deciding_check",
         ),
-        ("run --help", "cryptography edgefast.explain.response_reason edgefast.console.console"),
+        ("run --help", "cryptography edgefast.explain.deciding_check edgefast.console.console"),
         (
             "proxy --help",
             "cryptography grpc yaml edgefast.translate edgefast.providers edgefast.explain",

@@ -75,9 +75,8 @@ cdef class Freelist(Watched):
         ex.check = None
         ex.window = None
         ex.zones = None
-        ex.client_queue = None
+        ex.waits_in = None
         ex.place = None
-        ex.sender = None
         ex.down = None
         ex.rule = None
         ex.backend = None

@@ -33,7 +33,7 @@ cdef class LongStreams(ClientShare):
 
     cdef object first_of_crowd(self, uint32_t least, int64_t now):
         """The stream to end of the client with most streams, in progress or not; None: it holds fewer than `least`."""
-        cdef ClientEntry part = <ClientEntry>self.ranks.first()
+        cdef ClientEntry part = self.most()
         return self.longest_idle(part, now) if part is not None and part.count >= least else None
 
 
@@ -121,7 +121,7 @@ cdef int begin_lasting(Attempts ex) except -1:
     held = (<Exchange>ex).down.peer.port.streams
     found = None
     if settings.address_streams and held.held(client) > settings.address_streams:
-        found = held.longest_idle(<ClientEntry>held.parts[client], now)
+        found = held.longest_idle(<ClientEntry>held.entries[client], now)
     elif held.count > settings.max_streams:
         found = held.first(2, now)
         if found is None:
@@ -137,23 +137,20 @@ cdef int cut_lasting(Cluster cluster) except -1:
     cdef uint32_t bound = crowded_at(cluster)
     cdef ClientEntry part
     cdef UpstreamUser user
-    cdef ClientQueue queue
+    cdef ClientEntry waiting
     cdef list late = []
     cdef object busiest = None
-    cdef int cut = 0, looks = SHARE_TURNS
+    cdef int cut = 0
     cdef uint32_t most = 0, own
-    for queue in cluster.pending.order:
-        user = queue.first()
+    for waiting in islice(cluster.pending.clients.entries.values(), SHARE_TURNS):
+        user = waiting.first()
         if now - user.waits_since >= STREAM_PATIENCE_MS:
-            late.append(queue.address)
+            late.append(waiting.client)
             most = max(most, stream_places(cluster, bound, user.settings))
-        looks -= 1
-        if looks == 0:
-            break
     for address in late:
         if cut == SHARE_BURST or held.count <= most:
             break
-        part = held.parts.get(address)  # clients without an address count as one client: their shares are unknown
+        part = held.entries.get(address)  # clients without an address count as one client: their shares are unknown
         own = part.count if part is not None else 0
         found = held.first_to_cut(max(2 * own, own + 1), now)
         if found is None:
@@ -166,5 +163,5 @@ cdef int cut_lasting(Cluster cluster) except -1:
             busiest = part.client
         cut += 1
     if cut:  # its own requests are served after those of others
-        cluster.pending.most = cluster.pending.client_queues.get(busiest)
+        cluster.pending.most = cluster.pending.clients.entries.get(busiest)
     return cut

@@ -39,7 +39,7 @@ cdef class RequestBody(Attempts):
             self.late_at = now + self.settings.body_start_timeout
         elif self.late_at <= now:
             share.serve()  # who needs a place more goes first
-            if not share.waiting and share.has_room(self):
+            if not share.waiting() and share.has_room(self):
                 return held.go()
         if self.joined_share is None:
             self.joined_share = share

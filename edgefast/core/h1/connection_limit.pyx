@@ -80,13 +80,13 @@ cdef Py_ssize_t slots_left(Engine engine, PortTable port, const uint8_t *host, P
     """How many more connections of this address may open, beside `opening` ones; includes places that other clients would lose to it."""
     cdef Py_ssize_t left = <Py_ssize_t>port.settings.max_connections - <Py_ssize_t>port.open - opening
     cdef bytes client
-    cdef HeapEntry most
+    cdef ClientEntry most
     if left > 0:
         return left
     client = client_key_of(port.settings, inet_text(host))
     if connection_to_close(engine, port, client) is None:
         return 0
-    most = port.places.ranks.first()
+    most = port.places.most()
     return max(<Py_ssize_t>1, (<Py_ssize_t>most.count - <Py_ssize_t>port.places.held(client)) // 2 if most is not None else 1)
 
 

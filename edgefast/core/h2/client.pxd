@@ -12,7 +12,7 @@ cdef class H2Requester(Outbound):
         bint unsized            # the body has no length in its head
         bint takes_trailers     # the client does
         bint request_done       # END_STREAM is out
-        bint is_reset           # by us: the frame that says so is on its way, or waits (cancels.pyx)
+        bint is_reset           # by us: the frame that says so is on its way, or waits (backend_cancels.pyx)
         bint counted            # ... and its connection's budget knows of it
         bint hung_up            # nobody waits for more of it, once what is queued is sent
         int64_t leave_by        # ms; ... and something of that has to be, until then

@@ -217,7 +217,7 @@ cdef class H2Client(H2Frames):
                 return self.terminate(NGHTTP2_NO_ERROR, LOST_RESET)
             if not self.idle_by:
                 self.idle_by = self.engine.wheel.now + self.settings.upstream_idle
-        return self.cluster.on_capacity(self) if self.cluster.pending.waiting else 0
+        return self.cluster.on_capacity(self) if self.cluster.pending.waiting() else 0
 
     cdef int drain(self) except -1:
         """No more requests; those that it has go on."""

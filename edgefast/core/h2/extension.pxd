@@ -15,6 +15,7 @@ cdef class H2Responder
 cdef class H2Stream
 cdef class H2Server
 cdef class H2ClientUsage
+cdef class H2Clients
 cdef class H2MemoryBudget
 cdef class H2Requester
 cdef class H2Call

@@ -1,8 +1,7 @@
 # Memory budget: the shared memory and streams of a worker's HTTP/2 clients, for requests and unread answers.
 
-cdef class H2ClientUsage:
+cdef class H2ClientUsage(ClientEntry):  # members: H2Server, its connections
     cdef:
-        set sessions        # its connections
         size_t held         # bytes of memory, of all of them
         size_t late         # of these, in streams that are behind the rate, as of the last look
         size_t fresh        # ... and in those that are not, and whose client has taken nothing to speak of
@@ -13,9 +12,13 @@ cdef class H2ClientUsage:
     cdef H2Server first_to_give(self)
 
 
+cdef class H2Clients(ClientShare):
+    pass
+
+
 cdef class H2MemoryBudget:
     cdef:
-        dict holders        # address, or the connection of a proxy that speaks for others -> H2ClientUsage
+        H2Clients clients   # H2Servers by address; a proxy that speaks for others: each connection by itself
         size_t held
         uint32_t streams
 

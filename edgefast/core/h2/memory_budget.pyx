@@ -4,7 +4,8 @@
 # Out: which connection may have more, and which stream is evicted. An address may have as much as is free: one alone gets half, n of them
 # the same part each. A new address therefore always finds memory. Memory beyond that (a read of each answer) has a ceiling. At the ceiling,
 # streams behind `answerRate` or `bodyRate` are evicted. Addresses that hold most of them come first; then new streams. A connection is
-# closed only when the largest holder has neither.
+# closed only when the largest holder has neither. ClientShare counts the connections of a client, and not its bytes: these change with each
+# write, and the order at the ceiling depends on time.
 
 cdef void h2_hold(H2Server session, size_t held) noexcept:
     """So much memory waits for this client: what others lack."""
@@ -39,15 +40,12 @@ cdef int h2_evict(H2Server session, int64_t now) except -1:
     return session.mark()
 
 
-cdef class H2ClientUsage:
-    def __cinit__(self):
-        self.sessions = set()
-
+cdef class H2ClientUsage(ClientEntry):
     cdef int look(self, int64_t now) except -1:
         """How much of it nobody takes."""
         cdef H2Server session
         self.late = self.fresh = 0
-        for session in self.sessions:
+        for session in self.members:
             h2_look_at_held(session, now)
             self.late += session.late
             self.fresh += session.fresh
@@ -62,7 +60,7 @@ cdef class H2ClientUsage:
     cdef H2Server first_to_give(self):
         """Of its connections, the one that holds most of what is late, else of what is fresh, else of anything."""
         cdef H2Server session, most = None
-        for session in self.sessions:
+        for session in self.members:
             if session.held and not session.busy and (
                 most is None or (session.late, session.fresh, session.held) > (most.late, most.fresh, most.held)
             ):
@@ -70,9 +68,14 @@ cdef class H2ClientUsage:
         return most
 
 
+cdef class H2Clients(ClientShare):
+    cdef ClientEntry make_entry(self):
+        return H2ClientUsage.__new__(H2ClientUsage)
+
+
 cdef class H2MemoryBudget:
     def __cinit__(self):
-        self.holders = {}
+        self.clients = H2Clients.__new__(H2Clients)
 
     cdef void count(self, int streams) noexcept:
         """More streams are open, or fewer."""
@@ -84,23 +87,13 @@ cdef class H2MemoryBudget:
         session.held = held
 
     cdef int join(self, H2Server session) except -1:
-        cdef H2ClientUsage holder
-        cdef object key = client_key_of(session.port.settings, session.peer.address) or session
-        holder = self.holders.get(key)
-        if holder is None:
-            holder = self.holders[key] = H2ClientUsage.__new__(H2ClientUsage)
-        holder.sessions.add(session)
-        session.holder = holder
-        session.holder_key = key
+        self.clients.enter(client_key_of(session.port.settings, session.peer.address) or session, session)
+        session.holder = <H2ClientUsage>self.clients.owners[session]
         return 0
 
     cdef int leave(self, H2Server session) except -1:
-        cdef H2ClientUsage holder = session.holder
         h2_hold(session, 0)
-        holder.sessions.discard(session)
-        if not holder.sessions:
-            self.holders.pop(session.holder_key, None)
-        session.holder_key = None
+        self.clients.leave(session)
         return 0
 
     cdef bint has_stream(self, H2ClientUsage holder) noexcept:
@@ -116,7 +109,7 @@ cdef class H2MemoryBudget:
         cdef H2ClientUsage holder = session.holder
         return (
             holder.held > EF_H2_SHARE and self.is_crowded(holder)
-            and session.held * <size_t>len(holder.sessions) >= holder.held
+            and session.held * holder.count >= holder.held
         )
 
     cdef int make_room(self, int64_t now) except -1:
@@ -125,7 +118,7 @@ cdef class H2MemoryBudget:
         cdef H2Server session
         cdef list order = []
         cdef size_t before
-        for holder in self.holders.values():
+        for holder in self.clients.entries.values():
             if holder.held:
                 holder.look(now)
                 order.append(holder.rank())

@@ -56,7 +56,6 @@ cdef class H2Server(H2Frames):
         size_t late             # of these, in streams that are behind, as of the last look
         size_t fresh            # ... and in those that are not, and whose client has taken nothing to speak of
         H2ClientUsage holder         # who shares that with its other connections
-        object holder_key
         int32_t last            # the largest number of a stream that the client has used
         bint skips              # it has passed some over
         bint off_order          # ... and come back to one of them

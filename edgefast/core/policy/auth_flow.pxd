@@ -25,7 +25,7 @@ cdef class RuleAuthFlow(AuthFlow):
         Routed at
         ef_request request
         void *memory            # its head, copied: its bytes are gone when an answer comes; NULL: it has not waited
-        AuthBodyOwner owner        # of its body, which lies here until all have spoken (auth_body_buffer.pyx); None: nothing is lent to it
+        bint lent           # memory is, for a body that lies here until all have spoken (auth_body_buffer.pyx)
         bytes lines             # what services say of it, for the backend
         size_t most             # bytes of its body that all who are shown it take; 0: nobody is
         InjectedFault fault             # for which it waits, though everybody has let it pass; None: for none

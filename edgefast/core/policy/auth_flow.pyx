@@ -296,7 +296,7 @@ cdef class RuleAuthFlow:
             self.keep(service_lines(self))
         if ex.auth_result is not None and ex.trailers.size:
             ex.auth_result.drop_trailers(&ex.trailers)
-        if self.owner is not None:  # from here on its body is one of those that were admitted
+        if self.lent:  # from here on its body is one of those that were admitted
             units_of(ex.engine).auth_bodies.give_back(self)
             ex.shown = True
         ex.auth_flow = self.ex = None
@@ -311,7 +311,7 @@ cdef class RuleAuthFlow:
     cdef int leave(self) except -1:
         """The exchange is over."""
         cdef AuthCall call = self.call
-        if self.owner is not None:
+        if self.lent:
             units_of(self.ex.engine).auth_bodies.give_back(self)
         if call is not None:
             call.record(self, AUTH_FAILS, b"cancelled")

@@ -29,7 +29,6 @@ cdef class AuthCache
 cdef class AuthService
 cdef class AuthCall
 cdef class CheckCall
-cdef class AuthBodyOwner
 cdef class AuthBodyBuffer
 cdef class RuleAuthFlow
 cdef class LivePolicy

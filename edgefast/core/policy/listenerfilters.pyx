@@ -58,7 +58,7 @@ cdef class ListenerAuthFlow(RuleAuthFlow):
         self.at.hidden = 0  # what clients say in their words' place nobody hears
         if ex.auth_result is not None and ex.trailers.size:
             ex.auth_result.drop_trailers(&ex.trailers)
-        if self.owner is not None:
+        if self.lent:
             units_of(ex.engine).auth_bodies.give_back(self)
             ex.shown = True
         ex.auth_flow = self.ex = None

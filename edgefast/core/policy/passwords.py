@@ -21,7 +21,7 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from edgefast.auth.htpasswd import is_apr1, verify, work_of
-from edgefast.core.policy.tokenqueue import Lane
+from edgefast.core.fastpath import ClientShare
 
 __all__ = ["KNOWN", "QUEUE", "SHARE", "Passwords"]
 
@@ -95,8 +95,8 @@ class Passwords:
         self._make_hasher = make_hasher
         self._hasher: Hasher | None = None
         self._hashing: deque[Job] = deque()  # what the native thread has
-        self._native: Lane[Job] = Lane()  # what waits for it
-        self._slow: Lane[Job] = Lane()  # what waits for Python's
+        self._native: ClientShare[Job] = ClientShare()  # what waits for it
+        self._slow: ClientShare[Job] = ClientShare()  # what waits for Python's
         self._begun = 0  # jobs that Python's has
         self._secret = os.urandom(32)
         self._known: dict[bytes, None] = {}
@@ -143,7 +143,7 @@ class Passwords:
                 self._start(native=True)
             if not native or len(job.hashes) > 1:
                 self._start(native=False)
-            lane.add(job)
+            lane.add(job.client, job)
             self._hand_out(native=native)
         except (OSError, RuntimeError) as problem:  # no thread, no memory
             lane.remove(job)
@@ -159,10 +159,10 @@ class Passwords:
 
     def _make_room(self, client: bytes) -> bool:
         """Tell whether a job of the client with most jobs was just dropped for one of this client."""
-        for joined_share, most in self._waiting.most_common():
+        for other, most in self._waiting.most_common():
             if most <= self._waiting[client] + 1:
                 return False
-            last = self._slow.last_of(joined_share) or self._native.last_of(joined_share)
+            last = self._slow.take_last(other) or self._native.take_last(other)
             if last is not None:
                 self._refuse(last)
                 return True
@@ -199,14 +199,14 @@ class Passwords:
         """Give a thread its next job."""
         while not native and self._slow and self._begun < AHEAD:
             self._begun += 1
-            self._jobs.append(self._slow.next())
+            self._jobs.append(self._slow.take())
             self._wake.release()
         while native and self._native and self._hasher and len(self._hashing) < AHEAD:
-            job = self._native.next()
+            job = self._native.take()
             try:
                 self._hasher.submit(job.hashes[job.at], job.password)
             except (OSError, RuntimeError):
-                self._native.add(job)
+                self._native.add(job.client, job)
                 raise
             if job.at + 1 == len(job.hashes):
                 job.password = b""
@@ -219,7 +219,7 @@ class Passwords:
                 return self._hand_out(native=True)
             except (OSError, RuntimeError) as problem:
                 self._notify(problem, native=True)
-                self._refuse(self._native.next())
+                self._refuse(self._native.take())
 
     def _notify(self, problem: Exception, *, native: bool) -> None:
         """Once until passwords of that thread are tried again, however many come."""
@@ -235,7 +235,7 @@ class Passwords:
             for right in self._hasher.take():
                 job = self._hashing.popleft()
                 if self._note(job, right=right) and job.flow is not None:
-                    self._slow.add(job)
+                    self._slow.add(job.client, job)
                 else:
                     self._loop.call_soon(self._land, job)
             self._hand_out(native=False)

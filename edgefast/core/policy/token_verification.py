@@ -22,8 +22,9 @@ from edgefast.auth.jwt.outcome import Outcome
 from edgefast.auth.jwt.signature import Check, is_signed
 from edgefast.auth.jwt.token_check import Plan, look_over
 from edgefast.core.engine import TokenCache
+from edgefast.core.fastpath import ClientShare
 from edgefast.core.policy.remotekeys import RemoteSet, RemoteSets
-from edgefast.core.policy.tokenqueue import QUEUE, Lane, TokenQueue
+from edgefast.core.policy.tokenqueue import QUEUE, TokenQueue
 
 if TYPE_CHECKING:
     from edgefast.core.policy.token_requirements import Verifier
@@ -162,7 +163,7 @@ class TokenVerifier:
         job.quiet = False
         return question
 
-    def _enqueue(self, job: Job, lane: Lane[Job] | None = None) -> bool:
+    def _enqueue(self, job: Job, lane: ClientShare[Job] | None = None) -> bool:
         entered, gone = self._queue.enter(job, self._queue.ready if lane is None else lane)
         if self._queue.ready:
             self._turn_soon()

@@ -58,4 +58,4 @@ cdef class PolicyUnits(PolicyHooks):
     @property
     def buffered_bytes(self):
         """Bytes lent to bodies that authorization services receive."""
-        return self.auth_bodies.pieces * <size_t>AUTH_BODY_PIECE
+        return self.auth_bodies.clients.count * <size_t>AUTH_BODY_PIECE

@@ -183,7 +183,7 @@ cdef class StreamListener:
         return tcp_proxy if tcp_proxy is not None else self.places.first(held + 2, now - STREAM_REST_MS)
 
 
-# Places of a listener's connections (EdgeProxy spec.stream.maxConnections), which client addresses share (upstream/clientshare.pyx).
+# Places of a listener's connections (EdgeProxy spec.stream.maxConnections), which client addresses share (share/client_share.pyx).
 cdef class TcpProxyShare(ClientShare):
     cdef int64_t inactive_since(self, object member) except -2:
         cdef TcpProxy tcp_proxy = <TcpProxy>member
@@ -254,7 +254,7 @@ cdef class StreamPort:
         if most <= 0:
             for listener in self.listeners:
                 if listener.to_close(engine, b"") is not None:
-                    most = max(most, <Py_ssize_t>listener.places.ranks.first().count // 2)
+                    most = max(most, <Py_ssize_t>listener.places.most().count // 2)
         return most
 
     cdef object find(self, bytes name):

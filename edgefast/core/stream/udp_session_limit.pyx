@@ -14,7 +14,7 @@ cdef class UdpSessionLimit:
 
     cdef DatagramSession first(self, bytes client, uint32_t places):
         """The session to end for one of this address, with `places` places; None: no session may end."""
-        cdef ClientEntry most = <ClientEntry>self.proven.ranks.first(), joined_share = <ClientEntry>self.fresh.ranks.first()
+        cdef ClientEntry most = self.proven.most(), joined_share = self.fresh.most()
         cdef uint32_t held = self.proven.held(client) + self.fresh.held(client)
         if most is not None and self.fresh.count * UNPROVEN_SHARE < places and most.count > held + 1:  # it keeps at least as many
             return next(iter(most.members))

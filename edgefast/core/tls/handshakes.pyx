@@ -2,7 +2,8 @@
 #
 # In: TLS connections from accept until they are open or gone. Out: whether one more may begin, and whether a step may run in this turn. A
 # connection without a ClientHello costs its descriptor and what it has sent. When places run out, the one with the longest silent client is
-# closed, so that silent clients cannot close a port. A connection with a ClientHello costs 50 KiB of the library, and has its own bound.
+# closed, so that silent clients cannot close a port. The order is by age and not by client: behind a PROXY protocol header the client is not
+# known yet. A connection with a ClientHello costs 50 KiB of the library, and has its own bound.
 # After many at once memory goes back to the system. Must never touch a connection that is open.
 
 cdef class Handshakes:

@@ -5,6 +5,7 @@
 # Out: connections for these, taken from slow readers: those behind `answerRate`, and above the share, those that read least. While no user
 # waits for a connection, nothing is checked and nothing is cut off. The bytes that a client reads are those that its kernel acknowledges: a
 # queue that empties by steps shows little of a slow network. A cluster has one while there are such answers (as in bodyshare.pyx).
+# Clients do not count here: a slow reader ends for any request that waits. FairShareEviction counts the slow readers of each client.
 
 cdef class AnswerShare(Timer):
     def __cinit__(self, Engine engine, Cluster cluster):
@@ -16,7 +17,7 @@ cdef class AnswerShare(Timer):
 
     cdef uint32_t limit(self, HttpSettings settings) noexcept:
         """Answers that keep their connection when others wait: a share of what request bodies leave."""
-        cdef uint32_t bodies = <uint32_t>len(self.cluster.bodies.holders) if self.cluster.bodies is not None else 0
+        cdef uint32_t bodies = self.cluster.bodies.places.count if self.cluster.bodies is not None else 0
         return share_of(self.cluster.max_connections - min(bodies, self.cluster.max_connections), settings.answer_share)
 
     cdef int hold(self, Attempts user) except -1:
@@ -30,7 +31,7 @@ cdef class AnswerShare(Timer):
         self.holders.add(user)
         if self.watching:
             self.fresh.append((user.reads_until, user))
-        return self.make_room() if self.watching or self.cluster.pending.waiting else 0
+        return self.make_room() if self.watching or self.cluster.pending.waiting() else 0
 
     cdef int leave(self, Attempts user) except -1:
         """Its client reads again, or it has ended."""
@@ -61,7 +62,7 @@ cdef class AnswerShare(Timer):
         try:
             if not self.watching or self.engine.wheel.now >= self.look_at:
                 self.look()
-            while most and cluster.pending.waiting > self.leaving:
+            while most and cluster.pending.waiting() > self.leaving:
                 user = self.next_one()
                 if user is None:
                     break
@@ -76,7 +77,7 @@ cdef class AnswerShare(Timer):
         return self.end_unused()
 
     cdef int on_deadline(self, int64_t now) except -1:
-        if self.cluster.pending.waiting:
+        if self.cluster.pending.waiting():
             self.make_room()
             return self.engine.wheel.arm(self, now + SHARE_LOOK_MS) if self.holders and self.deadline <= now else 0
         self.watching = False

@@ -1,11 +1,7 @@
 # Body share: connections of a cluster that incomplete request bodies hold.
 
-# What one client has of a BodyShare.
-
-cdef class BodyClient(HeapEntry):  # by places that it holds
-    cdef:
-        bytes address       # UpstreamUser.origin(); None: of all that have none
-        EvictionHeap behind       # its users that hold them
+cdef class BodyClients(ClientShare):    # members: UpstreamUser that have a place
+    pass
 
 
 cdef enum Entry:
@@ -17,11 +13,9 @@ cdef enum Entry:
 cdef class BodyShare(FairQueue):
     cdef:
         Cluster cluster
-        set holders         # UpstreamUser that have a place
+        BodyClients places
         EvictionHeap untrusted    # of these, who has to give way to a body that comes
         EvictionHeap stopped      # ... and to one that does not
-        dict clients        # address -> BodyClient, of those that hold places
-        Heap richest       # of these, but for the one without an address
         dict gatherers      # UpstreamUser that ask nobody while so many hold places; in the order in which they came
         bint serving
         bint dissolving     # _let_go is queued
@@ -33,9 +27,8 @@ cdef class BodyShare(FairQueue):
     cdef bint has_room(self, UpstreamUser user) except -1
     cdef bint try_enter(self, UpstreamUser user) except -1
     cdef Entry enter(self, UpstreamUser user) except <Entry>-1
-    cdef bint has_less(self, bytes address, HttpSettings settings) except -1
+    cdef bint has_less(self, object client, HttpSettings settings) except -1
     cdef bint preempt(self, UpstreamUser user) except -1
-    cdef UpstreamUser first_that_stopped(self, ClientQueue line, int *looks)
     cdef int give_back(self, UpstreamUser user) except -1
     cdef int forget(self, UpstreamUser user) except -1
     cdef int end_unused(self) except -1

@@ -3,17 +3,15 @@
 # In: users with an incomplete request that need a connection. Out: a place, a position in the queue, or neither. Complete requests need no
 # place and have all connections beyond the share: slow senders cannot take these, however many they are. When the share is used up, the
 # body furthest behind `bodyRate` is evicted for a waiting one; before that none is cut off. Bodies that make progress come before those
-# that do not, in the queue and at an eviction. Clients (BodyClient) are served in turn. One that holds more than `bodyClientShare` loses a
-# place to one that holds less. A client with thousands of requests therefore waits behind its own. A cluster has one while there are such
-# bodies: the two refer to each other, and a worker rarely collects cycles.
+# that do not, in the queue and at an eviction. Clients are served in turn. The one with most places, if these are more than
+# `bodyClientShare`, loses one to a client with less. A client with thousands of requests therefore waits behind its own. A cluster has one
+# while there are such bodies: the two refer to each other, and a worker rarely collects cycles.
 
-# One client address among those whose bodies hold places of a cluster's share: how much it has, and which of its bodies brought least.
-#
-# In: users of that address. Out: what BodyShare decides by. There is one while it holds places, so there are never more than those.
-
-cdef class BodyClient(HeapEntry):
-    def __cinit__(self):
-        self.behind = EvictionHeap(True)
+cdef class BodyClients(ClientShare):
+    cdef int64_t inactive_since(self, object member) except -2:
+        """Until when its bytes suffice: the one with fewest is evicted first."""
+        cdef UpstreamUser user = <UpstreamUser>member
+        return user.trusted_until if user.keeps_waiting() else -1
 
 
 cdef inline uint32_t share_of(uint32_t connections, uint32_t percent) noexcept:
@@ -27,11 +25,9 @@ cdef inline uint32_t share_of(uint32_t connections, uint32_t percent) noexcept:
 cdef class BodyShare(FairQueue):
     def __cinit__(self, Engine engine, Cluster cluster):
         self.cluster = cluster
-        self.holders = set()
+        self.places = BodyClients.__new__(BodyClients)
         self.untrusted = EvictionHeap(True)
         self.stopped = EvictionHeap(False)
-        self.clients = {}
-        self.richest = Heap.__new__(Heap)
         self.gatherers = {}
 
     cdef uint32_t limit(self, HttpSettings settings) noexcept:
@@ -44,28 +40,28 @@ cdef class BodyShare(FairQueue):
 
     cdef bint crowded(self, HttpSettings settings) noexcept:
         """So many are taken that a body has to show some of itself before it gets one."""
-        return self.waiting != 0 or <uint32_t>len(self.holders) * 2 >= self.limit(settings)
+        return self.waiting() != 0 or self.places.count * 2 >= self.limit(settings)
 
     cdef bint has_places(self, HttpSettings settings) noexcept:
         """Somebody gets one without taking it from others."""
-        return self.waiting == 0 and <uint32_t>len(self.holders) < self.limit(settings)
+        return self.waiting() == 0 and self.places.count < self.limit(settings)
 
     cdef bint has_room(self, UpstreamUser user) except -1:
         """There is a place for this one; if need be, somebody has just given way."""
-        return <uint32_t>len(self.holders) < self.limit(user.settings) or self.evict(user)
+        return self.places.count < self.limit(user.settings) or self.evict(user)
 
-    cdef bint has_less(self, bytes address, HttpSettings settings) except -1:
+    cdef bint has_less(self, object client, HttpSettings settings) except -1:
         """That client has less than one may keep."""
-        cdef BodyClient client = self.clients.get(address)
-        return client is None or client.count < self.client_limit(settings)
+        cdef ClientEntry entry = self.places.entries.get(client)
+        return entry is None or entry.count < self.client_limit(settings)
 
     # --- those that come ---------------------------------------------------------------------------------------------
 
     cdef bint try_enter(self, UpstreamUser user) except -1:
         """Take a place if that does not go before anybody who waits."""
-        if self.waiting:
+        if self.waiting():
             self.serve()  # somebody may have fallen behind
-        if self.waiting or not self.has_room(user):
+        if self.waiting() or not self.has_room(user):
             return False
         self.hold(user)
         return True
@@ -80,41 +76,28 @@ cdef class BodyShare(FairQueue):
         self.join(user)
         if user.comes():
             self.serve()  # those before it may not
-        if self.waiting and self._slot < 0:
+        if self.waiting() and self._slot < 0:
             self.engine.wheel.arm(self, self.engine.wheel.now + SHARE_LOOK_MS)
         return SHARE_WAITS
 
     cdef bint preempt(self, UpstreamUser user) except -1:
         """For a body that comes one that does not is refused, whoever's it is. False when there is none among SHARE_TURNS."""
-        cdef UpstreamUser last = None
-        cdef ClientQueue client_queue
-        cdef int looks = SHARE_TURNS
+        cdef UpstreamUser last
         if not user.comes():
             return False
-        for client_queue in self.order:
-            last = self.first_that_stopped(client_queue, &looks)
-            if last is not None or looks == 0:
-                break
-        if last is None:
-            return False
-        self.refuse(last)
-        return self.waiting < self.cluster.max_pending
+        for last in self.clients.members_in_turn(SHARE_TURNS):
+            if not last.comes():
+                self.refuse(last)
+                return self.waiting() < self.cluster.max_pending
+        return False
 
-    cdef UpstreamUser least_of(self, ClientQueue client_queue):
-        cdef int looks = SHARE_TURNS
-        cdef UpstreamUser user = self.first_that_stopped(client_queue, &looks)
-        return user if user is not None else client_queue.last()
-
-    cdef UpstreamUser first_that_stopped(self, ClientQueue client_queue, int *looks):
-        """The one who waits longest of those that do not come; None: there is none among as many as may be looked at."""
+    cdef UpstreamUser least_of(self, ClientEntry client):
+        """The one who waits longest of those that do not come; if there is none among SHARE_TURNS, the last one."""
         cdef UpstreamUser user
-        for user in client_queue.users:
+        for user in islice(client.members, SHARE_TURNS):
             if not user.comes():
                 return user
-            looks[0] -= 1
-            if looks[0] == 0:
-                break
-        return None
+        return client.last()
 
     # --- those that go -----------------------------------------------------------------------------------------------
 
@@ -124,17 +107,9 @@ cdef class BodyShare(FairQueue):
 
     cdef int give_back(self, UpstreamUser user) except -1:
         """The body is complete, or nobody cares any more."""
-        cdef BodyClient client = user.sender
         user.place = None
-        user.sender = None
-        self.holders.discard(user)
-        if client.address is not None:
-            self.richest.down(client)
-        else:
-            client.count -= 1
-        if client.count == 0:
-            del self.clients[client.address]
-        if self.waiting:
+        self.places.leave(user)
+        if self.waiting():
             self.serve()
         if self.gatherers and not self.dissolving:
             self.dissolving = True
@@ -147,7 +122,7 @@ cdef class BodyShare(FairQueue):
         return self.end_unused()
 
     cdef int end_unused(self) except -1:
-        if not self.holders and self.waiting == 0 and not self.gatherers:
+        if self.places.count == 0 and self.waiting() == 0 and not self.gatherers:
             self.engine.wheel.disarm(self)
             if self.cluster.bodies is self:
                 self.cluster.bodies = None
@@ -177,82 +152,66 @@ cdef class BodyShare(FairQueue):
         """The next one that comes, of the client whose turn it is; those before it have lost theirs. When none of SHARE_TURNS comes, the
         one behind them."""
         cdef UpstreamUser user, found = None
-        cdef ClientQueue client_queue
         cdef list lost = []
-        cdef int looks = SHARE_TURNS
-        for client_queue in self.order:
-            for user in client_queue.users:
-                if user.comes():
-                    found = user
-                    break
-                lost.append((client_queue, user))
-                looks -= 1
-                if looks == 0:
-                    break
-            if found is not None or looks == 0:
+        for user in self.clients.members_in_turn(SHARE_TURNS):
+            if user.comes():
+                found = user
                 break
-        for client_queue, user in lost:
-            client_queue.users.move_to_end(user)
+            lost.append(user)
+        for user in lost:
+            (<ClientEntry>self.clients.owners[user]).members.move_to_end(user)
         return found if found is not None else self.first()
 
     cdef UpstreamUser next_with_less(self, HttpSettings settings):
         """The next one of a client that has less than one may keep; None: there is none among SHARE_TURNS clients."""
-        cdef ClientQueue client_queue
-        cdef int looks = SHARE_TURNS
-        for client_queue in self.order:
-            if self.has_less(client_queue.address, settings):
-                return client_queue.first()
-            looks -= 1
-            if looks == 0:
-                break
+        cdef ClientEntry waiting
+        for waiting in islice(self.clients.entries.values(), SHARE_TURNS):
+            if self.has_less(waiting.client, settings):
+                return waiting.first()
         return None
 
     cdef int serve(self) except -1:
         """Places for those who wait, in turn."""
         cdef UpstreamUser user
-        cdef ClientQueue client_queue
         cdef int most = SHARE_BURST
         if self.serving:
             return 0
         self.serving = True
         try:
-            while self.waiting and most:
+            while self.waiting() and most:
                 user = self.next_one()
                 if not self.has_room(user):
                     user = self.next_with_less(user.settings)
                     if user is None or not self.has_room(user):
                         break
-                if user.client_queue is None:  # who gave way has ended it, too
+                if user.waits_in is None:  # who gave way has ended it, too
                     continue
-                client_queue = user.client_queue
                 self.hold(user)
-                user.stop_waiting()
-                self.pass_turn(client_queue)
+                self.serve_one(user)
                 self.cluster.acquire(user)
                 most -= 1
         finally:
             self.serving = False
-        if self.waiting and most == 0:
+        if self.waiting() and most == 0:
             return self.engine.wheel.arm(self, self.engine.wheel.now + TICK_MS)
         return 0
 
     cdef int on_deadline(self, int64_t now) except -1:
         """Who waits looks now and then whether somebody gives way."""
         self.serve()
-        if self.waiting and self._slot < 0:
+        if self.waiting() and self._slot < 0:
             return self.engine.wheel.arm(self, now + SHARE_LOOK_MS)
         return 0
 
     cdef bint evict(self, UpstreamUser user) except -1:
-        """The one who is furthest behind has to go, or of the client that has too much, and most, the one who brought least; False when
-        there is none."""
+        """The one who is furthest behind has to go, or one of the client that has too much, and most; False when there is none."""
         cdef int64_t now = self.engine.wheel.now
-        cdef BodyClient rich
+        cdef ClientEntry rich
         cdef UpstreamUser last = (self.untrusted if user.comes() else self.stopped).first(now, now)
         if last is None and self.has_less(user.origin(), user.settings):
-            rich = <BodyClient>self.richest.first()
+            rich = self.places.most()
             if rich is not None and rich.count > self.client_limit(user.settings):
-                last = rich.behind.first(now + NEVER_MS, now)
+                last = self.places.longest_idle(rich, now + NEVER_MS)
         if last is None:
             return False
         self.engine.count(G_BODIES_GAVE_WAY)
@@ -264,24 +223,11 @@ cdef class BodyShare(FairQueue):
         return True
 
     cdef int hold(self, UpstreamUser user) except -1:
-        cdef bytes address = user.origin()
-        cdef BodyClient client = self.clients.get(address)
-        if client is None:
-            client = BodyClient.__new__(BodyClient)
-            client.address = address
-            self.clients[address] = client
-        if address is not None:
-            self.richest.up(client)
-        else:
-            client.count += 1
+        self.places.enter(user.origin(), user)
         self.cluster.bodies = self  # whoever has just given way may have been the last one
         user.place = self
-        user.sender = client
         user.progress_until = user.trusted_until = 0
         user.set_out()
-        self.holders.add(user)
-        self.untrusted.add(user, len(self.holders))
-        self.stopped.add(user, len(self.holders))
-        if address is not None:
-            client.behind.add(user, client.count)
+        self.untrusted.add(user, self.places.count)
+        self.stopped.add(user, self.places.count)
         return 0

@@ -118,26 +118,20 @@ cdef bint has_room(Pool pool, UpstreamUser user) noexcept:
 
 cdef UpstreamUser first_connectable(Pool pool):
     """Of those who wait, whose turn comes first and whose own bound leaves room; as far as SHARE_TURNS of them tell. None: nobody's does."""
-    cdef ClientQueue line
     cdef UpstreamUser user
     cdef Breaker full = None
-    cdef int looks = SHARE_TURNS
     if pool.own[EF_SHARE_CONNECTIONS] >= pool.max_connections:
         return None
-    for line in pool.pending.order:
-        for user in line.users:
-            if (full is None or user.breaker is not full) and could_connect(pool, user):
-                return user
-            full = user.breaker
-            looks -= 1
-            if looks == 0:
-                return None
+    for user in pool.pending.clients.members_in_turn(SHARE_TURNS):
+        if (full is None or user.breaker is not full) and could_connect(pool, user):
+            return user
+        full = user.breaker
     return None
 
 
 cdef uint32_t crowded_at(Pool pool) noexcept:
     """So many connections are all that this worker can have for those who wait."""
-    if pool.held_to and pool.pending.waiting:
+    if pool.held_to and pool.pending.waiting():
         return min(pool.held_to, pool.max_connections)
     return pool.max_connections
 

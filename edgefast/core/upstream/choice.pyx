@@ -89,7 +89,7 @@ cdef bint serves_one_more(Cluster cluster, Endpoint endpoint, UpstreamUser user)
 
 cdef inline bint may_join(Pool pool, Endpoint endpoint, UpstreamUser user) noexcept:
     """Wait for the connection that is being made: there is one."""
-    return (pool.protocol == SPEAKS_H2 or not user.wants_tunnel) and endpoint.coming.queue.waiting < H2_SOON
+    return (pool.protocol == SPEAKS_H2 or not user.wants_tunnel) and endpoint.coming.queue.waiting() < H2_SOON
 
 
 cdef bint endpoint_has_room(Pool pool, Endpoint endpoint, Breaker breaker) noexcept:

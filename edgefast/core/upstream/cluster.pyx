@@ -269,8 +269,8 @@ cdef class Cluster(Pool):
             "requests": self.own[EF_SHARE_REQUESTS],
             "repeats": self.own[EF_SHARE_RETRIES],
             "pending": self.own[EF_SHARE_PENDING],
-            "bodies": len(self.bodies.holders) if self.bodies is not None else 0,
-            "bodies_waiting": self.bodies.waiting if self.bodies is not None else 0,
+            "bodies": self.bodies.places.count if self.bodies is not None else 0,
+            "bodies_waiting": self.bodies.waiting() if self.bodies is not None else 0,
             "slow_answers": len(self.answers.holders) if self.answers is not None else 0,
             "long_streams": self.streams.count if self.streams is not None else 0,
             "endpoints": [

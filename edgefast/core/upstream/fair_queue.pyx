@@ -1,92 +1,76 @@
 # Fair queue: serves client addresses in turn: one user of each address is served before any address gets a second.
 #
-# In: users, each in one queue at most. Out: the next user; when the queue is full, the refused one: one of the longest client queue. Many
-# users of one address therefore delay only their own, and cause no refusal of others. Each operation takes constant time.
+# In: users, each in one queue at most. Out: the next user; when the queue is full, the refused one: one of the client with most
+# (share/client_share.pyx). Many users of one address therefore delay only their own, and cause no refusal of others. Each operation takes
+# constant time. Users without an address count as one client.
 
 cdef class FairQueue(Timer):
     def __cinit__(self, Engine engine, *_):
         self.engine = engine
-        self.client_queues = {}
-        self.order = OrderedDict()
-        self.sizes = Heap.__new__(Heap)
+        self.clients = ClientShare.__new__(ClientShare)
+        self.clients.ranks_unknown = True
 
     cdef int join(self, UpstreamUser user) except -1:
-        cdef bytes address = user.origin()
-        cdef ClientQueue client_queue = self.client_queues.get(address)
-        if client_queue is None:
-            client_queue = ClientQueue.__new__(ClientQueue)
-            client_queue.address = address
-            client_queue.queue = self
-            self.client_queues[address] = client_queue
-            self.order[client_queue] = None  # behind the others
-        client_queue.users[user] = None
-        self.sizes.up(client_queue)
-        self.waiting += 1
+        self.clients.enter(user.origin(), user)  # behind the others of its client, a new client behind the others
         self.waiting_tunnels += user.wants_tunnel
         user.waiting = True
-        user.client_queue = client_queue
+        user.waits_in = self
         if user.waits_since == 0:
             user.waits_since = self.engine.wheel.now
         return 0
 
     cdef int leave(self, UpstreamUser user) except -1:
         """It has what it waited for, or waits no more."""
-        cdef ClientQueue client_queue = user.client_queue
-        user.client_queue = None
+        cdef ClientEntry client = self.clients.owners[user]
+        user.waits_in = None
         user.waiting = False
-        del client_queue.users[user]
-        self.sizes.down(client_queue)
-        self.waiting -= 1
+        self.clients.leave(user)
         self.waiting_tunnels -= user.wants_tunnel
-        if client_queue.count == 0:
-            if self.most is client_queue:
-                self.most = None
-            del self.client_queues[client_queue.address]
-            del self.order[client_queue]
+        if client is self.most and client.count == 0:
+            self.most = None
         return 0
 
     cdef UpstreamUser first(self):
         """Whose turn it is; there is somebody."""
-        cdef ClientQueue client_queue
-        for client_queue in self.order:
-            if client_queue is not self.most:
-                return client_queue.first()
+        cdef ClientEntry client
+        for client in self.clients.entries.values():
+            if client is not self.most:
+                return client.first()
         return self.most.first()
 
     cdef UpstreamUser first_without_tunnel(self):
         """The same among those that ask for no tunnel; None: all others do. A look at each of those in front of it."""
-        cdef ClientQueue client_queue
+        cdef ClientEntry client
         cdef UpstreamUser user
-        if self.waiting_tunnels == self.waiting:
+        if self.waiting_tunnels == self.waiting():
             return None
-        for client_queue in self.order:
-            for user in client_queue.users:
+        for client in self.clients.entries.values():
+            for user in client.members:
                 if not user.wants_tunnel:
                     return user
         return None
 
-    cdef int pass_turn(self, ClientQueue client_queue) except -1:
-        """One of it was served: the others' turns come before its next."""
-        if client_queue.count:
-            self.order.move_to_end(client_queue)
-        return 0
+    cdef UpstreamUser serve_one(self, UpstreamUser user):
+        """It was its turn: it waits no more, and the others' turns come before the next of its client."""
+        cdef ClientEntry client = self.clients.owners[user]
+        user.stop_waiting()
+        self.clients.pass_turn(client)
+        return user
 
     cdef bint make_room(self, UpstreamUser user, uint32_t most) except -1:
-        """There is room for one more among at most so many; if need be, somebody of the longest line was refused, when the user's own is
-        shorter."""
-        cdef ClientQueue own, longest
-        if self.waiting < most:
+        """There is room for one more among at most so many; if need be, one of the client with most was refused, if the user's own has less."""
+        cdef ClientEntry client
+        if self.waiting() < most:
             return True
-        longest = <ClientQueue>self.sizes.first()
-        own = self.client_queues.get(user.origin())
-        if longest is None or longest.count <= 1 + (own.count if own is not None else 0):
+        client = self.clients.client_to_evict(user.origin(), 1)
+        if client is None:
             return False
-        self.refuse(self.least_of(longest))
-        return self.waiting < most  # who was refused may have asked again
+        self.refuse(self.least_of(client))
+        return self.waiting() < most  # who was refused may have asked again
 
-    cdef UpstreamUser least_of(self, ClientQueue client_queue):
+    cdef UpstreamUser least_of(self, ClientEntry client):
         """Who of it is refused first."""
-        return client_queue.last()
+        return client.last()
 
     cdef int refuse(self, UpstreamUser user) except -1:
         user.stop_waiting()

@@ -6,5 +6,5 @@ cdef class FairShareEviction(Timer):
         Cluster cluster
 
     cdef int make_room(self) except -1
-    cdef dict find_slow(self)
-    cdef uint32_t count_others(self, dict slow, bytes most)
+    cdef ClientShare find_slow(self)
+    cdef uint32_t count_others(self, ClientShare slow)

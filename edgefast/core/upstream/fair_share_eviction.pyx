@@ -10,6 +10,10 @@
 # trusted proxy that names no client. It also never acts among users of one address. A cluster has one while users wait (as in
 # bodyshare.pyx); it looks at all that may be slow, four times a second.
 
+def _slow_rate(UpstreamUser user):
+    return user.slow_rate()
+
+
 cdef class FairShareEviction(Timer):
     def __cinit__(self, Engine engine, Cluster cluster):
         self.engine = engine
@@ -20,7 +24,7 @@ cdef class FairShareEviction(Timer):
         cdef Cluster cluster = self.cluster
         cdef int gone
         cluster.pending.most = None
-        if cluster.pending.waiting == 0:
+        if cluster.pending.waiting() == 0:
             if cluster.fair_share_eviction is held:
                 cluster.fair_share_eviction = None
             return 0
@@ -31,10 +35,10 @@ cdef class FairShareEviction(Timer):
         """Returns how many gave way."""
         cdef Cluster cluster = self.cluster
         cdef UpstreamUser user
-        cdef dict slow
-        cdef bytes address, most = None
-        cdef size_t held = 0, keeps = crowded_at(cluster) // EVICTION_PART
-        cdef int left, gone = 0
+        cdef ClientShare slow
+        cdef ClientEntry most
+        cdef uint32_t left, keeps = crowded_at(cluster) // EVICTION_PART
+        cdef int gone = 0
         if cluster.own[EF_SHARE_CONNECTIONS] < crowded_at(cluster):
             return 0
         if cluster.streams is not None:
@@ -42,45 +46,34 @@ cdef class FairShareEviction(Timer):
         if gone or (cluster.bodies is None and cluster.answers is None):
             return gone
         slow = self.find_slow()
-        for address, found in slow.items():
-            if <size_t>len(found) > held:
-                most, held = address, len(found)
-        if held <= keeps:
+        most = slow.most()
+        if most is None or most.count <= keeps:
             return 0
-        left = min(self.count_others(slow, most), <uint32_t>(held - keeps), <uint32_t>SHARE_BURST)
+        left = min(self.count_others(slow), most.count - keeps, <uint32_t>SHARE_BURST)
         if left == 0:
             return 0
-        cluster.pending.most = cluster.pending.client_queues.get(most)
-        for _, _, user in sorted(slow[most])[:left]:
+        cluster.pending.most = cluster.pending.clients.entries.get(most.client)
+        for user in sorted(most.members, key=_slow_rate)[:left]:
             gone += user.yield_connection()
         return gone
 
-    cdef dict find_slow(self):
-        """Address -> (bytes a second, number, user) of each that is slow."""
+    cdef ClientShare find_slow(self):
+        """Users that are slow, by client."""
         cdef UpstreamUser user
-        cdef dict slow = {}
-        cdef int64_t rate
-        cdef int number = 0  # users have no order
+        cdef ClientShare slow = ClientShare.__new__(ClientShare)
         cdef BodyShare bodies = self.cluster.bodies
         cdef AnswerShare answers = self.cluster.answers
-        for holders in (bodies.holders if bodies is not None else (), answers.holders if answers is not None else ()):
+        for holders in (bodies.places.owners if bodies is not None else (), answers.holders if answers is not None else ()):
             for user in holders:
-                rate = user.slow_rate()
-                if rate >= 0:
-                    number += 1
-                    slow.setdefault(user.origin(), []).append((rate, number, user))
-        slow.pop(None, None)
+                if user.slow_rate() >= 0:
+                    slow.enter(user.origin(), user)
         return slow
 
-    cdef uint32_t count_others(self, dict slow, bytes most):
+    cdef uint32_t count_others(self, ClientShare slow):
         """Users that wait, of clients that hold at most half of what that one does; as far as SHARE_TURNS clients tell."""
-        cdef ClientQueue client_queue
+        cdef ClientEntry waiting
         cdef uint32_t others = 0
-        cdef int looks = SHARE_TURNS
-        for client_queue in self.cluster.pending.order:
-            if client_queue.address != most and len(slow.get(client_queue.address, ())) * 2 <= len(slow[most]):
-                others += client_queue.count
-            looks -= 1
-            if looks == 0:
-                break
+        for waiting in islice(self.cluster.pending.clients.entries.values(), SHARE_TURNS):
+            if slow.held(waiting.client) * 2 <= slow.top:
+                others += waiting.count
         return others

@@ -97,7 +97,7 @@ cdef bint make_place(Pool pool, UpstreamUser user) except -1:
 cdef bint is_bound_elsewhere(Pool pool, Endpoint endpoint):
     """Whose turn it is needs a connection of another endpoint."""
     cdef UpstreamUser user
-    if pool.pending.waiting == 0:
+    if pool.pending.waiting() == 0:
         return False
     user = pool.pending.first()
     return user.bound is not None and user.bound is not endpoint and not is_full(pool, user)

@@ -1,8 +1,5 @@
 # The files of this room, in the order in which they need one another.
 
-include "upstream/heap.pyx"
-include "upstream/clientshare.pyx"
-include "upstream/client_queue.pyx"
 include "upstream/fair_queue.pyx"
 include "upstream/upstreamuser.pyx"
 include "upstream/health.pyx"

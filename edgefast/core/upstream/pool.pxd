@@ -17,7 +17,7 @@ cdef class Pool(Timer):
         ZoneRanges runs           # of them, by zone; None: they are all of one
         HealthRecord record     # how it fares, and what of it all workers have
         uint32_t *own           # this worker's part (EF_SHARE_*): connections, users that wait, tries in progress, retries
-        uint32_t retiring       # of these, that end because so many requests were cancelled on them (h2/cancels.pyx)
+        uint32_t retiring       # of these, that end because so many requests were cancelled on them (h2/backend_cancels.pyx)
         PoolQueue pending   # who waits for a connection
         bint serving        # it is being looked who of them may have one
         uint32_t max_connections, max_pending   # of the spec

@@ -3,26 +3,13 @@
 # In: users that need a connection, released connections. Out: a ready Outbound for an UpstreamUser, now or later, or one failure.
 # Limits: connections per cluster and worker, waiting users per cluster and worker; nothing waits without a deadline (the user's own).
 
-cdef UpstreamUser next_of(FairQueue queue):
-    """Whose turn it is, who waits no more; there is somebody."""
-    return served(queue, queue.first())
-
-
 cdef UpstreamUser next_seated(DialQueue queue):
-    """The same, who goes on at once: it keeps its place among the requests of the cluster."""
+    """Whose turn it is, who goes on at once: it keeps its place among the requests of the cluster."""
     queue.served = queue.first()
     try:
-        return served(queue, queue.served)
+        return queue.serve_one(queue.served)
     finally:
         queue.served = None
-
-
-cdef UpstreamUser served(FairQueue queue, UpstreamUser user):
-    """It was its turn: it waits no more."""
-    cdef ClientQueue client_queue = user.client_queue
-    user.stop_waiting()
-    queue.pass_turn(client_queue)
-    return user
 
 
 cdef class Pool(Timer):
@@ -133,7 +120,7 @@ cdef class Pool(Timer):
         if user.breaker is not None:
             user.breaker.settle(self, user)  # it is admitted anew when its turn comes, which may be at once
             most = user.breaker.pending_here(self, most)
-            if self.pending.waiting > most:  # by others' bounds: nobody has to give way for who cannot stay
+            if self.pending.waiting() > most:  # by others' bounds: nobody has to give way for who cannot stay
                 return self.overflow(user, UP_OVERFLOW)
         if self.pending.make_room(user, most) and (user.breaker is None or user.breaker.reserve(self)):
             self.pending.join(user)
@@ -144,7 +131,7 @@ cdef class Pool(Timer):
 
     cdef int share_out(self) except -1:
         """While somebody waits, a client that holds a large part of what there is may have to give way."""
-        if self.pending.waiting and self.fair_share_eviction is None:
+        if self.pending.waiting() and self.fair_share_eviction is None:
             self.fair_share_eviction = FairShareEviction.__new__(FairShareEviction, self.engine, <Cluster>self)
             return self.fair_share_eviction.on_deadline(self.engine.wheel.now)
         return 0
@@ -215,7 +202,7 @@ cdef class Pool(Timer):
         endpoint.speaks = SPEAKS_H1
         if not up.is_current() or endpoint.index < 0:
             up.stop(True)
-        elif dial.queue.waiting:
+        elif dial.queue.waiting():
             user = next_seated(dial.queue)
             self.give(user, up)
         else:
@@ -241,7 +228,7 @@ cdef class Pool(Timer):
                 return self.give(user, open_call(session, user)) if session.takes(user.wants_tunnel) else self.acquire(user)
             self.done(endpoint)
             return 0
-        while dial.queue.waiting and session.takes(False):
+        while dial.queue.waiting() and session.takes(False):
             user = next_seated(dial.queue)
             self.give(user, open_call(session, user))
         self.ask_again(dial.queue)
@@ -249,21 +236,21 @@ cdef class Pool(Timer):
 
     cdef int ask_again(self, DialQueue queue) except -1:
         """There is nothing for them here."""
-        while queue.waiting:
+        while queue.waiting():
             self.acquire(next_seated(queue))
         return 0
 
     cdef int on_capacity(self, MultiplexedSession session) except -1:
         """The longest waiting users get what there is; who asks for a tunnel that this one cannot have stays where it stands."""
         cdef UpstreamUser user
-        while self.pending.waiting and session.endpoint.is_regular() and session.takes(False):
+        while self.pending.waiting() and session.endpoint.is_regular() and session.takes(False):
             if self.protocol == SPEAKS_H2 or session.connects:
                 user = self.pending.first()
             else:
                 user = self.pending.first_without_tunnel()
             if user is None or is_used_up(session, user):
                 return 0
-            self.give(served(self.pending, user), open_call(session, user))
+            self.give(self.pending.serve_one(user), open_call(session, user))
         return 0
 
     cdef int on_dial_failed(self, PoolDial dial, UpFailure why) except -1:
@@ -282,8 +269,8 @@ cdef class Pool(Timer):
                 user.waiting = False
                 user.on_up_failed(failure_for(user, dial, why))
         else:
-            while dial.queue.waiting:
-                user = next_of(dial.queue)
+            while dial.queue.waiting():
+                user = dial.queue.serve_one(dial.queue.first())
                 user.on_up_failed(failure_for(user, dial, why))
         return self.serve_pending()
 
@@ -299,11 +286,11 @@ cdef class Pool(Timer):
             return 0
         if self.release_to >= 0 and release_freed(self, up):
             return 0
-        while self.pending.waiting:
+        while self.pending.waiting():
             user = self.pending.first()
             if has_carried(user, up.served):
                 return up.stop(True)  # and there is room for another one, for whom it waits
-            served(self.pending, user)
+            self.pending.serve_one(user)
             why = user.breaker.admit(self, user) if user.breaker is not None else 0
             if why:
                 self.overflow(user, why)
@@ -381,18 +368,18 @@ cdef class Pool(Timer):
     cdef int serve_pending(self) except -1:
         """Whoever may have a connection now. Who finds that there is none after all waits again, until there is news."""
         cdef UpstreamUser user
-        if self.serving or self.pending.waiting == 0:
+        if self.serving or self.pending.waiting() == 0:
             return 0
         self.serving = True
         try:
-            while self.pending.waiting and (self.size or not self.resolving()):
+            while self.pending.waiting() and (self.size or not self.resolving()):
                 user = self.pending.first()
                 if self.size and not could_connect(self, user):
                     user = first_connectable(self)
                     if user is None:
                         return 0
-                self.acquire(served(self.pending, user))
-                if user.client_queue is not None and user.client_queue.queue is self.pending:
+                self.acquire(self.pending.serve_one(user))
+                if user.waits_in is self.pending:
                     return 0
         finally:
             self.serving = False

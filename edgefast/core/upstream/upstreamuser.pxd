@@ -43,10 +43,9 @@ cdef class UpstreamUser(Timer):
         bint waiting
         int64_t waits_since # ms; since then it waits for a connection; 0: it does not, or has one
         bint wants_tunnel       # asks for a tunnel: not every connection can have one
-        ClientQueue client_queue           # where it waits; None: for its own connect, or not at all
+        FairQueue waits_in      # None: it waits for its own connect, or not at all
         bint streams        # asks for a connection before its request is complete
         BodyShare place     # the share it has a place in; None: none
-        BodyClient sender   # ... and among whose places
         int64_t progress_until  # ms; the body that has come is enough until then (bodyRate)
         int64_t held_at         # ms; since then its client is what is waited for
         uint64_t brought        # bytes of its body that have come since
@@ -57,7 +56,7 @@ cdef class UpstreamUser(Timer):
     cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1
     cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1
-    cdef int on_response_trailers(self, const uint8_t *client_queues, size_t n) except -1
+    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1
     cdef int on_response_end(self) except -1
     cdef int on_response_flush(self) except -1
     cdef int on_up_lost(self, int why) except -1

@@ -20,7 +20,7 @@ cdef class UpstreamUser(Timer):
         """Body bytes without framing; they must stay readable until on_response_flush."""
         raise NotImplementedError
 
-    cdef int on_response_trailers(self, const uint8_t *client_queues, size_t n) except -1:
+    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
         """Fields behind the body, "name: value" lines; on_response_end follows at once."""
         return 0
 
@@ -42,9 +42,9 @@ cdef class UpstreamUser(Timer):
 
     cdef int stop_waiting(self) except -1:
         """It wants no connection any more, or has one."""
-        cdef ClientQueue client_queue = self.client_queue  # which may be nobody else's when it has left
+        cdef FairQueue queue = self.waits_in  # which may be nobody else's when it has left
         self.waiting = False
-        return client_queue.queue.leave(self) if client_queue is not None else 0
+        return queue.leave(self) if queue is not None else 0
 
     # --- tries -------------------------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ cdef int request_connections_again(Pool pool) except -1:
     pool.request_at = 0
     pool.held_to = 0
     pool.serve_pending()
-    if pool.pending.waiting == 0:
+    if pool.pending.waiting() == 0:
         return 0
     if pool.engine.ask_others is not None and pool.record.seats > 1:
         ef_health_want(pool.record.at, clipped(<int64_t>ef_share_sum(pool.record.at, pool.record.seats, EF_SHARE_PENDING)))

@@ -7,7 +7,7 @@ from typing import Any
 from core.client import Client, make_request
 from core.fleets import CLUSTER, make_cluster, make_fleet, make_host, make_listener, make_rule
 from core.h2.backend import Ask, H2Backend
-from core.h2.test_cancels import leave, resets
+from core.h2.test_backend_cancels import leave, resets
 from core.policy.policies import TRAFFIC, traffic
 from core.upstream.workers import Workers
 from core.world import World

@@ -1,4 +1,4 @@
-"""Response reason: which check decides the response, in the order of core/exchange/exchange.pyx (`begin`).
+"""Deciding check: which check decides the response, in the order of core/exchange/exchange.pyx (`begin`).
 
 In: the scanned request, the listeners of its port, the rule that the matcher found.
 Out: `Answer`s, one for each share of the rule's traffic with a different response. Each has the check's name, its result and what would

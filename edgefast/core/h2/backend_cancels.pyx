@@ -1,4 +1,4 @@
-# Cancels: cancelled requests on a backend's connection. Too many resets look like an attack and would cost all users of the connection.
+# Backend cancels: cancelled requests on a backend's connection. Too many resets look like an attack and would cost all users of the connection.
 #
 # In: requests that no client waits for any more.
 # Out: their RST_STREAM, at once while the connection's budget lasts (EF_H2_CANCELS). Then another connection takes new requests. With too
