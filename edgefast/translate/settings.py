@@ -50,6 +50,8 @@ class IngressSettings(msgspec.Struct, frozen=True, kw_only=True):
     https_port: int = 443
     config_map: str = ""  # "namespace/name"; "" finds the ConfigMap of ingress-nginx by its name
     certificate: str = ""  # "namespace/name" of the Secret for hosts without a certificate
+    #: Secrets that are not there, by (namespace, name), with the names of their certificates: a conversion assumes them.
+    assumed_certificates: tuple[tuple[tuple[str, str], tuple[str, ...]], ...] = ()
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -81,7 +81,7 @@ class _Work:
         self._snapshot = snapshot
         self._settings = settings
         self._previous = previous
-        self._lookup = Lookup(snapshot)
+        self._lookup = Lookup(snapshot, settings.ingress.assumed_certificates)
         self._problems: list[Problem] = []
         self._parsed: dict[Key, tuple[Ingress, Globals, Source]] = {}
 

@@ -6,7 +6,7 @@ Must never: return an object without a record of it; the next translation would 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from edgefast.api.core.configmap import ConfigMap
@@ -22,8 +22,12 @@ Reads = Mapping[tuple[str, Key], object]
 class Lookup:
     """Objects of one snapshot, with a record of what was asked for."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(
+        self, snapshot: Snapshot, assumed: Iterable[tuple[Key, tuple[str, ...]]] = ()
+    ) -> None:
+        """`assumed`: Secrets that are not there, with the names of their certificates."""
         self._snapshot = snapshot
+        self._assumed = dict(assumed)
         self.reads: dict[tuple[str, Key], object] = {}
         self._names: dict[Key, tuple[str, ...] | None] = {}
 
@@ -75,7 +79,7 @@ class Lookup:
     def _read_names(self, key: Key) -> tuple[str, ...] | None:
         secret = self.secret(key)
         if secret is None:
-            return None
+            return self._assumed.get(key)
         from edgefast.translate.tls.certificate import parse_pair  # 25 ms, only with certificates
 
         chain, private = secret.value("tls.crt"), secret.value("tls.key")

@@ -1,0 +1,372 @@
+"""Convert: the objects that edgefast serves for Ingresses, with public names, fields and comments.
+
+In: a snapshot, settings, the name of the Gateway. Out: a `Conversion`. What has no field in the Gateway API has one of edgefast: the
+order of rules is an annotation (edgefast/translate/route/rule_order.py), forms of redirects and HTTP/2 to backends are
+HTTPRouteFilters.
+Must never: make another decision than the translation of Ingresses, or print a key of a Secret that exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from edgefast.api.edge.edgeproxy import EdgeProxy
+from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
+from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec, RedirectForm
+from edgefast.api.edge.policy_target import PolicyTargetReference
+from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.gateway.gatewayclass import GatewayClass
+from edgefast.api.gateway.httproute import (
+    HTTPBackendRef,
+    HTTPRoute,
+    HTTPRouteRule,
+    HTTPRouteSpec,
+)
+from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
+from edgefast.api.kinds import EDGE_GROUP, Object, ref_of
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.origin import RuleOrigin
+from edgefast.api.model.reference import GATEWAY_GROUP, LocalObjectReference, ParametersReference
+from edgefast.api.snapshot import Key, Snapshot
+from edgefast.convert.comments import Comments
+from edgefast.convert.conversion import Conversion, Converted
+from edgefast.convert.grouping import join_pieces
+from edgefast.convert.inputs import complete_inputs
+from edgefast.convert.names import Names, name_filter, name_pieces, plain_name
+from edgefast.convert.order import arrange
+from edgefast.convert.pieces import Piece, find_pieces
+from edgefast.convert.report import report_all
+from edgefast.convert.standard import Loss, use_standard_fields
+from edgefast.translate.ingress.classes import find_classes
+from edgefast.translate.ingress.emit import NAME, Made
+from edgefast.translate.ingress.expand import expand_ingresses
+from edgefast.translate.route.rule_order import RULE_ORDER
+from edgefast.translate.settings import Settings
+
+__all__ = ["GATEWAY_FILE", "convert_ingresses", "namespace_file"]
+
+#: File of the Gateway, its class and the policy of all routes.
+GATEWAY_FILE = "gateway.yaml"
+_SECURITY = "security_policies"
+_TRAFFIC = "backend_traffic_policies"
+
+
+def namespace_file(namespace: str) -> str:
+    """Return the file of what several routes of a namespace use; names of other files contain a dot or are GATEWAY_FILE."""
+    return f"namespace-{namespace}.yaml"
+
+
+def convert_ingresses(
+    snapshot: Snapshot, settings: Settings, gateway: Key, *, standard: bool = False
+) -> Conversion:
+    """Convert the Ingresses of a snapshot to routes of one Gateway; `gateway`: its namespace and name.
+
+    `standard`: use fields of the Gateway API where edgefast's own fields serve more; the report lists what is lost.
+    """
+    settings = msgspec.structs.replace(settings, standalone=True, namespace=gateway[0])
+    completed = complete_inputs(snapshot, settings.ingress)
+    settings = msgspec.structs.replace(settings, ingress=completed.settings)
+    expansion = expand_ingresses(completed.snapshot, settings, None)
+    made = expansion.made
+    work = _Work(snapshot, made, gateway)
+    losses: tuple[Loss, ...] = ()
+    objects: tuple[Converted, ...] = ()
+    if made.tables:
+        losses = work.arrange(standard=standard)
+        objects = tuple(work.build())
+    classes = find_classes(snapshot, completed.settings)
+    ours = [one for one in snapshot.ingresses.values() if classes.has(one)]
+    replaced = {ref_of(one) for one in ours}
+    return Conversion(
+        objects=objects,
+        report=report_all(snapshot, ours, expansion.problems, losses, completed.certificates),
+        ingresses=len(ours),
+        replaced=frozenset(replaced),
+        problems=expansion.problems,
+    )
+
+
+class _Work:
+    def __init__(self, snapshot: Snapshot, made: Made, gateway: Key) -> None:
+        self._made = made
+        self._gateway = gateway
+        self._names = Names(snapshot)
+        self._comments = Comments(snapshot, made)
+        self._pieces: list[Piece] = []
+        #: Filters by namespace and name in the rules: of edgefast, and those of this conversion.
+        self._filters: dict[Key, EdgeFilter] = dict(made.tables.get("http_route_filters", {}))
+        self._renamed: dict[tuple[str, Key], str] = {}
+
+    # --- pieces ---
+
+    def arrange(self, *, standard: bool) -> tuple[Loss, ...]:
+        """Join and name the routes; with `standard`, return what is lost."""
+        pieces = arrange(find_pieces(self._made), self._filters)
+        losses: tuple[Loss, ...] = ()
+        if standard:
+            losses = use_standard_fields(pieces, self._filters)
+        else:
+            for piece in pieces:
+                piece.rules = [
+                    (self._use_form(rule, origin, piece.namespace), origin)
+                    for rule, origin in piece.rules
+                ]
+        self._pieces = join_pieces(pieces, self._listeners())
+        name_pieces(self._pieces, self._names)
+        return losses
+
+    def _use_form(self, rule: HTTPRouteRule, origin: RuleOrigin, namespace: str) -> HTTPRouteRule:
+        """Return a rule with the filters that express what only the origin has."""
+        filters = rule.filters
+        if origin.trim_slash or origin.write_port or origin.drop_query:
+            form = RedirectForm(
+                trailing_slash="Remove" if origin.trim_slash else "Keep",
+                port="Always" if origin.write_port else "Default",
+                query="Remove" if origin.drop_query else "Keep",
+            )
+            filters = (*filters, self._add_filter(HTTPRouteFilterSpec(redirect=form), namespace))
+        if origin.http2:
+            spec = HTTPRouteFilterSpec(backend_protocol="HTTP2")
+            filters = (*filters, self._add_filter(spec, namespace))
+        return msgspec.structs.replace(rule, filters=filters)
+
+    def _add_filter(self, spec: HTTPRouteFilterSpec, namespace: str) -> HTTPRouteFilter:
+        name = name_filter(spec).upper()  # no made filter has it
+        meta = ObjectMeta(name=name, namespace=namespace)
+        self._filters[namespace, name] = EdgeFilter(metadata=meta, spec=spec)
+        ref = LocalObjectReference(group=EDGE_GROUP, kind="HTTPRouteFilter", name=name)
+        return HTTPRouteFilter(type="ExtensionRef", extension_ref=ref)
+
+    def _listeners(self) -> dict[tuple[str, str], str]:
+        return {
+            (name, one.name): one.hostname or ""
+            for (_, name), gateway in self._made.tables["gateways"].items()
+            for one in gateway.spec.listeners
+        }
+
+    # --- objects ---
+
+    def build(self) -> Iterator[Converted]:
+        """Give the objects of the output, by file."""
+        self._rename_all()
+        yield from self._build_gateways()
+        for piece in sorted(self._pieces, key=lambda one: (one.namespace, one.ingress.name)):
+            yield self._build_route(piece)
+        yield from self._build_filters()
+        yield from self._build_policies()
+        yield from self._build_rest()
+
+    def _rename_all(self) -> None:
+        """Choose the names of all objects but routes."""
+        space, name = self._gateway
+        for number, (_, made) in enumerate(sorted(self._made.tables["gateways"], key=_by_number)):
+            wanted = name if number == 0 else f"{name}-{number + 1}"
+            self._renamed["gateways", (space, made)] = self._names.take("gateways", space, wanted)
+        self._renamed["gateway_classes", ("", NAME)] = self._names.take("gateway_classes", "", name)
+        self._renamed["edge_proxies", (space, NAME)] = self._names.take("edge_proxies", space, name)
+        for table in ("backends", "secrets"):
+            for namespace, made in sorted(self._made.tables.get(table, {})):
+                wanted = plain_name(made)
+                if table == "secrets":
+                    wanted = f"{made.partition('.Ingress')[0]}-htpasswd"
+                given = self._names.take(table, namespace, wanted)
+                self._renamed[table, (namespace, made)] = given
+        for (namespace, made), one in sorted(self._filters.items()):
+            given = self._names.take("http_route_filters", namespace, name_filter(one.spec))
+            self._renamed["http_route_filters", (namespace, made)] = given
+
+    def _name_of(self, table: str, key: Key) -> str:
+        return self._renamed.get((table, key), key[1])
+
+    def _build_gateways(self) -> Iterator[Converted]:
+        tables, space = self._made.tables, self._gateway[0]
+        gateways = sorted(tables["gateways"], key=_by_number)
+        proxy: EdgeProxy = tables["edge_proxies"][space, NAME]
+        if len(gateways) == 1:
+            merged = msgspec.structs.replace(proxy.spec, merge_gateways=None)
+            proxy = msgspec.structs.replace(proxy, spec=merged)
+        class_name = self._name_of("gateway_classes", ("", NAME))
+        made: GatewayClass = tables["gateway_classes"]["", NAME]
+        parameters = None
+        proxy_name = self._name_of("edge_proxies", (space, NAME))
+        has_proxy = proxy.spec != type(proxy.spec)()
+        if has_proxy:
+            parameters = ParametersReference(
+                group=EDGE_GROUP, kind="EdgeProxy", name=proxy_name, namespace=space
+            )
+        spec = msgspec.structs.replace(made.spec, parameters_ref=parameters)
+        meta = ObjectMeta(name=class_name)
+        yield Converted(obj=GatewayClass(metadata=meta, spec=spec), file=GATEWAY_FILE)
+        if has_proxy:
+            meta = ObjectMeta(name=proxy_name, namespace=space)
+            found = EdgeProxy(metadata=meta, spec=proxy.spec)
+            yield Converted(obj=found, comment=self._comments.of_proxy(found), file=GATEWAY_FILE)
+        for key in gateways:
+            gateway: Gateway = tables["gateways"][key]
+            meta = ObjectMeta(name=self._name_of("gateways", key), namespace=space)
+            gateway_spec = msgspec.structs.replace(gateway.spec, gateway_class_name=class_name)
+            yield Converted(
+                obj=Gateway(metadata=meta, spec=gateway_spec),
+                parts=self._comments.of_listeners(key),
+                file=GATEWAY_FILE,
+            )
+
+    def _build_route(self, piece: Piece) -> Converted:
+        annotations = {}
+        if piece.ordered:
+            annotations[RULE_ORDER] = ",".join(str(origin.rank) for _, origin in piece.rules)
+        meta = ObjectMeta(name=piece.name, namespace=piece.namespace, annotations=annotations)
+        parents = tuple(
+            msgspec.structs.replace(
+                one, name=self._name_of("gateways", (one.namespace or "", one.name))
+            )
+            for one in piece.parents
+        )
+        rules = tuple(self._rename_rule(rule, piece.namespace) for rule, _ in piece.rules)
+        spec = HTTPRouteSpec(parent_refs=parents, hostnames=piece.hostnames, rules=rules)
+        return Converted(
+            obj=HTTPRoute(metadata=meta, spec=spec),
+            comment=self._comments.of_route(piece),
+            parts=self._comments.of_rules(piece),
+            file=_file(piece.namespace, piece.ingress.name),
+        )
+
+    def _rename_rule(self, rule: HTTPRouteRule, namespace: str) -> HTTPRouteRule:
+        filters = tuple(self._rename_filter(one, namespace) for one in rule.filters)
+        backends = tuple(self._rename_backend(one, namespace) for one in rule.backend_refs)
+        return msgspec.structs.replace(rule, filters=filters, backend_refs=backends)
+
+    def _rename_filter(self, one: HTTPRouteFilter, namespace: str) -> HTTPRouteFilter:
+        if one.extension_ref is not None:
+            name = self._name_of("http_route_filters", (namespace, one.extension_ref.name))
+            ref = msgspec.structs.replace(one.extension_ref, name=name)
+            return msgspec.structs.replace(one, extension_ref=ref)
+        mirror = one.request_mirror
+        if mirror is not None and mirror.backend_ref.kind == "Backend":
+            key = (mirror.backend_ref.namespace or namespace, mirror.backend_ref.name)
+            to = msgspec.structs.replace(mirror.backend_ref, name=self._name_of("backends", key))
+            mirror = msgspec.structs.replace(mirror, backend_ref=to)
+            return msgspec.structs.replace(one, request_mirror=mirror)
+        return one
+
+    def _rename_backend(self, one: HTTPBackendRef, namespace: str) -> HTTPBackendRef:
+        own = one.namespace if one.namespace != namespace else None
+        name = one.name
+        if one.kind == "Backend":
+            name = self._name_of("backends", (one.namespace or namespace, one.name))
+        return msgspec.structs.replace(one, name=name, namespace=own)
+
+    def _build_filters(self) -> Iterator[Converted]:
+        """Give the filters that rules use, beside their Ingress if it is the only one."""
+        users: dict[Key, dict[str, None]] = {}
+        for piece in self._pieces:
+            for rule, _ in piece.rules:
+                for one in rule.filters:
+                    if one.extension_ref is not None:
+                        key = (piece.namespace, one.extension_ref.name)
+                        users.setdefault(key, {})[piece.ingress.name] = None
+        for (namespace, made), used_by in users.items():
+            found = self._filters[namespace, made]
+            name = self._name_of("http_route_filters", (namespace, made))
+            meta = ObjectMeta(name=name, namespace=namespace)
+            alone = next(iter(used_by)) if len(used_by) == 1 else ""
+            yield Converted(
+                obj=EdgeFilter(metadata=meta, spec=found.spec),
+                comment=self._comments.of_filter(found.spec, namespace, list(used_by)),
+                file=_file(namespace, alone) if alone else namespace_file(namespace),
+            )
+
+    def _build_policies(self) -> Iterator[Converted]:
+        routes = {
+            (piece.namespace, made): piece.name for piece in self._pieces for made in piece.made
+        }
+        for table in (_SECURITY, _TRAFFIC):
+            for key, policy in sorted(self._made.tables.get(table, {}).items()):
+                refs = tuple(self._retarget(key[0], policy.spec.target_refs, routes))
+                if refs:
+                    yield self._build_policy(table, key, policy, refs)
+
+    def _retarget(
+        self,
+        namespace: str,
+        refs: Iterable[PolicyTargetReference],
+        routes: Mapping[Key, str],
+    ) -> Iterator[PolicyTargetReference]:
+        """Give the targets with their new names, each once."""
+        names: dict[tuple[str, str], None] = {}
+        for one in refs:
+            if one.kind == "Gateway":
+                names["Gateway", self._name_of("gateways", (namespace, one.name))] = None
+            elif (namespace, one.name) in routes:
+                names["HTTPRoute", routes[namespace, one.name]] = None
+        for kind, name in names:
+            yield PolicyTargetReference(group=GATEWAY_GROUP, kind=kind, name=name)
+
+    def _build_policy(
+        self, table: str, key: Key, policy: Any, refs: tuple[PolicyTargetReference, ...]
+    ) -> Converted:
+        origin = self._made.origins[type(policy).__name__, *key]
+        namespace = key[0]
+        spec = msgspec.structs.replace(policy.spec, target_refs=refs)
+        if origin.ingress is None:
+            name = self._names.take(table, namespace, self._gateway[1])
+            comment, file = self._comments.of_defaults(), GATEWAY_FILE
+        else:
+            base = origin.ingress.name
+            lists = table == _SECURITY and policy.spec.basic_auth is None
+            wanted = (base, f"{base}-addresses") if lists else (base,)
+            name = self._names.take(table, namespace, *wanted)
+            comment = self._comments.of_policy(origin.ingress, table)
+            file = _file(namespace, base)
+        if table == _SECURITY and policy.spec.basic_auth is not None:
+            users = policy.spec.basic_auth.users
+            users = msgspec.structs.replace(
+                users, name=self._name_of("secrets", (namespace, users.name))
+            )
+            basic = msgspec.structs.replace(policy.spec.basic_auth, users=users)
+            spec = msgspec.structs.replace(spec, basic_auth=basic)
+        meta = ObjectMeta(name=name, namespace=namespace)
+        made = msgspec.structs.replace(policy, metadata=meta, spec=spec)
+        return Converted(obj=made, comment=comment, file=file)
+
+    def _build_rest(self) -> Iterator[Converted]:
+        """Give Backends, Secrets and ReferenceGrants."""
+        for key, backend in sorted(self._made.tables.get("backends", {}).items()):
+            yield self._move("backends", key, backend, self._comments.of_backend(backend))
+        for key, secret in sorted(self._made.tables.get("secrets", {}).items()):
+            origin = self._made.origins["Secret", *key]
+            yield self._move("secrets", key, secret, self._comments.of_secret(origin))
+        for key, grant in sorted(self._made.tables.get("reference_grants", {}).items()):
+            to = tuple(
+                msgspec.structs.replace(one, name=self._name_of("backends", (key[0], one.name)))
+                if one.kind == "Backend" and one.name is not None
+                else one
+                for one in grant.spec.to
+            )
+            source = grant.spec.from_[0]
+            name = f"{source.kind.lower()}-{source.namespace}-{to[0].kind.lower()}"
+            meta = ObjectMeta(
+                name=self._names.take("reference_grants", key[0], name), namespace=key[0]
+            )
+            spec = msgspec.structs.replace(grant.spec, to=to)
+            yield Converted(
+                obj=msgspec.structs.replace(grant, metadata=meta, spec=spec),
+                file=namespace_file(key[0]),
+            )
+
+    def _move(self, table: str, key: Key, obj: Object, comment: str) -> Converted:
+        meta = ObjectMeta(name=self._name_of(table, key), namespace=key[0])
+        found = msgspec.structs.replace(obj, metadata=meta)
+        return Converted(obj=found, comment=comment, file=namespace_file(key[0]))
+
+
+def _by_number(key: Key) -> int:
+    """Return the number in the name of a made Gateway: Ingress, Ingress-1, Ingress-2."""
+    return int(key[1].partition("-")[2] or 0)
+
+
+def _file(namespace: str, ingress: str) -> str:
+    return f"{namespace}.{ingress}.yaml"
