@@ -113,6 +113,7 @@ def structure_of(config: EdgeGateway) -> tuple[object, ...]:
         watch,
         config.leader_election,
         config.admin,
+        config.ingress.enabled,
     )
 
 

@@ -2,8 +2,8 @@
 
 In: errors that the components report.
 Out: Events for objects of the users that can fix the error: the object of a status, the Gateways of
-a fleet, the ConfigMap of the configuration. An error has a condition and an Event. A warning about
-a field (not yet available, or ignored) has no Event.
+a fleet, the ConfigMap of the configuration. An error has a condition and an Event. An Ingress has no
+conditions: Events report its errors and warnings.
 Must never: decide that something is wrong.
 """
 
@@ -26,6 +26,7 @@ from controller.status.event_filter import select_events
 from controller.status.shape import SHAPES, Json
 from controller.status.tracker import Ref
 from edgefast.api.kinds import KINDS
+from edgefast.api.model.origin import is_made
 from edgefast.diagnostics.problem import ObjectRef, Problem
 
 __all__ = ["EventReports"]
@@ -47,6 +48,9 @@ _CONDITIONS = frozenset(
         "Shadowed",
     }
 )
+_INGRESS = "Ingress"
+#: Problems of an Ingress that come and go with its Pods.
+_PASSING = frozenset({"EndpointsNotFound", "PodsNotRead"})
 _MOST = 10  # Gateways of a merged fleet that are told by an Event; the statuses of all have it
 
 
@@ -60,6 +64,7 @@ class EventReports:
         self._config = About("v1", "ConfigMap", *config_map)
         self.denials = Denials()
         self._parentless = ParentlessRoutes()
+        self._more = False  # problems of Ingresses wait for their Events
 
     def on_written(self, ref: Ref, before: Json, fields: Json) -> None:
         """A status has been written: tell what has become bad with it."""
@@ -76,6 +81,9 @@ class EventReports:
             if f"{infra.namespace}/{infra.name}" == fleet:
                 for gateway in infra.gateways:
                     namespace, _, name = gateway.partition("/")
+                    if is_made(name):  # it serves Ingresses, and the API server does not have it
+                        self._events.warn(self._config, "FleetFailed", text)
+                        return
                     about = About(_GATEWAY, "Gateway", namespace, name)
                     self._events.warn(about, "FleetFailed", text)
 
@@ -93,14 +101,29 @@ class EventReports:
     async def on_outcome(self, outcome: Outcome) -> None:
         """Tell of fields that are not served as written although their objects are."""
         # All problems are put together for this alone, of all objects: that takes its time.
-        self._warn(await asyncio.to_thread(_choose, outcome))
+        found, more = await asyncio.to_thread(self._choose, outcome)
+        self._warn(found)
+        self._more = more
+
+    def _choose(self, outcome: Outcome) -> tuple[list[tuple[ObjectRef, Problem]], bool]:
+        """Return what to tell now, and whether more problems of Ingresses wait."""
+        problems = outcome.translation.problems
+        ingress = _choose_ingress(problems, self._is_due)
+        return [*ingress, *_choose_warnings(problems)], len(ingress) == _WARNINGS
+
+    def _is_due(self, ref: ObjectRef, problem: Problem) -> bool:
+        about = self._about(ref)
+        return about is not None and not self._events.is_told(about, problem.reason, problem.text())
+
+    def _about(self, ref: ObjectRef) -> About | None:
+        info = KINDS.get((ref.group, ref.kind))
+        if info is None:
+            return None
+        return About(info.api_versions[0], ref.kind, ref.namespace, ref.name, self._uid_of(ref))
 
     def _warn(self, problems: Iterable[tuple[ObjectRef, Problem]]) -> None:
         for ref, one in problems:
-            info = KINDS.get((ref.group, ref.kind))
-            if info is not None:
-                version = info.api_versions[0]
-                about = About(version, ref.kind, ref.namespace, ref.name, self._uid_of(ref))
+            if (about := self._about(ref)) is not None:
                 self._events.warn(about, one.reason, one.text())
 
     def _report_retained(self, kinds: Iterable[str]) -> None:
@@ -129,7 +152,7 @@ class EventReports:
             if (
                 last is not None
                 and self._events.written
-                and (last is not looked_at or now >= again)
+                and (last is not looked_at or now >= again or self._more)
             ):
                 looked_at, again = last, now + AGAIN
                 try:
@@ -158,13 +181,42 @@ class EventReports:
                 self._events.warn(self._config, "ConfigurationRefused", reported)
 
 
-def _choose(outcome: Outcome) -> list[tuple[ObjectRef, Problem]]:
-    """Return the warnings that are told: each namespace's first one, then the second ones, so that none keeps another's out."""
+def _choose_warnings(problems: Iterable[Problem]) -> list[tuple[ObjectRef, Problem]]:
+    """Return the warnings that are told of objects with a status."""
+    return _take_turns(
+        (one.object, one)
+        for one in problems
+        if one.object is not None
+        and one.object.kind != _INGRESS
+        and not is_made(one.object.name)
+        and one.path
+        and one.severity == "warning"
+        and one.reason not in _CONDITIONS
+    )
+
+
+def _choose_ingress(
+    problems: Iterable[Problem], is_due: Callable[[ObjectRef, Problem], bool]
+) -> list[tuple[ObjectRef, Problem]]:
+    """Return the problems that are told of Ingresses, errors first: no condition of a status has them."""
+    found = [
+        (one.object, one)
+        for one in problems
+        if one.object is not None
+        and one.object.kind == _INGRESS
+        and one.reason not in _PASSING
+        and is_due(one.object, one)
+    ]
+    found.sort(key=lambda pair: pair[1].severity != "error")
+    return _take_turns(found)
+
+
+def _take_turns(
+    found: Iterable[tuple[ObjectRef, Problem]],
+) -> list[tuple[ObjectRef, Problem]]:
+    """Return each namespace's first problem, then the second ones, so that none keeps another's out."""
     by_namespace: dict[str, list[tuple[ObjectRef, Problem]]] = {}
-    for one in outcome.translation.problems:
-        ref = one.object
-        if ref is None or not one.path or one.severity != "warning" or one.reason in _CONDITIONS:
-            continue
+    for ref, one in found:
         by_namespace.setdefault(ref.namespace, []).append((ref, one))
     turns = chain.from_iterable(zip_longest(*by_namespace.values()))
     return list(islice(filter(None, turns), _WARNINGS))

@@ -69,12 +69,17 @@ class Events:
         """Whether what is told now is written: this replica leads."""
         return self._leading()
 
+    def is_told(self, about: About, reason: str, text: str) -> bool:
+        """Tell whether the same has been told of late, so that `warn` does not write it."""
+        told = self._reported.get(_key(about, reason, text), -AGAIN)
+        return time.monotonic() - told < AGAIN
+
     def warn(self, about: About, reason: str, text: str) -> None:
         """Tell something, if it has not been told of late; returns at once."""
         if not self._leading():
             return
         now = time.monotonic()
-        key = (about, reason, hashlib.blake2b(text.encode(), digest_size=8).digest())
+        key = _key(about, reason, text)
         if now - self._reported.get(key, -AGAIN) < AGAIN:
             self._count("repeated")
             return
@@ -133,6 +138,10 @@ class Events:
             "note": _cut(text, reason),
             "regarding": regarding,
         }
+
+
+def _key(about: About, reason: str, text: str) -> tuple[About, str, bytes]:
+    return (about, reason, hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
 def _cut(text: str, reason: str) -> str:

@@ -19,6 +19,7 @@ from operator import is_
 from controller.fleets.inventory import Inventory
 from controller.kube.cache import Cache
 from controller.kube.fetch import Reference
+from controller.kube.ingress_references import IngressReferences
 from controller.kube.pods import Selection
 from controller.kube.references import READ, referenced
 from edgefast.api.snapshot import Snapshot
@@ -44,6 +45,7 @@ class ClusterSource:
         self._settings = settings
         self._wakeup = asyncio.Event()
         self._referenced: _Known | None = None
+        self._ingresses = IngressReferences()
         self._given: _Given = ((), Settings())
         self._held: _Given | None = None  # what selects Pods that have not been read
         holdings.on_synced.append(self._wakeup.set)
@@ -59,7 +61,10 @@ class ClusterSource:
             self._wakeup.clear()
             if self._inventory.synced:
                 snapshot = self._cache.snapshot()
-                read = self._cache.want(self._find_referenced(snapshot))
+                wanted = self._find_referenced(snapshot)
+                if named := self._ingresses.find(snapshot, self._settings().core()):
+                    wanted |= named
+                read = self._cache.want(wanted)
                 if read and not (self._cache.pods.waits and self._is_held(snapshot)):
                     return
             await self._wakeup.wait()

@@ -22,6 +22,7 @@ from controller.kube.depth import decode_json
 from controller.kube.discovery import Discovery, Served
 from controller.kube.errors import ApiError
 from controller.kube.fetch import Reference
+from controller.kube.ingress_references import IngressReferences
 from controller.kube.pods import Selection, Table, list_pods
 from controller.kube.references import referenced
 from controller.kube.reflector import Item, Target
@@ -102,7 +103,7 @@ class Reader:
         there |= {("ClusterTrustBundle", *key) for key in snapshot.cluster_trust_bundles}
         wanted = [
             one
-            for one in referenced(snapshot, settings)
+            for one in referenced(snapshot, settings) | IngressReferences().find(snapshot, settings)
             if one not in there and self._api_of(one[0]) is not None
         ]
         async with asyncio.TaskGroup() as tasks:

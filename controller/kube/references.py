@@ -4,7 +4,8 @@ In: a snapshot and the settings.
 Out: their names. References come from Gateways of the controller's classes in watched namespaces
 (listener certificates, client certificate, authorities), their ListenerSets, BackendTLSPolicies,
 Backends, XBackends, HTTPRouteFilters (response bodies), SecurityPolicies (client keys, passwords,
-key sets), BackendTrafficPolicies (response bodies), and rateLimit of the configuration. A reference
+key sets), BackendTrafficPolicies (response bodies), and rateLimit of the configuration. Those of
+Ingresses are found by ingress_references.py. A reference
 into another namespace counts only with a ReferenceGrant; otherwise the object is not read. Pure.
 Must never: follow a reference of another controller's Gateway.
 """

@@ -17,6 +17,7 @@ import msgspec
 from controller.kube.apis import Api
 from controller.kube.reflector import Target
 from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.ingress.ingress import NETWORKING_GROUP
 from edgefast.api.kinds import KINDS
 
 #: Watched as names only; the content is read of those that something refers to.
@@ -25,7 +26,7 @@ REFERENCED_KINDS = frozenset({"Secret", "ConfigMap", "ClusterTrustBundle"})
 BUILT_IN = tuple(
     Api(info.group, info.versions[0], info.kind, info.plural, info.namespaced)
     for info in KINDS.values()
-    if info.group in ("", "discovery.k8s.io")
+    if info.group in ("", "discovery.k8s.io", NETWORKING_GROUP)
 )
 
 
@@ -35,6 +36,7 @@ class Scope(msgspec.Struct, frozen=True):
     own: str
     namespaces: tuple[str, ...] = ()
     x_backends: bool = False  # extensionApis.enableXBackend; without it nobody may read them
+    ingresses: bool = False  # ingress.enabled; the same for Ingresses and IngressClasses
 
     @staticmethod
     def of(config: EdgeGateway, own: str) -> Scope:
@@ -42,7 +44,7 @@ class Scope(msgspec.Struct, frozen=True):
         watch = config.provider.cluster.watch
         listed = watch.namespaces if watch is not None and watch.type == "Namespaces" else ()
         spaces = tuple(sorted({*listed, own})) if listed else ()
-        return Scope(own, spaces, config.extension_apis.enable_x_backend)
+        return Scope(own, spaces, config.extension_apis.enable_x_backend, config.ingress.enabled)
 
     def targets(self, apis: Iterable[Api]) -> frozenset[Target]:
         """Return everything that has to be reflected of these kinds."""
@@ -50,5 +52,6 @@ class Scope(msgspec.Struct, frozen=True):
             Target(api, namespace, metadata_only=api.kind in REFERENCED_KINDS)
             for api in apis
             if self.x_backends or api.kind != "XBackend"
+            if self.ingresses or api.group != NETWORKING_GROUP
             for namespace in (self.namespaces if api.namespaced and self.namespaces else (None,))
         )

@@ -38,6 +38,7 @@ from edgefast.api.decode.decode import (
     decode_api_object,
     keep_api_object,
 )
+from edgefast.api.ingress.ingress import NETWORKING_GROUP
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, KindInfo, Object
 from edgefast.api.model.fail_closed import is_closed
 from edgefast.api.model.meta import ObjectMeta
@@ -58,7 +59,7 @@ REGEX_SLICE = 64
 #: `kubectl apply` keeps a copy of the whole object here; nobody reads it.
 _TOO_DEEP = Violation((), "TooLong", f"nested deeper than {DEPTH} levels")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_WITH_STATUS = (GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP)
+_WITH_STATUS = (GATEWAY_GROUP, EDGE_GROUP, EXPERIMENTAL_GROUP, NETWORKING_GROUP)
 
 #: Kinds that never wait.
 _ADDRESSES = frozenset({"Service", "EndpointSlice"})
@@ -331,7 +332,12 @@ def _strip(obj: Object) -> Object:
     # There are more of these two than of all others together, and most of what they say is others' to read.
     if isinstance(obj, Service):
         least = ObjectMeta(name=meta.name, namespace=meta.namespace, labels=meta.labels)
-        spec = ServiceSpec(type=obj.spec.type, ports=obj.spec.ports)
+        spec = ServiceSpec(
+            type=obj.spec.type,
+            ports=obj.spec.ports,
+            cluster_ip=obj.spec.cluster_ip,
+            external_name=obj.spec.external_name,
+        )
         return msgspec.structs.replace(obj, metadata=least, spec=spec)
     if isinstance(obj, EndpointSlice):
         name = obj.service_name

@@ -194,6 +194,38 @@ X_BACKENDS: Final = Group(
     ),
 )
 
+INGRESSES: Final = Group(
+    "ingresses",
+    "same scope as watch, only with ingress.enabled",
+    (
+        Grant(
+            ("networking.k8s.io",),
+            ("ingresses",),
+            _READ,
+            "Ingresses that are translated; get reads one again after a status conflict.",
+        ),
+        Grant(
+            ("networking.k8s.io",),
+            ("ingresses/status",),
+            ("patch",),
+            "The addresses of the Service that serves them.",
+        ),
+    ),
+)
+
+INGRESS_CLASSES: Final = Group(
+    "ingressclasses",
+    "cluster-wide, only with ingress.enabled",
+    (
+        Grant(
+            ("networking.k8s.io",),
+            ("ingressclasses",),
+            _FOLLOW,
+            "Which Ingresses the controller serves; IngressClasses have no namespace.",
+        ),
+    ),
+)
+
 INFRA: Final = Group(
     "infra",
     "the controller's namespace; with deploy.type GatewayNamespace cluster-wide (ClusterRole "
@@ -305,4 +337,15 @@ CERTGEN: Final = Group(
     ),
 )
 
-GROUPS: Final = (CLUSTER, WATCH, X_BACKENDS, INFRA, TOKENS, OWN, CLIENTS, CERTGEN)
+GROUPS: Final = (
+    CLUSTER,
+    WATCH,
+    X_BACKENDS,
+    INGRESSES,
+    INGRESS_CLASSES,
+    INFRA,
+    TOKENS,
+    OWN,
+    CLIENTS,
+    CERTGEN,
+)

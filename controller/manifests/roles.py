@@ -7,6 +7,7 @@ Out: objects. `provider.<cluster>.deploy` and `.watch` determine the location of
     watch      absent or NamespaceSelector     Namespaces
     WATCH      ClusterRole                     Role in each listed namespace and in the controller's
     X_BACKENDS as WATCH, with extensionApis.enableXBackend
+    INGRESSES  as WATCH, with ingress.enabled; INGRESS_CLASSES then as CLUSTER
     INFRA      with deploy.type GatewayNamespace as WATCH, else a Role in the controller's namespace
 
 Source: spec section 5 (permissions for Gateway Namespace mode).
@@ -16,7 +17,18 @@ Must never: bind any subject but the controller's own ServiceAccount.
 from __future__ import annotations
 
 from controller.manifests.objects import Install, Manifest, metadata
-from controller.manifests.rbac import CLIENTS, CLUSTER, INFRA, OWN, TOKENS, WATCH, X_BACKENDS, Group
+from controller.manifests.rbac import (
+    CLIENTS,
+    CLUSTER,
+    INFRA,
+    INGRESS_CLASSES,
+    INGRESSES,
+    OWN,
+    TOKENS,
+    WATCH,
+    X_BACKENDS,
+    Group,
+)
 
 _API = "rbac.authorization.k8s.io"
 
@@ -26,10 +38,14 @@ def render_roles(install: Install) -> list[Manifest]:
     release = install.release
     own = own_namespaces(install)
     spaces = watched(install)
-    everywhere: dict[str, tuple[Group, ...]] = {"cluster": (CLUSTER,)}
+    ingress = install.values.config.edge_gateway.ingress.enabled
+    cluster = (CLUSTER, INGRESS_CLASSES) if ingress else (CLUSTER,)
+    everywhere: dict[str, tuple[Group, ...]] = {"cluster": cluster}
     each: dict[str, tuple[Group, ...]] = {}
     config = install.values.config.edge_gateway
-    watch = (WATCH, X_BACKENDS) if config.extension_apis.enable_x_backend else (WATCH,)
+    watch: tuple[Group, ...] = (WATCH,)
+    watch += (X_BACKENDS,) if config.extension_apis.enable_x_backend else ()
+    watch += (INGRESSES,) if ingress else ()
     if spaces:
         each["watch"] = watch
     else:

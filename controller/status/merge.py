@@ -46,11 +46,20 @@ def merge_status(
         new = _merge_entries(shape, namespace, present, wanted, controller, now, is_stale)
     elif wanted is None:
         return None
+    elif shape.load_balancer:
+        return _merge_addresses(present, wanted)
     else:
         new = _merge_root(shape, present, wanted, now)
     changed = {field: value for field, value in new.items() if value != present.get(field)}
     # An absent list and an empty one say the same, as do 0 and no number; only the present one needs no write.
     return {f: v for f, v in changed.items() if v or present.get(f)} or None
+
+
+def _merge_addresses(present: Json, wanted: Json) -> Json | None:
+    """Return the addresses of an Ingress where they differ; all of them are ours."""
+    there = (present.get("loadBalancer") or {}).get("ingress") or []
+    addresses = (wanted.get("loadBalancer") or {}).get("ingress") or []
+    return {"loadBalancer": {"ingress": addresses}} if there != addresses else None
 
 
 def _merge_root(shape: Shape, present: Json, wanted: Json, now: str) -> Json:

@@ -53,6 +53,8 @@ def gate_status(
         return _gate_entries(shape, namespace, present, wanted, gates, controller)
     if kind == "Gateway":
         return _gate_gateway(present, wanted, gates(kind, namespace, name))
+    if kind == "Ingress" and not gates(kind, namespace, name).open:
+        return present  # clients find an Ingress when proxies have it
     if kind == "ListenerSet":
         gate = gates(kind, namespace, name)
         return _gate_listener_set(present, wanted, f"{namespace}/{name}/", gate)

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from edgefast.api.ingress.ingress import NETWORKING_GROUP
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.model.route_name import ROUTE_KINDS
@@ -48,6 +49,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     own_listener_types: frozenset[str] = frozenset()  # of conditions of listeners
     lists: tuple[tuple[str, int], ...] = ()  # other lists that are ours as a whole, with maxItems
     counts: tuple[str, ...] = ()  # numbers that are ours; 0 and none say the same
+    load_balancer: bool = False  # addresses at loadBalancer.ingress, and nothing else
 
 
 def _types(kind: str) -> frozenset[str]:
@@ -92,6 +94,7 @@ SHAPES: dict[str, Shape] = {
         entry_ref="ancestorRef",
         max_entries=32,
     ),
+    "Ingress": Shape(group=NETWORKING_GROUP, load_balancer=True),
 }
 #: The same, as CRDs of v1.6 have it.
 _OLDER = {

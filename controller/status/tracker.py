@@ -19,6 +19,7 @@ from controller.status.readiness import OPEN, ReadinessGate, gate_status
 from controller.status.rejections import NO_REJECTIONS, Rejections
 from controller.status.shape import SHAPES, Json, is_bad
 from controller.status.stale import NONE, StaleStatuses
+from edgefast.api.model.origin import is_made
 from edgefast.api.model.route_name import ROUTE_KINDS, ref_of_key, route_key
 from edgefast.collections.sorted_map import find_unlike
 from edgefast.translate.conditions.status import AnyStatus, Statuses
@@ -46,6 +47,7 @@ _TABLES = {
     "BackendTrafficPolicy": "backend_traffic_policies",
     "XBackend": "x_backends",
     "XBackendTrafficPolicy": "x_backend_traffic_policies",
+    "Ingress": "ingresses",
 }
 #: Kinds with entries that say whether they are programmed.
 _PROGRAMMED = ("SecurityPolicy", "BackendTrafficPolicy", "XBackendTrafficPolicy")
@@ -77,6 +79,7 @@ class StatusTracker:
         self._wanted: dict[str, dict[Key, Wanted]] = {kind: {} for kind in _TABLES}
         self._tables: dict[str, Mapping[Key, AnyStatus]] = {}  # as they came last
         self._fleet_of: Mapping[Key, str] = {}
+        self._ingress_fleet: str | None = None  # that serves Ingresses
         self._parents: Mapping[Key, Key] = {}  # Gateways of ListenerSets
         self._progress: dict[str, Progress] = {}
         self._reached: dict[str, int] = {}
@@ -137,6 +140,8 @@ class StatusTracker:
         if fleet_of != self._fleet_of:
             dirty |= {("Gateway", *key) for key in fleet_of}
             self._fleet_of = dict(fleet_of)
+            made = (one for key, one in fleet_of.items() if is_made(key[1]))
+            self._ingress_fleet = next(made, None)
         self._parents = statuses.parents
         for fleet, version in versions.items():
             self._progress.setdefault(fleet, Progress()).publish(revision, version, now)
@@ -281,6 +286,8 @@ class StatusTracker:
             if parent_kind == "ListenerSet":
                 gateway = self._parents.get(gateway, gateway)
             fleet = self._fleet_of.get(gateway)
+            if parent_kind == "Ingress":
+                fleet = self._ingress_fleet
             if fleet is None:
                 return OPEN
             found = self._gate(ref, gateway, fleet, wanted.revision)

@@ -77,7 +77,7 @@ def convert_ingresses(
     if made.tables:
         losses = work.arrange(standard=standard)
         objects = tuple(work.build())
-    classes = find_classes(snapshot, completed.settings)
+    classes = find_classes(snapshot, completed.settings, standalone=True)
     ours = [one for one in snapshot.ingresses.values() if classes.has(one)]
     replaced = {ref_of(one) for one in ours}
     return Conversion(

@@ -56,6 +56,7 @@ from edgefast.translate.route.routes import Change as RouteChange
 from edgefast.translate.route.routes import translate_routes
 from edgefast.translate.settings import Settings
 from edgefast.translate.status.edge_policy import compute_edge_policy_statuses, find_asked
+from edgefast.translate.status.ingress import IngressStatuses, compute_ingress_statuses
 from edgefast.translate.status.policy_usage import PolicyUses, count_uses
 from edgefast.translate.status.statuses import (
     RouteStatuses,
@@ -236,6 +237,9 @@ def _translate(
         memo.x_backends if memo else XBackendStatuses(),
     )
     selectors = choose_selectors(x_backends.wishes, memo.selectors if memo else Selectors())
+    ingresses = compute_ingress_statuses(
+        expansion.served, gateways, settings, memo.ingresses if memo else IngressStatuses()
+    )
     statuses = compute_statuses(
         classes,
         gateways,
@@ -247,6 +251,7 @@ def _translate(
         settings,
         own.attached,
         filters.outcomes,
+        ingresses,
     )
 
     def find_problems() -> tuple[Problem, ...]:
@@ -315,6 +320,7 @@ def _translate(
             reach=reach,
             route_statuses=route_statuses,
             fleet_caches=caches,
+            ingresses=ingresses,
         ),
     )
 

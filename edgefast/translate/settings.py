@@ -45,11 +45,19 @@ class FleetState(msgspec.Struct, frozen=True, kw_only=True):
 class IngressSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Which Ingresses are served, and where."""
 
-    classes: tuple[str, ...] = ()  # names of classes; () is every class with the controller's name
+    enabled: bool = False  # in a cluster; standalone always serves them
+    classes: tuple[
+        str, ...
+    ] = ()  # names of classes; without them and in a cluster, also those with the controller's name
+    controllers: tuple[
+        str, ...
+    ] = ()  # cluster: further values of `spec.controller` that are served
     http_port: int = 80
     https_port: int = 443
     config_map: str = ""  # "namespace/name"; "" finds the ConfigMap of ingress-nginx by its name
     certificate: str = ""  # "namespace/name" of the Secret for hosts without a certificate
+    edge_proxy: str = ""  # cluster: EdgeProxy of the fleet, in the controller's namespace
+    publish: bool = False  # cluster: addresses are written to the statuses of Ingresses
     #: Secrets that are not there, by (namespace, name), with the names of their certificates: a conversion assumes them.
     assumed_certificates: tuple[tuple[tuple[str, str], tuple[str, ...]], ...] = ()
 
@@ -99,6 +107,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Whether foreign policies that decide access close their targets: only in files, because a controller does not read them."""
         return self.standalone and not self.ignore_foreign_policies
 
+    @property
+    def serves_ingresses(self) -> bool:
+        """Tell whether Ingresses are served."""
+        return self.standalone or self.ingress.enabled
+
     def watches(self, namespace: str, labels: dict[str, str]) -> bool:
         """Tell whether Gateways and routes of a namespace count (spec, section 1)."""
         if self.watch_namespaces:
@@ -147,7 +160,30 @@ def settings_from(
         tracing=tracing,
         adopt=adopt,
         ignore_foreign_policies=ignore_foreign_policies,
-        ingress=ingress or IngressSettings(),
+        ingress=_ingress_from(config, standalone=standalone, given=ingress),
+    )
+
+
+def _ingress_from(
+    config: EdgeGateway, *, standalone: bool, given: IngressSettings | None
+) -> IngressSettings:
+    """Return the settings of Ingresses: the command line's in standalone, the configuration's in a cluster."""
+    if given is not None or standalone:
+        return given or IngressSettings()
+    found = config.ingress
+    if not found.enabled:
+        return IngressSettings()
+    source, secret = found.config_map, found.certificate
+    return IngressSettings(
+        enabled=True,
+        classes=tuple(sorted(one for one in found.adopt_classes if "/" not in one)),
+        controllers=tuple(sorted(one for one in found.adopt_classes if "/" in one)),
+        http_port=found.ports.http,
+        https_port=found.ports.https,
+        config_map=f"{source.namespace}/{source.name}" if source is not None else "",
+        certificate=f"{secret.namespace}/{secret.name}" if secret is not None else "",
+        edge_proxy=found.edge_proxy or "",
+        publish=found.publish_status,
     )
 
 
@@ -163,6 +199,7 @@ _CLUSTER_ONLY: tuple[Path, ...] = (
     ("provider", "orchestrator", "deploy", "podMetadataDomains"),
     ("provider", "kubernetes", "releaseKinds"),
     ("provider", "orchestrator", "releaseKinds"),
+    ("ingress",),
     ("leaderElection", "disable"),
     ("leaderElection", "leaseDuration"),
     ("leaderElection", "renewDeadline"),

@@ -33,6 +33,7 @@ from edgefast.translate.rate_limit.limit_store import LimitStore
 from edgefast.translate.route.outcome import RouteOutcome
 from edgefast.translate.route.route_sums import RouteSums
 from edgefast.translate.status.edge_policy import EdgePolicyStatuses
+from edgefast.translate.status.ingress import IngressStatuses
 from edgefast.translate.status.policy_usage import PolicyUses
 from edgefast.translate.status.statuses import RouteStatuses
 from edgefast.translate.status.xbackend import XBackendStatuses
@@ -89,6 +90,7 @@ class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     reach: Reachability
     route_statuses: RouteStatuses
     fleet_caches: FleetCaches
+    ingresses: IngressStatuses
 
 
 class StatusMemo:

@@ -18,7 +18,9 @@ from edgefast.api.config.edgegateway import (
     BackendAddresses,
     FleetCertificates,
     FleetRevocation,
+    GatewayIngress,
     GatewayProvider,
+    IngressPorts,
     LeaderElection,
     ProviderWatch,
 )
@@ -163,6 +165,20 @@ DOCUMENTS: dict[type, list[Document]] = {
         {"type": "Kubernetes", "kubernetes": {}},
         {"type": "Kubernetes", "orchestrator": {}},
         {"type": "Kubernetes", "kubernetes": {}, "orchestrator": {}},
+    ],
+    IngressPorts: [{}, {"http": 443}, {"http": 443, "https": 443}, {"http": 8080, "https": 8443}],
+    GatewayIngress: [{}]
+    + [
+        {"adoptClasses": [name]}
+        for name in (
+            "nginx",
+            "k8s.io/ingress-nginx",
+            "Nginx",
+            "/nginx",
+            "k8s.io/",
+            "a b",
+            "a.b/c~d",
+        )
     ],
     ProviderWatch: [
         {"type": kind, **names, **selector}

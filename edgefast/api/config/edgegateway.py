@@ -22,6 +22,7 @@ from edgefast.api.model.fields import (
     Element,
     GatewayController,
     Kind,
+    Namespace,
     PortNumber,
     by_keys,
     expects,
@@ -37,6 +38,8 @@ REVOCATIONS = 256
 CODE_NAMESPACES = 256
 #: Entries of `podMetadataDomains`.
 POD_DOMAINS = 64
+#: Entries of `ingress.adoptClasses`.
+ADOPTED_CLASSES = 16
 DEFAULT_CONTROLLER_NAME = "gateway.edge.io/gatewayclass-controller"
 
 
@@ -254,6 +257,84 @@ class GatewayAdmin(Element, frozen=True, kw_only=True):
     console: Annotated[bool, Meta(description="Serves the web console at `/console/`.")] = True
 
 
+class IngressPorts(Element, frozen=True, kw_only=True):
+    """Ports of the Service that serves Ingresses."""
+
+    http: Annotated[PortNumber, Meta(description="Port of HTTP.")] = 80
+    https: Annotated[
+        PortNumber,
+        Meta(
+            description="Port of HTTPS. It is open if an Ingress, or `certificate`, has a certificate."
+        ),
+    ] = 443
+
+
+class IngressConfigMap(Element, frozen=True, kw_only=True):
+    """A ConfigMap."""
+
+    namespace: Annotated[Namespace, Meta(description="Namespace of the ConfigMap.")]
+    name: Annotated[DNSSubdomain, Meta(description="Name of the ConfigMap.")]
+
+
+class IngressCertificate(Element, frozen=True, kw_only=True):
+    """A Secret with a certificate."""
+
+    namespace: Annotated[Namespace, Meta(description="Namespace of the Secret.")]
+    name: Annotated[DNSSubdomain, Meta(description="Name of the Secret.")]
+
+
+class GatewayIngress(Element, frozen=True, kw_only=True):
+    """Ingresses in a cluster."""
+
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Serves Ingresses. One fleet in the controller's namespace serves all of them. If false, the controller neither "
+            "reads nor watches Ingresses."
+        ),
+    ] = False
+    adopt_classes: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=250)], ...],
+        Meta(
+            max_length=ADOPTED_CLASSES,
+            extra=AS_SET,
+            description="Classes that are served besides those of the controller `gateway.edge.io/ingress-controller`. An entry with a "
+            "slash, such as `k8s.io/ingress-nginx`, is the `spec.controller` of IngressClasses. Another entry, such as `nginx`, is the "
+            "name of a class, with or without an IngressClass.",
+        ),
+    ] = ()
+    ports: Annotated[
+        IngressPorts, Meta(description="Ports of the Service that serves Ingresses.")
+    ] = IngressPorts()
+    config_map: Annotated[
+        IngressConfigMap | None,
+        Meta(
+            description="ConfigMap with the settings of ingress-nginx. All locations answer 503 while it is missing. Absent: the "
+            "defaults of ingress-nginx."
+        ),
+    ] = None
+    certificate: Annotated[
+        IngressCertificate | None,
+        Meta(
+            description="Secret with the certificate for hosts without one. Absent: TLS handshakes for these hosts fail."
+        ),
+    ] = None
+    edge_proxy: Annotated[
+        DNSSubdomain | None,
+        Meta(
+            description="EdgeProxy in the controller's namespace with the settings of the fleet, such as the type and the annotations "
+            "of its Service. While it is missing, its defaults apply."
+        ),
+    ] = None
+    publish_status: Annotated[
+        bool,
+        Meta(
+            description="Writes the addresses of the Service to `status.loadBalancer` of the Ingresses served. Set it to false while "
+            "another controller serves the same classes."
+        ),
+    ] = True
+
+
 class EdgeGateway(Element, frozen=True, kw_only=True):
     """Configuration of the controller."""
 
@@ -279,6 +360,9 @@ class EdgeGateway(Element, frozen=True, kw_only=True):
             description="Reserved addresses that backends may use. Absent: in a cluster none, in standalone all."
         ),
     ] = None
+    ingress: Annotated[GatewayIngress, Meta(description="Ingresses in a cluster.")] = (
+        GatewayIngress()
+    )
     logging: Annotated[GatewayLogging, Meta(description="The controller's own log.")] = (
         GatewayLogging()
     )

@@ -13,7 +13,7 @@ import msgspec
 
 from edgefast.diagnostics.problem import ObjectRef
 
-__all__ = ["Origin", "RuleOrigin", "place_of"]
+__all__ = ["Origin", "RuleOrigin", "is_made", "place_of"]
 
 _PART = re.compile(r"spec\.(?:rules|listeners)\[([0-9]+)\]")
 
@@ -38,6 +38,11 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ingress: ObjectRef | None  # None: it serves all Ingresses
     path: str = ""  # field path in the Ingress
     rules: tuple[RuleOrigin, ...] = ()
+
+
+def is_made(name: str) -> bool:
+    """Tell whether edgefast made the object of this name: names of objects of users have no upper-case letter."""
+    return name != name.lower()
 
 
 def place_of(origin: Origin, path: str) -> tuple[ObjectRef | None, str]:

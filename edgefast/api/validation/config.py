@@ -6,13 +6,16 @@ Must never: connect to an address.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from edgefast.api.config.edgegateway import (
     BackendAddresses,
     FleetCertificates,
     FleetRevocation,
+    GatewayIngress,
     GatewayProvider,
+    IngressPorts,
     LeaderElection,
     ProviderWatch,
 )
@@ -34,6 +37,10 @@ from edgefast.api.validation.edge import bad_cidr, is_cidr
 from edgefast.api.validation.rule import RuleBook, Violation
 
 BOOK = RuleBook()
+
+_DNS_NAME = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+#: An entry of `ingress.adoptClasses`.
+CLASS_PATTERN = rf"^{_DNS_NAME}(/[-A-Za-z0-9/._~]+)?$"
 
 MIN_STORE_TIMEOUT = 1  # milliseconds
 MAX_STORE_TIMEOUT = 10_000
@@ -129,6 +136,36 @@ def check_allowed_cidrs(one: BackendAddresses) -> Iterable[Violation]:
     for index, value in enumerate(one.allowed_cidrs):
         if not is_cidr(value):
             yield bad_cidr(("allowedCIDRs", index), value)
+
+
+@BOOK.on(
+    IngressPorts,
+    "http",
+    "https",
+    cel="self.http != self.https",
+    message="http and https must differ",
+)
+def check_ingress_ports(one: IngressPorts) -> Iterable[Violation]:
+    """One port has one protocol."""
+    if one.http == one.https:
+        return (Violation(("https",), "Invalid", f"{one.https} (must differ from http)"),)
+    return ()
+
+
+@BOOK.on(
+    GatewayIngress,
+    "adopt_classes",
+    cel=f"!has(self.adoptClasses) || self.adoptClasses.all(one, one.matches(r'{CLASS_PATTERN}'))",
+    message="adoptClasses must be names of classes or values of spec.controller",
+)
+def check_adopted_classes(one: GatewayIngress) -> Iterable[Violation]:
+    """A class has a DNS name; a controller has a domain, a slash and a path."""
+    for index, name in enumerate(one.adopt_classes):
+        if not re.fullmatch(CLASS_PATTERN, name):
+            message = (
+                f'"{name}" (a class such as nginx, or a controller such as k8s.io/ingress-nginx)'
+            )
+            yield Violation(("adoptClasses", index), "Invalid", message)
 
 
 @BOOK.on(

@@ -15,6 +15,7 @@ from typing import Literal
 from edgefast.api.core.service import Service, ServicePort
 from edgefast.api.edge.backend import Backend
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
+from edgefast.api.model.origin import is_made
 from edgefast.api.model.reference import BackendObjectReference
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.translate.backend.xbackend import resolve_xbackend
@@ -77,11 +78,11 @@ def resolve_backend(
         report.unresolve(
             f"{path}.kind",
             "InvalidKind",
-            supported_text(named, [one for one in KINDS if _is_allowed(one, reader)]),
+            supported_text(named, [one for one in KINDS if _is_allowed(one, "", reader)]),
             core_hint(ref.group) or _guess_kind(ref),
         )
         return None
-    if kind in _ALLOWED and not _is_allowed(kind, reader):
+    if kind in _ALLOWED and not _is_allowed(kind, ref.name, reader):
         message = f"{kind} is not enabled (extensionApis.{_ALLOWED[kind]})"
         report.unresolve(f"{path}.kind", "InvalidKind", message)
         return None
@@ -97,10 +98,11 @@ def resolve_backend(
     return _resolve_own(ref, target, certificate, reader, report, path, spoken=spoken)
 
 
-def _is_allowed(kind: str, reader: Reader) -> bool:
+def _is_allowed(kind: str, name: str, reader: Reader) -> bool:
     if kind == "XBackend":
         return reader.settings.enable_x_backend
-    return kind != "Backend" or reader.settings.enable_backend
+    # A Backend that was made is a Service of an Ingress, such as one of type ExternalName.
+    return kind != "Backend" or reader.settings.enable_backend or is_made(name)
 
 
 def _guess_kind(ref: BackendObjectReference) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from edgefast.api.gateway.listener import RouteGroupKind
+from edgefast.api.ingress.ingress import NETWORKING_GROUP
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP
 from edgefast.api.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.diagnostics.problem import ObjectRef
@@ -24,6 +25,7 @@ _GROUPS = {
     "SecurityPolicy": EDGE_GROUP,
     "BackendTrafficPolicy": EDGE_GROUP,
     "XBackend": EXPERIMENTAL_GROUP,
+    "Ingress": NETWORKING_GROUP,
     "XBackendTrafficPolicy": EXPERIMENTAL_GROUP,
 }
 
@@ -119,7 +121,33 @@ class ListenerSetStatus(Status, frozen=True, kw_only=True):
     listeners: tuple[ListenerStatus, ...] = ()
 
 
-AnyStatus = GatewayClassStatus | GatewayStatus | RouteStatus | PolicyStatus | ListenerSetStatus
+class IngressAddress(Status, frozen=True, kw_only=True):
+    """An address that serves an Ingress: one of `ip` and `hostname`."""
+
+    ip: str = ""
+    hostname: str = ""
+
+
+class IngressLoadBalancerStatus(Status, frozen=True, kw_only=True):
+    """`status.loadBalancer` of an Ingress."""
+
+    ingress: tuple[IngressAddress, ...] = ()
+
+
+class IngressStatus(Status, frozen=True, kw_only=True):
+    """`status` of an Ingress."""
+
+    load_balancer: IngressLoadBalancerStatus = IngressLoadBalancerStatus()
+
+
+AnyStatus = (
+    GatewayClassStatus
+    | GatewayStatus
+    | RouteStatus
+    | PolicyStatus
+    | ListenerSetStatus
+    | IngressStatus
+)
 
 
 class Statuses(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,12 +166,16 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     backend_traffic_policies: Mapping[Key, PolicyStatus] = {}
     x_backends: Mapping[Key, PolicyStatus | RouteStatus] = {}  # with ancestors, or as v1.6 has them
     x_backend_traffic_policies: Mapping[Key, PolicyStatus] = {}
+    ingresses: Mapping[Key, IngressStatus] = {}  # only in a cluster
+    #: Those of Gateways that edgefast made to serve Ingresses; they are written nowhere.
+    made_gateways: dict[Key, GatewayStatus] = {}
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}
 
     def closed_listeners(self) -> frozenset[str]:
         """Return the listeners that are not programmed, under the names that the data plane knows them by."""
-        found = {f"{'/'.join(key)}/": one.listeners for key, one in self.gateways.items()}
+        gateways = (*self.gateways.items(), *self.made_gateways.items())
+        found = {f"{'/'.join(key)}/": one.listeners for key, one in gateways}
         for key, of_set in self.listener_sets.items():
             found[f"{'/'.join((*self.parents[key], *key))}/"] = of_set.listeners
         return frozenset(
@@ -172,6 +204,7 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
             ("BackendTrafficPolicy", dict(self.backend_traffic_policies)),
             ("XBackend", dict(self.x_backends)),
             ("XBackendTrafficPolicy", dict(self.x_backend_traffic_policies)),
+            ("Ingress", dict(self.ingresses)),
         )
         for kind, table in tables:
             group = _GROUPS.get(kind, GATEWAY_GROUP)

@@ -41,8 +41,8 @@ def fleet_name(draft: GatewayDraft, settings: Settings) -> str:
     key = fleet_key(draft, settings)
     merged = draft.gateway_class.merged
     plain = draft.gateway.spec.gateway_class_name if merged else key.replace("/", "-")
-    # A Service's name is one DNS label, while Gateways and classes may have dots in theirs.
-    plain = plain.replace(".", "-")[:_NAME_LIMIT].rstrip("-")
+    # A Service's name is one DNS label. Gateways and classes may have dots in theirs, and the class of Ingresses has a capital.
+    plain = plain.replace(".", "-").lower()[:_NAME_LIMIT].rstrip("-")
     return f"{_PREFIX}{plain}-{digest_of(key)}"
 
 

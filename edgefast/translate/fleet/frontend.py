@@ -42,6 +42,8 @@ ASIDE = frozenset(
         "backends",
         "x_backends",
         "pods",
+        "ingresses",
+        "ingress_classes",
     }
 )
 _TABLES = tuple(name for name in Snapshot.__struct_fields__ if name not in ASIDE)

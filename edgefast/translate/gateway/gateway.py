@@ -16,6 +16,7 @@ import msgspec
 from edgefast import ir
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import ref_of
+from edgefast.api.model.origin import is_made
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import Problem, supported_text
 from edgefast.translate.deps.dependency_facts import GatewayView, World
@@ -66,6 +67,7 @@ class GatewayDraft:
         self.gateway = gateway
         self.gateway_class = gateway_class
         self.key: Key = (gateway.metadata.namespace, gateway.metadata.name)
+        self.made = is_made(gateway.metadata.name)  # it serves Ingresses
         self.age: Age = age_order(gateway.metadata)
         self.report = Report(ref_of(gateway))
         self.closed: tuple[
@@ -130,8 +132,11 @@ def translate_gateways(
     sets = index_listener_sets(world)
     for (namespace, name), gateway in world.snapshot.gateways.items():
         gateway_class = classes.get(gateway.spec.gateway_class_name)
-        if gateway_class is None or not _is_watched(world, namespace):
+        made = is_made(name)
+        if gateway_class is None or not (made or _is_watched(world, namespace)):
             continue
+        if is_made(gateway.spec.gateway_class_name) is not made:
+            continue  # the class of the Gateways that serve Ingresses has no other Gateways
         draft = GatewayDraft(gateway, gateway_class)
         draft.sets = sets.get((namespace, name), [])
         _translate(draft, world, keyring, inherited)

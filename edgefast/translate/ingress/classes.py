@@ -1,7 +1,8 @@
 """Classes: which Ingresses are edgefast's.
 
-In: IngressClasses, the names that the user gave. Out: `Classes`. A class is ours by its name (`--ingress-class`), else by its
-controller. `spec.ingressClassName` has priority over the annotation kubernetes.io/ingress.class, as in ingress-nginx.
+In: IngressClasses, the names that the user gave. Out: `Classes`. On the command line a class is ours by its name
+(`--ingress-class`), else by its controller. In a cluster it is ours by its controller, or if EdgeGateway `ingress.adoptClasses`
+names the class or its controller. `spec.ingressClassName` has priority over the annotation kubernetes.io/ingress.class, as in ingress-nginx.
 Source: ingress-nginx internal/ingress/controller/store, `GetIngressClass`.
 Must never: serve an Ingress of another class: two controllers run side by side during a migration.
 """
@@ -37,12 +38,15 @@ def class_of(ingress: Ingress) -> str | None:
     return ingress.metadata.annotations.get(CLASS_ANNOTATION) if named is None else named
 
 
-def find_classes(snapshot: Snapshot, settings: IngressSettings) -> Classes:
+def find_classes(snapshot: Snapshot, settings: IngressSettings, *, standalone: bool) -> Classes:
     """Return the classes that are ours."""
     names, default = set(settings.classes), False
+    controllers = {CONTROLLER, *settings.controllers}
+    if standalone and settings.classes:
+        controllers = set()
     for _, name in snapshot.ingress_classes:
         one = snapshot.ingress_classes["", name]
-        if name in names if settings.classes else one.spec.controller == CONTROLLER:
+        if name in settings.classes or one.spec.controller in controllers:
             names.add(name)
             default = default or one.metadata.annotations.get(DEFAULT_CLASS) == "true"
     return Classes(names=frozenset(names), default=default)

@@ -63,6 +63,7 @@ from edgefast.api.model.reference import (
 )
 from edgefast.api.model.session_persistence import SessionCookie
 from edgefast.api.snapshot import Key
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.annotations import Annotations
 from edgefast.translate.ingress.backends import MARK
 from edgefast.translate.ingress.configmap import Globals
@@ -98,9 +99,11 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     origins: dict[tuple[str, str, str], Origin]
 
 
-def emit_objects(servers: Servers, names: Names, findings: Findings, settings: Settings) -> Made:
-    """Return the objects for all servers."""
-    return _Emitter(servers, names, findings, settings).emit()
+def emit_objects(
+    servers: Servers, names: Names, findings: Findings, settings: Settings, proxy: EdgeProxySpec
+) -> Made:
+    """Return the objects for all servers; `proxy`: the settings of the proxies."""
+    return _Emitter(servers, names, findings, settings, proxy).emit()
 
 
 _TABLES: dict[type[Any], str] = {
@@ -117,13 +120,19 @@ _TABLES: dict[type[Any], str] = {
 
 class _Emitter:
     def __init__(
-        self, servers: Servers, names: Names, findings: Findings, settings: Settings
+        self,
+        servers: Servers,
+        names: Names,
+        findings: Findings,
+        settings: Settings,
+        proxy: EdgeProxySpec,
     ) -> None:
         self._servers = servers
         self._names = names
         self._findings = findings
         self._globals: Globals = findings.settings
         self._settings = settings
+        self._proxy = proxy
         self._made = Made(tables={}, origins={})
         #: Hostname of a TLS listener -> Gateway and listener.
         self._sections: dict[str, tuple[str, str]] = {}
@@ -168,12 +177,16 @@ class _Emitter:
 
     def _emit_gateways(self) -> list[str]:
         space = self._settings.namespace
-        proxy = EdgeProxySpec(merge_gateways=True)
+        proxy = msgspec.structs.replace(self._proxy, merge_gateways=True)
         if self._globals.forwarded_headers:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
-        nothing = Origin(ingress=None)
-        self._add(EdgeProxy(metadata=ObjectMeta(name=NAME, namespace=space), spec=proxy), nothing)
+        nothing, named = Origin(ingress=None), self._settings.ingress.edge_proxy
+        source = Origin(ingress=ObjectRef("EdgeProxy", space, named, EDGE_GROUP))
+        self._add(
+            EdgeProxy(metadata=ObjectMeta(name=NAME, namespace=space), spec=proxy),
+            source if named else nothing,
+        )
         parameters = ParametersReference(
             group=EDGE_GROUP, kind="EdgeProxy", name=NAME, namespace=space
         )

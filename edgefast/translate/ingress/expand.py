@@ -1,6 +1,7 @@
 """Expand: a snapshot with Ingresses -> the same with the objects that serve them, before the pipeline translates it.
 
-In: the snapshot, settings, the previous expansion. Out: an `Expansion`. Without Ingresses of ours it is the snapshot itself. The
+In: the snapshot, settings, the previous expansion. Out: an `Expansion`. Without Ingresses of ours it is the snapshot itself; in a
+cluster that serves Ingresses it has their Gateway all the same, so that the fleet keeps its address. The
 work is done again only when an Ingress, a class, or an object that was read has changed; objects that are equal to the previous
 ones stay the same, so that the pipeline does nothing for them.
 Must never: depend on the previous expansion in what it returns, or replace an object of a user.
@@ -14,11 +15,12 @@ from typing import Any
 import msgspec
 
 from edgefast.api.core.configmap import ConfigMap
+from edgefast.api.edge.edgeproxy import EdgeProxySpec
 from edgefast.api.ingress.ingress import Ingress
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.origin import Origin, place_of
 from edgefast.api.snapshot import Key, Snapshot
-from edgefast.collections.sorted_map import SortedMap, find_unlike
+from edgefast.collections.sorted_map import EMPTY, SortedMap, find_unlike
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.ingress.annotations import Annotations, read_annotations
 from edgefast.translate.ingress.classes import Classes, class_of, find_classes
@@ -47,6 +49,8 @@ class Expansion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     settings: IngressSettings = IngressSettings()
     #: By Ingress: the Ingress, the settings, and the annotations as parsed with them.
     parsed: Mapping[Key, tuple[Ingress, Globals, Source]] = {}
+    #: Ingresses of ours that are served.
+    served: SortedMap[Key, Ingress] = EMPTY
 
 
 def expand_ingresses(
@@ -56,7 +60,7 @@ def expand_ingresses(
     if previous is not None and _is_current(snapshot, settings, previous):
         merged = _merge(snapshot, previous.made, previous)
         return msgspec.structs.replace(previous, base=snapshot, snapshot=merged)
-    if not snapshot.ingresses:
+    if not settings.serves_ingresses or (settings.standalone and not snapshot.ingresses):
         return Expansion(base=snapshot, snapshot=snapshot, settings=settings.ingress)
     made = _Work(snapshot, settings, previous).expand()
     return msgspec.structs.replace(made, snapshot=_merge(snapshot, made.made, previous))
@@ -66,9 +70,11 @@ def _is_current(snapshot: Snapshot, settings: Settings, previous: Expansion) -> 
     return (
         snapshot.ingresses is previous.base.ingresses
         and snapshot.ingress_classes is previous.base.ingress_classes
+        and (settings.watch_selector is None or snapshot.namespaces is previous.base.namespaces)
         and settings.ingress == previous.settings
         and (
-            bool(settings.ingress.config_map)
+            not settings.standalone
+            or bool(settings.ingress.config_map)
             or not snapshot.ingresses
             or _find_map(snapshot) is _find_map(previous.base)
         )
@@ -84,16 +90,17 @@ class _Work:
         self._lookup = Lookup(snapshot, settings.ingress.assumed_certificates)
         self._problems: list[Problem] = []
         self._parsed: dict[Key, tuple[Ingress, Globals, Source]] = {}
+        self._served: dict[Key, Ingress] = {}
 
     def expand(self) -> Expansion:
-        classes = find_classes(self._snapshot, self._settings.ingress)
+        standalone = self._settings.standalone
+        classes = find_classes(self._snapshot, self._settings.ingress, standalone=standalone)
         found, settings = self._read_globals()
-        ours = [one for one in self._snapshot.ingresses.values() if classes.has(one)]
-        self._report_others(classes, served=bool(ours))
+        ours = [one for one in self._snapshot.ingresses.values() if self._has(classes, one)]
+        if standalone:
+            self._report_others(classes, served=bool(ours))
         made = _NOTHING
-        if ours and not self._settings.standalone:
-            self._report_cluster(ours)
-        elif ours:
+        if ours or not standalone:
             if found is not None:
                 self._report_map(found, settings)
             made = self._make(ours, settings)
@@ -105,16 +112,31 @@ class _Work:
             reads=self._lookup.reads,
             settings=self._settings.ingress,
             parsed=self._parsed,
+            served=_keep_served(self._served, self._previous),
         )
+
+    def _has(self, classes: Classes, ingress: Ingress) -> bool:
+        """Tell whether an Ingress is served: its class is ours, and its namespace is watched."""
+        if not classes.has(ingress):
+            return False
+        namespace = ingress.metadata.namespace
+        found = self._snapshot.namespaces.get(("", namespace))
+        return self._settings.watches(namespace, found.metadata.labels if found else {})
 
     def _make(self, ours: list[Ingress], settings: Globals) -> Made:
         sources = []
         for ingress in ours:
             source = self._parse(ingress, settings)
+            if ingress.closed is not None and not self._settings.standalone:
+                # A file's mistake is a problem of its own.
+                message = f"{ingress.closed.said}; its locations answer 503"
+                note = Note(name=ingress.closed.path or "spec", message=message, error=True)
+                self._note(source, note)
             self._note(source, *source.annotations.notes)
             self._note(source, *_find_resources(ingress))
             if not source.annotations.refused:
                 sources.append(source)
+                self._served[ingress.metadata.namespace, ingress.metadata.name] = ingress
         servers = find_servers(sort_sources(sources), self._lookup)
         self._report_servers(servers)
         named = self._settings.ingress.certificate.partition("/")
@@ -123,10 +145,21 @@ class _Work:
             self._note(source, note)
         ports = (self._settings.ingress.http_port, self._settings.ingress.https_port)
         findings = Findings(servers, settings, self._lookup, ports)
-        made = emit_objects(servers, names, findings, self._settings)
+        made = emit_objects(servers, names, findings, self._settings, self._find_proxy())
         for source, notes in findings.notes.items():
             self._note(source, *notes)
         return made
+
+    def _find_proxy(self) -> EdgeProxySpec:
+        """Return the settings of the fleet."""
+        name = self._settings.ingress.edge_proxy
+        found = self._lookup.edge_proxy((self._settings.namespace, name)) if name else None
+        if name and found is None:
+            message = (
+                f'"{name}": no EdgeProxy in namespace {self._settings.namespace}; defaults apply'
+            )
+            self._problems.append(Problem(None, "ingress.edgeProxy", "NotFound", message))
+        return found.spec if found is not None else EdgeProxySpec()
 
     def _parse(self, ingress: Ingress, settings: Globals) -> Source:
         """Read the annotations of an Ingress; those of an unchanged one are known."""
@@ -148,9 +181,12 @@ class _Work:
             namespace, _, name = text.partition("/")
             found = self._lookup.config_map((namespace, name))
             if found is None:
+                field = "--ingress-config" if self._settings.standalone else "ingress.configMap"
                 message = f'"{text}" not found; all locations answer 503'
-                self._problems.append(Problem(None, "--ingress-config", "NotFound", message))
-                return None, Globals(closed="--ingress-config")
+                self._problems.append(Problem(None, field, "NotFound", message))
+                return None, Globals(closed=field)
+        elif not self._settings.standalone:
+            found = None  # any namespace could have one of that name
         else:
             found = _find_map(self._snapshot)
         return found, read_globals(found)
@@ -209,11 +245,6 @@ class _Work:
                 )
             )
 
-    def _report_cluster(self, ours: list[Ingress]) -> None:
-        for ingress in ours:
-            message = "the controller does not serve Ingresses; edgefast run does"
-            self._problems.append(Problem(ref_of(ingress), "", "NotSupported", message))
-
     def _report_servers(self, servers: Servers) -> None:
         for source, field, owner in servers.shadowed:
             message = f"the host already has this path and type; {owner.ref} owns it"
@@ -245,6 +276,17 @@ def _find_resources(ingress: Ingress) -> Iterator[Note]:
 
 
 # --- the snapshot ---
+
+
+def _keep_served(served: dict[Key, Ingress], previous: Expansion | None) -> SortedMap[Key, Ingress]:
+    """Return the Ingresses that are served; entries without a change are shared with the previous map."""
+    draft = (previous.served if previous is not None else EMPTY).edit()
+    for key in [
+        one for one in (previous.served if previous is not None else ()) if one not in served
+    ]:
+        del draft[key]
+    draft.update(served)
+    return draft.done()
 
 
 def _keep(made: Made, previous: Expansion | None) -> Made:
@@ -304,6 +346,8 @@ def place_problem(
     if ref is None or origin is None:
         return problem
     found, path = place_of(origin, problem.path)
+    if found is not None and found.kind == ref.kind:
+        path = problem.path  # of the EdgeProxy that the made one repeats
     if found is None:
         return problem if problem.severity == "error" else None
     return msgspec.structs.replace(problem, object=found, path=path)

@@ -13,6 +13,7 @@ from edgefast.api.core.configmap import ConfigMap
 from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.core.secret import Secret
 from edgefast.api.core.service import Service, ServicePort
+from edgefast.api.edge.edgeproxy import EdgeProxy
 from edgefast.api.snapshot import Key, Snapshot
 
 #: (table of the snapshot, key) -> what was found there.
@@ -44,6 +45,11 @@ class Lookup:
     def secret(self, key: Key) -> Secret | None:
         """Return a Secret."""
         found: Secret | None = self._read("secrets", key)
+        return found
+
+    def edge_proxy(self, key: Key) -> EdgeProxy | None:
+        """Return an EdgeProxy."""
+        found: EdgeProxy | None = self._read("edge_proxies", key)
         return found
 
     def config_map(self, key: Key) -> ConfigMap | None:

@@ -119,7 +119,7 @@ class _Builder:
         hint = ""
         if self._default is None:
             effect = f"TLS handshakes for {server.host} fail"
-            hint = "name a default certificate with --ingress-certificate"
+            hint = "name a default certificate (--ingress-certificate, EdgeGateway ingress.certificate)"
         message = f"no Secret with a certificate for {server.host}; {effect}"
         note = Note(
             name=certificate.field,

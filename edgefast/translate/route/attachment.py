@@ -13,6 +13,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.api.gateway.layer4_route import AnyRoute
+from edgefast.api.model.origin import is_made
 from edgefast.api.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.api.validation.hostname import check_hostname, check_hostnames
 from edgefast.diagnostics.problem import did_you_mean, supported_text
@@ -45,9 +46,11 @@ def attach_route(
         if reader.settings.standalone:
             _refuse_kind(parent, report, path)
         return None
-    gateway = _find_gateway(parent, namespace, reader)
+    # Only routes that serve Ingresses attach to the Gateways that do.
+    hidden = is_made(parent.name) and not is_made(route.metadata.name)
+    gateway = None if hidden else _find_gateway(parent, namespace, reader)
     if gateway is None:
-        if reader.settings.standalone and not _exists(parent, namespace, reader):
+        if reader.settings.standalone and (hidden or not _exists(parent, namespace, reader)):
             message = f"{parent.kind} {namespace}/{parent.name} not found"
             report.refuse(f"{path}.name", "NoMatchingParent", message)
         return None

@@ -21,6 +21,7 @@ import msgspec
 
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.api.edge.policy_target import BACKEND_TARGETS, group_of_target
+from edgefast.api.model.origin import is_made
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.snapshot import Key
 from edgefast.api.validation.policy_target import list_request_leaves
@@ -76,7 +77,7 @@ class EdgePolicyStatuses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Give the problems of all policies, or of those that have a status."""
         for key, outcome in own.outcomes.items():
             named = (key[1], key[2].partition("?")[0])  # a newer version has no status of its own
-            if standalone or named in self.of(key[0]):
+            if standalone or named in self.of(key[0]) or is_made(key[2]):
                 yield from outcome.problems
                 yield from self.told.get(key, ())
 
@@ -126,7 +127,7 @@ def compute_edge_policy_statuses(
             _evaluate(key, outcome, own, routes, uses, unmade, world) if outcome else (None, ())
         )
         table = drafts[key[0]]
-        if status is None:
+        if status is None or is_made(key[2]):
             table.pop(key[1:], None)
         elif table.get(key[1:]) != status:
             table[key[1:]] = status

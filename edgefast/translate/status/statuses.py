@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from edgefast.api.model.origin import is_made
 from edgefast.api.model.route_name import kind_of, plain_key
 from edgefast.api.snapshot import Key
 from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
@@ -32,6 +33,7 @@ from edgefast.translate.settings import Settings
 from edgefast.translate.status.affected_by_policies import Attached
 from edgefast.translate.status.edge_policy import EdgePolicyStatuses
 from edgefast.translate.status.gateway import Filtered, compute_gateway_status, index_fleets
+from edgefast.translate.status.ingress import IngressStatuses
 from edgefast.translate.status.listenerset import compute_listener_set_status
 from edgefast.translate.status.xbackend import XBackendStatuses
 from edgefast.translate.virtual_host.virtual_host import Hosts
@@ -59,6 +61,7 @@ def compute_statuses(
     settings: Settings,
     attached: Attached,
     filters: Filtered,
+    ingresses: IngressStatuses,
 ) -> Statuses:
     """Return the status of every object of ours; those of routes and policies are judged already; `attached`: policies of ours, by target."""
     fleets = index_fleets(settings)
@@ -71,7 +74,9 @@ def compute_statuses(
     )
     return Statuses(
         gateway_classes=_compute_class_statuses(classes),
-        gateways=of_gateways,
+        gateways={key: one for key, one in of_gateways.items() if not is_made(key[1])},
+        made_gateways={key: one for key, one in of_gateways.items() if is_made(key[1])},
+        ingresses=ingresses.statuses,
         listener_sets={
             one.key: compute_listener_set_status(
                 one, draft, sums.attached, of_gateways[draft.key], attached, filters
@@ -95,7 +100,7 @@ def compute_statuses(
 def _compute_class_statuses(
     classes: Mapping[str, GatewayClassOutcome],
 ) -> dict[Key, GatewayClassStatus]:
-    return {("", name): outcome.status for name, outcome in classes.items()}
+    return {("", name): outcome.status for name, outcome in classes.items() if not is_made(name)}
 
 
 def compute_route_statuses(
@@ -115,7 +120,7 @@ def compute_route_statuses(
             if kind not in others:
                 others[kind] = previous.of(kind).edit()
             found = others[kind]
-        if status is None:
+        if status is None or is_made(plain[1]):
             found.pop(plain, None)
             continue
         outcome = routes[key]

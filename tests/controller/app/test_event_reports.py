@@ -17,11 +17,12 @@ from controller.kube.cache import Cache
 from controller.kube.errors import ApiError
 from controller.parentless_routes import SETTLED, ParentlessRoutes
 from controller.pipeline import Outcome
+from edgefast.api.decode.decode import decode_documents
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import Object
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate.pipeline import translate
-from edgefast.translate.settings import Settings
+from edgefast.translate.settings import IngressSettings, Settings
 from tests.translate import world
 
 pytestmark = pytest.mark.pure
@@ -38,11 +39,16 @@ class Told(Events):
     def warn(self, about: About, reason: str, text: str) -> None:
         self.told.append((about, reason, text))
 
+    def is_told(self, about: About, reason: str, text: str) -> bool:
+        return (about, reason, text) in self.told
 
-def tell(*objects: Object) -> list[tuple[About, str, str]]:
-    events = Told()
+
+def tell(
+    *objects: Object, settings: Settings | None = None, events: Told | None = None
+) -> list[tuple[About, str, str]]:
+    events = events or Told()
     cache = cast(Cache, SimpleNamespace(present=lambda ref: SimpleNamespace(uid=f"uid-{ref.name}")))
-    translation = translate(Snapshot.of(objects), Settings(standalone=False))
+    translation = translate(Snapshot.of(objects), settings or Settings(standalone=False))
     outcome = Outcome(revision=1, translation=translation, shards={}, changed=frozenset())
     asyncio.run(EventReports(events, cache, ("edge", "config")).on_outcome(outcome))
     return events.told
@@ -99,6 +105,34 @@ def test_a_namespace_with_many_warnings_keeps_no_other_ones_out() -> None:
     )
     told = [about for about, *_ in tell(world.gateway_class(), *many, other)]
     assert len(told) == _WARNINGS and "zoo" in {about.namespace for about in told}
+
+
+def ingresses(count: int, *notes: str) -> list[Object]:
+    annotations = ", ".join(f"nginx.ingress.kubernetes.io/{one}" for one in notes)
+    texts = [
+        "apiVersion: networking.k8s.io/v1\nkind: Ingress\n"
+        f"metadata: {{name: i{number}, namespace: app, annotations: {{{annotations}}}}}\n"
+        f"spec: {{ingressClassName: ours, rules: [{{host: h{number}.test}}]}}\n"
+        for number in range(count)
+    ]
+    return [one.obj for one in decode_documents("---\n".join(texts).encode(), "a.yaml").objects]
+
+
+def test_problems_of_ingresses_are_told_bit_by_bit_errors_first() -> None:
+    ours = IngressSettings(enabled=True, classes=("ours",))
+    settings = Settings(standalone=False, ingress=ours)
+    notes = ("auth-url: 'http://a.test'", "load-balance: ewma")
+    events = Told()
+    objects = ingresses(_WARNINGS, *notes)
+    tell(*objects, settings=settings, events=events)
+    assert len(events.told) == _WARNINGS
+    assert {about.kind for about, _, _ in events.told} == {"Ingress"}
+    assert all("auth-url" in text for _, _, text in events.told)
+    tell(*objects, settings=settings, events=events)
+    assert len(events.told) == 2 * _WARNINGS
+    assert all("load-balance" in text for _, _, text in events.told[_WARNINGS:])
+    tell(*objects, settings=settings, events=events)
+    assert len(events.told) == 2 * _WARNINGS
 
 
 def test_a_route_whose_gateway_does_not_exist_is_told_once_after_a_while() -> None:

@@ -93,7 +93,7 @@ def test_of_services_and_their_endpoints_only_what_is_read_is_kept() -> None:
     told = Told()
     meta = {"namespace": "ns", "resourceVersion": "1", "uid": "u", "generation": 1}
     label = {"kubernetes.io/service-name": "web"}
-    spec: dict[str, Any] = {"ports": [{"port": 80}]}
+    spec: dict[str, Any] = {"ports": [{"port": 80}], "clusterIP": "10.96.0.9"}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {**meta, "name": "web"}}
     slice_: dict[str, Any] = {
         "apiVersion": "discovery.k8s.io/v1",
@@ -107,14 +107,15 @@ def test_of_services_and_their_endpoints_only_what_is_read_is_kept() -> None:
     (found,) = before.slices_by_service["ns", "web"]
     assert found.metadata.labels == label
     assert before.services["ns", "web"].spec.ports[0].port == 80
+    assert before.services["ns", "web"].spec.cluster_ip == "10.96.0.9"  # of service-upstream
     # What a controller of endpoints writes at each rollout beside the endpoints.
     noted = {**slice_["metadata"], "annotations": {"last-change": "now"}, "generation": 2}
     told.put("EndpointSlice", {**slice_, "metadata": {**noted, "resourceVersion": "2"}})
     assert told.changes == 2 and told.store.snapshot() is before
-    # Addresses and selectors are for others.
+    # Further addresses and selectors are for others.
     named = {**service, "metadata": {**meta, "name": "web", "resourceVersion": "2"}}
     told.put(
-        "Service", {**named, "spec": {**spec, "clusterIP": "10.96.0.9", "selector": {"a": "b"}}}
+        "Service", {**named, "spec": {**spec, "externalIPs": ["192.0.2.1"], "selector": {"a": "b"}}}
     )
     assert told.changes == 2 and told.store.snapshot() is before
     moved = {**slice_, "metadata": {**noted, "resourceVersion": "3", "labels": {}}}

@@ -242,3 +242,22 @@ def test_an_xbackend_in_the_words_of_its_crds(entries: str, ref: str) -> None:
     assert again is None
     left = merge_status("XBackend", "ns", written, None, controller="a/b", now="u")
     assert left == {entries: [other]}
+
+
+def test_addresses_of_an_ingress_are_replaced_as_a_whole() -> None:
+    ours = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    theirs = {"loadBalancer": {"ingress": [{"hostname": "old.example"}]}}
+    assert merge("Ingress", {}, ours) == ours
+    assert merge("Ingress", theirs, ours) == ours
+    assert merge("Ingress", ours, ours) is None
+    assert merge("Ingress", {"loadBalancer": {}}, {}) is None
+    # Without an address of the Service there is none; one that is not ours any more is left as it is.
+    assert merge("Ingress", ours, {}) == {"loadBalancer": {"ingress": []}}
+    assert merge("Ingress", ours, None) is None
+
+
+def test_an_ingress_has_addresses_when_proxies_have_it() -> None:
+    ours = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    for is_open, shown in ((True, ours), (False, {})):
+        gate = ReadinessGate(open=is_open)
+        assert gate_status("Ingress", "a", "b", {}, ours, lambda *_, gate=gate: gate, OURS) == shown

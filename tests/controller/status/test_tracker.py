@@ -17,6 +17,9 @@ from edgefast.translate.conditions.condition import Condition, fails, holds
 from edgefast.translate.conditions.status import (
     GatewayStatus,
     GatewayStatusAddress,
+    IngressAddress,
+    IngressLoadBalancerStatus,
+    IngressStatus,
     ListenerSetStatus,
     ListenerStatus,
     PolicyAncestorStatus,
@@ -387,3 +390,27 @@ def test_blame_finds_who_asks_a_service() -> None:
     )
     found = attribute_rejections(fleet, [Refusal("x", "cluster", "service/default/auth/80", "no")])
     assert found.routes.keys() == {("default", "a"), ("default", "c")}
+
+
+def test_an_ingress_waits_for_the_fleet_that_serves_ingresses() -> None:
+    board = StatusTracker(OURS)
+    address = IngressAddress(ip="192.0.2.1")
+    status = IngressStatus(load_balancer=IngressLoadBalancerStatus(ingress=(address,)))
+    ref = ("Ingress", "app", "shop")
+    fleets = {("edge", "Ingress"): "edge/made", ("default", "gw"): "fleet"}
+    versions = {"edge/made": "v1", "fleet": "v1"}
+    dirty = board.want(Statuses(ingresses={ref[1:]: status}), 1, versions, fleets, 0.0)
+    assert ref in dirty
+    board.see_proxies("edge/made", ["p"], {"p": "v0"}, NO_REJECTIONS, 0.0)
+    board.see_proxies("fleet", ["p"], {"p": "v1"}, NO_REJECTIONS, 0.0)
+    assert board.judge(ref, {}, 0.0, STAMP).fields is None
+    assert ref in board.see_proxies("edge/made", ["p"], {"p": "v1"}, NO_REJECTIONS, 0.1)
+    assert board.judge(ref, {}, 0.1, STAMP).fields == {
+        "loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}
+    }
+    # It is of another class now: its addresses stay.
+    assert ref in board.want(Statuses(), 2, versions, fleets, 1.0)
+    assert (
+        board.judge(ref, {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}, 1.0, STAMP).fields
+        is None
+    )

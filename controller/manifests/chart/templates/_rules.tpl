@@ -94,6 +94,24 @@
   verbs: ["list", "watch"]
 {{- end -}}
 
+{{- define "edge.rules.ingresses" -}}
+# Ingresses that are translated; get reads one again after a status conflict.
+- apiGroups: ["networking.k8s.io"]
+  resources: ["ingresses"]
+  verbs: ["get", "list", "watch"]
+# The addresses of the Service that serves them.
+- apiGroups: ["networking.k8s.io"]
+  resources: ["ingresses/status"]
+  verbs: ["patch"]
+{{- end -}}
+
+{{- define "edge.rules.ingressclasses" -}}
+# Which Ingresses the controller serves; IngressClasses have no namespace.
+- apiGroups: ["networking.k8s.io"]
+  resources: ["ingressclasses"]
+  verbs: ["list", "watch"]
+{{- end -}}
+
 {{- define "edge.rules.infra" -}}
 # Fleets: identity, address, authority (spec section 5).
 - apiGroups: [""]

@@ -1,0 +1,197 @@
+"""In a cluster: which Ingresses are served, by which fleet, what is written, and what stays hidden."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from edgefast.api.config.edgegateway import EdgeGateway
+from edgefast.api.decode.decode import decode_documents
+from edgefast.api.snapshot import Snapshot
+from edgefast.translate import Settings, translate
+from edgefast.translate.settings import FleetState, settings_from
+from edgefast.translate.translation import Translation
+
+pytestmark = pytest.mark.pure
+
+ENDPOINTS = "apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: web-1, namespace: app, labels: {kubernetes.io/service-name: web}}\naddressType: IPv4\nports: [{name: '', port: 80}]\nendpoints: [{addresses: [10.0.0.1]}]\n"
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: app}\nspec: {ports: [{port: 80}]}\n"
+SPACE = "edge-gateway-system"
+FLEET = "edge-ingress-d830ddbf"
+
+
+def settings(**ingress: object) -> Settings:
+    config = msgspec.convert({"ingress": {"enabled": True, **ingress}}, EdgeGateway)
+    made = settings_from(config, standalone=False, namespace=SPACE)
+    seen = FleetState(name=FLEET, namespace=SPACE, addresses=("192.0.2.1", "lb.example"))
+    return msgspec.structs.replace(made, fleets=(seen,))
+
+
+def ingress(
+    name: str, class_name: str = "ours", *, old: str = "", path: str = "/", **notes: str
+) -> str:
+    annotations = {
+        f"nginx.ingress.kubernetes.io/{key.replace('_', '-')}": v for key, v in notes.items()
+    }
+    if old:
+        annotations["kubernetes.io/ingress.class"] = old
+    lines = "".join(f"    {key}: '{value}'\n" for key, value in annotations.items())
+    named = f"  ingressClassName: {class_name}\n" if class_name else ""
+    return f"""apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: {name}
+  namespace: app
+  annotations:
+    unrelated: note
+{lines}spec:
+{named}  rules:
+  - host: {name}.test
+    http: {{paths: [{{path: {path}, pathType: Prefix, backend: {{service: {{name: web, port: {{number: 80}}}}}}}}]}}
+"""
+
+
+def ingress_class(
+    name: str, controller: str = "gateway.edge.io/ingress-controller", **notes: str
+) -> str:
+    annotations = "".join(
+        f"    ingressclass.kubernetes.io/{key.replace('_', '-')}: '{v}'\n"
+        for key, v in notes.items()
+    )
+    meta = f"  annotations:\n{annotations}" if annotations else ""
+    return f"apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata:\n  name: {name}\n{meta}spec: {{controller: {controller}}}\n"
+
+
+def objects(*texts: str) -> Snapshot:
+    return Snapshot.of(
+        decode_documents("---\n".join((SERVICE, ENDPOINTS, *texts)).encode(), "a.yaml").objects
+    )
+
+
+def run(*texts: str, **fields: object) -> Translation:
+    return translate(objects(*texts), settings(**fields))
+
+
+def served(found: Translation) -> list[str]:
+    return [name for _, name in found.statuses.ingresses]
+
+
+def test_a_disabled_controller_serves_nothing() -> None:
+    snapshot = objects(ingress_class("ours"), ingress("a"))
+    found = translate(snapshot, Settings(standalone=False))
+    assert found.memo.expansion.snapshot is snapshot
+    assert not found.infra and not found.problems
+
+
+def test_classes_of_our_controller_and_adopted_ones() -> None:
+    nginx = ingress_class("nginx", "k8s.io/ingress-nginx")
+    texts = (
+        ingress_class("ours"),
+        nginx,
+        ingress("a"),
+        ingress("b", "nginx"),
+        ingress("c", "", old="nginx"),
+        ingress("d", "", old="plain"),
+        ingress("e", ""),
+    )
+    assert served(run(*texts)) == ["a"]
+    assert served(run(*texts, adoptClasses=["k8s.io/ingress-nginx"])) == ["a", "b", "c"]
+    assert served(run(*texts, adoptClasses=["plain"])) == ["a", "d"]
+    # spec.ingressClassName has priority over the annotation.
+    assert served(run(ingress_class("ours"), ingress("a", "other", old="ours"))) == []
+    # Ingresses of others are not problems: two controllers run side by side.
+    assert not run(*texts).problems
+
+
+def test_the_default_class() -> None:
+    ours = ingress_class("ours", is_default_class="true")
+    theirs = ingress_class("theirs", "k8s.io/ingress-nginx", is_default_class="true")
+    assert served(run(ours, ingress("e", ""))) == ["e"]
+    assert served(run(ingress_class("ours"), theirs, ingress("e", ""))) == []
+
+
+def test_one_fleet_serves_all_and_keeps_its_address_without_any() -> None:
+    (infra,) = run(ingress_class("ours"), ingress("a")).infra
+    assert (infra.namespace, infra.name) == (SPACE, FLEET)
+    assert [one.port for one in infra.ports] == [80]
+    (empty,) = run(ports={"http": 8080}).infra
+    assert empty.name == FLEET and [one.port for one in empty.ports] == [8080]
+
+
+def test_the_fleet_has_the_settings_of_an_edge_proxy() -> None:
+    proxy = f"apiVersion: gateway.edge.io/v1alpha1\nkind: EdgeProxy\nmetadata: {{name: p, namespace: {SPACE}}}\nspec: {{deployment: {{replicas: 3}}}}\n"
+    (infra,) = run(proxy, edgeProxy="p").infra
+    assert infra.replicas == 3
+    found = run(edgeProxy="p")
+    assert [one.line() for one in found.problems] == [
+        f'ingress.edgeProxy: NotFound "p": no EdgeProxy in namespace {SPACE}; defaults apply'
+    ]
+
+
+def test_statuses_have_the_addresses_of_the_service() -> None:
+    found = run(ingress_class("ours"), ingress("a"), ingress("b", auth_type="kerberos"))
+    status = found.statuses.ingresses
+    assert list(status) == [("app", "a")]  # ingress-nginx does not serve the other one either
+    assert msgspec.json.decode(msgspec.json.encode(status["app", "a"])) == {
+        "loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"hostname": "lb.example"}]}
+    }
+    assert not run(ingress_class("ours"), ingress("a"), publishStatus=False).statuses.ingresses
+
+
+def test_made_objects_have_no_status() -> None:
+    snapshot = objects(ingress_class("ours"), ingress("a", allowlist_source_range="10.0.0.0/8"))
+    for one in (settings(), Settings()):
+        statuses = translate(snapshot, one).statuses
+        refs = [str(ref) for ref, _ in statuses.items()]
+        assert not [one for one in refs if "Ingress" in one.replace("Ingress app/a", "")]
+        assert statuses.made_gateways
+
+
+def test_problems_name_the_ingress_and_its_annotation() -> None:
+    found = run(ingress_class("ours"), ingress("a", auth_url="http://auth.test"))
+    assert [(str(one.object), one.path) for one in found.problems] == [
+        ("Ingress app/a", "metadata.annotations[nginx.ingress.kubernetes.io/auth-url]")
+    ]
+
+
+def test_objects_of_users_do_not_reach_the_gateway_of_ingresses() -> None:
+    route = f"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{name: r, namespace: app}}\nspec: {{parentRefs: [{{name: Ingress, namespace: {SPACE}}}], hostnames: [a.test], rules: [{{backendRefs: [{{name: web, port: 80}}]}}]}}\n"
+    gateway = "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g, namespace: app}\nspec: {gatewayClassName: Ingress, listeners: [{name: h, port: 81, protocol: HTTP}]}\n"
+    plain = run(ingress_class("ours"), ingress("a"))
+    found = run(ingress_class("ours"), ingress("a"), route, gateway)
+    assert found.ir == plain.ir
+    assert not found.statuses.http_routes and not found.statuses.gateways
+
+
+def test_the_config_map_is_only_the_named_one() -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: app}\ndata: {global-auth-url: 'http://auth.test'}\n"
+    own = (ingress_class("ours"), ingress("a"), text)
+    assert not run(*own).problems
+    named = {"namespace": "app", "name": "ingress-nginx-controller"}
+    assert run(*own, configMap=named).problems
+    missing = run(ingress_class("ours"), ingress("a"), configMap=named)
+    assert [one.line() for one in missing.problems if one.path == "ingress.configMap"] == [
+        'ingress.configMap: NotFound "app/ingress-nginx-controller" not found; all locations answer 503'
+    ]
+
+
+def test_namespaces_that_are_not_watched_are_not_served() -> None:
+    snapshot = objects(ingress_class("ours"), ingress("a"))
+    listed = msgspec.structs.replace(settings(), watch_namespaces=("other",))
+    assert not translate(snapshot, listed).statuses.ingresses
+    own = msgspec.structs.replace(settings(), watch_namespaces=("app",))
+    found = translate(snapshot, own)
+    assert found.statuses.ingresses and found.ir.fleets[0].virtual_hosts
+
+
+def test_a_solver_of_cert_manager_is_served_beside_the_ingress() -> None:
+    solver = ingress("solver", "", old="ours", path="/.well-known/acme-challenge/token").replace(
+        "host: solver.test", "host: a.test"
+    )
+    first = run(ingress_class("ours"), ingress("a", force_ssl_redirect="true"))
+    both = first.memo.expansion.base.replace(decode_documents(solver.encode(), "b.yaml").objects)
+    found = translate(both, settings(), first)
+    assert served(found) == ["a", "solver"]
+    assert found.work.virtual_hosts == 1
+    (host,) = found.ir.fleets[0].virtual_hosts
+    assert len(host.rules) > len(first.ir.fleets[0].virtual_hosts[0].rules)
