@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from edgefast.explain import diff_translations
 from edgefast.translate.route.rule_order import RULE_ORDER
 from ingress.cases import Case, read_cases
 from ingress.generate import Generator
@@ -90,3 +91,12 @@ def test_the_comparison_finds_what_is_left_out(mark: str) -> None:
         except AssertionError:
             return
     pytest.fail(f"no request depends on {mark}")
+
+
+@pytest.mark.parametrize("first", range(0, 40, 10))
+def test_diff_shows_no_change(first: int) -> None:
+    for seed in range(first, first + 10):
+        sides = convert_objects(without_duplicates(Generator(seed).objects()))
+        if sides.conversion.objects:
+            found = diff_translations(sides.before, sides.after)
+            assert [one.text for one in found.changes] == [], seed
