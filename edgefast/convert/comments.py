@@ -46,7 +46,6 @@ _CANARIES = ("canary-by-header", "canary-by-cookie", "canary-weight")
 _FILTERS = (
     ("cors", "enable-cors"),
     ("request_mirror", "mirror-target"),
-    ("url_rewrite", "upstream-vhost"),
 )
 
 
@@ -80,10 +79,16 @@ class Comments:
             found[f"spec.rules[{at}]"] = self._of_rule(piece, rule, origin)
             for index, one in enumerate(rule.filters):
                 about = next((name for field, name in _FILTERS if getattr(one, field)), "")
+                if one.url_rewrite is not None:
+                    parts = (one.url_rewrite.hostname, one.url_rewrite.path)
+                    names = ("upstream-vhost", "rewrite-target")
+                    about = ", ".join(
+                        name for name, part in zip(names, parts, strict=True) if part is not None
+                    )
                 if about:
                     found[f"spec.rules[{at}].filters[{index}]"] = about
-            names = [(one.namespace or piece.namespace, one.name) for one in rule.backend_refs]
-            canary = next((self._canaries[name] for name in names if name in self._canaries), None)
+            services = [(one.namespace or piece.namespace, one.name) for one in rule.backend_refs]
+            canary = next((self._canaries[key] for key in services if key in self._canaries), None)
             if canary is not None:
                 found[f"spec.rules[{at}]"] += f"; {canary}"
             if rule.retry is not None and self._has(piece.ingress, ("proxy-next-upstream",)):

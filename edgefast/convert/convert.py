@@ -37,7 +37,7 @@ from edgefast.convert.grouping import join_pieces
 from edgefast.convert.inputs import complete_inputs
 from edgefast.convert.names import Names, name_filter, name_pieces, plain_name
 from edgefast.convert.order import arrange
-from edgefast.convert.pieces import Piece, find_pieces
+from edgefast.convert.pieces import SECURITY, TRAFFIC, Piece, find_pieces
 from edgefast.convert.report import report_all
 from edgefast.convert.standard import Loss, use_standard_fields
 from edgefast.translate.ingress.classes import find_classes
@@ -50,8 +50,6 @@ __all__ = ["GATEWAY_FILE", "convert_ingresses", "namespace_file"]
 
 #: File of the Gateway, its class and the policy of all routes.
 GATEWAY_FILE = "gateway.yaml"
-_SECURITY = "security_policies"
-_TRAFFIC = "backend_traffic_policies"
 
 
 def namespace_file(namespace: str) -> str:
@@ -108,6 +106,7 @@ class _Work:
         losses: tuple[Loss, ...] = ()
         if standard:
             losses = use_standard_fields(pieces, self._filters)
+            pieces = [one for one in pieces if one.rules]
         else:
             for piece in pieces:
                 piece.rules = [
@@ -283,7 +282,7 @@ class _Work:
         routes = {
             (piece.namespace, made): piece.name for piece in self._pieces for made in piece.made
         }
-        for table in (_SECURITY, _TRAFFIC):
+        for table in (SECURITY, TRAFFIC):
             for key, policy in sorted(self._made.tables.get(table, {}).items()):
                 refs = tuple(self._retarget(key[0], policy.spec.target_refs, routes))
                 if refs:
@@ -316,12 +315,12 @@ class _Work:
             comment, file = self._comments.of_defaults(), GATEWAY_FILE
         else:
             base = origin.ingress.name
-            lists = table == _SECURITY and policy.spec.basic_auth is None
+            lists = table == SECURITY and policy.spec.basic_auth is None
             wanted = (base, f"{base}-addresses") if lists else (base,)
             name = self._names.take(table, namespace, *wanted)
             comment = self._comments.of_policy(origin.ingress, table)
             file = _file(namespace, base)
-        if table == _SECURITY and policy.spec.basic_auth is not None:
+        if table == SECURITY and policy.spec.basic_auth is not None:
             users = policy.spec.basic_auth.users
             users = msgspec.structs.replace(
                 users, name=self._name_of("secrets", (namespace, users.name))

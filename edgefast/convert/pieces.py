@@ -17,7 +17,11 @@ from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.emit import Made
 
-__all__ = ["Piece", "find_pieces", "policies_of"]
+__all__ = ["SECURITY", "TRAFFIC", "Piece", "find_pieces", "policies_of"]
+
+#: Tables of policies that routes have.
+SECURITY = "security_policies"
+TRAFFIC = "backend_traffic_policies"
 
 #: A policy by kind and key.
 PolicyKey = tuple[str, Key]
@@ -87,7 +91,7 @@ def policies_of(made: Made) -> dict[Key, frozenset[PolicyKey]]:
 
 
 def _targets(made: Made) -> Iterator[tuple[str, Key, str]]:
-    for table in ("security_policies", "backend_traffic_policies"):
+    for table in (SECURITY, TRAFFIC):
         for key, policy in made.tables.get(table, {}).items():
             for ref in policy.spec.target_refs:
                 if ref.kind == "HTTPRoute":
