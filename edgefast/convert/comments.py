@@ -96,7 +96,18 @@ class Comments:
         return found
 
     def _of_rule(self, piece: Piece, rule: HTTPRouteRule, origin: RuleOrigin) -> str:
-        path = origin.path
+        about = self._of_origin(origin.path)
+        filters = self._made.tables.get("http_route_filters", {})
+        refs = [one.extension_ref for one in rule.filters if one.extension_ref is not None]
+        specs = [
+            filters[key].spec for one in refs if (key := (piece.namespace, one.name)) in filters
+        ]
+        statuses = [one.direct_response.status_code for one in specs if one.direct_response]
+        if any(one >= 500 for one in statuses):
+            return f"not served: {about}"
+        return f"default backend: {about}" if 404 in statuses else about
+
+    def _of_origin(self, path: str) -> str:
         setting = name_setting(path)
         if path == "spec.tls":
             return "ssl-redirect: spec.tls"

@@ -50,11 +50,12 @@ __all__ = ["GATEWAY_FILE", "convert_ingresses", "namespace_file"]
 
 #: File of the Gateway, its class and the policy of all routes.
 GATEWAY_FILE = "gateway.yaml"
+_SHARED = "namespace-"
 
 
 def namespace_file(namespace: str) -> str:
     """Return the file of what several routes of a namespace use; names of other files contain a dot or are GATEWAY_FILE."""
-    return f"namespace-{namespace}.yaml"
+    return f"{_SHARED}{namespace}.yaml"
 
 
 def convert_ingresses(
@@ -149,7 +150,10 @@ class _Work:
     # --- objects ---
 
     def build(self) -> Iterator[Converted]:
-        """Give the objects of the output, by file."""
+        """Give the objects of the output by file, each route behind its policies and filters: none is served without them."""
+        yield from sorted(self._build_all(), key=_place_in_output)
+
+    def _build_all(self) -> Iterator[Converted]:
         self._rename_all()
         yield from self._build_gateways()
         for piece in sorted(self._pieces, key=lambda one: (one.namespace, one.ingress.name)):
@@ -360,6 +364,12 @@ class _Work:
         meta = ObjectMeta(name=self._name_of(table, key), namespace=key[0])
         found = msgspec.structs.replace(obj, metadata=meta)
         return Converted(obj=found, comment=comment, file=namespace_file(key[0]))
+
+
+def _place_in_output(one: Converted) -> tuple[int, str, bool]:
+    """Return the place of an object: the Gateway, what routes of a namespace share, then each Ingress."""
+    order = 0 if one.file == GATEWAY_FILE else 1 if one.file.startswith(_SHARED) else 2
+    return order, one.file, isinstance(one.obj, HTTPRoute)
 
 
 def _by_number(key: Key) -> int:
