@@ -18,13 +18,14 @@ from typing import Any
 
 import msgspec
 
-from controller.cli.overview import make_overview
+from controller.cli.overview import make_ingress_rows, make_overview
 from controller.cli.proxies import Pod, list_pods, read_pages
 from controller.cli.session import Session
 from controller.kube.apis import APIS
 from controller.kube.client import Kube
 from controller.kube.errors import ApiError
 from edgefast.api.kinds import KINDS
+from edgefast.api.model.origin import INGRESS_CLASS
 from edgefast.api.model.route_name import ROUTE_KINDS
 from edgefast.cli.counters import Page
 from edgefast.cli.live import ClusterView
@@ -35,7 +36,7 @@ __all__ = ["ClusterSource"]
 
 #: Kinds that a cluster need not have.
 _POLICIES = ("SecurityPolicy", "BackendTrafficPolicy", "XBackendTrafficPolicy")
-_NEWER = (*ROUTE_KINDS[1:], "ListenerSet", "BackendTLSPolicy", *_POLICIES)
+_NEWER = (*ROUTE_KINDS[1:], "ListenerSet", "BackendTLSPolicy", *_POLICIES, "Ingress")
 _GATEWAY_API = "gateway.networking.k8s.io/v1"
 _ADMIN_SECONDS = 2.0
 _NAMED = 3  # proxies that a note names
@@ -85,7 +86,8 @@ class ClusterSource:
         )
         there = dict(zip(_NEWER, newer, strict=True))
         others = {kind: there[kind] for kind in _NEWER if kind in ROUTE_KINDS}
-        pods, pages = await self._ask_proxies(kube, gateways, notes)
+        ingresses = make_ingress_rows(there["Ingress"])
+        pods, pages = await self._ask_proxies(kube, gateways, notes, ingresses=bool(ingresses))
         seen = make_overview(
             classes,
             gateways,
@@ -107,6 +109,7 @@ class ClusterSource:
             listeners=seen.listeners,
             listener_sets=seen.listener_sets,
             routes=seen.routes,
+            ingresses=ingresses,
             proxies=make_proxy_rows(pods, pages, known),
             problems=(*denied, *seen.problems, *make_trouble_rows(pods, pages, known)),
             notes=tuple(notes),
@@ -123,6 +126,7 @@ class ClusterSource:
             except ApiError as error:
                 if error.forbidden:
                     kinds = f"{kind[:-1]}ies" if kind.endswith("cy") else f"{kind}s"
+                    kinds = "Ingresses" if kind == "Ingress" else kinds
                     notes.append(f"{kinds} are not shown: {error}")
                     return ()
                 if not error.not_found:
@@ -134,7 +138,7 @@ class ClusterSource:
         return None if self._everywhere else self._namespace or kube.namespace
 
     async def _ask_proxies(
-        self, kube: Kube, gateways: Sequence[Json], notes: list[str]
+        self, kube: Kube, gateways: Sequence[Json], notes: list[str], *, ingresses: bool
     ) -> tuple[tuple[Pod, ...], Mapping[str, Page | str]]:
         try:
             found = await list_pods(kube)
@@ -143,6 +147,7 @@ class ClusterSource:
             return (), {}
         names = {f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in gateways}
         classes = {one["spec"]["gatewayClassName"] for one in gateways}
+        classes |= {INGRESS_CLASS} if ingresses else set()
         pods = tuple(one for one in found if one.gateway in names or one.gateway_class in classes)
         self._hidden = frozenset({one.fleet for one in found} - {one.fleet for one in pods})
         pages = await read_pages(kube, pods)

@@ -15,10 +15,12 @@ from typing import Any
 import msgspec
 
 from controller.status.shape import is_bad
+from edgefast.api.ingress.ingress import CLASS_ANNOTATION
 from edgefast.api.model.route_name import name_of, route_key
 from edgefast.cli.status_model import (
     ClassRow,
     GatewayRow,
+    IngressRow,
     ListenerRow,
     ListenerSetRow,
     ProblemRow,
@@ -180,6 +182,24 @@ def _gateway_row(one: Json) -> GatewayRow:
         addresses=tuple(addresses),
         accepted=_state(conditions, "Accepted"),
         programmed=_state(conditions, "Programmed"),
+    )
+
+
+def make_ingress_rows(ingresses: Sequence[Json]) -> tuple[IngressRow, ...]:
+    """Return a row for each Ingress, whichever controller serves it."""
+    return tuple(map(_ingress_row, ingresses))
+
+
+def _ingress_row(one: Json) -> IngressRow:
+    spec = one["spec"]
+    notes = one["metadata"].get("annotations") or {}
+    addresses = ((one.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    hosts = (rule.get("host") or "" for rule in spec.get("rules") or ())
+    return IngressRow(
+        name=_name(one),
+        ingress_class=spec.get("ingressClassName") or notes.get(CLASS_ANNOTATION, ""),
+        hostnames=tuple(dict.fromkeys(host for host in hosts if host)),
+        addresses=tuple(at.get("ip") or at.get("hostname", "") for at in addresses),
     )
 
 

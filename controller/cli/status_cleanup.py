@@ -2,7 +2,8 @@
 
 In: an API server, the controllerName of its statuses, its fleets.
 Out: Gateways, ListenerSets and GatewayClasses with this controller's status get Unknown for
-Accepted and Programmed; addresses stay only while a fleet serves them. No other component would
+Accepted and Programmed; addresses stay only while a fleet serves them. Ingresses lose the addresses
+that this controller wrote, because their fleet is removed. No other component would
 reset them. Readers of a Gateway's address (external-dns) would send requests to an address that
 then belongs to another owner.
 Source: Gateway API, defaults of `status.conditions`.
@@ -27,12 +28,14 @@ from controller.status.stale import mark_unknown
 
 __all__ = ["find_stale_status", "clean_up_statuses"]
 
-#: Condition types of each kind.
-_TYPES = {
+#: Condition types of each kind; an Ingress has none.
+_TYPES: dict[str, tuple[str, ...]] = {
     "Gateway": ("Accepted", "Programmed"),
     "ListenerSet": ("Accepted", "Programmed"),
     "GatewayClass": ("Accepted",),
+    "Ingress": (),
 }
+_VERSIONS = {"Ingress": "networking.k8s.io/v1"}
 _GONE = "its controller has been uninstalled"
 _GATEWAY = "gateway.networking.k8s.io/v1"
 _TRIES = 3  # of one object that somebody writes at the same time
@@ -42,7 +45,7 @@ async def clean_up_statuses(kube: Kube, author: str, fleets: LeftoverFleets, now
     """Write them; return how many objects had something else to say. The controller is gone, and so is what let it write."""
     message = 0
     for kind in _TYPES:
-        api = APIS[_GATEWAY, kind]
+        api = APIS[_VERSIONS.get(kind, _GATEWAY), kind]
         try:
             listed = await kube.list_all(api)
         except ApiError as error:
@@ -58,7 +61,7 @@ async def _write_message(
     kube: Kube, kind: str, found: Json, author: str, fleets: LeftoverFleets, now: str
 ) -> bool:
     meta = found["metadata"]
-    path = APIS[_GATEWAY, kind].path(meta.get("namespace", ""), meta["name"])
+    path = APIS[_VERSIONS.get(kind, _GATEWAY), kind].path(meta.get("namespace", ""), meta["name"])
     for _ in range(_TRIES):
         fields = find_stale_status(kind, found, author, fleets, now)
         if fields is None:
@@ -86,6 +89,9 @@ def find_stale_status(
     if find_own_entry(msgspec.json.encode(found), kind, author) != "ours":
         return None
     present = found.get("status") or {}
+    if kind == "Ingress":
+        there = (present.get("loadBalancer") or {}).get("ingress")
+        return {"loadBalancer": {"ingress": []}} if there else None
     serving = sorted(_serving(found, fleets)) if kind == "Gateway" else []
     message = _GONE
     fields: dict[str, Any] = {}

@@ -105,7 +105,8 @@ def _find_heirs(outcome: Outcome) -> dict[Owner, set[str]]:
     heir_of = {gateway: infra for infra in translation.infra for gateway in infra.gateways}
     snapshot = translation.memo.world.snapshot
     heirs: dict[Owner, set[str]] = {}
-    for key in (*translation.statuses.gateways, *translation.statuses.made_gateways):
+    made = (one.key for one in translation.memo.front.gateways if one.made)  # they have no status
+    for key in (*translation.statuses.gateways, *made):
         namespace, name = key
         class_name = label_value(snapshot.gateways[key].spec.gateway_class_name)
         infra = heir_of.get(f"{namespace}/{name}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from edgefast.api.model.origin import ingress_of, is_made
 from edgefast.api.model.route_name import route_of
 from edgefast.cli.counters import Rate, sum_rates
 from edgefast.cli.output import escape_control, render_table, wrap_line, wrap_rows
@@ -57,10 +58,11 @@ def _head(screen: StatusReport) -> str:
     for number, word in (
         (len(screen.gateways), "Gateway"),
         (len({one.name for one in screen.routes}), "route"),
+        *(((len(screen.ingresses), "Ingress"),) if screen.ingresses else ()),
         (len(screen.proxies), "proxy"),
         (len(screen.problems), "problem"),
     ):
-        words = "proxies" if word == "proxy" else f"{word}s"
+        words = {"proxy": "proxies", "Ingress": "Ingresses"}.get(word, f"{word}s")
         parts.append(f"{number} {word if number == 1 else words}")
     return ", ".join(parts)
 
@@ -106,6 +108,7 @@ def _tables(screen: StatusReport) -> Iterator[_Table]:
         ],
     )
     yield _routes(screen)
+    yield _ingresses(screen)
     yield (
         ("FLEET", "PROXY", "READY", "WORKERS", "CONNECTIONS", "TABLE", "STATE"),
         [_proxy(one) for one in screen.proxies],
@@ -138,7 +141,7 @@ def _routes(screen: StatusReport) -> _Table:
     others = [
         RouteRow(name=one.route)
         for one in screen.traffic
-        if one.route not in known and one.requests_per_second
+        if one.route not in known and one.requests_per_second and not is_made(one.route)
     ]
     header = ["ROUTE", "HOSTNAMES", "PARENT", "ACCEPTED", "REFERENCES"]
     if screen.seconds:
@@ -153,6 +156,27 @@ def _routes(screen: StatusReport) -> _Table:
             one.resolved or "-",
         ]
         rows.append([*row, *_traffic(rates.get(one.name))] if screen.seconds else row)
+    return header, rows
+
+
+def _ingresses(screen: StatusReport) -> _Table:
+    rates: dict[str, float] = {}
+    for rate in screen.traffic:
+        if is_made(rate.route):
+            name = ingress_of(rate.route)
+            rates[name] = rates.get(name, 0.0) + rate.requests_per_second
+    header = ["INGRESS", "CLASS", "HOSTNAMES", "ADDRESSES"]
+    if screen.seconds:
+        header.append("REQ/S")
+    rows: list[list[object]] = []
+    for one in sorted(screen.ingresses, key=lambda one: (-rates.get(one.name, 0.0), one.name)):
+        row: list[object] = [
+            one.name,
+            one.ingress_class or "-",
+            ",".join(one.hostnames) or "*",
+            ",".join(one.addresses) or "-",
+        ]
+        rows.append([*row, f"{rates.get(one.name, 0.0):.4g}"] if screen.seconds else row)
     return header, rows
 
 

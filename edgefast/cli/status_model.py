@@ -63,6 +63,15 @@ class RouteRow(msgspec.Struct, frozen=True, kw_only=True):
     resolved: str = ""
 
 
+class IngressRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An Ingress."""
+
+    name: str  # "namespace/name"
+    ingress_class: str = ""
+    hostnames: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()  # of its status
+
+
 class ProxyRow(msgspec.Struct, frozen=True, kw_only=True):
     """A proxy: a pod, or the process that was asked."""
 
@@ -112,3 +121,4 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     traffic: tuple[Rate, ...] = ()
     listener_sets: tuple[ListenerSetRow, ...] = ()
     notes: tuple[str, ...] = ()  # what is not here, and why
+    ingresses: tuple[IngressRow, ...] = ()

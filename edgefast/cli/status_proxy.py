@@ -16,6 +16,7 @@ from typing import Any
 import click
 import msgspec
 
+from edgefast.api.model.origin import ingress_of, is_made
 from edgefast.api.model.route_name import route_of
 from edgefast.cli.admin_client import ask_admin, ask_text
 from edgefast.cli.counters import Page, read_page
@@ -23,6 +24,7 @@ from edgefast.cli.live import ClusterView, LiveError
 from edgefast.cli.status_model import (
     ClassRow,
     GatewayRow,
+    IngressRow,
     ListenerRow,
     ProblemRow,
     ProxyRow,
@@ -112,6 +114,7 @@ def make_screen(admin: str, dump: Any, page: Page) -> StatusReport:
         gateways=tuple(_gateways(dump)),
         listeners=tuple(_listeners(dump)),
         routes=tuple(_routes(dump)),
+        ingresses=tuple(_ingresses(dump)),
         proxies=(row,),
         workers=tuple(_workers(dump)),
         problems=tuple(
@@ -165,6 +168,8 @@ def _gateways(dump: Any) -> Iterator[GatewayRow]:
     for one in (one for one in dump["listeners"] if one["name"] not in closed):
         listeners.setdefault(_gateway_of(one["name"]), []).append(_hosts_of(one, ports))
     for name, wanted in sorted(listeners.items()):
+        if is_made(name):
+            continue
         addresses = dict.fromkeys(host for hosts in wanted for host in hosts)
         one = reported.get(name, {})
         yield GatewayRow(
@@ -182,6 +187,8 @@ def _listeners(dump: Any) -> Iterator[ListenerRow]:
     attached, closed = _attached(dump), _closed(dump)
     for one in dump["listeners"]:
         gateway = _gateway_of(one["name"])
+        if is_made(gateway):
+            continue
         yield ListenerRow(
             gateway=gateway,
             name=one["name"].removeprefix(f"{gateway}/"),
@@ -214,6 +221,8 @@ def _attached(dump: Any) -> dict[tuple[str, str], list[str]]:
 def _routes(dump: Any) -> Iterator[RouteRow]:
     served: dict[tuple[str, str], dict[str, None]] = {}
     for (route, listener), hostnames in _attached(dump).items():
+        if is_made(route):
+            continue
         served.setdefault((route, _gateway_of(listener)), {}).update(dict.fromkeys(hostnames))
     rows = {
         key: RouteRow(name=key[0], hostnames=tuple(names), parent=key[1], accepted="True")
@@ -229,6 +238,21 @@ def _routes(dump: Any) -> Iterator[RouteRow]:
         if name and name not in known:
             rows[name, ""] = RouteRow(name=name)
     return (rows[key] for key in sorted(rows))
+
+
+def _ingresses(dump: Any) -> Iterator[IngressRow]:
+    """Give the Ingresses that the proxy serves, in place of the routes that serve them."""
+    hosts: dict[str, dict[str, None]] = {}
+    for (route, _), hostnames in _attached(dump).items():
+        if is_made(route):
+            hosts.setdefault(ingress_of(route), {}).update(dict.fromkeys(hostnames))
+    classes = {one["name"]: one["class"] for one in _objects(dump, "ingresses")}
+    for name in sorted({*hosts, *classes}):
+        yield IngressRow(
+            name=name,
+            ingress_class=classes.get(name, ""),
+            hostnames=tuple(one for one in hosts.get(name, ()) if one != "*"),
+        )
 
 
 def _workers(dump: Any) -> Iterator[WorkerRow]:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 
 from edgefast.api.edge.backend import Backend
 from edgefast.api.edge.edgeproxy import EdgeProxy
-from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
+from edgefast.api.edge.httproutefilter import HTTPRouteFilter, HTTPRouteFilterSpec
 from edgefast.api.gateway.httproute import HTTPRouteRule
-from edgefast.api.model.origin import Origin, RuleOrigin
+from edgefast.api.model.origin import RuleOrigin
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.convert.pieces import Piece
 from edgefast.diagnostics.problem import ObjectRef
-from edgefast.translate.ingress.emit import Made
+from edgefast.translate.ingress.assemble import Assembly
 from edgefast.translate.ingress.values import PREFIX
 
 __all__ = ["Comments", "name_setting"]
@@ -60,7 +60,7 @@ def name_setting(path: str) -> str:
 class Comments:
     """Comments of one conversion."""
 
-    def __init__(self, snapshot: Snapshot, made: Made) -> None:
+    def __init__(self, snapshot: Snapshot, made: Assembly) -> None:
         self._snapshot = snapshot
         self._made = made
         self._canaries = dict(_find_canaries(snapshot))
@@ -97,7 +97,7 @@ class Comments:
 
     def _of_rule(self, piece: Piece, rule: HTTPRouteRule, origin: RuleOrigin) -> str:
         about = self._of_origin(origin.path)
-        filters = self._made.tables.get("http_route_filters", {})
+        filters: Mapping[Key, HTTPRouteFilter] = self._made.tables.get("http_route_filters", {})
         refs = [one.extension_ref for one in rule.filters if one.extension_ref is not None]
         specs = [
             filters[key].spec for one in refs if (key := (piece.namespace, one.name)) in filters
@@ -115,12 +115,11 @@ class Comments:
             return f"annotation {setting}" if setting != path else "annotations"
         return setting
 
-    def of_listeners(self, gateway: Key) -> dict[str, str]:
+    def of_listeners(self, origins: Iterable[RuleOrigin]) -> dict[str, str]:
         """Return the comments of the listeners of a Gateway, by field path."""
-        origin = self._made.origins["Gateway", *gateway]
         return {
             f"spec.listeners[{at}]": f"{one.ingress} {one.path}"
-            for at, one in enumerate(origin.rules)
+            for at, one in enumerate(origins)
             if one.ingress is not None
         }
 
@@ -169,9 +168,9 @@ class Comments:
             return "mirror-target"
         return f"Service {backend.metadata.namespace}/{name.partition('.Ingress')[0]}"
 
-    def of_secret(self, origin: Origin) -> str:
-        """Return the comment of a Secret."""
-        return f"{origin.ingress}: auth-secret with the key of edgefast"
+    def of_secret(self, name: str) -> str:
+        """Return the comment of a Secret; `name` is that of the Secret of auth-secret."""
+        return f"auth-secret {name} with the key that edgefast reads"
 
     def _has(self, ingress: ObjectRef, names: Iterable[str]) -> list[str]:
         found = self._snapshot.ingresses.get((ingress.namespace, ingress.name))

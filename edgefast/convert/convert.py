@@ -8,7 +8,7 @@ Must never: make another decision than the translation of Ingresses, or print a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from edgefast.api.edge.edgeproxy import EdgeProxy
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec, RedirectForm
 from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.api.gateway.gateway import Gateway
+from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass
 from edgefast.api.gateway.httproute import (
     HTTPBackendRef,
@@ -26,10 +26,16 @@ from edgefast.api.gateway.httproute import (
     HTTPRouteSpec,
 )
 from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
+from edgefast.api.gateway.listener import Listener
 from edgefast.api.kinds import EDGE_GROUP, Object, ref_of
 from edgefast.api.model.meta import ObjectMeta
-from edgefast.api.model.origin import RuleOrigin
-from edgefast.api.model.reference import GATEWAY_GROUP, LocalObjectReference, ParametersReference
+from edgefast.api.model.origin import INGRESS_CLASS, MARK, RuleOrigin
+from edgefast.api.model.reference import (
+    GATEWAY_GROUP,
+    LocalObjectReference,
+    ParametersReference,
+    ParentReference,
+)
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.convert.comments import Comments
 from edgefast.convert.conversion import Conversion, Converted
@@ -40,8 +46,7 @@ from edgefast.convert.order import arrange
 from edgefast.convert.pieces import SECURITY, TRAFFIC, Piece, find_pieces
 from edgefast.convert.report import report_all
 from edgefast.convert.standard import Loss, use_standard_fields
-from edgefast.translate.ingress.classes import find_classes
-from edgefast.translate.ingress.emit import NAME, Made
+from edgefast.translate.ingress.assemble import Assembly
 from edgefast.translate.ingress.expand import expand_ingresses
 from edgefast.translate.route.rule_order import RULE_ORDER
 from edgefast.translate.settings import Settings
@@ -51,6 +56,9 @@ __all__ = ["GATEWAY_FILE", "convert_ingresses", "namespace_file"]
 #: File of the Gateway, its class and the policy of all routes.
 GATEWAY_FILE = "gateway.yaml"
 _SHARED = "namespace-"
+# Bounds of the Gateway API and of policies.
+_LISTENERS = 64
+_TARGETS = 16
 
 
 def namespace_file(namespace: str) -> str:
@@ -69,32 +77,34 @@ def convert_ingresses(
     completed = complete_inputs(snapshot, settings.ingress)
     settings = msgspec.structs.replace(settings, ingress=completed.settings)
     expansion = expand_ingresses(completed.snapshot, settings, None)
-    made = expansion.made
+    made = expansion.assembly
     work = _Work(snapshot, made, gateway)
     losses: tuple[Loss, ...] = ()
     objects: tuple[Converted, ...] = ()
     if made.tables:
         losses = work.arrange(standard=standard)
         objects = tuple(work.build())
-    classes = find_classes(snapshot, completed.settings, standalone=True)
-    ours = [one for one in snapshot.ingresses.values() if classes.has(one)]
+    problems = tuple(expansion.find_problems())
+    ours = [one.ingress for one in expansion.sources.values()]
     replaced = {ref_of(one) for one in ours}
     return Conversion(
         objects=objects,
-        report=report_all(snapshot, ours, expansion.problems, losses, completed.certificates),
+        report=report_all(snapshot, ours, problems, losses, completed.certificates),
         ingresses=len(ours),
         replaced=frozenset(replaced),
-        problems=expansion.problems,
+        problems=problems,
     )
 
 
 class _Work:
-    def __init__(self, snapshot: Snapshot, made: Made, gateway: Key) -> None:
+    def __init__(self, snapshot: Snapshot, made: Assembly, gateway: Key) -> None:
         self._made = made
         self._gateway = gateway
         self._names = Names(snapshot)
         self._comments = Comments(snapshot, made)
         self._pieces: list[Piece] = []
+        #: Listeners of each Gateway of the output, with the fields that they are from.
+        self._gateways: dict[str, list[tuple[Listener, RuleOrigin]]] = {}
         #: Filters by namespace and name in the rules: of edgefast, and those of this conversion.
         self._filters: dict[Key, EdgeFilter] = dict(made.tables.get("http_route_filters", {}))
         self._renamed: dict[tuple[str, Key], str] = {}
@@ -103,7 +113,10 @@ class _Work:
 
     def arrange(self, *, standard: bool) -> tuple[Loss, ...]:
         """Join and name the routes; with `standard`, return what is lost."""
+        self._pack_listeners()
         pieces = arrange(find_pieces(self._made), self._filters)
+        for piece in pieces:
+            piece.parents = tuple(self._parent(one) for one in piece.parents)
         losses: tuple[Loss, ...] = ()
         if standard:
             losses = use_standard_fields(pieces, self._filters)
@@ -140,11 +153,32 @@ class _Work:
         ref = LocalObjectReference(group=EDGE_GROUP, kind="HTTPRouteFilter", name=name)
         return HTTPRouteFilter(type="ExtensionRef", extension_ref=ref)
 
+    def _pack_listeners(self) -> None:
+        """Divide the listeners among as few Gateways as possible: those without a hostname, then the others by name."""
+        space, name = self._gateway
+        found = [
+            pair
+            for key, gateway in self._made.tables["gateways"].items()
+            for pair in zip(
+                gateway.spec.listeners, self._made.origins["Gateway", *key].rules, strict=True
+            )
+        ]
+        found.sort(key=lambda pair: (pair[0].hostname or "", pair[0].name))
+        for at in range(0, len(found), _LISTENERS):
+            part = found[at : at + _LISTENERS]
+            self._gateways[self._names.take("gateways", space, name)] = part
+
+    def _parent(self, parent: ParentReference) -> ParentReference:
+        for name, part in self._gateways.items():
+            if any(one.name == parent.section_name for one, _ in part):
+                return msgspec.structs.replace(parent, name=name)
+        raise AssertionError("unreachable: each route has a listener")
+
     def _listeners(self) -> dict[tuple[str, str], str]:
         return {
             (name, one.name): one.hostname or ""
-            for (_, name), gateway in self._made.tables["gateways"].items()
-            for one in gateway.spec.listeners
+            for name, part in self._gateways.items()
+            for one, _ in part
         }
 
     # --- objects ---
@@ -165,36 +199,40 @@ class _Work:
     def _rename_all(self) -> None:
         """Choose the names of all objects but routes."""
         space, name = self._gateway
-        for number, (_, made) in enumerate(sorted(self._made.tables["gateways"], key=_by_number)):
-            wanted = name if number == 0 else f"{name}-{number + 1}"
-            self._renamed["gateways", (space, made)] = self._names.take("gateways", space, wanted)
-        self._renamed["gateway_classes", ("", NAME)] = self._names.take("gateway_classes", "", name)
-        self._renamed["edge_proxies", (space, NAME)] = self._names.take("edge_proxies", space, name)
+        self._renamed["gateway_classes", ("", INGRESS_CLASS)] = self._names.take(
+            "gateway_classes", "", name
+        )
+        self._renamed["edge_proxies", (space, INGRESS_CLASS)] = self._names.take(
+            "edge_proxies", space, name
+        )
         for table in ("backends", "secrets"):
             for namespace, made in sorted(self._made.tables.get(table, {})):
                 wanted = plain_name(made)
                 if table == "secrets":
-                    wanted = f"{made.partition('.Ingress')[0]}-htpasswd"
+                    wanted = f"{made.partition(MARK)[0]}-htpasswd"
                 given = self._names.take(table, namespace, wanted)
                 self._renamed[table, (namespace, made)] = given
-        for (namespace, made), one in sorted(self._filters.items()):
-            given = self._names.take("http_route_filters", namespace, name_filter(one.spec))
-            self._renamed["http_route_filters", (namespace, made)] = given
+        equal: dict[tuple[str, HTTPRouteFilterSpec], str] = {}
+        for namespace, made in self._used_filters():
+            spec = self._filters[namespace, made].spec
+            if (namespace, spec) not in equal:
+                given = self._names.take("http_route_filters", namespace, name_filter(spec))
+                equal[namespace, spec] = given
+            self._renamed["http_route_filters", (namespace, made)] = equal[namespace, spec]
 
     def _name_of(self, table: str, key: Key) -> str:
         return self._renamed.get((table, key), key[1])
 
     def _build_gateways(self) -> Iterator[Converted]:
         tables, space = self._made.tables, self._gateway[0]
-        gateways = sorted(tables["gateways"], key=_by_number)
-        proxy: EdgeProxy = tables["edge_proxies"][space, NAME]
-        if len(gateways) == 1:
+        proxy: EdgeProxy = tables["edge_proxies"][space, INGRESS_CLASS]
+        if len(self._gateways) == 1:
             merged = msgspec.structs.replace(proxy.spec, merge_gateways=None)
             proxy = msgspec.structs.replace(proxy, spec=merged)
-        class_name = self._name_of("gateway_classes", ("", NAME))
-        made: GatewayClass = tables["gateway_classes"]["", NAME]
+        class_name = self._name_of("gateway_classes", ("", INGRESS_CLASS))
+        made: GatewayClass = tables["gateway_classes"]["", INGRESS_CLASS]
         parameters = None
-        proxy_name = self._name_of("edge_proxies", (space, NAME))
+        proxy_name = self._name_of("edge_proxies", (space, INGRESS_CLASS))
         has_proxy = proxy.spec != type(proxy.spec)()
         if has_proxy:
             parameters = ParametersReference(
@@ -207,13 +245,13 @@ class _Work:
             meta = ObjectMeta(name=proxy_name, namespace=space)
             found = EdgeProxy(metadata=meta, spec=proxy.spec)
             yield Converted(obj=found, comment=self._comments.of_proxy(found), file=GATEWAY_FILE)
-        for key in gateways:
-            gateway: Gateway = tables["gateways"][key]
-            meta = ObjectMeta(name=self._name_of("gateways", key), namespace=space)
-            gateway_spec = msgspec.structs.replace(gateway.spec, gateway_class_name=class_name)
+        for name, part in self._gateways.items():
+            meta = ObjectMeta(name=name, namespace=space)
+            listeners = tuple(one for one, _ in part)
+            gateway_spec = GatewaySpec(gateway_class_name=class_name, listeners=listeners)
             yield Converted(
                 obj=Gateway(metadata=meta, spec=gateway_spec),
-                parts=self._comments.of_listeners(key),
+                parts=self._comments.of_listeners(one for _, one in part),
                 file=GATEWAY_FILE,
             )
 
@@ -222,14 +260,8 @@ class _Work:
         if piece.ordered:
             annotations[RULE_ORDER] = ",".join(str(origin.rank) for _, origin in piece.rules)
         meta = ObjectMeta(name=piece.name, namespace=piece.namespace, annotations=annotations)
-        parents = tuple(
-            msgspec.structs.replace(
-                one, name=self._name_of("gateways", (one.namespace or "", one.name))
-            )
-            for one in piece.parents
-        )
         rules = tuple(self._rename_rule(rule, piece.namespace) for rule, _ in piece.rules)
-        spec = HTTPRouteSpec(parent_refs=parents, hostnames=piece.hostnames, rules=rules)
+        spec = HTTPRouteSpec(parent_refs=piece.parents, hostnames=piece.hostnames, rules=rules)
         return Converted(
             obj=HTTPRoute(metadata=meta, spec=spec),
             comment=self._comments.of_route(piece),
@@ -262,8 +294,8 @@ class _Work:
             name = self._name_of("backends", (one.namespace or namespace, one.name))
         return msgspec.structs.replace(one, name=name, namespace=own)
 
-    def _build_filters(self) -> Iterator[Converted]:
-        """Give the filters that rules use, beside their Ingress if it is the only one."""
+    def _used_filters(self) -> dict[Key, dict[str, None]]:
+        """Return the filters that rules name, with the Ingresses of these rules."""
         users: dict[Key, dict[str, None]] = {}
         for piece in self._pieces:
             for rule, _ in piece.rules:
@@ -271,14 +303,22 @@ class _Work:
                     if one.extension_ref is not None:
                         key = (piece.namespace, one.extension_ref.name)
                         users.setdefault(key, {})[piece.ingress.name] = None
-        for (namespace, made), used_by in users.items():
-            found = self._filters[namespace, made]
-            name = self._name_of("http_route_filters", (namespace, made))
-            meta = ObjectMeta(name=name, namespace=namespace)
+        return users
+
+    def _build_filters(self) -> Iterator[Converted]:
+        """Give the filters that rules use, beside their Ingress if it is the only one."""
+        users: dict[Key, dict[str, None]] = {}
+        specs: dict[Key, HTTPRouteFilterSpec] = {}
+        for (namespace, made), used_by in self._used_filters().items():
+            key = (namespace, self._name_of("http_route_filters", (namespace, made)))
+            users.setdefault(key, {}).update(used_by)
+            specs[key] = self._filters[namespace, made].spec
+        for (namespace, name), used_by in users.items():
+            spec = specs[namespace, name]
             alone = next(iter(used_by)) if len(used_by) == 1 else ""
             yield Converted(
-                obj=EdgeFilter(metadata=meta, spec=found.spec),
-                comment=self._comments.of_filter(found.spec, namespace, list(used_by)),
+                obj=EdgeFilter(metadata=ObjectMeta(name=name, namespace=namespace), spec=spec),
+                comment=self._comments.of_filter(spec, namespace, list(used_by)),
                 file=_file(namespace, alone) if alone else namespace_file(namespace),
             )
 
@@ -286,27 +326,26 @@ class _Work:
         routes = {
             (piece.namespace, made): piece.name for piece in self._pieces for made in piece.made
         }
+        defaults: list[Any] = []
         for table in (SECURITY, TRAFFIC):
-            for key, policy in sorted(self._made.tables.get(table, {}).items()):
-                refs = tuple(self._retarget(key[0], policy.spec.target_refs, routes))
+            for key, policy in self._made.tables.get(table, {}).items():
+                if self._made.origins[type(policy).__name__, *key].ingress is None:
+                    defaults.append(policy)
+                    continue
+                names = [routes.get((key[0], one.name), "") for one in policy.spec.target_refs]
+                refs = _targets("HTTPRoute", dict.fromkeys(filter(None, names)))
                 if refs:
                     yield self._build_policy(table, key, policy, refs)
+        gateways = list(self._gateways)
+        for at in range(0, len(gateways), _TARGETS):
+            yield self._build_defaults(defaults[0], gateways[at : at + _TARGETS])
 
-    def _retarget(
-        self,
-        namespace: str,
-        refs: Iterable[PolicyTargetReference],
-        routes: Mapping[Key, str],
-    ) -> Iterator[PolicyTargetReference]:
-        """Give the targets with their new names, each once."""
-        names: dict[tuple[str, str], None] = {}
-        for one in refs:
-            if one.kind == "Gateway":
-                names["Gateway", self._name_of("gateways", (namespace, one.name))] = None
-            elif (namespace, one.name) in routes:
-                names["HTTPRoute", routes[namespace, one.name]] = None
-        for kind, name in names:
-            yield PolicyTargetReference(group=GATEWAY_GROUP, kind=kind, name=name)
+    def _build_defaults(self, policy: Any, gateways: list[str]) -> Converted:
+        space, name = self._gateway
+        meta = ObjectMeta(name=self._names.take(TRAFFIC, space, name), namespace=space)
+        spec = msgspec.structs.replace(policy.spec, target_refs=_targets("Gateway", gateways))
+        made = msgspec.structs.replace(policy, metadata=meta, spec=spec)
+        return Converted(obj=made, comment=self._comments.of_defaults(), file=GATEWAY_FILE)
 
     def _build_policy(
         self, table: str, key: Key, policy: Any, refs: tuple[PolicyTargetReference, ...]
@@ -314,16 +353,11 @@ class _Work:
         origin = self._made.origins[type(policy).__name__, *key]
         namespace = key[0]
         spec = msgspec.structs.replace(policy.spec, target_refs=refs)
-        if origin.ingress is None:
-            name = self._names.take(table, namespace, self._gateway[1])
-            comment, file = self._comments.of_defaults(), GATEWAY_FILE
-        else:
-            base = origin.ingress.name
-            lists = table == SECURITY and policy.spec.basic_auth is None
-            wanted = (base, f"{base}-addresses") if lists else (base,)
-            name = self._names.take(table, namespace, *wanted)
-            comment = self._comments.of_policy(origin.ingress, table)
-            file = _file(namespace, base)
+        assert origin.ingress is not None
+        base = origin.ingress.name
+        lists = table == SECURITY and policy.spec.basic_auth is None
+        wanted = (base, f"{base}-addresses") if lists else (base,)
+        name = self._names.take(table, namespace, *wanted)
         if table == SECURITY and policy.spec.basic_auth is not None:
             users = policy.spec.basic_auth.users
             users = msgspec.structs.replace(
@@ -333,15 +367,16 @@ class _Work:
             spec = msgspec.structs.replace(spec, basic_auth=basic)
         meta = ObjectMeta(name=name, namespace=namespace)
         made = msgspec.structs.replace(policy, metadata=meta, spec=spec)
-        return Converted(obj=made, comment=comment, file=file)
+        comment = self._comments.of_policy(origin.ingress, table)
+        return Converted(obj=made, comment=comment, file=_file(namespace, base))
 
     def _build_rest(self) -> Iterator[Converted]:
         """Give Backends, Secrets and ReferenceGrants."""
         for key, backend in sorted(self._made.tables.get("backends", {}).items()):
             yield self._move("backends", key, backend, self._comments.of_backend(backend))
         for key, secret in sorted(self._made.tables.get("secrets", {}).items()):
-            origin = self._made.origins["Secret", *key]
-            yield self._move("secrets", key, secret, self._comments.of_secret(origin))
+            about = self._comments.of_secret(key[1].partition(MARK)[0])
+            yield self._move("secrets", key, secret, about)
         for key, grant in sorted(self._made.tables.get("reference_grants", {}).items()):
             to = tuple(
                 msgspec.structs.replace(one, name=self._name_of("backends", (key[0], one.name)))
@@ -372,9 +407,8 @@ def _place_in_output(one: Converted) -> tuple[int, str, bool]:
     return order, one.file, isinstance(one.obj, HTTPRoute)
 
 
-def _by_number(key: Key) -> int:
-    """Return the number in the name of a made Gateway: Ingress, Ingress-1, Ingress-2."""
-    return int(key[1].partition("-")[2] or 0)
+def _targets(kind: str, names: Iterable[str]) -> tuple[PolicyTargetReference, ...]:
+    return tuple(PolicyTargetReference(group=GATEWAY_GROUP, kind=kind, name=one) for one in names)
 
 
 def _file(namespace: str, ingress: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
+from edgefast.api.model.origin import MARK
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.convert.pieces import Piece
-from edgefast.translate.ingress.backends import MARK
 
 __all__ = ["Names", "name_filter", "name_pieces", "plain_name"]
 
@@ -109,7 +109,3 @@ def name_filter(spec: HTTPRouteFilterSpec) -> str:
 def _join(word: str, text: str) -> str:
     part = _OTHER.sub("-", text.lower()).strip("-")[:_LONGEST_PART].rstrip("-")
     return f"{word}-{part}" if part else word
-
-
-#: Gives the new name of an object by its table and made key.
-Rename = Callable[[str, Key], str]

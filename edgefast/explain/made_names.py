@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from edgefast import ir
-from edgefast.translate.ingress.backends import MARK
+from edgefast.api.model.origin import MARK
 from edgefast.translate.translation import Translation
 
 __all__ = ["has_made_objects", "is_made_route", "pair_names"]
@@ -20,7 +20,7 @@ __all__ = ["has_made_objects", "is_made_route", "pair_names"]
 
 def has_made_objects(translation: Translation) -> bool:
     """Tell whether edgefast has made objects for Ingresses."""
-    return bool(translation.memo.expansion.made.origins)
+    return bool(translation.memo.expansion.origins)
 
 
 def is_made_route(route: str) -> bool:
@@ -68,7 +68,7 @@ def pair_names(fleet: ir.Fleet, other: ir.Fleet, translation: Translation) -> ir
 def _pair_listeners(
     fleet: ir.Fleet, other: ir.Fleet, translation: Translation
 ) -> Mapping[str, str]:
-    origins = translation.memo.expansion.made.origins
+    origins = translation.memo.expansion.origins
     found: dict[str, str] = {}
     known = {one.name for one in fleet.listeners}
     free = {_place(one): one.name for one in other.listeners if one.name not in known}

@@ -162,7 +162,7 @@ class Origin:
         return Place(object=str(ref), path=path, source=str(source))
 
     def _find_origin(self, ref: ObjectRef, path: str) -> tuple[ObjectRef, str]:
-        origins = self._translation.memo.expansion.made.origins if self._translation else {}
+        origins = self._translation.memo.expansion.origins if self._translation else {}
         origin = origins.get((ref.kind, ref.namespace, ref.name))
         if origin is None:
             return ref, path

@@ -256,7 +256,7 @@ def _translate(
 
     def find_problems() -> tuple[Problem, ...]:
         found: list[Problem] = [
-            *expansion.problems,
+            *expansion.find_problems(),
             *limit_store.problems,
             *find_lost_sets(world),
             *find_orphans(world, classes),
@@ -337,7 +337,7 @@ def _place_problems(
 ) -> tuple[Problem, ...]:
     """Return each problem once, by object, with its place in a file; those of made objects name the Ingress."""
     placed = []
-    if origins := expansion.made.origins:
+    if origins := expansion.origins:
         found = [own for one in found if (own := place_problem(one, origins)) is not None]
     once = sorted(dict.fromkeys(found), key=lambda one: str(one.object))
     for problem in explain_absent(once, snapshot, hints=hints):

@@ -16,6 +16,7 @@ import msgspec
 from edgefast import ir
 from edgefast.api.config.edgegateway import (
     DEFAULT_CONTROLLER_NAME,
+    DEFAULT_INGRESS_CONTROLLER,
     BackendAddresses,
     EdgeGateway,
 )
@@ -49,9 +50,8 @@ class IngressSettings(msgspec.Struct, frozen=True, kw_only=True):
     classes: tuple[
         str, ...
     ] = ()  # names of classes; without them and in a cluster, also those with the controller's name
-    controllers: tuple[
-        str, ...
-    ] = ()  # cluster: further values of `spec.controller` that are served
+    #: Values of `spec.controller` of the classes that are served.
+    controllers: tuple[str, ...] = (DEFAULT_INGRESS_CONTROLLER,)
     http_port: int = 80
     https_port: int = 443
     config_map: str = ""  # "namespace/name"; "" finds the ConfigMap of ingress-nginx by its name
@@ -177,7 +177,10 @@ def _ingress_from(
     return IngressSettings(
         enabled=True,
         classes=tuple(sorted(one for one in found.adopt_classes if "/" not in one)),
-        controllers=tuple(sorted(one for one in found.adopt_classes if "/" in one)),
+        controllers=(
+            found.controller_name,
+            *sorted(one for one in found.adopt_classes if "/" in one),
+        ),
         http_port=found.ports.http,
         https_port=found.ports.https,
         config_map=f"{source.namespace}/{source.name}" if source is not None else "",

@@ -26,7 +26,7 @@ from cli.calling import call
 from edgefast.cli import status_model
 from edgefast.cli.counters import Rate
 from edgefast.cli.show_status import render_screen
-from edgefast.cli.status_model import ProblemRow, RouteRow, StatusReport
+from edgefast.cli.status_model import IngressRow, ProblemRow, RouteRow, StatusReport
 from proxy.command import Process, Start, gateway, gateway_class, route, save, start
 from wire.harness.ports import free_port
 
@@ -146,6 +146,38 @@ def test_text_is_for_people() -> None:
     assert rows.index(["ns/lost", "*", "-", "-", "-"]) + 1 == rows.index(
         ["ns/web", "a.test,b.test", "ns/gw", "True", "-"]
     )
+
+
+@pytest.mark.pure
+def test_ingresses_are_listed_in_place_of_the_objects_that_serve_them() -> None:
+    made = "app/shop.Ingress-http-shop.test"
+    listener = {"name": "edge/Ingress/http", "port": 80, "bind_port": 80, "protocol": "HTTP"}
+    host = {
+        "name": "edge/Ingress/http/shop.test",
+        "type": "virtual_host",
+        "rules": [{"route": made}],
+    }
+    objects = {"ingresses": [{"name": "app/shop", "class": "nginx"}]}
+    dump = {**DUMP, "listeners": [listener], "virtual_hosts": [host], "objects": objects}
+    dump["problems"] = []
+    with AdminServer({**ANSWERS, "/dump": dump}) as server:
+        done = call("status", "--admin", server.address, "--interval", "0", "-o", "json")
+    told = orjson.loads(done.out)
+    assert told["ingresses"] == [
+        {"name": "app/shop", "ingress_class": "nginx", "hostnames": ["shop.test"], "addresses": []}
+    ]
+    assert (told["gateways"], told["listeners"], told["routes"]) == ([], [], [])
+    rates = [
+        Rate(route=one, requests_per_second=2.0, error_share=0.0, p50_ms=1.0, p99_ms=1.0)
+        for one in (made, "app/shop.Ingress-https-shop.test")
+    ]
+    row = IngressRow(name="app/shop", ingress_class="nginx", hostnames=("shop.test",))
+    screen = StatusReport(source="x", ingresses=(row,), seconds=1.0, traffic=tuple(rates))
+    lines = list(render_screen(screen))
+    assert "1 Ingress" in lines[0]
+    assert [one.split() for one in lines if one.startswith("app/")] == [
+        ["app/shop", "nginx", "shop.test", "-", "4"]
+    ]
 
 
 @pytest.mark.pure

@@ -79,6 +79,7 @@ def site(world: World) -> Iterator[Site]:
     config = {
         "ingress": {
             "enabled": True,
+            "controllerName": f"example.com/{app}",
             "adoptClasses": [f"{CONTROLLER}-{app}", f"{app}-plain"],
             "edgeProxy": "ingress",
         }
@@ -148,6 +149,35 @@ def test_an_ingress_of_another_class_is_not_touched(site: Site) -> None:
     site.admin.patch(site.path("theirs"), {"spec": {"ingressClassName": site.adopted}})
     wait_until(lambda: site.addresses("theirs") == [address], 60)
     assert site.made.ask(address, "theirs.example").status == 200
+
+
+def test_fleets_in_the_namespaces_of_gateways_and_listed_namespaces(world: World) -> None:
+    """The roles of a namespace suffice; an Ingress of a namespace that is not listed is not served."""
+    app, elsewhere = world.namespace_for_pods("listed"), world.namespace_for_pods("elsewhere")
+    controller = f"example.com/{app}"
+    watch = {"type": "Namespaces", "namespaces": [app]}
+    config = {
+        "provider": {"kubernetes": {"deploy": {"type": "GatewayNamespace"}, "watch": watch}},
+        "ingress": {"enabled": True, "controllerName": controller, "edgeProxy": "ingress"},
+    }
+    with installed(world, config) as made:
+        found = Site(made, app)
+        world.admin.apply(
+            edge_proxy(made.namespace, "ingress"),
+            ingress_class(app, controller),
+            *echo(app),
+            *echo(elsewhere),
+            ingress(elsewhere, "other", app, "other.example"),
+            ingress(app, "shop", app, "shop.example"),
+        )
+        address = found.address("shop")
+        made.wait_status(address, "shop.example")
+        assert made.ask(address, "other.example").status == 404
+        path = f"/apis/{NETWORKING}/namespaces/{elsewhere}/ingresses/other"
+        assert not world.admin.get(path)["status"]["loadBalancer"]
+        world.admin.delete(f"/apis/{NETWORKING}/ingressclasses/{app}")
+    for namespace in (app, elsewhere):
+        world.admin.delete(f"/api/v1/namespaces/{namespace}")
 
 
 def test_hundreds_of_ingresses_change_under_load(site: Site) -> None:

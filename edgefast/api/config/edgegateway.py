@@ -41,6 +41,7 @@ POD_DOMAINS = 64
 #: Entries of `ingress.adoptClasses`.
 ADOPTED_CLASSES = 16
 DEFAULT_CONTROLLER_NAME = "gateway.edge.io/gatewayclass-controller"
+DEFAULT_INGRESS_CONTROLLER = "gateway.edge.io/ingress-controller"
 
 
 class GatewayIdentity(Element, frozen=True, kw_only=True):
@@ -293,12 +294,18 @@ class GatewayIngress(Element, frozen=True, kw_only=True):
             "reads nor watches Ingresses."
         ),
     ] = False
+    controller_name: Annotated[
+        GatewayController,
+        Meta(
+            description="Value of `spec.controller` of the IngressClasses served; unique per controller."
+        ),
+    ] = DEFAULT_INGRESS_CONTROLLER
     adopt_classes: Annotated[
         tuple[Annotated[str, Meta(min_length=1, max_length=250)], ...],
         Meta(
             max_length=ADOPTED_CLASSES,
             extra=AS_SET,
-            description="Classes that are served besides those of the controller `gateway.edge.io/ingress-controller`. An entry with a "
+            description="Classes that are served besides those of `controllerName`. An entry with a "
             "slash, such as `k8s.io/ingress-nginx`, is the `spec.controller` of IngressClasses. Another entry, such as `nginx`, is the "
             "name of a class, with or without an IngressClass.",
         ),

@@ -13,7 +13,12 @@ import msgspec
 
 from edgefast.diagnostics.problem import ObjectRef
 
-__all__ = ["Origin", "RuleOrigin", "is_made", "place_of"]
+__all__ = ["INGRESS_CLASS", "MARK", "Origin", "RuleOrigin", "ingress_of", "is_made", "place_of"]
+
+#: The GatewayClass, the EdgeProxy and the first Gateway that serve Ingresses.
+INGRESS_CLASS = "Ingress"
+#: Separates the name of an object from what edgefast adds; no name of a user's object has an upper-case letter.
+MARK = ".Ingress"
 
 _PART = re.compile(r"spec\.(?:rules|listeners)\[([0-9]+)\]")
 
@@ -43,6 +48,11 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def is_made(name: str) -> bool:
     """Tell whether edgefast made the object of this name: names of objects of users have no upper-case letter."""
     return name != name.lower()
+
+
+def ingress_of(name: str) -> str:
+    """Return the name of the Ingress that a made route serves; `name` may have the namespace before it."""
+    return name.partition(MARK)[0]
 
 
 def place_of(origin: Origin, path: str) -> tuple[ObjectRef | None, str]:

@@ -2,7 +2,7 @@
 
 In: a translation.
 Out: plain values: classes with their controller, Gateways with their class, routes with their
-Gateways, and listeners that are not programmed. Such listeners may be in the table all the same, to
+Gateways, Ingresses with their class, and listeners that are not programmed. Such listeners may be in the table all the same, to
 reserve their port and hostname. Conditions are "True", "False" or "Unknown". Computed on request.
 Must never: report anything about an object that its status does not contain.
 """
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from edgefast.api.model.route_name import name_of, route_key
 from edgefast.translate.conditions.condition import Condition
 from edgefast.translate.conditions.status import RouteStatus
+from edgefast.translate.ingress.classes import class_of
 from edgefast.translate.translation import Translation
 
 __all__ = ["list_objects"]
@@ -42,6 +43,10 @@ def list_objects(translation: Translation) -> dict[str, list[dict[str, str]]]:
         "classes": classes,
         "gateways": gateways,
         "routes": list(_routes(translation)),
+        "ingresses": [
+            {"name": "/".join(key), "class": class_of(one.ingress) or ""}
+            for key, one in translation.memo.expansion.sources.items()
+        ],
         "closed": [{"name": name} for name in sorted(statuses.closed_listeners())],
     }
 

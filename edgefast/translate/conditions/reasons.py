@@ -311,6 +311,8 @@ prints the page of the reason (`edgefast problem BackendNotFound`).
   those of that fleet. Entries in routes and policies are removed.
 - **XBackends.** After `extensionApis.enableXBackend` is disabled, entries in XBackends stay as they were, because the controller may no longer write
   them. Requests to XBackends get 500, and the routes report it.
+- **Ingresses** have no conditions. `status.loadBalancer` contains the addresses of the Service that serves them, and Events report problems
+  ([Ingress](../guides/ingress.md)).
 """
 
 

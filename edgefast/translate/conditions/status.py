@@ -167,7 +167,7 @@ class Statuses(msgspec.Struct, frozen=True, kw_only=True):
     x_backends: Mapping[Key, PolicyStatus | RouteStatus] = {}  # with ancestors, or as v1.6 has them
     x_backend_traffic_policies: Mapping[Key, PolicyStatus] = {}
     ingresses: Mapping[Key, IngressStatus] = {}  # only in a cluster
-    #: Those of Gateways that edgefast made to serve Ingresses; they are written nowhere.
+    #: Those of Gateways that edgefast made to serve Ingresses, from files; they are written nowhere.
     made_gateways: dict[Key, GatewayStatus] = {}
     #: The Gateway of each ListenerSet of ours; no part of any status.
     parents: dict[Key, Key] = {}

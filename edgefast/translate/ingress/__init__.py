@@ -6,7 +6,7 @@ Origin: problems, explain and check name the Ingress and its annotation.
 
 The order of the modules: classes (which Ingresses), annotations and configmap (what they ask for), servers (hosts, owners of
 paths), locations (matches and their order), backends and canary (where requests go), rules (what a location becomes), emit
-(objects), expand (the snapshot).
+(objects), assemble (all hosts, and only those that a change concerns), expand (the snapshot).
 Source: ingress-nginx 1.15.1 (controller.go, location.go, template.go, nginx.tmpl, balancer.lua, lua_ingress.lua).
 Must never: serve a location whose access rules it does not understand; such a location answers 503.
 """

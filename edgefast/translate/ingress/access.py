@@ -21,8 +21,8 @@ from edgefast.api.edge.securitypolicy import (
     AuthorizationRule,
 )
 from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.origin import MARK
 from edgefast.api.model.reference import SecretObjectReference
-from edgefast.translate.ingress.backends import MARK
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Source

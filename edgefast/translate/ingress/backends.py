@@ -23,13 +23,12 @@ from edgefast.api.edge.backend import (
 from edgefast.api.gateway.httproute import HTTPBackendRef
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.origin import MARK
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import ENCRYPTED, H2C
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Upstream
 
-#: Separates the name of an object from what edgefast adds; no name in a file has an upper-case letter.
-MARK = ".Ingress"
 _ENCRYPTED = ("HTTPS", "GRPCS")
 
 
@@ -40,7 +39,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     backend: Backend | None = None  # an object made for an address
     wrong: str = ""  # why there is no ref: requests get 503
     reason: Word = "BackendNotFound"
-    available: bool = True  # it has a ready endpoint
+    port: ServicePort | None = None  # of a Service with endpoints
     http2: bool = False
 
 
@@ -70,7 +69,7 @@ def find_target(
         return _use_backend(upstream, endpoint, http2)
     return Target(
         ref=HTTPBackendRef(name=upstream.service, namespace=upstream.namespace, port=port.port),
-        available=lookup.has_endpoints(upstream.key, port),
+        port=port,
         http2=http2,
     )
 

@@ -16,9 +16,6 @@ from edgefast.api.ingress.ingressclass import DEFAULT_CLASS
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate.settings import IngressSettings
 
-#: `spec.controller` of the IngressClasses that edgefast serves.
-CONTROLLER = "gateway.edge.io/ingress-controller"
-
 
 class Classes(msgspec.Struct, frozen=True, kw_only=True):
     """The classes that are ours; `default`: Ingresses without a class are ours, too."""
@@ -41,9 +38,8 @@ def class_of(ingress: Ingress) -> str | None:
 def find_classes(snapshot: Snapshot, settings: IngressSettings, *, standalone: bool) -> Classes:
     """Return the classes that are ours."""
     names, default = set(settings.classes), False
-    controllers = {CONTROLLER, *settings.controllers}
-    if standalone and settings.classes:
-        controllers = set()
+    by_name = standalone and bool(settings.classes)
+    controllers = frozenset(() if by_name else settings.controllers)
     for _, name in snapshot.ingress_classes:
         one = snapshot.ingress_classes["", name]
         if name in settings.classes or one.spec.controller in controllers:

@@ -1,6 +1,7 @@
-"""Emit: the rules of all hosts as objects: Gateways, HTTPRoutes, filters, policies, grants.
+"""Emit: the rules of hosts as objects: Gateways, HTTPRoutes, filters, policies, grants.
 
-In: Servers, Names, the settings, a Lookup. Out: `Made`: objects by table of the Snapshot, and the Origin of each. Names are
+In: a server with its names, the settings, what was found for it. Out: `Made`: objects by table of the Snapshot, and the Origin
+of each. An object is of one host, of one Ingress, or of all; `shared` ones are the same whoever makes them. Names are
 deterministic and contain an upper-case letter, so that no object of a file has the same one.
 Must never: make an object larger than the Gateway API allows: rules, host names and listeners are divided among several.
 """
@@ -8,7 +9,9 @@ Must never: make an object larger than the Gateway API allows: rules, host names
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -53,7 +56,7 @@ from edgefast.api.gateway.referencegrant import (
 )
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
-from edgefast.api.model.origin import Origin, RuleOrigin
+from edgefast.api.model.origin import INGRESS_CLASS, MARK, Origin, RuleOrigin
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalObjectReference,
@@ -64,17 +67,17 @@ from edgefast.api.model.reference import (
 from edgefast.api.model.session_persistence import SessionCookie
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
+from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.annotations import Annotations
-from edgefast.translate.ingress.backends import MARK
-from edgefast.translate.ingress.configmap import Globals
-from edgefast.translate.ingress.names import DEFAULT, Name, Names
+from edgefast.translate.ingress.configmap import Globals, Note
+from edgefast.translate.ingress.names import DEFAULT, Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
-from edgefast.translate.ingress.servers import CATCH_ALL, Servers, Source
+from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 from edgefast.translate.settings import Settings
 
 #: The name of the GatewayClass, of its EdgeProxy, and what names of Gateways begin with.
-NAME = "Ingress"
+NAME = INGRESS_CLASS
 # Bounds of the Gateway API and of edgefast's policies.
 _LISTENERS = 64
 _RULES = 16
@@ -92,18 +95,61 @@ _LONGEST_LABEL = 100
 _T = TypeVar("_T")
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """Objects by table of the Snapshot and key; `origins` by kind and key."""
+#: kind, its namespace, kind of the target, its namespace, its name.
+Grant = tuple[str, str, str, str, str]
+#: By table of the Snapshot and key.
+Objects = dict[tuple[str, Key], Any]
+#: By kind, namespace and name.
+Origins = dict[tuple[str, str, str], Origin]
 
-    tables: dict[str, dict[Key, Any]]
-    origins: dict[tuple[str, str, str], Origin]
+
+class Made(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What one host, one Ingress, or all of them become."""
+
+    objects: Objects = {}
+    origins: Origins = {}
+    shared: Objects = {}  # objects that others may have made, too
+    grants: frozenset[Grant] = frozenset()
 
 
-def emit_objects(
-    servers: Servers, names: Names, findings: Findings, settings: Settings, proxy: EdgeProxySpec
-) -> Made:
-    """Return the objects for all servers; `proxy`: the settings of the proxies."""
-    return _Emitter(servers, names, findings, settings, proxy).emit()
+class HostMade(Made, frozen=True, kw_only=True, eq=False):
+    """What one host becomes."""
+
+    server: Server
+    listeners: dict[str, TlsListener]
+    served: tuple[tuple[Source, str], ...] = ()  # routes with backends, by Ingress
+    guarded: tuple[tuple[Source, Guard, str], ...] = ()  # routes with access rules
+    notes: tuple[tuple[Source, Note], ...] = ()
+
+
+class Sections:
+    """Which Gateway has the TLS listener of a name: few Gateways change when a name comes or goes."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        found = list(names)
+        self.first = self.count = first_count(len(found))
+        # More Gateways, where chance gives one of them too many names.
+        while self.count and max(Counter(map(self.bucket, found)).values()) > _LISTENERS:
+            self.count *= 2
+
+    def bucket(self, name: str) -> int:
+        """Return the number of the Gateway with a name; 0: of the first one."""
+        if not self.count:
+            return 0
+        digest = hashlib.blake2s(name.encode(), digest_size=4).digest()
+        return int.from_bytes(digest) % self.count + 1
+
+    def gateway(self, name: str) -> str:
+        """Return the Gateway with a name."""
+        number = 0 if name == DEFAULT else self.bucket(name)
+        return f"{NAME}-{number}" if number else NAME
+
+
+def first_count(names: int) -> int:
+    """Return the Gateways for so many names besides the first one, which has room for a few."""
+    if names <= _LISTENERS - 2:
+        return 0
+    return int(2 ** math.ceil(math.log2(names / (_LISTENERS / 2))))
 
 
 _TABLES: dict[type[Any], str] = {
@@ -119,65 +165,43 @@ _TABLES: dict[type[Any], str] = {
 
 
 class _Emitter:
-    def __init__(
-        self,
-        servers: Servers,
-        names: Names,
-        findings: Findings,
-        settings: Settings,
-        proxy: EdgeProxySpec,
-    ) -> None:
-        self._servers = servers
-        self._names = names
-        self._findings = findings
-        self._globals: Globals = findings.settings
+    def __init__(self, settings: Settings, globals_: Globals) -> None:
         self._settings = settings
-        self._proxy = proxy
-        self._made = Made(tables={}, origins={})
-        #: Hostname of a TLS listener -> Gateway and listener.
-        self._sections: dict[str, tuple[str, str]] = {}
-        #: Routes with backends by Ingress, and by its guard.
-        self._served: dict[Source, list[str]] = {}
-        self._guarded: dict[tuple[Source, Guard], list[str]] = {}
-        self._grants: dict[tuple[str, str, str, str], set[str]] = {}
-
-    def emit(self) -> Made:
-        gateways = self._emit_gateways()
-        for host in sorted(self._servers.by_host):
-            self._emit_host(host)
-        for one, target, owner in self._names.www:
-            self._emit_www(one, target, owner)
-        self._emit_policies(gateways)
-        self._emit_grants()
-        for key, backend in sorted(self._findings.backends.items()):
-            namespace, _, name = key.partition("/")
-            self._made.tables.setdefault("backends", {})[namespace, name] = backend
-        for source, access in self._accesses():
-            if access.secret is not None:
-                meta = access.secret.metadata
-                self._made.tables.setdefault("secrets", {})[meta.namespace, meta.name] = (
-                    access.secret
-                )
-                path = _annotation("auth-secret")
-                self._made.origins["Secret", meta.namespace, meta.name] = Origin(
-                    ingress=source.ref, path=path
-                )
-        return self._made
-
-    def _accesses(self) -> Iterator[tuple[Source, Any]]:
-        for source in dict.fromkeys((*self._served, *(one for one, _ in self._guarded))):
-            yield source, self._findings.access_of(source)
+        self._globals = globals_
+        self._objects: Objects = {}
+        self._origins: Origins = {}
+        self._grants: set[Grant] = set()
 
     def _add(self, obj: Any, origin: Origin) -> None:
         meta = obj.metadata
-        self._made.tables.setdefault(_TABLES[type(obj)], {})[meta.namespace, meta.name] = obj
-        self._made.origins[type(obj).__name__, meta.namespace, meta.name] = origin
+        self._objects[_TABLES[type(obj)], (meta.namespace, meta.name)] = obj
+        self._origins[type(obj).__name__, meta.namespace, meta.name] = origin
 
-    # --- Gateways ---
+    def _grant(self, kind: str, namespace: str, to_kind: str, to: Key) -> None:
+        if namespace != to[0]:
+            self._grants.add((kind, namespace, to_kind, *to))
 
-    def _emit_gateways(self) -> list[str]:
+
+# --- Gateways ---
+
+
+def emit_gateways(
+    listeners: Mapping[str, TlsListener],
+    sections: Sections,
+    settings: Settings,
+    globals_: Globals,
+    proxy: EdgeProxySpec,
+) -> Made:
+    """Return the Gateways, their class and policies; `proxy`: the settings of the proxies."""
+    return _GatewayEmitter(settings, globals_).emit(listeners, sections, proxy)
+
+
+class _GatewayEmitter(_Emitter):
+    def emit(
+        self, listeners: Mapping[str, TlsListener], sections: Sections, proxy: EdgeProxySpec
+    ) -> Made:
         space = self._settings.namespace
-        proxy = msgspec.structs.replace(self._proxy, merge_gateways=True)
+        proxy = msgspec.structs.replace(proxy, merge_gateways=True)
         if self._globals.forwarded_headers:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
@@ -194,66 +218,102 @@ class _Emitter:
             controller_name=self._settings.controller_name, parameters_ref=parameters
         )
         self._add(GatewayClass(metadata=ObjectMeta(name=NAME), spec=spec), nothing)
-        names = []
-        for number, part in enumerate(_chunks(list(self._listeners()), _LISTENERS)):
-            name = NAME if number == 0 else f"{NAME}-{number}"
-            names.append(name)
-            for hostname, listener, _ in part:
-                if hostname is not None:
-                    self._sections[hostname] = (name, listener.name)
+        gateways: dict[str, list[tuple[Listener, RuleOrigin]]] = {NAME: list(self._plain())}
+        for name in sorted(listeners):
+            found = listeners[name]
+            one = self._listener(f"https.{_label(name)}", found.secret, name)
+            origin = RuleOrigin(ingress=found.owner, path=found.field)
+            gateways.setdefault(sections.gateway(name), []).append((one, origin))
+        for name in sorted(gateways):
+            part = gateways[name]
             gateway = Gateway(
                 metadata=ObjectMeta(name=name, namespace=space),
-                spec=GatewaySpec(
-                    gateway_class_name=NAME, listeners=tuple(one for _, one, _ in part)
-                ),
+                spec=GatewaySpec(gateway_class_name=NAME, listeners=tuple(one for one, _ in part)),
             )
-            self._add(gateway, Origin(ingress=None, rules=tuple(one for _, _, one in part)))
-        return names
+            self._add(gateway, Origin(ingress=None, rules=tuple(one for _, one in part)))
+        self._emit_policies(sorted(gateways))
+        return Made(objects=self._objects, origins=self._origins, grants=frozenset(self._grants))
 
-    def _listeners(self) -> Iterator[tuple[str | None, Listener, RuleOrigin]]:
-        """Give the listeners: hostname (None: of HTTP), the listener, its origin."""
+    def _plain(self) -> Iterator[tuple[Listener, RuleOrigin]]:
+        """Give the listeners without a host name."""
         ports = self._settings.ingress
         allowed = AllowedRoutes(namespaces=RouteNamespaces(from_="All"))
-        yield (
-            None,
-            Listener(name="http", port=ports.http_port, protocol="HTTP", allowed_routes=allowed),
-            RuleOrigin(ingress=None),
-        )
-        default = _parse_key(ports.certificate)
+        http = Listener(name="http", port=ports.http_port, protocol="HTTP", allowed_routes=allowed)
+        yield http, RuleOrigin(ingress=None)
+        default = parse_key(ports.certificate)
         if default is not None:
-            tls = self._tls(default)
-            one = Listener(
-                name="https",
-                port=ports.https_port,
-                protocol="HTTPS",
-                tls=tls,
-                allowed_routes=allowed,
-            )
-            yield DEFAULT, one, RuleOrigin(ingress=None)
-        for name, found in sorted(self._names.listeners.items()):
-            one = Listener(
-                name=f"https.{_label(name)}",
-                hostname=name,
-                port=ports.https_port,
-                protocol="HTTPS",
-                tls=self._tls(found.secret),
-                allowed_routes=allowed,
-            )
-            yield name, one, RuleOrigin(ingress=found.owner.ref, path=found.field)
+            yield self._listener("https", default, None), RuleOrigin(ingress=None)
 
-    def _tls(self, secret: Key) -> ListenerTLSConfig:
+    def _listener(self, section: str, secret: Key, hostname: str | None) -> Listener:
         self._grant("Gateway", self._settings.namespace, "Secret", secret)
         ref = SecretObjectReference(namespace=secret[0], name=secret[1])
-        return ListenerTLSConfig(certificate_refs=(ref,))
+        return Listener(
+            name=section,
+            hostname=hostname,
+            port=self._settings.ingress.https_port,
+            protocol="HTTPS",
+            tls=ListenerTLSConfig(certificate_refs=(ref,)),
+            allowed_routes=AllowedRoutes(namespaces=RouteNamespaces(from_="All")),
+        )
 
-    # --- routes ---
+    def _emit_policies(self, gateways: list[str]) -> None:
+        for number, part in enumerate(_chunks(gateways, _TARGETS)):
+            policy = BackendTrafficPolicy(
+                metadata=ObjectMeta(name=f"{NAME}-{number}", namespace=self._settings.namespace),
+                spec=_traffic(_plain_annotations(self._globals), _targets("Gateway", part)),
+            )
+            self._add(policy, Origin(ingress=None))
 
-    def _emit_host(self, host: str) -> None:
-        server = self._servers.by_host[host]
+
+# --- hosts ---
+
+
+def emit_host(
+    server: Server, names: Names, findings: Findings, sections: Sections, settings: Settings
+) -> HostMade:
+    """Return the objects of one host."""
+    return _HostEmitter(findings, sections, settings).emit(server, names)
+
+
+class _HostEmitter(_Emitter):
+    def __init__(self, findings: Findings, sections: Sections, settings: Settings) -> None:
+        super().__init__(settings, findings.settings)
+        self._findings = findings
+        self._sections = sections
+        self._served: list[tuple[Source, str]] = []
+        self._guarded: list[tuple[Source, Guard, str]] = []
+
+    def emit(self, server: Server, names: Names) -> HostMade:
+        self._emit_host(server, names)
+        if server.host in names.www:
+            self._emit_www(*names.www[server.host], server.host)
+        own = {one.name for one in names.by_host[server.host]}
+        own |= {names.www[server.host][0].name} if server.host in names.www else set()
+        backends = {
+            ("backends", (one.metadata.namespace, one.metadata.name)): one
+            for one in self._findings.backends.values()
+        }
+        notes = [*_shadowed(server), *names.notes.get(server.host, ())]
+        for source, found in self._findings.notes.items():
+            notes += ((source, one) for one in found)
+        return HostMade(
+            objects=self._objects,
+            origins=self._origins,
+            shared=backends,
+            grants=frozenset(self._grants),
+            server=server,
+            listeners={name: one for name, one in names.listeners.items() if name in own},
+            served=tuple(self._served),
+            guarded=tuple(self._guarded),
+            notes=tuple(notes),
+        )
+
+    def _emit_host(self, server: Server, names: Names) -> None:
+        host = server.host
         schemes: tuple[Scheme, ...] = ("http", "https")
         for scheme in schemes:
             groups: dict[tuple[bool, bool, bool], list[Name]] = {}
-            for name in self._names.by_host[host]:
+            for name in names.by_host[host]:
                 if scheme == "https" and name.listener is None:
                     continue
                 own = scheme == "https" and name.listener != DEFAULT
@@ -267,7 +327,7 @@ class _Emitter:
                     label = f"{scheme}-{_label(host)}" + (f"-{number}.{at}" if number or at else "")
                     self._emit_routes(drafts, part, scheme, label)
 
-    def _emit_www(self, name: Name, target: str, owner: Source) -> None:
+    def _emit_www(self, name: Name, owner: Source, target: str) -> None:
         redirect = redirect_to_name(target, self._globals.redirect_code)
         origin = RuleOrigin(
             ingress=owner.ref,
@@ -316,7 +376,8 @@ class _Emitter:
         gateway, section = NAME, "http"
         if scheme == "https":
             assert name.listener is not None
-            gateway, section = self._sections[name.listener]
+            gateway = self._sections.gateway(name.listener)
+            section = "https" if name.listener == DEFAULT else f"https.{_label(name.listener)}"
         return ParentReference(
             namespace=self._settings.namespace, name=gateway, section_name=section
         )
@@ -336,21 +397,21 @@ class _Emitter:
             spec=HTTPRouteSpec(
                 parent_refs=parents,
                 hostnames=hostnames,
-                rules=tuple(self._rule(one, source) for one in drafts),
+                rules=tuple(self._rule(one, source, name) for one in drafts),
             ),
             origin=origin,
         )
         self._add(route, origin)
         if any(one.backends for one in drafts):
-            self._served.setdefault(source, []).append(name)
+            self._served.append((source, name))
         if guard != "open":
-            self._guarded.setdefault((source, guard), []).append(name)
+            self._guarded.append((source, guard, name))
 
-    def _rule(self, draft: Draft, source: Source) -> HTTPRouteRule:
+    def _rule(self, draft: Draft, source: Source, route: str) -> HTTPRouteRule:
         filters = list(draft.filters)
         for spec in draft.specs:
             ref = LocalObjectReference(
-                group=EDGE_GROUP, kind="HTTPRouteFilter", name=self._filter(spec, source)
+                group=EDGE_GROUP, kind="HTTPRouteFilter", name=self._filter(spec, source, route)
             )
             filters.append(HTTPRouteFilter(type="ExtensionRef", extension_ref=ref))
         timeouts, retry = None, None
@@ -374,75 +435,116 @@ class _Emitter:
             retry=retry,
         )
 
-    def _filter(self, spec: HTTPRouteFilterSpec, source: Source) -> str:
-        """Return the name of the HTTPRouteFilter with a spec in a namespace; equal ones are one object."""
+    def _filter(self, spec: HTTPRouteFilterSpec, source: Source, route: str) -> str:
+        """Return the name of the HTTPRouteFilter with a spec of a route; equal ones are one object."""
         digest = hashlib.blake2s(msgspec.json.encode(spec), digest_size=8).hexdigest()
-        name = f"filter{MARK}-{digest}"
-        if (source.namespace, name) not in self._made.tables.get("http_route_filters", {}):
+        name = f"{route}-{digest}"
+        if ("http_route_filters", (source.namespace, name)) not in self._objects:
             meta = ObjectMeta(name=name, namespace=source.namespace)
             origin = Origin(ingress=source.ref, path="metadata.annotations")
             self._add(EdgeFilter(metadata=meta, spec=spec), origin)
         return name
 
-    # --- policies ---
 
-    def _emit_policies(self, gateways: list[str]) -> None:
-        plain = Annotations(
-            body_size=self._globals.body_size,
-            read_timeout=self._globals.read_timeout,
-            send_timeout=self._globals.send_timeout,
-        )
-        space = self._settings.namespace
-        for number, part in enumerate(_chunks(gateways, _TARGETS)):
-            policy = BackendTrafficPolicy(
-                metadata=ObjectMeta(name=f"{NAME}-{number}", namespace=space),
-                spec=_traffic(plain, _targets("Gateway", part)),
+def _shadowed(server: Server) -> Iterator[tuple[Source, Note]]:
+    for source, field, owner in server.shadowed:
+        message = f"the host already has this path and type; {owner.ref} owns it"
+        yield source, Note(name=field, message=message, reason="Shadowed")
+
+
+# --- policies ---
+
+
+def emit_policies(
+    source: Source,
+    hosts: Iterable[HostMade],
+    find_access: Callable[[Source], Access],
+    settings: Settings,
+    globals_: Globals,
+) -> Made:
+    """Return the policies of one Ingress, for its routes of all hosts."""
+    return _PolicyEmitter(settings, globals_).emit(source, list(hosts), find_access)
+
+
+class _PolicyEmitter(_Emitter):
+    def emit(
+        self,
+        source: Source,
+        hosts: Sequence[HostMade],
+        find_access: Callable[[Source], Access],
+    ) -> Made:
+        routes = [name for host in hosts for one, name in host.served if one is source]
+        if routes and not _is_plain(source.annotations, _plain_annotations(self._globals)):
+            self._emit_traffic(source, routes)
+        guarded: dict[Guard, list[str]] = {}
+        for host in hosts:
+            for one, guard, name in host.guarded:
+                if one is source:
+                    guarded.setdefault(guard, []).append(name)
+        access = find_access(source) if routes or guarded else None
+        shared: Objects = {}
+        if access is not None:
+            for guard, names in guarded.items():
+                self._emit_access(source, guard, names, access)
+            if access.secret is not None:
+                meta = access.secret.metadata
+                shared["secrets", (meta.namespace, meta.name)] = access.secret
+        return Made(objects=self._objects, origins=self._origins, shared=shared)
+
+    def _emit_traffic(self, source: Source, routes: Sequence[str]) -> None:
+        for number, part in enumerate(_chunks(routes, _TARGETS)):
+            meta = self._policy_meta(source, "traffic", number)
+            spec = _traffic(source.annotations, _targets("HTTPRoute", part))
+            origin = Origin(ingress=source.ref, path="metadata.annotations")
+            self._add(BackendTrafficPolicy(metadata=meta, spec=spec), origin)
+
+    def _emit_access(
+        self, source: Source, guard: Guard, routes: Sequence[str], access: Access
+    ) -> None:
+        for number, part in enumerate(_chunks(routes, _TARGETS)):
+            policy_spec = SecurityPolicySpec(
+                target_refs=_targets("HTTPRoute", part),
+                authorization=access.authorization,
+                basic_auth=access.basic if guard == "all" else None,
             )
-            self._add(policy, Origin(ingress=None))
-        for source, routes in self._served.items():
-            if _is_plain(source.annotations, plain):
-                continue
-            for number, part in enumerate(_chunks(routes, _TARGETS)):
-                meta = self._policy_meta(source, "traffic", number)
-                spec = _traffic(source.annotations, _targets("HTTPRoute", part))
-                origin = Origin(ingress=source.ref, path="metadata.annotations")
-                self._add(BackendTrafficPolicy(metadata=meta, spec=spec), origin)
-        for (source, guard), routes in self._guarded.items():
-            access = self._findings.access_of(source)
-            for number, part in enumerate(_chunks(routes, _TARGETS)):
-                policy_spec = SecurityPolicySpec(
-                    target_refs=_targets("HTTPRoute", part),
-                    authorization=access.authorization,
-                    basic_auth=access.basic if guard == "all" else None,
-                )
-                path = _annotation("auth-secret")
-                if guard != "all":
-                    path = "metadata.annotations"
-                origin = Origin(ingress=source.ref, path=path)
-                meta = self._policy_meta(source, guard, number)
-                self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
+            path = _annotation("auth-secret")
+            if guard != "all":
+                path = "metadata.annotations"
+            origin = Origin(ingress=source.ref, path=path)
+            meta = self._policy_meta(source, guard, number)
+            self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
 
     def _policy_meta(self, source: Source, kind: str, number: int) -> ObjectMeta:
         name = f"{source.ingress.metadata.name}{MARK}-{kind}-{number}"
         return ObjectMeta(name=name, namespace=source.namespace)
 
-    def _grant(self, kind: str, namespace: str, to_kind: str, to: Key) -> None:
-        if namespace != to[0]:
-            self._grants.setdefault((kind, namespace, to_kind, to[0]), set()).add(to[1])
 
-    def _emit_grants(self) -> None:
-        for (kind, namespace, to_kind, to), names in sorted(self._grants.items()):
-            group = EDGE_GROUP if to_kind == "Backend" else ""
-            for number, part in enumerate(_chunks(sorted(names), _GRANTS)):
-                spec = ReferenceGrantSpec(
-                    from_=(
-                        ReferenceGrantFrom(group=GATEWAY_GROUP, kind=kind, namespace=namespace),
-                    ),
-                    to=tuple(ReferenceGrantTo(group=group, kind=to_kind, name=one) for one in part),
-                )
-                name = f"{kind.lower()}.{namespace}{MARK}-{to_kind}-{number}"
-                meta = ObjectMeta(name=name, namespace=to)
-                self._add(ReferenceGrant(metadata=meta, spec=spec), Origin(ingress=None))
+# --- grants ---
+
+
+def emit_grants(
+    kind: str, namespace: str, to_kind: str, to: str, names: Iterable[str]
+) -> list[ReferenceGrant]:
+    """Return the ReferenceGrants from a kind and namespace to objects (sorted) of another one."""
+    group = EDGE_GROUP if to_kind == "Backend" else ""
+    made = []
+    for number, part in enumerate(_chunks(list(names), _GRANTS)):
+        spec = ReferenceGrantSpec(
+            from_=(ReferenceGrantFrom(group=GATEWAY_GROUP, kind=kind, namespace=namespace),),
+            to=tuple(ReferenceGrantTo(group=group, kind=to_kind, name=one) for one in part),
+        )
+        name = f"{kind.lower()}.{namespace}{MARK}-{to_kind}-{number}"
+        made.append(ReferenceGrant(metadata=ObjectMeta(name=name, namespace=to), spec=spec))
+    return made
+
+
+def _plain_annotations(globals_: Globals) -> Annotations:
+    """Return what the policies of the Gateways say."""
+    return Annotations(
+        body_size=globals_.body_size,
+        read_timeout=globals_.read_timeout,
+        send_timeout=globals_.send_timeout,
+    )
 
 
 def _is_plain(annotations: Annotations, plain: Annotations) -> bool:
@@ -502,7 +604,7 @@ def _label(host: str) -> str:
     return text
 
 
-def _parse_key(text: str) -> Key | None:
+def parse_key(text: str) -> Key | None:
     namespace, slash, name = text.partition("/")
     return (namespace, name) if slash and namespace and name else None
 

@@ -1,9 +1,9 @@
 """Expand: a snapshot with Ingresses -> the same with the objects that serve them, before the pipeline translates it.
 
 In: the snapshot, settings, the previous expansion. Out: an `Expansion`. Without Ingresses of ours it is the snapshot itself; in a
-cluster that serves Ingresses it has their Gateway all the same, so that the fleet keeps its address. The
-work is done again only when an Ingress, a class, or an object that was read has changed; objects that are equal to the previous
-ones stay the same, so that the pipeline does nothing for them.
+cluster that serves Ingresses it has their Gateway all the same, so that the fleet keeps its address. A changed Ingress, or a
+changed object that hosts have read, costs the work of its hosts (assemble.py). Everything is done again if the class, the
+settings, or what hosts have in common changes.
 Must never: depend on the previous expansion in what it returns, or replace an object of a user.
 """
 
@@ -18,23 +18,20 @@ from edgefast.api.core.configmap import ConfigMap
 from edgefast.api.edge.edgeproxy import EdgeProxySpec
 from edgefast.api.ingress.ingress import Ingress
 from edgefast.api.kinds import ref_of
-from edgefast.api.model.origin import Origin, place_of
+from edgefast.api.model.origin import Origin, is_made, place_of
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sorted_map import EMPTY, SortedMap, find_unlike
-from edgefast.diagnostics.problem import Problem
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.ingress.annotations import Annotations, read_annotations
+from edgefast.translate.ingress.assemble import Assembly, Context, assemble, step
 from edgefast.translate.ingress.classes import Classes, class_of, find_classes
 from edgefast.translate.ingress.configmap import DEFAULT_NAME, Globals, Note, read_globals
-from edgefast.translate.ingress.emit import Made, emit_objects
-from edgefast.translate.ingress.lookup import Lookup, Reads, is_same
-from edgefast.translate.ingress.names import find_names
-from edgefast.translate.ingress.rules import Findings
-from edgefast.translate.ingress.servers import Servers, Source, find_servers, sort_sources
+from edgefast.translate.ingress.lookup import ALL, Lookups, changed_facts
+from edgefast.translate.ingress.servers import Source
 from edgefast.translate.settings import IngressSettings, Settings
 
 __all__ = ["Expansion", "expand_ingresses", "place_problem"]
 
-_NOTHING = Made(tables={}, origins={})
 _PREFIX = "nginx.ingress.kubernetes.io/"
 
 
@@ -43,221 +40,261 @@ class Expansion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     base: Snapshot
     snapshot: Snapshot
-    made: Made = _NOTHING
-    problems: tuple[Problem, ...] = ()
-    reads: Reads = {}
-    settings: IngressSettings = IngressSettings()
-    #: By Ingress: the Ingress, the settings, and the annotations as parsed with them.
-    parsed: Mapping[Key, tuple[Ingress, Globals, Source]] = {}
-    #: Ingresses of ours that are served.
+    settings: Settings
+    classes: Classes = Classes(names=frozenset(), default=False)
+    #: Ingresses of ours with their annotations, those that are not served included.
+    sources: SortedMap[Key, Source] = EMPTY
+    #: Those that are served.
     served: SortedMap[Key, Ingress] = EMPTY
+    config_map: ConfigMap | None = None
+    globals_: Globals = Globals()
+    proxy: EdgeProxySpec = EdgeProxySpec()
+    missing: tuple[Problem, ...] = ()  # objects that the settings name
+    assembly: Assembly = Assembly()
+
+    @property
+    def origins(self) -> Mapping[tuple[str, str, str], Origin]:
+        """The Origin of each made object, by kind and key."""
+        return self.assembly.origins
+
+    def find_problems(self) -> Iterator[Problem]:
+        """Give all problems of Ingresses and of their settings."""
+        yield from self.missing
+        if self.config_map is not None and (self.sources or not self.settings.standalone):
+            ref = ref_of(self.config_map)
+            for one in self.globals_.notes:
+                yield _problem(ref, f"data[{one.name}]", one)
+        if self.settings.standalone:
+            yield from _report_others(self)
+        for source in self.sources.values():
+            if source.ingress.closed is not None and not self.settings.standalone:
+                # A file's mistake is a problem of its own.
+                closed = source.ingress.closed
+                message = f"{closed.said}; its locations answer 503"
+                yield _note(source, Note(name=closed.path or "spec", message=message, error=True))
+            for one in (*source.annotations.notes, *_find_resources(source.ingress)):
+                yield _note(source, one)
+        for source, one in self.assembly.notes():
+            yield _note(source, one)
 
 
 def expand_ingresses(
     snapshot: Snapshot, settings: Settings, previous: Expansion | None
 ) -> Expansion:
     """Expand a snapshot; with `previous`, only what has changed is made again."""
-    if previous is not None and _is_current(snapshot, settings, previous):
-        merged = _merge(snapshot, previous.made, previous)
-        return msgspec.structs.replace(previous, base=snapshot, snapshot=merged)
+    core = settings.core()
     if not settings.serves_ingresses or (settings.standalone and not snapshot.ingresses):
-        return Expansion(base=snapshot, snapshot=snapshot, settings=settings.ingress)
-    made = _Work(snapshot, settings, previous).expand()
-    return msgspec.structs.replace(made, snapshot=_merge(snapshot, made.made, previous))
+        return Expansion(base=snapshot, snapshot=snapshot, settings=core)
+    made = _step(snapshot, core, previous) if previous is not None else None
+    if made is None:
+        made = _expand(snapshot, core, previous)
+    return msgspec.structs.replace(made, snapshot=_merge(snapshot, made.assembly, previous))
 
 
-def _is_current(snapshot: Snapshot, settings: Settings, previous: Expansion) -> bool:
-    return (
-        snapshot.ingresses is previous.base.ingresses
-        and snapshot.ingress_classes is previous.base.ingress_classes
-        and (settings.watch_selector is None or snapshot.namespaces is previous.base.namespaces)
-        and settings.ingress == previous.settings
-        and (
-            not settings.standalone
-            or bool(settings.ingress.config_map)
-            or not snapshot.ingresses
-            or _find_map(snapshot) is _find_map(previous.base)
-        )
-        and is_same(previous.reads, snapshot)
+def _expand(snapshot: Snapshot, settings: Settings, previous: Expansion | None) -> Expansion:
+    """Do all of the work; annotations of unchanged Ingresses are known."""
+    lookups = Lookups(snapshot, settings.ingress.assumed_certificates)
+    classes = find_classes(snapshot, settings.ingress, standalone=settings.standalone)
+    missing: list[Problem] = []
+    config_map, globals_ = _read_globals(snapshot, settings, lookups, missing)
+    proxy = _find_proxy(settings, lookups, missing)
+    known: Mapping[Key, Source] = {}
+    if previous is not None and previous.globals_ == globals_:
+        known = previous.sources
+    sources = {
+        key: _parse(ingress, globals_, known.get(key))
+        for key, ingress in snapshot.ingresses.items()
+        if _is_ours(ingress, classes, snapshot, settings)
+    }
+    context = Context(snapshot=snapshot, settings=settings, globals_=globals_, proxy=proxy)
+    assembly = Assembly()
+    if sources or not settings.standalone:
+        before = previous.assembly if previous is not None else Assembly()
+        assembly = assemble(sources, context, lookups, before)
+    served = (previous.served if previous is not None else EMPTY).edit()
+    for key in previous.served if previous is not None else ():
+        if key not in sources:
+            served.pop(key, None)
+    for key, source in sources.items():
+        _put_served(served, key, source)
+    return Expansion(
+        base=snapshot,
+        snapshot=snapshot,
+        settings=settings,
+        classes=classes,
+        sources=SortedMap(sources),
+        served=served.done(),
+        config_map=config_map,
+        globals_=globals_,
+        proxy=proxy,
+        missing=tuple(missing),
+        assembly=assembly,
     )
 
 
-class _Work:
-    def __init__(self, snapshot: Snapshot, settings: Settings, previous: Expansion | None) -> None:
-        self._snapshot = snapshot
-        self._settings = settings
-        self._previous = previous
-        self._lookup = Lookup(snapshot, settings.ingress.assumed_certificates)
-        self._problems: list[Problem] = []
-        self._parsed: dict[Key, tuple[Ingress, Globals, Source]] = {}
-        self._served: dict[Key, Ingress] = {}
+def _step(snapshot: Snapshot, settings: Settings, previous: Expansion) -> Expansion | None:
+    """Do the work of what has changed; None: everything has to be done again."""
+    before = previous.base
+    if (
+        settings != previous.settings
+        or snapshot.ingress_classes is not before.ingress_classes
+        or (settings.watch_selector is not None and snapshot.namespaces is not before.namespaces)
+        or (settings.standalone and not previous.sources)
+        or _find_config_map(snapshot, settings) is not previous.config_map
+    ):
+        return None
+    assembly = previous.assembly
+    owners = {
+        owner
+        for fact in changed_facts(before, snapshot)
+        for owner in assembly.readers.get(fact, ())
+    }
+    gone, come = find_unlike(before.ingresses, snapshot.ingresses)
+    if ALL in owners:
+        return None
+    if not owners and not gone and not come:
+        return msgspec.structs.replace(previous, base=snapshot)
+    sources, served = previous.sources.edit(), previous.served.edit()
+    for key in gone:
+        sources.pop(key, None)
+        served.pop(key, None)
+    changed: dict[Key, tuple[Source | None, Source | None]] = {}
+    for key in {**gone, **come}:
+        ingress, now = snapshot.ingresses.get(key), None
+        if ingress is not None and _is_ours(ingress, previous.classes, snapshot, settings):
+            now = sources[key] = _parse(ingress, previous.globals_, None)
+            _put_served(served, key, now)
+        was = previous.sources.get(key)
+        if was is not None or now is not None:
+            changed[key] = (was, now)
+    after = sources.done()
+    if settings.standalone and not after:
+        return None
+    context = Context(
+        snapshot=snapshot,
+        settings=settings,
+        globals_=previous.globals_,
+        proxy=previous.proxy,
+    )
+    made = step(after, changed, owners, context, assembly)
+    if made is None:
+        return None
+    return msgspec.structs.replace(
+        previous, base=snapshot, sources=after, served=served.done(), assembly=made
+    )
 
-    def expand(self) -> Expansion:
-        standalone = self._settings.standalone
-        classes = find_classes(self._snapshot, self._settings.ingress, standalone=standalone)
-        found, settings = self._read_globals()
-        ours = [one for one in self._snapshot.ingresses.values() if self._has(classes, one)]
-        if standalone:
-            self._report_others(classes, served=bool(ours))
-        made = _NOTHING
-        if ours or not standalone:
-            if found is not None:
-                self._report_map(found, settings)
-            made = self._make(ours, settings)
-        return Expansion(
-            base=self._snapshot,
-            snapshot=self._snapshot,
-            made=_keep(made, self._previous),
-            problems=tuple(self._problems),
-            reads=self._lookup.reads,
-            settings=self._settings.ingress,
-            parsed=self._parsed,
-            served=_keep_served(self._served, self._previous),
-        )
 
-    def _has(self, classes: Classes, ingress: Ingress) -> bool:
-        """Tell whether an Ingress is served: its class is ours, and its namespace is watched."""
-        if not classes.has(ingress):
-            return False
-        namespace = ingress.metadata.namespace
-        found = self._snapshot.namespaces.get(("", namespace))
-        return self._settings.watches(namespace, found.metadata.labels if found else {})
+def _put_served(served: Any, key: Key, source: Source) -> None:
+    if source.annotations.refused:
+        served.pop(key, None)
+    else:
+        served[key] = source.ingress
 
-    def _make(self, ours: list[Ingress], settings: Globals) -> Made:
-        sources = []
-        for ingress in ours:
-            source = self._parse(ingress, settings)
-            if ingress.closed is not None and not self._settings.standalone:
-                # A file's mistake is a problem of its own.
-                message = f"{ingress.closed.said}; its locations answer 503"
-                note = Note(name=ingress.closed.path or "spec", message=message, error=True)
-                self._note(source, note)
-            self._note(source, *source.annotations.notes)
-            self._note(source, *_find_resources(ingress))
-            if not source.annotations.refused:
-                sources.append(source)
-                self._served[ingress.metadata.namespace, ingress.metadata.name] = ingress
-        servers = find_servers(sort_sources(sources), self._lookup)
-        self._report_servers(servers)
-        named = self._settings.ingress.certificate.partition("/")
-        names = find_names(servers, (named[0], named[2]) if named[2] else None)
-        for source, note in names.notes:
-            self._note(source, note)
-        ports = (self._settings.ingress.http_port, self._settings.ingress.https_port)
-        findings = Findings(servers, settings, self._lookup, ports)
-        made = emit_objects(servers, names, findings, self._settings, self._find_proxy())
-        for source, notes in findings.notes.items():
-            self._note(source, *notes)
-        return made
 
-    def _find_proxy(self) -> EdgeProxySpec:
-        """Return the settings of the fleet."""
-        name = self._settings.ingress.edge_proxy
-        found = self._lookup.edge_proxy((self._settings.namespace, name)) if name else None
-        if name and found is None:
-            message = (
-                f'"{name}": no EdgeProxy in namespace {self._settings.namespace}; defaults apply'
-            )
-            self._problems.append(Problem(None, "ingress.edgeProxy", "NotFound", message))
-        return found.spec if found is not None else EdgeProxySpec()
+def _is_ours(ingress: Ingress, classes: Classes, snapshot: Snapshot, settings: Settings) -> bool:
+    """Tell whether the class of an Ingress is ours, and its namespace is watched."""
+    if not classes.has(ingress):
+        return False
+    namespace = ingress.metadata.namespace
+    found = snapshot.namespaces.get(("", namespace))
+    return settings.watches(namespace, found.metadata.labels if found else {})
 
-    def _parse(self, ingress: Ingress, settings: Globals) -> Source:
-        """Read the annotations of an Ingress; those of an unchanged one are known."""
-        key = (ingress.metadata.namespace, ingress.metadata.name)
-        known = self._previous.parsed.get(key) if self._previous is not None else None
-        if known is not None and known[0] is ingress and known[1] == settings:
-            found = known[2]
-        elif ingress.closed is not None:
-            found = Source(ingress=ingress, annotations=Annotations())
-        else:
-            annotations = read_annotations(ingress.metadata.annotations, settings)
-            found = Source(ingress=ingress, annotations=annotations)
-        self._parsed[key] = (ingress, settings, found)
-        return found
 
-    def _read_globals(self) -> tuple[ConfigMap | None, Globals]:
-        text = self._settings.ingress.config_map
-        if text:
-            namespace, _, name = text.partition("/")
-            found = self._lookup.config_map((namespace, name))
-            if found is None:
-                field = "--ingress-config" if self._settings.standalone else "ingress.configMap"
-                message = f'"{text}" not found; all locations answer 503'
-                self._problems.append(Problem(None, field, "NotFound", message))
-                return None, Globals(closed=field)
-        elif not self._settings.standalone:
-            found = None  # any namespace could have one of that name
-        else:
-            found = _find_map(self._snapshot)
+def _parse(ingress: Ingress, globals_: Globals, known: Source | None) -> Source:
+    """Read the annotations of an Ingress."""
+    if known is not None and known.ingress is ingress:
+        return known
+    if ingress.closed is not None:
+        return Source(ingress=ingress, annotations=Annotations())
+    annotations = read_annotations(ingress.metadata.annotations, globals_)
+    return Source(ingress=ingress, annotations=annotations)
+
+
+# --- what the settings name ---
+
+
+def _read_globals(
+    snapshot: Snapshot, settings: Settings, lookups: Lookups, missing: list[Problem]
+) -> tuple[ConfigMap | None, Globals]:
+    text = settings.ingress.config_map
+    found = _find_config_map(snapshot, settings)
+    if not text:
         return found, read_globals(found)
-
-    # --- problems ---
-
-    def _note(self, source: Source, *notes: Note) -> None:
-        for one in notes:
-            path = one.name
-            if not any(mark in path for mark in ".["):
-                path = f"metadata.annotations[{_PREFIX}{one.name}]"
-            self._problems.append(
-                Problem(
-                    object=source.ref,
-                    path=path,
-                    reason=one.reason,
-                    message=one.message,
-                    hint=one.hint,
-                    severity="error" if one.error else "warning",
-                )
-            )
-
-    def _report_map(self, found: ConfigMap, settings: Globals) -> None:
-        for one in settings.notes:
-            self._problems.append(
-                Problem(
-                    object=ref_of(found),
-                    path=f"data[{one.name}]",
-                    reason=one.reason,
-                    message=one.message,
-                    hint=one.hint,
-                    severity="error" if one.error else "warning",
-                )
-            )
-
-    def _report_others(self, classes: Classes, *, served: bool) -> None:
-        """Report Ingresses of other classes: as errors when no Ingress is served."""
-        for ingress in self._snapshot.ingresses.values():
-            if classes.has(ingress):
-                continue
-            name = class_of(ingress)
-            which = "no class" if name is None else f'class "{name}"'
-            hint = "serve a class with --ingress-class NAME"
-            if name:
-                hint = f"serve it with --ingress-class {name}"
-            elif self._settings.ingress.classes:
-                hint = "write spec.ingressClassName"
-            self._problems.append(
-                Problem(
-                    object=ref_of(ingress),
-                    path="spec.ingressClassName",
-                    reason="NotSupported",
-                    message=f"the Ingress has {which}, which edgefast does not serve here",
-                    hint=hint,
-                    severity="warning" if served or classes.names else "error",
-                )
-            )
-
-    def _report_servers(self, servers: Servers) -> None:
-        for source, field, owner in servers.shadowed:
-            message = f"the host already has this path and type; {owner.ref} owns it"
-            self._note(source, Note(name=field, message=message, reason="Shadowed"))
-        for source, field in servers.void:
-            message = "no path and type of an Ingress with a Service; the canary gets no requests"
-            self._note(source, Note(name=field, message=message, reason="NotFound"))
+    namespace, _, name = text.partition("/")
+    lookups.of(*ALL).config_map((namespace, name))
+    if found is None:
+        field = "--ingress-config" if settings.standalone else "ingress.configMap"
+        message = f'"{text}" not found; all locations answer 503'
+        missing.append(Problem(None, field, "NotFound", message))
+        return None, Globals(closed=field)
+    return found, read_globals(found)
 
 
-def _find_map(snapshot: Snapshot) -> ConfigMap | None:
-    """Return the ConfigMap of ingress-nginx: the one of its name, None if no namespace or several have it."""
+def _find_config_map(snapshot: Snapshot, settings: Settings) -> ConfigMap | None:
+    """Return the ConfigMap that is named; from files also the only one with the name that ingress-nginx gives it."""
+    if settings.ingress.config_map:
+        namespace, _, name = settings.ingress.config_map.partition("/")
+        return snapshot.config_maps.get((namespace, name))
+    if not settings.standalone:
+        return None  # any namespace could have one of that name
     found = [one for (_, name), one in snapshot.config_maps.items() if name == DEFAULT_NAME]
     return found[0] if len(found) == 1 else None
+
+
+def _find_proxy(settings: Settings, lookups: Lookups, missing: list[Problem]) -> EdgeProxySpec:
+    """Return the settings of the fleet."""
+    name = settings.ingress.edge_proxy
+    if not name:
+        return EdgeProxySpec()
+    found = lookups.of(*ALL).edge_proxy((settings.namespace, name))
+    if found is None:
+        message = f'"{name}": no EdgeProxy in namespace {settings.namespace}; defaults apply'
+        missing.append(Problem(None, "ingress.edgeProxy", "NotFound", message))
+    return found.spec if found is not None else EdgeProxySpec()
+
+
+# --- problems ---
+
+
+def _note(source: Source, one: Note) -> Problem:
+    path = one.name
+    if not any(mark in path for mark in ".["):
+        path = f"metadata.annotations[{_PREFIX}{one.name}]"
+    return _problem(source.ref, path, one)
+
+
+def _problem(ref: ObjectRef, path: str, one: Note) -> Problem:
+    return Problem(
+        object=ref,
+        path=path,
+        reason=one.reason,
+        message=one.message,
+        hint=one.hint,
+        severity="error" if one.error else "warning",
+    )
+
+
+def _report_others(made: Expansion) -> Iterator[Problem]:
+    """Report Ingresses of other classes: as errors when no Ingress is served."""
+    settings: IngressSettings = made.settings.ingress
+    for ingress in made.base.ingresses.values():
+        if made.classes.has(ingress):
+            continue
+        name = class_of(ingress)
+        which = "no class" if name is None else f'class "{name}"'
+        hint = "serve a class with --ingress-class NAME"
+        if name:
+            hint = f"serve it with --ingress-class {name}"
+        elif settings.classes:
+            hint = "write spec.ingressClassName"
+        yield Problem(
+            object=ref_of(ingress),
+            path="spec.ingressClassName",
+            reason="NotSupported",
+            message=f"the Ingress has {which}, which edgefast does not serve here",
+            hint=hint,
+            severity="warning" if made.sources or made.classes.names else "error",
+        )
 
 
 def _find_resources(ingress: Ingress) -> Iterator[Note]:
@@ -275,79 +312,44 @@ def _find_resources(ingress: Ingress) -> Iterator[Note]:
                 yield Note(name=name, message=message, error=True, reason="NotSupported")
 
 
-# --- the snapshot ---
-
-
-def _keep_served(served: dict[Key, Ingress], previous: Expansion | None) -> SortedMap[Key, Ingress]:
-    """Return the Ingresses that are served; entries without a change are shared with the previous map."""
-    draft = (previous.served if previous is not None else EMPTY).edit()
-    for key in [
-        one for one in (previous.served if previous is not None else ()) if one not in served
-    ]:
-        del draft[key]
-    draft.update(served)
-    return draft.done()
-
-
-def _keep(made: Made, previous: Expansion | None) -> Made:
-    """Return the objects; one that equals the previous one of its name is that one."""
-    if previous is None:
-        return made
-    for table, objects in made.tables.items():
-        known = previous.made.tables.get(table, {})
-        for key, one in objects.items():
-            old = known.get(key)
-            if old is not None and old == one:
-                objects[key] = old
-    return made
-
-
-def _merge(snapshot: Snapshot, made: Made, previous: Expansion | None) -> Snapshot:
-    """Return the snapshot with the made objects; tables without a change are those of the previous one."""
-    if not made.tables:
-        return snapshot
-    tables: dict[str, SortedMap[Key, Any]] = {}
-    for table, objects in made.tables.items():
-        base: SortedMap[Key, Any] = getattr(snapshot, table)
-        before = previous.made.tables.get(table) if previous is not None else None
-        if previous is None or not before:
-            draft = base.edit()
-            for key, one in objects.items():
-                draft[key] = one
-            tables[table] = draft.done()
-            continue
-        merged: SortedMap[Key, Any] = getattr(previous.snapshot, table)
-        gone, come = find_unlike(getattr(previous.base, table), base)
-        if not gone and not come and before is objects:
-            tables[table] = merged
-            continue
-        removed = {*gone, *(before.keys() - objects.keys())} - come.keys() - objects.keys()
-        changed = {
-            key: one for key, one in {**come, **objects}.items() if merged.get(key) is not one
-        }
-        if not removed and not changed:
-            tables[table] = merged
-            continue
-        draft = merged.edit()
-        for key in removed:
-            draft.pop(key, None)
-        for key, one in changed.items():
-            draft[key] = one
-        tables[table] = draft.done()
-    return msgspec.structs.replace(snapshot, **tables)
-
-
 def place_problem(
     problem: Problem, origins: Mapping[tuple[str, str, str], Origin]
 ) -> Problem | None:
     """Return a problem of a made object as one of its Ingress; None: it follows from what is reported there, or is of no Ingress."""
     ref = problem.object
-    origin = origins.get((ref.kind, ref.namespace, ref.name)) if ref is not None else None
-    if ref is None or origin is None:
+    if ref is None or not is_made(ref.name):
         return problem
+    origin = origins.get((ref.kind, ref.namespace, ref.name), Origin(ingress=None))
     found, path = place_of(origin, problem.path)
-    if found is not None and found.kind == ref.kind:
-        path = problem.path  # of the EdgeProxy that the made one repeats
     if found is None:
         return problem if problem.severity == "error" else None
+    if found.kind == ref.kind:
+        path = problem.path  # of the EdgeProxy that the made one repeats
     return msgspec.structs.replace(problem, object=found, path=path)
+
+
+# --- the snapshot ---
+
+
+def _merge(snapshot: Snapshot, made: Assembly, previous: Expansion | None) -> Snapshot:
+    """Return the snapshot with the made objects; tables without a change are those of the previous one."""
+    tables: dict[str, SortedMap[Key, Any]] = {}
+    for table, objects in made.tables.items():
+        base: SortedMap[Key, Any] = getattr(snapshot, table)
+        before: SortedMap[Key, Any] = EMPTY
+        old, merged = base, base
+        if previous is not None and table in previous.assembly.tables:
+            before = previous.assembly.tables[table]
+            old, merged = getattr(previous.base, table), getattr(previous.snapshot, table)
+        gone, come = find_unlike(old, base)
+        lost, won = find_unlike(before, objects)
+        if not (gone or come or lost or won):
+            tables[table] = merged
+            continue
+        draft = merged.edit()
+        for key in (*gone, *lost):
+            draft.pop(key, None)
+        for key, one in (*come.items(), *won.items()):
+            draft[key] = one
+        tables[table] = draft.done()
+    return msgspec.structs.replace(snapshot, **tables) if tables else snapshot

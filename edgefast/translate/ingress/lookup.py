@@ -1,12 +1,12 @@
-"""Lookup: reads Services, Secrets and ConfigMaps for Ingresses, and records what was read.
+"""Lookup: reads Services, Secrets and ConfigMaps for Ingresses, and records what was read for which host or Ingress.
 
-In: a snapshot. Out: objects, and `reads` to compare with the next snapshot.
+In: a snapshot. Out: objects, and the facts that were read, by `Owner`. `changed_facts` compares two snapshots.
 Must never: return an object without a record of it; the next translation would miss its change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from edgefast.api.core.configmap import ConfigMap
@@ -14,28 +14,57 @@ from edgefast.api.core.endpointslice import EndpointSlice
 from edgefast.api.core.secret import Secret
 from edgefast.api.core.service import Service, ServicePort
 from edgefast.api.edge.edgeproxy import EdgeProxy
+from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.snapshot import Key, Snapshot
+from edgefast.collections.sorted_map import find_unlike
 
-#: (table of the snapshot, key) -> what was found there.
-Reads = Mapping[tuple[str, Key], object]
+#: A table of the snapshot and a key; of TLS, the Service that a BackendTLSPolicy names.
+Fact = tuple[str, Key]
+#: Whose objects depend on a fact: ("host", name), ("Ingress", "namespace/name"), or ALL.
+Owner = tuple[str, str]
+ALL: Owner = ("", "")
+
+_TABLES = ("services", "secrets", "config_maps", "edge_proxies", "slices_by_service")
+#: The table of BackendTLSPolicies by Service.
+_TLS = "tls"
 
 
-class Lookup:
-    """Objects of one snapshot, with a record of what was asked for."""
+class Lookups:
+    """Objects of one snapshot, and what was read of them."""
 
     def __init__(
         self, snapshot: Snapshot, assumed: Iterable[tuple[Key, tuple[str, ...]]] = ()
     ) -> None:
         """`assumed`: Secrets that are not there, with the names of their certificates."""
-        self._snapshot = snapshot
-        self._assumed = dict(assumed)
-        self.reads: dict[tuple[str, Key], object] = {}
-        self._names: dict[Key, tuple[str, ...] | None] = {}
+        self.snapshot = snapshot
+        self.reads: dict[Owner, set[Fact]] = {}
+        self.names: dict[Key, tuple[str, ...] | None] = dict(assumed)
+        self._tls: frozenset[Key] | None = None
+
+    def of(self, kind: str, name: str = "") -> Lookup:
+        """Return the lookup for an owner."""
+        return Lookup(self, self.reads.setdefault((kind, name), set()))
+
+    @property
+    def tls_services(self) -> frozenset[Key]:
+        """The Services that BackendTLSPolicies name."""
+        if self._tls is None:
+            policies = self.snapshot.backend_tls_policies.values()
+            self._tls = frozenset(_services_of(policies))
+        return self._tls
+
+
+class Lookup:
+    """Objects of one snapshot, for one owner."""
+
+    def __init__(self, lookups: Lookups, reads: set[Fact]) -> None:
+        self._lookups = lookups
+        self._snapshot = lookups.snapshot
+        self._reads = reads
 
     def _read(self, table: str, key: Key) -> Any:
-        found = getattr(self._snapshot, table).get(key)
-        self.reads[table, key] = found
-        return found
+        self._reads.add((table, key))
+        return getattr(self._snapshot, table).get(key)
 
     def service(self, key: Key) -> Service | None:
         """Return a Service."""
@@ -59,12 +88,8 @@ class Lookup:
 
     def has_tls_policy(self, key: Key) -> bool:
         """Tell whether a BackendTLSPolicy names a Service."""
-        self.reads["backend_tls_policies", ("", "")] = self._snapshot.backend_tls_policies
-        return any(
-            one.metadata.namespace == key[0]
-            and any((ref.kind, ref.name) == ("Service", key[1]) for ref in one.spec.target_refs)
-            for one in self._snapshot.backend_tls_policies.values()
-        )
+        self._reads.add((_TLS, key))
+        return key in self._lookups.tls_services
 
     def has_endpoints(self, key: Key, port: ServicePort) -> bool:
         """Tell whether a port of a Service has a ready endpoint."""
@@ -78,30 +103,38 @@ class Lookup:
 
     def certificate_names(self, key: Key) -> tuple[str, ...] | None:
         """Return the DNS names of a Secret's certificate, None if it has none that can be used."""
-        if key not in self._names:
-            self._names[key] = self._read_names(key)
-        return self._names[key]
-
-    def _read_names(self, key: Key) -> tuple[str, ...] | None:
-        secret = self.secret(key)
-        if secret is None:
-            return self._assumed.get(key)
-        from edgefast.translate.tls.certificate import parse_pair  # 25 ms, only with certificates
-
-        chain, private = secret.value("tls.crt"), secret.value("tls.key")
-        if not chain or not private:
-            return None
-        pair = parse_pair(chain, private)
-        return None if isinstance(pair, str) else pair.names
+        secret, known = self.secret(key), self._lookups.names
+        if key not in known:
+            known[key] = None if secret is None else _read_names(secret)
+        return known[key]
 
 
-def is_same(reads: Reads, snapshot: Snapshot) -> bool:
-    """Tell whether everything that was read is the same object in another snapshot."""
-    for (table, key), found in reads.items():
-        present = getattr(snapshot, table)
-        if (present if key == ("", "") else present.get(key)) is not found:
-            return False
-    return True
+def _read_names(secret: Secret) -> tuple[str, ...] | None:
+    from edgefast.translate.tls.certificate import parse_pair  # 25 ms, only with certificates
+
+    chain, private = secret.value("tls.crt"), secret.value("tls.key")
+    if not chain or not private:
+        return None
+    pair = parse_pair(chain, private)
+    return None if isinstance(pair, str) else pair.names
+
+
+def _services_of(policies: Iterable[BackendTLSPolicy]) -> Iterator[Key]:
+    for one in policies:
+        for ref in one.spec.target_refs:
+            if ref.kind == "Service":
+                yield (one.metadata.namespace, ref.name)
+
+
+def changed_facts(before: Snapshot, after: Snapshot) -> Iterator[Fact]:
+    """Give the facts in which two snapshots may differ."""
+    for table in _TABLES:
+        gone, come = find_unlike(getattr(before, table), getattr(after, table))
+        for key in {**gone, **come}:
+            yield (table, key)
+    gone, come = find_unlike(before.backend_tls_policies, after.backend_tls_policies)
+    for key in _services_of((*gone.values(), *come.values())):
+        yield (_TLS, key)
 
 
 def covers(names: tuple[str, ...], host: str) -> bool:

@@ -24,8 +24,8 @@ from edgefast.api.edge.backend import (
 from edgefast.api.gateway.httproutefilter import HTTPRequestMirrorFilter, HTTPRouteFilter
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.origin import MARK
 from edgefast.api.model.reference import BackendObjectReference
-from edgefast.translate.ingress.backends import MARK
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.servers import Source
 

@@ -1,6 +1,6 @@
 """Names: the host names of all servers, and the TLS listener of each.
 
-In: Servers, the default certificate. Out: `Name`s. A name has a listener of its own if a Secret covers it; else it has the
+In: servers, the default certificate, the hosts that are not among them. Out: `Name`s. A name has a listener of its own if a Secret covers it; else it has the
 listener of the wildcard just above it, else the listener without a host name, which has the default certificate.
 Source: ingress-nginx certificate.lua (`get_pem_cert_key_or_default`), controller.go (`createServers`), nginx.go (`configureCertificates`).
 Must never: let two hosts have one name.
@@ -9,13 +9,16 @@ Must never: let two hosts have one name.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Protocol
 
 import msgspec
 
 from edgefast.api.snapshot import Key
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.lookup import covers
-from edgefast.translate.ingress.servers import CATCH_ALL, Server, Servers, Source
+from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 
 _NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 #: The listener without a host name.
@@ -35,7 +38,7 @@ class TlsListener(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     secret: Key
-    owner: Source
+    owner: ObjectRef
     field: str
 
 
@@ -44,22 +47,45 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
 
     by_host: dict[str, list[Name]]
     listeners: dict[str, TlsListener]
-    #: Names that only redirect to the name with or without www: name, target, owner.
-    www: list[tuple[Name, str, Source]]
-    notes: list[tuple[Source, Note]]
+    #: By host: a name that only redirects to the host, with or without www, and its owner.
+    www: dict[str, tuple[Name, Source]]
+    notes: dict[str, list[tuple[Source, Note]]]  # by host
 
 
-def find_names(servers: Servers, default: Key | None) -> Names:
-    """Return the names of all servers; `default`: the Secret of the default certificate."""
-    return _Builder(servers, default).build()
+class Others(Protocol):
+    """The hosts that are not among the servers."""
+
+    def server(self, host: str) -> Server | None:
+        """Return the server of a host."""
+
+    def listens(self, name: str) -> bool:
+        """Tell whether a name has a TLS listener."""
+
+
+class NoOthers:
+    """All hosts are among the servers."""
+
+    def server(self, host: str) -> Server | None:
+        """Return None."""
+        return None
+
+    def listens(self, name: str) -> bool:
+        """Return False."""
+        return False
+
+
+def find_names(servers: Mapping[str, Server], default: Key | None, others: Others) -> Names:
+    """Return the names of servers; `default`: the Secret of the default certificate."""
+    return _Builder(servers, default, others).build()
 
 
 class _Builder:
-    def __init__(self, servers: Servers, default: Key | None) -> None:
-        self._servers = servers.by_host
+    def __init__(self, servers: Mapping[str, Server], default: Key | None, others: Others) -> None:
+        self._servers = servers
+        self._others = others
         self._default = default
         self._listeners: dict[str, TlsListener] = {}
-        self._notes: list[tuple[Source, Note]] = []
+        self._notes: dict[str, list[tuple[Source, Note]]] = {}
         self._taken = set(self._servers)
 
     def build(self) -> Names:
@@ -71,7 +97,7 @@ class _Builder:
             host: [self._name(self._servers[host], name) for name in (host, *aliases[host])]
             for host in sorted(self._servers)
         }
-        www = list(self._find_www())
+        www = self._find_www()
         return Names(by_host=by_host, listeners=self._listeners, www=www, notes=self._notes)
 
     def _aliases(self, server: Server) -> list[str]:
@@ -81,10 +107,10 @@ class _Builder:
             if not _NAME.fullmatch(alias):
                 message = f'"{alias}": not served (allowed: a host name, or *. before one)'
                 note = Note(name="server-alias", message=message, error=True, reason="NotSupported")
-                self._notes.append((server.alias_owner, note))
+                self._note(server, server.alias_owner, note)
             elif alias in self._taken:
                 message = f'"{alias}" is already a name of another host; it is ignored'
-                self._notes.append((server.alias_owner, Note(name="server-alias", message=message)))
+                self._note(server, server.alias_owner, Note(name="server-alias", message=message))
             else:
                 self._taken.add(alias)
                 found.append(alias)
@@ -106,7 +132,7 @@ class _Builder:
         secret = certificate.secret or self._default
         if secret is not None:
             self._listeners[name] = TlsListener(
-                name=name, secret=secret, owner=certificate.owner, field=certificate.field
+                name=name, secret=secret, owner=certificate.owner.ref, field=certificate.field
             )
         if certificate.secret is None and name == server.host:
             self._note_default(server)
@@ -128,7 +154,10 @@ class _Builder:
             error=self._default is None,
             reason="InvalidCertificateRef",
         )
-        self._notes.append((certificate.owner, note))
+        self._note(server, certificate.owner, note)
+
+    def _note(self, server: Server, owner: Source, note: Note) -> None:
+        self._notes.setdefault(server.host, []).append((owner, note))
 
     def _name(self, server: Server, name: str) -> Name:
         return Name(
@@ -140,19 +169,24 @@ class _Builder:
             return False
         if self._covered(server, name):
             return True
-        above = self._servers.get(_wildcard_above(name))
+        above = self._above(name)
         return above is not None and above.certificate is not None
+
+    def _above(self, name: str) -> Server | None:
+        """Return the wildcard host just above a name."""
+        wildcard = _wildcard_above(name)
+        return (self._servers.get(wildcard) or self._others.server(wildcard)) if wildcard else None
 
     def _listener_of(self, name: str) -> str | None:
         if name in self._listeners:
             return name
         above = _wildcard_above(name)
-        if above in self._listeners:
+        if above in self._listeners or self._others.listens(above):
             return above
         return DEFAULT if self._default is not None else None
 
-    def _find_www(self) -> list[tuple[Name, str, Source]]:
-        found = []
+    def _find_www(self) -> dict[str, tuple[Name, Source]]:
+        found = {}
         for host in sorted(self._servers):
             server = self._servers[host]
             if server.www is None or host == CATCH_ALL or host.startswith("*."):
@@ -170,11 +204,11 @@ class _Builder:
                 self._listeners[other] = TlsListener(
                     name=other,
                     secret=certificate.secret,
-                    owner=certificate.owner,
+                    owner=certificate.owner.ref,
                     field=certificate.field,
                 )
             name = Name(name=other, redirects=False, listener=self._listener_of(other))
-            found.append((name, host, server.www))
+            found[host] = (name, server.www)
         return found
 
 

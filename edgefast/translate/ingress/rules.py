@@ -10,7 +10,7 @@ Must never: serve a location that is closed, or one whose backend or rewrite is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 import msgspec
@@ -34,7 +34,7 @@ from edgefast.api.gateway.httproutefilter import (
     HTTPURLRewriteFilter,
 )
 from edgefast.api.model.origin import RuleOrigin
-from edgefast.translate.ingress.access import Access, find_access
+from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.annotations import Annotations
 from edgefast.translate.ingress.backends import Target, find_target
 from edgefast.translate.ingress.canary import Share, split_shares
@@ -76,14 +76,21 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings:
-    """What the locations of all hosts have in common: access rules, made objects, notes."""
+    """What the locations of a host have in common: access rules, made objects, notes."""
 
-    def __init__(self, servers: Servers, settings: Globals, lookup: Lookup, ports: tuple[int, int]):
+    def __init__(
+        self,
+        servers: Servers,
+        settings: Globals,
+        lookup: Lookup,
+        ports: tuple[int, int],
+        find_access: Callable[[Source], Access],
+    ) -> None:
         self.servers = servers
         self.settings = settings
         self.lookup = lookup
         self.ports = ports
-        self.access: dict[int, Access] = {}
+        self.access_of = find_access
         self.backends: dict[str, Backend] = {}
         #: By Ingress: notes about an annotation, or about a field (with a dot or bracket in its name).
         self.notes: dict[Source, dict[Note, None]] = {}
@@ -92,13 +99,6 @@ class Findings:
         """Note problems of an Ingress, each once."""
         if source is not None:
             self.notes.setdefault(source, {}).update(dict.fromkeys(notes))
-
-    def access_of(self, source: Source) -> Access:
-        """Return the access rules of an Ingress."""
-        if id(source) not in self.access:
-            found = self.access[id(source)] = find_access(source, self.settings, self.lookup)
-            self.note(source, *found.notes)
-        return self.access[id(source)]
 
     def target_of(self, upstream: Upstream, annotations: Annotations) -> Target:
         """Return where requests to an upstream go."""
@@ -404,11 +404,11 @@ class _Host:
         """Return the rules of a location by the canary of its Service."""
         assert target.ref is not None
         known = self._findings.servers.canaries.get(upstream)
-        if known is None or not target.available:
+        if known is None or not self._is_available(upstream, target):
             return [Share(backends=(target.ref,))]
         alternative, canary, owner = known
         found = self._findings.target_of(alternative, source.annotations)
-        if found.ref is None or not found.available:
+        if found.ref is None or not self._is_available(alternative, found):
             message = (
                 found.wrong
                 or f"Service {alternative.namespace}/{alternative.service} has no endpoints"
@@ -421,6 +421,12 @@ class _Host:
             self._findings.note(owner, note)
             return [Share(backends=(target.ref,))]
         return split_shares(target.ref, found.ref, canary)
+
+    def _is_available(self, upstream: Upstream, target: Target) -> bool:
+        """Tell whether a target has a ready endpoint."""
+        if target.port is None:
+            return True
+        return self._findings.lookup.has_endpoints(upstream.key, target.port)
 
     # --- filters ---
 

@@ -1,6 +1,6 @@
 """Servers: the hosts of all Ingresses, and which Ingress owns each path, as ingress-nginx decides it.
 
-In: the Ingresses that are ours with their annotations, a Lookup. Out: `Server`s by host, with their locations in the order of
+In: the Ingresses that are ours with their annotations, Lookups. Out: `Server`s by host, with their locations in the order of
 nginx, and the canaries.
 The oldest Ingress owns a (host, path, path type); of two with the same second the greater "namespace/name". "/" of a host
 always exists, with the annotations of the first Ingress of the host.
@@ -10,7 +10,7 @@ Must never: let an Ingress take the path of an older one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -21,7 +21,7 @@ from edgefast.api.model.units import parse_timestamp
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.annotations import Annotations, Canary
-from edgefast.translate.ingress.lookup import Lookup, covers
+from edgefast.translate.ingress.lookup import Lookups, covers
 
 #: The host of requests that no Ingress names.
 CATCH_ALL = "_"
@@ -99,6 +99,7 @@ class Server(msgspec.Struct, kw_only=True, eq=False):
     www: Source | None = None  # the Ingress that redirects between the name with and without www
     certificate: Certificate | None = None
     closed_by: Source | None = None  # the first Ingress whose annotation closes all of the host
+    shadowed: list[tuple[Source, str, Source]] = []  # what an older Ingress owns: by, field, owner
 
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,7 +107,6 @@ class Servers(msgspec.Struct, frozen=True, kw_only=True):
 
     by_host: dict[str, Server]
     canaries: dict[Upstream, tuple[Upstream, Canary, Source]]
-    shadowed: tuple[tuple[Source, str, Source], ...]  # what an older Ingress owns: by, field, owner
     void: tuple[tuple[Source, str], ...]  # canaries without a primary: by, field
 
 
@@ -135,22 +135,40 @@ def path_type(path: HTTPIngressPath) -> PathType:
     return "Exact" if path.path_type == "Exact" else "Prefix"
 
 
-def find_servers(sources: Sequence[Source], lookup: Lookup) -> Servers:
+def hosts_of(source: Source) -> tuple[str, ...]:
+    """Return the hosts that an Ingress may have a location of."""
+    spec = source.ingress.spec
+    hosts = dict.fromkeys(rule.host or CATCH_ALL for rule in spec.rules)
+    if spec.default_backend is not None and not spec.rules:
+        hosts[CATCH_ALL] = None
+    return tuple(hosts)
+
+
+def upstreams_of(source: Source) -> Iterator[Upstream]:
+    """Give the upstreams that an Ingress names."""
+    if (default := _default_of(source)) is not None:
+        yield default
+    for rule in source.ingress.spec.rules:
+        for path in rule.http.paths if rule.http else ():
+            if (found := _upstream_of(source, path)) is not None:
+                yield found
+
+
+def find_servers(sources: Sequence[Source], lookups: Lookups) -> Servers:
     """Return the hosts of Ingresses in their order (`sort_sources`)."""
-    return _Builder(sources, lookup).build()
+    return _Builder(sources, lookups).build()
 
 
 class _Builder:
-    def __init__(self, sources: Sequence[Source], lookup: Lookup) -> None:
+    def __init__(self, sources: Sequence[Source], lookups: Lookups) -> None:
         self._sources = sources
-        self._lookup = lookup
+        self._lookups = lookups
         #: What each upstream is: the canary of an Ingress, or None of a primary.
         self._upstreams: dict[Upstream, Source | None] = {}
         root = Location(
             path="/", path_type="Prefix", source=None, field="", upstream=None, automatic=True
         )
         self._servers = {CATCH_ALL: Server(host=CATCH_ALL, locations=[root])}
-        self._shadowed: list[tuple[Source, str, Source]] = []
         self._void: list[tuple[Source, str]] = []
 
     def build(self) -> Servers:
@@ -174,7 +192,6 @@ class _Builder:
         return Servers(
             by_host=self._servers,
             canaries=canaries,
-            shadowed=tuple(self._shadowed),
             void=tuple(self._void),
         )
 
@@ -227,13 +244,13 @@ class _Builder:
 
     def _find_certificate(self, host: str, source: Source) -> Certificate:
         """Return the certificate of `spec.tls` for a host, else the default one."""
-        entries = source.ingress.spec.tls
+        entries, lookup = source.ingress.spec.tls, self._lookups.of("host", host)
         for at, entry in enumerate(entries):
             if host in (one.lower() for one in entry.hosts):
                 return self._use_secret(host, source, at)
         for at, entry in enumerate(entries):
             if entry.secret_name:
-                names = self._lookup.certificate_names((source.namespace, entry.secret_name))
+                names = lookup.certificate_names((source.namespace, entry.secret_name))
                 if names is not None and covers(names, host):
                     return self._use_secret(host, source, at)
         return Certificate(secret=None, owner=source, field="spec.tls")
@@ -243,7 +260,7 @@ class _Builder:
         field = f"spec.tls[{at}].secretName"
         if name:
             key = (source.namespace, name)
-            names = self._lookup.certificate_names(key)
+            names = self._lookups.of("host", host).certificate_names(key)
             if names is not None and covers(names, host):
                 return Certificate(secret=key, names=names, owner=source, field=field)
         return Certificate(secret=None, owner=source, field=field)
@@ -275,7 +292,7 @@ class _Builder:
                 continue
             if not one.automatic:
                 if one.source is not None and one.source is not source:
-                    self._shadowed.append((source, field, one.source))
+                    server.shadowed.append((source, field, one.source))
                 return
             server.locations[at] = made
             break

@@ -68,6 +68,7 @@ def compute_statuses(
     of_gateways = {
         draft.key: compute_gateway_status(draft, sums.attached, fleets, settings, attached, filters)
         for draft in sorted(gateways, key=lambda draft: draft.key)
+        if settings.standalone or not draft.made  # of a made one only `edgefast run` shows anything
     }
     sets = sorted(
         ((one, draft) for draft in gateways for one in draft.sets), key=lambda pair: pair[0].key

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.cli.overview import make_overview
+from controller.cli.overview import make_ingress_rows, make_overview
 from edgefast.cli.status_model import (
     ClassRow,
     GatewayRow,
@@ -218,3 +218,21 @@ def test_what_no_controller_can_write_is_found(namespace: str | None) -> None:
     # Of one namespace's Gateways alone it cannot be said whether that of another one exists.
     assert ("HTTPRoute shop/far" in found) == (namespace is None)
     assert len(found) == (4 if namespace is None else 3)
+
+
+def test_ingresses_of_all_controllers() -> None:
+    ingress = {
+        "metadata": {
+            "namespace": "app",
+            "name": "shop",
+            "annotations": {"kubernetes.io/ingress.class": "nginx"},
+        },
+        "spec": {"rules": [{"host": "a.test"}, {"host": "a.test"}, {}]},
+        "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"hostname": "lb.test"}]}},
+    }
+    (row,) = make_ingress_rows([ingress])
+    assert (row.name, row.ingress_class, row.hostnames) == ("app/shop", "nginx", ("a.test",))
+    assert row.addresses == ("192.0.2.1", "lb.test")
+    bare = {"metadata": {"namespace": "app", "name": "bare"}, "spec": {"ingressClassName": "x"}}
+    (row,) = make_ingress_rows([bare])
+    assert (row.ingress_class, row.hostnames, row.addresses) == ("x", (), ())

@@ -94,3 +94,19 @@ def test_it_is_said_once() -> None:
     found = find_stale_status("Gateway", gateway, US, FLEETS, NOW)
     gateway["status"] |= found or {}
     assert find_stale_status("Gateway", gateway, US, FLEETS, "2027-01-01T00:00:00Z") is None
+
+
+def test_ingresses_lose_the_addresses_that_were_written_here() -> None:
+    def ingress(author: str) -> dict[str, Any]:
+        fields = {"f:status": {"f:loadBalancer": {"f:ingress": {}}}}
+        mark = {"manager": author, "subresource": "status", "fieldsV1": fields}
+        return {
+            "metadata": {"name": "i", "namespace": "shop", "managedFields": [mark]},
+            "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}},
+        }
+
+    none = {"loadBalancer": {"ingress": []}}
+    assert find_stale_status("Ingress", ingress(US), US, FLEETS, NOW) == none
+    theirs = ingress("nginx-ingress-controller")
+    assert find_stale_status("Ingress", theirs, US, FLEETS, NOW) is None
+    assert find_stale_status("Ingress", {**ingress(US), "status": {}}, US, FLEETS, NOW) is None

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, translate
+from edgefast.translate.ingress.emit import Sections
 from edgefast.translate.ingress.expand import expand_ingresses
 from edgefast.translate.settings import IngressSettings
+from edgefast.translate.translation import Translation
+from tests.translate.ingress.random_ingresses import Random
 
 pytestmark = pytest.mark.pure
 
@@ -56,7 +61,7 @@ def test_what_has_not_changed_is_not_made_again() -> None:
     first = expand_ingresses(objects(ingress("a"), ingress("b"), service()), SETTINGS, None)
     other = change(first.base, "apiVersion: v1\nkind: Service\nmetadata: {name: other}\n")
     same = expand_ingresses(other, SETTINGS, first)
-    assert same.made is first.made
+    assert same.assembly is first.assembly
     assert same.snapshot.http_routes is first.snapshot.http_routes
     assert ("default", "other") in same.snapshot.services
     edited = expand_ingresses(change(other, ingress("b", "9m")), SETTINGS, same)
@@ -100,3 +105,56 @@ def test_a_route_of_a_user_with_a_like_name_stays() -> None:
     first = expand_ingresses(objects(ingress("a"), service()), SETTINGS, None)
     assert all(".Ingress" in name for _, name in first.snapshot.http_routes)
     assert all(any(one.isupper() for one in name) for _, name in first.snapshot.http_routes)
+
+
+def state(found: Translation) -> tuple[object, ...]:
+    """Return all that an expansion holds, as values."""
+    made = found.memo.expansion.assembly
+    hosts = {host: (one.objects, one.origins, one.shared) for host, one in made.hosts.items()}
+    policies = {key: (one.objects, one.origins, one.shared) for key, one in made.policies.items()}
+    maps = (made.origins, made.shared, made.grants, made.reads, made.readers, made.listeners)
+    return (
+        {name: dict(table.items()) for name, table in made.tables.items() if table},
+        hosts,
+        {key: one for key, one in policies.items() if any(one)},
+        made.by_host,
+        made.coupling,
+        *(dict(one.items()) for one in maps),
+        dict(found.memo.expansion.served.items()),
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_changes_give_what_a_start_from_scratch_gives(seed: int) -> None:
+    source = Random(seed)
+    for settings in source.settings():
+        snapshot = source.snapshot()
+        found = translate(snapshot, settings)
+        for _ in range(12):
+            snapshot = source.change(snapshot)
+            found, whole = translate(snapshot, settings, found), translate(snapshot, settings)
+            assert found.ir == whole.ir
+            assert set(found.problems) == set(whole.problems)
+            assert dict(found.statuses.items()) == dict(whole.statuses.items())
+            for one, other in zip(state(found), state(whole), strict=True):
+                assert one == other
+
+
+def test_a_changed_ingress_costs_its_host_alone() -> None:
+    names = [f"n{number}" for number in range(300)]
+    first = translate(objects(service(), *map(ingress, names)), SETTINGS)
+    made = first.memo.expansion.assembly.hosts
+    found = translate(change(first.memo.expansion.base, ingress("n7", "1k")), SETTINGS, first)
+    kept = found.memo.expansion.assembly.hosts
+    assert [host for host in made if made[host] is not kept[host]] == ["n7.test"]
+    assert found.work.routes <= 1
+
+
+def test_a_name_with_a_certificate_moves_no_listener_of_others() -> None:
+    few, many = (Sections(f"h{number}.test" for number in range(count)) for count in (62, 500))
+    assert {few.gateway(f"h{number}.test") for number in range(62)} == {"Ingress"}
+    more = Sections(f"h{number}.test" for number in range(501))
+    assert many.count == more.count
+    assert all(many.gateway(f"h{n}.test") == more.gateway(f"h{n}.test") for n in range(500))
+    sizes = Counter(many.gateway(f"h{number}.test") for number in range(500))
+    assert max(sizes.values()) <= 64
