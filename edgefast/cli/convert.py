@@ -124,7 +124,8 @@ def convert(
     if self_contained and (folder is None or live):
         raise click.UsageError("--self-contained: only with -f and -o")
     if not ingress.classes:
-        ingress = msgspec.structs.replace(ingress, controllers=(_INGRESS_NGINX,))
+        controllers = (*ingress.controllers, _INGRESS_NGINX)
+        ingress = msgspec.structs.replace(ingress, controllers=controllers)
     if live:
         where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
         snapshot, settings = _read_live(where, ingress)

@@ -182,7 +182,7 @@ def test_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "name its ConfigMap with --ingress-config" in done.err
     assert "name: users-htpasswd" in (out / "namespace-shop.yaml").read_text()
     (asked,) = cluster.asked
-    assert (asked.enabled, asked.controllers) == (True, ("k8s.io/ingress-nginx",))
+    assert asked.enabled and "k8s.io/ingress-nginx" in asked.controllers
     assert cluster.closed == 1
 
 
