@@ -180,7 +180,7 @@ class Comments:
 
 
 def _find_canaries(snapshot: Snapshot) -> Iterable[tuple[Key, str]]:
-    """Give the Services of canaries, and what to say of them."""
+    """Give the Services of canaries, each with its comment."""
     for (namespace, name), ingress in snapshot.ingresses.items():
         annotations: Mapping[str, str] = ingress.metadata.annotations
         if annotations.get(f"{PREFIX}canary") != "true":

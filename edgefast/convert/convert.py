@@ -1,6 +1,6 @@
 """Convert: the objects that edgefast serves for Ingresses, with public names, fields and comments.
 
-In: a snapshot, settings, the name of the Gateway. Out: a `Conversion`. What has no field in the Gateway API has one of edgefast: the
+In: a snapshot, settings, the name of the Gateway. Out: a `Conversion`. edgefast has fields for the parts that the Gateway API lacks: the
 order of rules is an annotation (edgefast/translate/route/rule_order.py), forms of redirects and HTTP/2 to backends are
 HTTPRouteFilters.
 Must never: make another decision than the translation of Ingresses, or print a key of a Secret that exists.

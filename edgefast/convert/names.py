@@ -87,7 +87,7 @@ def _suggest(name: str, piece: Piece) -> Iterator[str]:
 
 
 def name_filter(spec: HTTPRouteFilterSpec) -> str:
-    """Return a name that says what a filter does."""
+    """Return a name after the effect of a filter."""
     if spec.direct_response is not None:
         return f"answer-{spec.direct_response.status_code}"
     if spec.url_rewrite is not None and spec.url_rewrite.path.replace_regex_match is not None:

@@ -47,7 +47,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         )
 
     @property
-    def rival(self) -> tuple[str, str]:
+    def group(self) -> tuple[str, str]:
         """Return what rules must share for their order to matter."""
         return (self.type, "" if self.type == "RegularExpression" else self.path)
 
@@ -113,12 +113,12 @@ def _needs_order(entries: Iterable[_Entry]) -> bool:
     """Tell whether precedence tries the rules of one path, or the expressions, in another order."""
     last: dict[tuple[str, str], _Entry] = {}
     for entry in entries:
-        before = last.get(entry.rival)
+        before = last.get(entry.group)
         if before is not None:
             if before.precedence > entry.precedence:
                 return True
             apart = before.piece is not entry.piece or before.index > entry.index
             if before.precedence == entry.precedence and apart:
                 return True
-        last[entry.rival] = entry
+        last[entry.group] = entry
     return False

@@ -60,7 +60,7 @@ Filters = Mapping[Key, EdgeFilter]
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
-    """What a field of the Gateway API does not serve."""
+    """A difference that requests notice."""
 
     ingress: ObjectRef
     setting: str  # annotation or field
