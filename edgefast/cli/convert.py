@@ -127,7 +127,13 @@ def convert(
         controllers = (*ingress.controllers, _INGRESS_NGINX)
         ingress = msgspec.structs.replace(ingress, controllers=controllers)
     if live:
-        where = Where(kubeconfig=kubeconfig, context=context, controller=controller, config=config)
+        where = Where(
+            kubeconfig=kubeconfig,
+            context=context,
+            controller=controller,
+            config=config,
+            ingresses=True,
+        )
         snapshot, settings = _read_live(where, ingress)
     else:
         inputs = read_inputs(join_files(files, paths), config, ingress=ingress)
