@@ -106,14 +106,16 @@ class EventReports:
         self._more = more
 
     def _choose(self, outcome: Outcome) -> tuple[list[tuple[ObjectRef, Problem]], bool]:
-        """Return what to tell now, and whether more problems of Ingresses wait."""
+        """Return the problems to report now, and whether more problems of Ingresses wait."""
         problems = outcome.translation.problems
         ingress = _choose_ingress(problems, self._is_due)
         return [*ingress, *_choose_warnings(problems)], len(ingress) == _WARNINGS
 
     def _is_due(self, ref: ObjectRef, problem: Problem) -> bool:
         about = self._about(ref)
-        return about is not None and not self._events.is_told(about, problem.reason, problem.text())
+        return about is not None and not self._events.is_reported(
+            about, problem.reason, problem.text()
+        )
 
     def _about(self, ref: ObjectRef) -> About | None:
         info = KINDS.get((ref.group, ref.kind))
@@ -182,7 +184,7 @@ class EventReports:
 
 
 def _choose_warnings(problems: Iterable[Problem]) -> list[tuple[ObjectRef, Problem]]:
-    """Return the warnings that are told of objects with a status."""
+    """Return the warnings about objects with a status."""
     return _take_turns(
         (one.object, one)
         for one in problems
@@ -198,7 +200,7 @@ def _choose_warnings(problems: Iterable[Problem]) -> list[tuple[ObjectRef, Probl
 def _choose_ingress(
     problems: Iterable[Problem], is_due: Callable[[ObjectRef, Problem], bool]
 ) -> list[tuple[ObjectRef, Problem]]:
-    """Return the problems that are told of Ingresses, errors first: no condition of a status has them."""
+    """Return the problems of Ingresses, errors first: no condition of a status has them."""
     found = [
         (one.object, one)
         for one in problems

@@ -69,10 +69,10 @@ class Events:
         """Whether what is told now is written: this replica leads."""
         return self._leading()
 
-    def is_told(self, about: About, reason: str, text: str) -> bool:
-        """Tell whether the same has been told of late, so that `warn` does not write it."""
-        told = self._reported.get(_key(about, reason, text), -AGAIN)
-        return time.monotonic() - told < AGAIN
+    def is_reported(self, about: About, reason: str, text: str) -> bool:
+        """Return whether the last hour had the same Event, so that `warn` does not write it."""
+        last = self._reported.get(_key(about, reason, text), -AGAIN)
+        return time.monotonic() - last < AGAIN
 
     def warn(self, about: About, reason: str, text: str) -> None:
         """Tell something, if it has not been told of late; returns at once."""

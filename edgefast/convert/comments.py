@@ -16,7 +16,7 @@ from edgefast.api.model.origin import RuleOrigin
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.convert.pieces import Piece
 from edgefast.diagnostics.problem import ObjectRef
-from edgefast.translate.ingress.assemble import Assembly
+from edgefast.translate.ingress.assemble import IngressObjects
 from edgefast.translate.ingress.values import PREFIX
 
 __all__ = ["Comments", "name_setting"]
@@ -60,7 +60,7 @@ def name_setting(path: str) -> str:
 class Comments:
     """Comments of one conversion."""
 
-    def __init__(self, snapshot: Snapshot, made: Assembly) -> None:
+    def __init__(self, snapshot: Snapshot, made: IngressObjects) -> None:
         self._snapshot = snapshot
         self._made = made
         self._canaries = dict(_find_canaries(snapshot))

@@ -46,7 +46,7 @@ from edgefast.convert.order import arrange
 from edgefast.convert.pieces import SECURITY, TRAFFIC, Piece, find_pieces
 from edgefast.convert.report import report_all
 from edgefast.convert.standard import Loss, use_standard_fields
-from edgefast.translate.ingress.assemble import Assembly
+from edgefast.translate.ingress.assemble import IngressObjects
 from edgefast.translate.ingress.expand import expand_ingresses
 from edgefast.translate.route.rule_order import RULE_ORDER
 from edgefast.translate.settings import Settings
@@ -77,7 +77,7 @@ def convert_ingresses(
     completed = complete_inputs(snapshot, settings.ingress)
     settings = msgspec.structs.replace(settings, ingress=completed.settings)
     expansion = expand_ingresses(completed.snapshot, settings, None)
-    made = expansion.assembly
+    made = expansion.objects
     work = _Work(snapshot, made, gateway)
     losses: tuple[Loss, ...] = ()
     objects: tuple[Converted, ...] = ()
@@ -97,7 +97,7 @@ def convert_ingresses(
 
 
 class _Work:
-    def __init__(self, snapshot: Snapshot, made: Assembly, gateway: Key) -> None:
+    def __init__(self, snapshot: Snapshot, made: IngressObjects, gateway: Key) -> None:
         self._made = made
         self._gateway = gateway
         self._names = Names(snapshot)

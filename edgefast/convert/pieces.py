@@ -15,7 +15,7 @@ from edgefast.api.model.origin import RuleOrigin
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
-from edgefast.translate.ingress.assemble import Assembly
+from edgefast.translate.ingress.assemble import IngressObjects
 
 __all__ = ["SECURITY", "TRAFFIC", "Piece", "find_pieces", "policies_of"]
 
@@ -62,7 +62,7 @@ class Piece(msgspec.Struct, kw_only=True, eq=False):
         )
 
 
-def find_pieces(made: Assembly) -> list[Piece]:
+def find_pieces(made: IngressObjects) -> list[Piece]:
     """Return one piece for each route, in the order in which edgefast made them."""
     policies = policies_of(made)
     pieces = []
@@ -82,7 +82,7 @@ def find_pieces(made: Assembly) -> list[Piece]:
     return pieces
 
 
-def policies_of(made: Assembly) -> dict[Key, frozenset[PolicyKey]]:
+def policies_of(made: IngressObjects) -> dict[Key, frozenset[PolicyKey]]:
     """Return the policies of each route; parts of one policy count as one."""
     found: dict[Key, set[PolicyKey]] = {}
     for kind, key, target in _targets(made):
@@ -90,7 +90,7 @@ def policies_of(made: Assembly) -> dict[Key, frozenset[PolicyKey]]:
     return {key: frozenset(one) for key, one in found.items()}
 
 
-def _targets(made: Assembly) -> Iterator[tuple[str, Key, str]]:
+def _targets(made: IngressObjects) -> Iterator[tuple[str, Key, str]]:
     for table in (SECURITY, TRAFFIC):
         for key, policy in made.tables.get(table, {}).items():
             for ref in policy.spec.target_refs:

@@ -114,7 +114,7 @@ def test_an_ingress_is_served_with_its_address_and_an_event(site: Site) -> None:
     site.admin.apply(ingress(site.app, "late", site.adopted, "late.example", "two"))
     assert site.address("late") == address
     assert site.made.ask(address, "late.example").status == 200
-    # What decides access and is not served closes the location, and an Event says so.
+    # An access rule that is not served closes the location, and an Event reports it.
     assert site.made.ask(address, "closed.example").status == 503
     wait_until(lambda: site.events("closed"), 60)
     (event,) = [one for one in site.events("closed") if "auth-url" in one["note"]]

@@ -10,7 +10,7 @@ Must never: differ from a result without a previous one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -39,12 +39,13 @@ class Owned(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     wide: Mapping[str, tuple[str, _Port]] = {}  # listeners that others are within: hostname, port
     owners: SortedMap[Place, Owner] = EMPTY
+    gateways: Sequence[GatewayDraft] = ()  # that `wide` is of
 
 
-def find_owned(gateways: Iterable[GatewayDraft], hosts: Hosts, previous: Owned) -> Owned:
+def find_owned(gateways: Sequence[GatewayDraft], hosts: Hosts, previous: Owned) -> Owned:
     """Return the hosts whose requests another listener has."""
-    wide = _find_wide(gateways)
-    if wide == previous.wide:
+    wide = previous.wide if gateways is previous.gateways else _find_wide(gateways)
+    if wide is previous.wide or wide == previous.wide:
         owners = previous.owners.edit()
         names = {name for _, name in hosts.touched} if wide else set()
         places = [(listener, name) for name in names for listener in wide]
@@ -57,7 +58,7 @@ def find_owned(gateways: Iterable[GatewayDraft], hosts: Hosts, previous: Owned) 
             owners.pop(place, None)
         elif owners.get(place) != owner:
             owners[place] = owner
-    return Owned(wide=wide, owners=owners.done())
+    return Owned(wide=wide, owners=owners.done(), gateways=gateways)
 
 
 def owner_of(place: Place, wide: Mapping[str, tuple[str, _Port]]) -> Owner | None:

@@ -12,7 +12,7 @@ Must never: fail a route; an unreachable rule may be needed tomorrow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -61,6 +61,8 @@ class Reachability(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     across: Mapping[str, Across] = {}  # by listener
     nearest: Nearest = {}
     suspects: frozenset[Key] = frozenset()  # routes that were looked at
+    gateways: Sequence[GatewayDraft] = ()  # that `listeners` are of
+    listeners: Mapping[str, ListenerDraft] = {}  # that have requests, by name
 
     def problems(self) -> Iterator[Problem]:
         """Give the warnings of all routes."""
@@ -77,7 +79,7 @@ class _Unreachable(msgspec.Struct, frozen=True):
 
 def find_unreached(
     hosts: Hosts,
-    gateways: Iterable[GatewayDraft],
+    gateways: Sequence[GatewayDraft],
     routes: Routes,
     streams: Streams,
     owned: Owned,
@@ -85,14 +87,22 @@ def find_unreached(
 ) -> Reachability:
     """Return what no request comes to; `before` are the hosts, the owned ones and the result of the last translation."""
     old_hosts, old_owned, previous = before
-    drafts = tuple(gateways)
     across: dict[str, Across] = {}
-    for one in placed_listeners(drafts):
-        known = _find_across(one, hosts, previous.across.get(one.name))
+    if gateways is previous.gateways:
+        listeners = previous.listeners
+        touched = {name for name, _ in hosts.touched} & listeners.keys()
+        across.update(previous.across)
+    else:
+        listeners = {one.name: one for one in placed_listeners(gateways)}
+        touched = {*listeners}
+    for listener in touched:
+        known = _find_across(listeners[listener], hosts, previous.across.get(listener))
         if known is not None:
-            across[one.name] = known
+            across[listener] = known
+        else:
+            across.pop(listener, None)
     suspects = {key for change in routes.changes for key in _keys_of(change)}
-    nearest = find_nearest(drafts, streams)
+    nearest = find_nearest(gateways, streams)
     suspects.update(suspect_streams(streams, nearest, owned, (previous.nearest, old_owned)))
     suspects |= _suspect_hosts(hosts, old_hosts)
     suspects |= _suspect_owned(hosts, owned, old_hosts, old_owned)
@@ -110,7 +120,12 @@ def find_unreached(
         else:
             warnings.pop(key, None)
     return Reachability(
-        warnings=warnings.done(), across=across, nearest=nearest, suspects=frozenset(suspects)
+        warnings=warnings.done(),
+        across=across,
+        nearest=nearest,
+        suspects=frozenset(suspects),
+        gateways=gateways,
+        listeners=listeners,
     )
 
 

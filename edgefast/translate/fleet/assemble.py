@@ -23,6 +23,7 @@ from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
 from edgefast.translate.fleet.fleet_cache import FleetCache, FleetCaches, update_caches
 from edgefast.translate.fleet.infra import translate_infra
+from edgefast.translate.fleet.layout import FleetLayout, Placed, find_layout
 from edgefast.translate.fleet.proxies import collect_proxies
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
@@ -30,8 +31,6 @@ from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.settings import Settings
 from edgefast.translate.virtual_host.layer4 import Streams
 from edgefast.translate.virtual_host.virtual_host import Hosts, Place
-
-_Placed = tuple[GatewayDraft, ListenerDraft]
 
 
 def assemble_fleets(
@@ -53,39 +52,27 @@ def assemble_fleets(
     `known`: what was needed around the fleets of `previous`, when the Gateways are the very same ones. `slices`: EndpointSlices by
     Service, among which are the fleets' own.
     """
-    members: dict[str, list[GatewayDraft]] = {}
-    held: dict[str, list[ListenerDraft]] = {}
-    for draft in drafts:
-        if found := [one for one in draft.listeners if one.held_by is not None]:
-            held.setdefault(draft.fleet, []).extend(found)
-        if draft.accepted:
-            members.setdefault(draft.fleet, []).append(draft)
-    fleet_of = {
-        one.name: draft.fleet
-        for group in members.values()
-        for draft in group
-        for one in draft.listeners
-    }
-    named = {
-        name: frozenset(
-            unit for draft in group for one in draft.listeners if one.placed for unit in one.filters
-        )
-        for name, group in members.items()
-    }
-    caches = _refill(caches, fleet_of, named, hosts, streams, clusters, policies, filters)
+    layout = find_layout(drafts, caches.layout)
+    members, before_caches = layout.members, caches.by_fleet
+    caches = _refill(caches, layout, hosts, streams, clusters, policies, filters)
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     around = known or [translate_infra(members[name], settings) for name in sorted(members)]
     for infra, name in zip(around, sorted(members), strict=True):
         before = old.get(name)
-        placed = [(draft, one) for draft in members[name] for one in draft.listeners if one.placed]
+        cache, old_cache = caches.by_fleet[name], before_caches.get(name)
+        secrets: tuple[ir.Secret, ...] | None = None
         if before is not None and known is not None:
             listeners = before.listeners
+            if old_cache is not None and old_cache.secrets is cache.secrets:
+                secrets = before.secrets
         else:
-            listeners = _list_listeners(placed, held.get(name, []))
-        cache = caches.by_fleet[name]
+            listeners = _list_listeners(layout.placed[name], layout.held.get(name, ()))
+        if secrets is None:
+            found = chain.from_iterable(cache.secrets.values())
+            secrets = join_secrets((*found, *layout.secrets[name]))
         beside = collect_proxies(slices.get((infra.namespace, name), ())) if cache.zoned else None
-        fleet = _assemble(name, placed, listeners, cache, limit_store, beside)
+        fleet = _assemble(name, listeners, secrets, cache, limit_store, beside)
         fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
     if settings.standalone and not fleets:
         fleets.append(ir.Fleet(name=STANDALONE))
@@ -94,8 +81,7 @@ def assemble_fleets(
 
 def _refill(
     caches: FleetCaches,
-    fleet_of: dict[str, str],
-    named: Mapping[str, frozenset[str]],
+    layout: FleetLayout,
     hosts: Hosts,
     streams: Streams,
     clusters: Clusters,
@@ -103,9 +89,10 @@ def _refill(
     filters: ListenerFilters,
 ) -> FleetCaches:
     touched: Iterable[Place] = chain(hosts.touched, streams.touched)
-    if caches.fleet_of != fleet_of:
+    fleet_of, known = layout.fleet_of, caches.layout.fleet_of
+    if known is not fleet_of and known != fleet_of:
         caches, touched = FleetCaches(), chain(hosts.outcomes, streams.outcomes)
-    placed: dict[str, list[Place]] = {name: [] for name in fleet_of.values()}
+    placed: dict[str, list[Place]] = {name: [] for name in layout.members}
     for place in touched:
         placed[fleet_of[place[0]]].append(place)
     units = ChainMap(dict(filters.units), policies.units) if filters.units else policies.units  # type: ignore[arg-type]
@@ -120,15 +107,15 @@ def _refill(
             clusters.outcomes,
             edited,
             units,
-            named.get(name, frozenset()),
+            layout.filters.get(name, frozenset()),
         )
         for name, places in placed.items()
     }
-    return FleetCaches(fleet_of=fleet_of, by_fleet=by_fleet)
+    return FleetCaches(layout=layout, by_fleet=by_fleet)
 
 
 def _list_listeners(
-    placed: Sequence[_Placed], held: Sequence[ListenerDraft]
+    placed: Sequence[Placed], held: Sequence[ListenerDraft]
 ) -> tuple[ir.Listener, ...]:
     listeners = {
         one.name: one.listener(
@@ -148,22 +135,19 @@ def _list_listeners(
 
 def _assemble(
     name: str,
-    placed: Sequence[_Placed],
     listeners: tuple[ir.Listener, ...],
+    secrets: tuple[ir.Secret, ...],
     cache: FleetCache,
     limit_store: ir.RateLimitStore | None,
     proxies: ir.Proxies | None,
 ) -> ir.Fleet:
-    secrets = list(chain.from_iterable(cache.secrets.values()))
-    for _, one in placed:
-        secrets += one.tls.secrets if one.tls else ()
     return ir.Fleet(
         name=name,
         listeners=listeners,
         virtual_hosts=values_of(cache.hosts),
         stream_routes=values_of(cache.streams),
         clusters=values_of(cache.clusters),
-        secrets=join_secrets(secrets),
+        secrets=secrets,
         policies=values_of(cache.policies),
         limit_store=limit_store if cache.limited else None,
         proxies=proxies,

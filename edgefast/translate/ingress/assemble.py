@@ -1,8 +1,8 @@
 """Assemble: the objects of all hosts and Ingresses, made for those that changed and kept for the others.
 
-In: Ingresses with their annotations, what changed, the previous assembly. Out: an `Assembly`. `assemble` makes everything, `step`
+In: Ingresses with their annotations, what changed, the previous objects. Out: `IngressObjects`. `assemble` makes everything, `step`
 what a few changed Ingresses and objects lead to: the hosts of the changed Ingresses, and all Ingresses that name these hosts. A
-host depends on others by canaries, by aliases and names with or without www (`Coupling`), and by wildcard hosts. Where such a
+host depends on others by canaries, by aliases and names with or without www (`HostDependencies`), and by wildcard hosts. Where such a
 dependency may change, `step` returns None.
 Must never: return from `step` what `assemble` would not return.
 """
@@ -24,16 +24,16 @@ from edgefast.translate.ingress.emit import (
     Grant,
     HostMade,
     Made,
-    Sections,
     emit_gateways,
     emit_grants,
     emit_host,
     emit_policies,
     parse_key,
 )
-from edgefast.translate.ingress.lookup import ALL, Fact, Lookups, Owner
+from edgefast.translate.ingress.lookup import ALL, Fact, LookupIndex, Owner
 from edgefast.translate.ingress.names import NoOthers, Others, TlsListener, find_names
 from edgefast.translate.ingress.rules import Findings
+from edgefast.translate.ingress.sections import Sections
 from edgefast.translate.ingress.servers import (
     CATCH_ALL,
     Server,
@@ -47,7 +47,7 @@ from edgefast.translate.ingress.servers import (
 )
 from edgefast.translate.settings import Settings
 
-__all__ = ["Assembly", "Context", "assemble", "step"]
+__all__ = ["IngressObjects", "Context", "assemble", "step"]
 
 Changes = Mapping[Key, tuple[Source | None, Source | None]]
 
@@ -61,7 +61,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     proxy: EdgeProxySpec
 
 
-class Coupling(msgspec.Struct, frozen=True, kw_only=True):
+class HostDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """Hosts and upstreams that depend on more than the Ingresses that name them."""
 
     hosts: frozenset[str] = frozenset()
@@ -69,7 +69,7 @@ class Coupling(msgspec.Struct, frozen=True, kw_only=True):
     canaries: bool = False
 
 
-class Assembly(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class IngressObjects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """All objects, and of which host, Ingress or fact each is."""
 
     by_host: SortedMap[str, frozenset[Key]] = EMPTY  # Ingresses that name a host
@@ -78,7 +78,7 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     base: Made = Made()
     sections: Sections = Sections(())
     listeners: SortedMap[str, TlsListener] = EMPTY
-    coupling: Coupling = Coupling()
+    dependencies: HostDependencies = HostDependencies()
     access_notes: SortedMap[Key, tuple[Source, tuple[Note, ...]]] = EMPTY
     void: tuple[tuple[Source, str], ...] = ()  # canaries without a primary: by, field
     tables: dict[str, SortedMap[Key, Any]] = {}
@@ -101,8 +101,8 @@ class Assembly(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def assemble(
-    sources: Mapping[Key, Source], context: Context, lookups: Lookups, before: Assembly
-) -> Assembly:
+    sources: Mapping[Key, Source], context: Context, lookups: LookupIndex, before: IngressObjects
+) -> IngressObjects:
     """Make everything; objects that equal those of `before` stay the same."""
     served = {key: one for key, one in sources.items() if not one.annotations.refused}
     servers = find_servers(sort_sources(served.values()), lookups)
@@ -117,7 +117,7 @@ def assemble(
     return msgspec.structs.replace(
         found,
         by_host=SortedMap({host: frozenset(keys) for host, keys in by_host.items()}),
-        coupling=_find_coupling(served.values(), servers),
+        dependencies=_find_dependencies(served.values(), servers),
         void=servers.void,
     )
 
@@ -127,8 +127,8 @@ def step(
     changed: Changes,
     owners: Collection[Owner],
     context: Context,
-    before: Assembly,
-) -> Assembly | None:
+    before: IngressObjects,
+) -> IngressObjects | None:
     """Make what changed Ingresses and owners of changed facts lead to; None: everything has to be made."""
     hosts = _find_hosts(sources, changed, owners)
     by_host = before.by_host.edit()
@@ -143,9 +143,9 @@ def step(
     index = by_host.done()
     keys = {key for host in hosts for key in index.get(host, ())}
     served = {key: sources[key] for key in keys}
-    if _is_coupled(hosts, changed, served.values(), before.coupling):
+    if _has_dependents(hosts, changed, served.values(), before.dependencies):
         return None
-    lookups = Lookups(context.snapshot, context.settings.ingress.assumed_certificates)
+    lookups = LookupIndex(context.snapshot, context.settings.ingress.assumed_certificates)
     servers = find_servers(sort_sources(served.values()), lookups)
     work = _Work(context, lookups, before, served, servers, hosts, _Kept(before), changed)
     found = work.run(whole=False)
@@ -170,34 +170,37 @@ def _find_hosts(
     return hosts
 
 
-def _is_coupled(
-    hosts: Collection[str], changed: Changes, served: Iterable[Source], coupling: Coupling
+def _has_dependents(
+    hosts: Collection[str],
+    changed: Changes,
+    served: Iterable[Source],
+    dependencies: HostDependencies,
 ) -> bool:
     """Tell whether other hosts may depend on what has changed, or these hosts on others."""
     for pair in changed.values():
         for one in pair:
-            if one is not None and not one.annotations.refused and _couples(one):
+            if one is not None and not one.annotations.refused and _links_hosts(one):
                 return True
-    if any(host in coupling.hosts or host.startswith("*.") for host in hosts):
+    if any(host in dependencies.hosts or host.startswith("*.") for host in hosts):
         return True
-    if coupling.canaries and CATCH_ALL in hosts:
+    if dependencies.canaries and CATCH_ALL in hosts:
         return True
-    if not coupling.upstreams:
+    if not dependencies.upstreams:
         return False
-    return any(one in coupling.upstreams for source in served for one in upstreams_of(source))
+    return any(one in dependencies.upstreams for source in served for one in upstreams_of(source))
 
 
-def _couples(source: Source) -> bool:
+def _links_hosts(source: Source) -> bool:
     found = source.annotations
     return found.canary is not None or bool(found.aliases) or found.from_to_www
 
 
-def _find_coupling(sources: Iterable[Source], servers: Servers) -> Coupling:
+def _find_dependencies(sources: Iterable[Source], servers: Servers) -> HostDependencies:
     hosts: set[str] = set()
     upstreams: set[Upstream] = set(servers.canaries)
     canaries = False
     for source in sources:
-        if not _couples(source):
+        if not _links_hosts(source):
             continue
         names = hosts_of(source)
         hosts.update(names, source.annotations.aliases)
@@ -207,13 +210,15 @@ def _find_coupling(sources: Iterable[Source], servers: Servers) -> Coupling:
         if source.annotations.canary is not None:
             canaries = True
             upstreams.update(upstreams_of(source))
-    return Coupling(hosts=frozenset(hosts), upstreams=frozenset(upstreams), canaries=canaries)
+    return HostDependencies(
+        hosts=frozenset(hosts), upstreams=frozenset(upstreams), canaries=canaries
+    )
 
 
 class _Kept:
     """Hosts that are not made again."""
 
-    def __init__(self, before: Assembly) -> None:
+    def __init__(self, before: IngressObjects) -> None:
         self._before = before
 
     def server(self, host: str) -> Server | None:
@@ -232,8 +237,8 @@ class _Work:
     def __init__(
         self,
         context: Context,
-        lookups: Lookups,
-        before: Assembly,
+        lookups: LookupIndex,
+        before: IngressObjects,
         served: Mapping[Key, Source],
         servers: Servers,
         hosts: Collection[str],
@@ -251,7 +256,7 @@ class _Work:
         self._changed = changed
         self._access: dict[Source, Access] = {}
 
-    def run(self, *, whole: bool) -> Assembly | None:
+    def run(self, *, whole: bool) -> IngressObjects | None:
         settings, before = self._settings, self._before
         present = {
             host: self._servers.by_host[host]
@@ -406,7 +411,7 @@ def _name(source: Source) -> str:
 class _Tables:
     """The tables of made objects while some are replaced."""
 
-    def __init__(self, before: Assembly) -> None:
+    def __init__(self, before: IngressObjects) -> None:
         self._before = before
         self._drafts: dict[str, Draft[Key, Any]] = {}
         self.origins = before.origins.edit()

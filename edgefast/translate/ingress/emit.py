@@ -1,7 +1,7 @@
 """Emit: the rules of hosts as objects: Gateways, HTTPRoutes, filters, policies, grants.
 
 In: a server with its names, the settings, what was found for it. Out: `Made`: objects by table of the Snapshot, and the Origin
-of each. An object is of one host, of one Ingress, or of all; `shared` ones are the same whoever makes them. Names are
+of each. An object is of one host, of one Ingress, or of all; `shared` ones are equal in all hosts that make them. Names are
 deterministic and contain an upper-case letter, so that no object of a file has the same one.
 Must never: make an object larger than the Gateway API allows: rules, host names and listeners are divided among several.
 """
@@ -9,8 +9,6 @@ Must never: make an object larger than the Gateway API allows: rules, host names
 from __future__ import annotations
 
 import hashlib
-import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -56,7 +54,7 @@ from edgefast.api.gateway.referencegrant import (
 )
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
-from edgefast.api.model.origin import INGRESS_CLASS, MARK, Origin, RuleOrigin
+from edgefast.api.model.origin import MARK, Origin, RuleOrigin
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalObjectReference,
@@ -70,16 +68,14 @@ from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.annotations import Annotations
 from edgefast.translate.ingress.configmap import Globals, Note
-from edgefast.translate.ingress.names import DEFAULT, Name, Names, TlsListener
+from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
+from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 from edgefast.translate.settings import Settings
 
-#: The name of the GatewayClass, of its EdgeProxy, and what names of Gateways begin with.
-NAME = INGRESS_CLASS
 # Bounds of the Gateway API and of edgefast's policies.
-_LISTENERS = 64
 _RULES = 16
 _HOSTNAMES = 16
 _TARGETS = 16
@@ -90,7 +86,6 @@ _TRUSTED = 256
 _UNLIMITED = 2**62
 #: Tries of a request in place of "no limit".
 _TRIES = 17
-_LONGEST_LABEL = 100
 
 _T = TypeVar("_T")
 
@@ -120,36 +115,6 @@ class HostMade(Made, frozen=True, kw_only=True, eq=False):
     served: tuple[tuple[Source, str], ...] = ()  # routes with backends, by Ingress
     guarded: tuple[tuple[Source, Guard, str], ...] = ()  # routes with access rules
     notes: tuple[tuple[Source, Note], ...] = ()
-
-
-class Sections:
-    """Which Gateway has the TLS listener of a name: few Gateways change when a name comes or goes."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        found = list(names)
-        self.first = self.count = first_count(len(found))
-        # More Gateways, where chance gives one of them too many names.
-        while self.count and max(Counter(map(self.bucket, found)).values()) > _LISTENERS:
-            self.count *= 2
-
-    def bucket(self, name: str) -> int:
-        """Return the number of the Gateway with a name; 0: of the first one."""
-        if not self.count:
-            return 0
-        digest = hashlib.blake2s(name.encode(), digest_size=4).digest()
-        return int.from_bytes(digest) % self.count + 1
-
-    def gateway(self, name: str) -> str:
-        """Return the Gateway with a name."""
-        number = 0 if name == DEFAULT else self.bucket(name)
-        return f"{NAME}-{number}" if number else NAME
-
-
-def first_count(names: int) -> int:
-    """Return the Gateways for so many names besides the first one, which has room for a few."""
-    if names <= _LISTENERS - 2:
-        return 0
-    return int(2 ** math.ceil(math.log2(names / (_LISTENERS / 2))))
 
 
 _TABLES: dict[type[Any], str] = {
@@ -221,7 +186,7 @@ class _GatewayEmitter(_Emitter):
         gateways: dict[str, list[tuple[Listener, RuleOrigin]]] = {NAME: list(self._plain())}
         for name in sorted(listeners):
             found = listeners[name]
-            one = self._listener(f"https.{_label(name)}", found.secret, name)
+            one = self._listener(section_of(name), found.secret, name)
             origin = RuleOrigin(ingress=found.owner, path=found.field)
             gateways.setdefault(sections.gateway(name), []).append((one, origin))
         for name in sorted(gateways):
@@ -242,7 +207,7 @@ class _GatewayEmitter(_Emitter):
         yield http, RuleOrigin(ingress=None)
         default = parse_key(ports.certificate)
         if default is not None:
-            yield self._listener("https", default, None), RuleOrigin(ingress=None)
+            yield self._listener(section_of(DEFAULT), default, None), RuleOrigin(ingress=None)
 
     def _listener(self, section: str, secret: Key, hostname: str | None) -> Listener:
         self._grant("Gateway", self._settings.namespace, "Secret", secret)
@@ -324,7 +289,9 @@ class _HostEmitter(_Emitter):
                     server, self._findings, scheme, redirects=redirects, is_alias=is_alias
                 )
                 for at, part in enumerate(_chunks(found, _HOSTNAMES)):
-                    label = f"{scheme}-{_label(host)}" + (f"-{number}.{at}" if number or at else "")
+                    label = f"{scheme}-{label_of(host)}" + (
+                        f"-{number}.{at}" if number or at else ""
+                    )
                     self._emit_routes(drafts, part, scheme, label)
 
     def _emit_www(self, name: Name, owner: Source, target: str) -> None:
@@ -345,7 +312,7 @@ class _HostEmitter(_Emitter):
         schemes: tuple[Scheme, ...] = ("http", "https")
         for scheme in schemes:
             if scheme == "http" or name.listener is not None:
-                self._emit_routes([draft], [name], scheme, f"{scheme}-{_label(name.name)}")
+                self._emit_routes([draft], [name], scheme, f"{scheme}-{label_of(name.name)}")
 
     def _emit_routes(
         self, drafts: Iterable[Draft], names: Sequence[Name], scheme: Scheme, label: str
@@ -377,7 +344,7 @@ class _HostEmitter(_Emitter):
         if scheme == "https":
             assert name.listener is not None
             gateway = self._sections.gateway(name.listener)
-            section = "https" if name.listener == DEFAULT else f"https.{_label(name.listener)}"
+            section = section_of(name.listener)
         return ParentReference(
             namespace=self._settings.namespace, name=gateway, section_name=section
         )
@@ -539,7 +506,7 @@ def emit_grants(
 
 
 def _plain_annotations(globals_: Globals) -> Annotations:
-    """Return what the policies of the Gateways say."""
+    """Return the annotations that the policies of the Gateways express."""
     return Annotations(
         body_size=globals_.body_size,
         read_timeout=globals_.read_timeout,
@@ -593,15 +560,6 @@ def _targets(kind: str, names: Iterable[str]) -> tuple[PolicyTargetReference, ..
 
 def _annotation(name: str) -> str:
     return f"metadata.annotations[nginx.ingress.kubernetes.io/{name}]"
-
-
-def _label(host: str) -> str:
-    """Return a host as a part of a name: short, and different for each host."""
-    text = "catch-all" if host == CATCH_ALL else host.replace("*", "any", 1)
-    if host == CATCH_ALL or host.startswith("*") or len(text) > _LONGEST_LABEL:
-        digest = hashlib.blake2s(host.encode(), digest_size=4).hexdigest()
-        return f"{text[:_LONGEST_LABEL].rstrip('.-')}-{digest}"
-    return text
 
 
 def parse_key(text: str) -> Key | None:

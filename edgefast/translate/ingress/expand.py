@@ -23,10 +23,10 @@ from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sorted_map import EMPTY, SortedMap, find_unlike
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.ingress.annotations import Annotations, read_annotations
-from edgefast.translate.ingress.assemble import Assembly, Context, assemble, step
+from edgefast.translate.ingress.assemble import Context, IngressObjects, assemble, step
 from edgefast.translate.ingress.classes import Classes, class_of, find_classes
 from edgefast.translate.ingress.configmap import DEFAULT_NAME, Globals, Note, read_globals
-from edgefast.translate.ingress.lookup import ALL, Lookups, changed_facts
+from edgefast.translate.ingress.lookup import ALL, LookupIndex, changed_facts
 from edgefast.translate.ingress.servers import Source
 from edgefast.translate.settings import IngressSettings, Settings
 
@@ -50,12 +50,12 @@ class Expansion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     globals_: Globals = Globals()
     proxy: EdgeProxySpec = EdgeProxySpec()
     missing: tuple[Problem, ...] = ()  # objects that the settings name
-    assembly: Assembly = Assembly()
+    objects: IngressObjects = IngressObjects()
 
     @property
     def origins(self) -> Mapping[tuple[str, str, str], Origin]:
         """The Origin of each made object, by kind and key."""
-        return self.assembly.origins
+        return self.objects.origins
 
     def find_problems(self) -> Iterator[Problem]:
         """Give all problems of Ingresses and of their settings."""
@@ -74,7 +74,7 @@ class Expansion(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 yield _note(source, Note(name=closed.path or "spec", message=message, error=True))
             for one in (*source.annotations.notes, *_find_resources(source.ingress)):
                 yield _note(source, one)
-        for source, one in self.assembly.notes():
+        for source, one in self.objects.notes():
             yield _note(source, one)
 
 
@@ -88,12 +88,12 @@ def expand_ingresses(
     made = _step(snapshot, core, previous) if previous is not None else None
     if made is None:
         made = _expand(snapshot, core, previous)
-    return msgspec.structs.replace(made, snapshot=_merge(snapshot, made.assembly, previous))
+    return msgspec.structs.replace(made, snapshot=_merge(snapshot, made.objects, previous))
 
 
 def _expand(snapshot: Snapshot, settings: Settings, previous: Expansion | None) -> Expansion:
     """Do all of the work; annotations of unchanged Ingresses are known."""
-    lookups = Lookups(snapshot, settings.ingress.assumed_certificates)
+    lookups = LookupIndex(snapshot, settings.ingress.assumed_certificates)
     classes = find_classes(snapshot, settings.ingress, standalone=settings.standalone)
     missing: list[Problem] = []
     config_map, globals_ = _read_globals(snapshot, settings, lookups, missing)
@@ -107,10 +107,10 @@ def _expand(snapshot: Snapshot, settings: Settings, previous: Expansion | None) 
         if _is_ours(ingress, classes, snapshot, settings)
     }
     context = Context(snapshot=snapshot, settings=settings, globals_=globals_, proxy=proxy)
-    assembly = Assembly()
+    objects = IngressObjects()
     if sources or not settings.standalone:
-        before = previous.assembly if previous is not None else Assembly()
-        assembly = assemble(sources, context, lookups, before)
+        before = previous.objects if previous is not None else IngressObjects()
+        objects = assemble(sources, context, lookups, before)
     served = (previous.served if previous is not None else EMPTY).edit()
     for key in previous.served if previous is not None else ():
         if key not in sources:
@@ -128,7 +128,7 @@ def _expand(snapshot: Snapshot, settings: Settings, previous: Expansion | None) 
         globals_=globals_,
         proxy=proxy,
         missing=tuple(missing),
-        assembly=assembly,
+        objects=objects,
     )
 
 
@@ -143,11 +143,9 @@ def _step(snapshot: Snapshot, settings: Settings, previous: Expansion) -> Expans
         or _find_config_map(snapshot, settings) is not previous.config_map
     ):
         return None
-    assembly = previous.assembly
+    objects = previous.objects
     owners = {
-        owner
-        for fact in changed_facts(before, snapshot)
-        for owner in assembly.readers.get(fact, ())
+        owner for fact in changed_facts(before, snapshot) for owner in objects.readers.get(fact, ())
     }
     gone, come = find_unlike(before.ingresses, snapshot.ingresses)
     if ALL in owners:
@@ -176,11 +174,11 @@ def _step(snapshot: Snapshot, settings: Settings, previous: Expansion) -> Expans
         globals_=previous.globals_,
         proxy=previous.proxy,
     )
-    made = step(after, changed, owners, context, assembly)
+    made = step(after, changed, owners, context, objects)
     if made is None:
         return None
     return msgspec.structs.replace(
-        previous, base=snapshot, sources=after, served=served.done(), assembly=made
+        previous, base=snapshot, sources=after, served=served.done(), objects=made
     )
 
 
@@ -214,7 +212,7 @@ def _parse(ingress: Ingress, globals_: Globals, known: Source | None) -> Source:
 
 
 def _read_globals(
-    snapshot: Snapshot, settings: Settings, lookups: Lookups, missing: list[Problem]
+    snapshot: Snapshot, settings: Settings, lookups: LookupIndex, missing: list[Problem]
 ) -> tuple[ConfigMap | None, Globals]:
     text = settings.ingress.config_map
     found = _find_config_map(snapshot, settings)
@@ -241,7 +239,7 @@ def _find_config_map(snapshot: Snapshot, settings: Settings) -> ConfigMap | None
     return found[0] if len(found) == 1 else None
 
 
-def _find_proxy(settings: Settings, lookups: Lookups, missing: list[Problem]) -> EdgeProxySpec:
+def _find_proxy(settings: Settings, lookups: LookupIndex, missing: list[Problem]) -> EdgeProxySpec:
     """Return the settings of the fleet."""
     name = settings.ingress.edge_proxy
     if not name:
@@ -331,15 +329,15 @@ def place_problem(
 # --- the snapshot ---
 
 
-def _merge(snapshot: Snapshot, made: Assembly, previous: Expansion | None) -> Snapshot:
+def _merge(snapshot: Snapshot, made: IngressObjects, previous: Expansion | None) -> Snapshot:
     """Return the snapshot with the made objects; tables without a change are those of the previous one."""
     tables: dict[str, SortedMap[Key, Any]] = {}
     for table, objects in made.tables.items():
         base: SortedMap[Key, Any] = getattr(snapshot, table)
         before: SortedMap[Key, Any] = EMPTY
         old, merged = base, base
-        if previous is not None and table in previous.assembly.tables:
-            before = previous.assembly.tables[table]
+        if previous is not None and table in previous.objects.tables:
+            before = previous.objects.tables[table]
             old, merged = getattr(previous.base, table), getattr(previous.snapshot, table)
         gone, come = find_unlike(old, base)
         lost, won = find_unlike(before, objects)

@@ -20,7 +20,7 @@ from edgefast.collections.sorted_map import find_unlike
 
 #: A table of the snapshot and a key; of TLS, the Service that a BackendTLSPolicy names.
 Fact = tuple[str, Key]
-#: Whose objects depend on a fact: ("host", name), ("Ingress", "namespace/name"), or ALL.
+#: The host or Ingress that depends on a fact: ("host", name), ("Ingress", "namespace/name"), or ALL.
 Owner = tuple[str, str]
 ALL: Owner = ("", "")
 
@@ -29,7 +29,7 @@ _TABLES = ("services", "secrets", "config_maps", "edge_proxies", "slices_by_serv
 _TLS = "tls"
 
 
-class Lookups:
+class LookupIndex:
     """Objects of one snapshot, and what was read of them."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Lookups:
 class Lookup:
     """Objects of one snapshot, for one owner."""
 
-    def __init__(self, lookups: Lookups, reads: set[Fact]) -> None:
+    def __init__(self, lookups: LookupIndex, reads: set[Fact]) -> None:
         self._lookups = lookups
         self._snapshot = lookups.snapshot
         self._reads = reads

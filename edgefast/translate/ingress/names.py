@@ -18,11 +18,10 @@ from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.lookup import covers
+from edgefast.translate.ingress.sections import DEFAULT
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 
 _NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-#: The listener without a host name.
-DEFAULT = ""
 
 
 class Name(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Servers: the hosts of all Ingresses, and which Ingress owns each path, as ingress-nginx decides it.
 
-In: the Ingresses that are ours with their annotations, Lookups. Out: `Server`s by host, with their locations in the order of
+In: the Ingresses that are ours with their annotations, LookupIndex. Out: `Server`s by host, with their locations in the order of
 nginx, and the canaries.
 The oldest Ingress owns a (host, path, path type); of two with the same second the greater "namespace/name". "/" of a host
 always exists, with the annotations of the first Ingress of the host.
@@ -21,7 +21,7 @@ from edgefast.api.model.units import parse_timestamp
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.annotations import Annotations, Canary
-from edgefast.translate.ingress.lookup import Lookups, covers
+from edgefast.translate.ingress.lookup import LookupIndex, covers
 
 #: The host of requests that no Ingress names.
 CATCH_ALL = "_"
@@ -154,13 +154,13 @@ def upstreams_of(source: Source) -> Iterator[Upstream]:
                 yield found
 
 
-def find_servers(sources: Sequence[Source], lookups: Lookups) -> Servers:
+def find_servers(sources: Sequence[Source], lookups: LookupIndex) -> Servers:
     """Return the hosts of Ingresses in their order (`sort_sources`)."""
     return _Builder(sources, lookups).build()
 
 
 class _Builder:
-    def __init__(self, sources: Sequence[Source], lookups: Lookups) -> None:
+    def __init__(self, sources: Sequence[Source], lookups: LookupIndex) -> None:
         self._sources = sources
         self._lookups = lookups
         #: What each upstream is: the canary of an Ingress, or None of a primary.

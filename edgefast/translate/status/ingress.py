@@ -1,7 +1,7 @@
 """Ingress: statuses of Ingresses: the addresses of the Service that serves them.
 
 In: the Ingresses that are served, the fleets as the controller observes them, the previous statuses. Out: an `IngressStatus` for
-each Ingress; all of them are the same object. In standalone, and with `ingress.publishStatus: false`, there are none.
+each Ingress; all of them are the same object. Standalone has no such statuses. `ingress.publishStatus: false` disables them.
 Source: Kubernetes API reference, IngressStatus v1; ingress-nginx internal/ingress/status.
 Must never: name an Ingress that is not served, because another controller may write its status.
 """

@@ -39,7 +39,7 @@ class Told(Events):
     def warn(self, about: About, reason: str, text: str) -> None:
         self.told.append((about, reason, text))
 
-    def is_told(self, about: About, reason: str, text: str) -> bool:
+    def is_reported(self, about: About, reason: str, text: str) -> bool:
         return (about, reason, text) in self.told
 
 
@@ -62,7 +62,7 @@ def default_gateway(name: str = "gw", **fields: Any) -> Object:
     )
 
 
-def test_a_field_that_is_not_available_is_told_beside_its_object() -> None:
+def test_a_field_that_is_not_available_is_reported_beside_its_object() -> None:
     ((about, reason, text),) = tell(world.gateway_class(), default_gateway())
     assert about == About(world.GATEWAY, "Gateway", "default", "gw", "uid-gw")
     assert reason == "NotSupported"
@@ -135,7 +135,7 @@ def test_problems_of_ingresses_are_told_bit_by_bit_errors_first() -> None:
     assert len(events.told) == 2 * _WARNINGS
 
 
-def test_a_route_whose_gateway_does_not_exist_is_told_once_after_a_while() -> None:
+def test_a_route_whose_gateway_does_not_exist_is_reported_once_after_a_while() -> None:
     def outcome(*objects: Object, **settings: Any) -> Outcome:
         made = translate(Snapshot.of(objects), Settings(standalone=False, **settings))
         return Outcome(revision=1, translation=made, shards={}, changed=frozenset())

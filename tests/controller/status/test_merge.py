@@ -251,7 +251,7 @@ def test_addresses_of_an_ingress_are_replaced_as_a_whole() -> None:
     assert merge("Ingress", theirs, ours) == ours
     assert merge("Ingress", ours, ours) is None
     assert merge("Ingress", {"loadBalancer": {}}, {}) is None
-    # Without an address of the Service there is none; one that is not ours any more is left as it is.
+    # A Service without an address clears the list. An Ingress of another class keeps its list.
     assert merge("Ingress", ours, {}) == {"loadBalancer": {"ingress": []}}
     assert merge("Ingress", ours, None) is None
 

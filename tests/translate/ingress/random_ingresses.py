@@ -46,7 +46,7 @@ _ANNOTATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("unknown", ("x",)),
 )
 #: Annotations by which hosts depend on each other.
-_COUPLING: tuple[tuple[str, tuple[str, ...]], ...] = (
+_LINKING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("server-alias", ("alias.test", "h3.test", "*.alias.test")),
     ("from-to-www-redirect", ("true",)),
 )
@@ -58,7 +58,7 @@ class Random:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         #: In every third set, hosts depend on no others.
-        self._coupled = bool(seed % 3)
+        self._linked = bool(seed % 3)
 
     def settings(self) -> tuple[Settings, ...]:
         """Return those of files, or those of a cluster."""
@@ -116,10 +116,10 @@ class Random:
         notes = {one: draw.choice(values) for one, values in draw.sample(_ANNOTATIONS, 2)}
         if draw.random() < 0.2:
             notes |= {"auth-type": "basic", "auth-secret": f"users{draw.randrange(2)}"}
-        if self._coupled and draw.random() < 0.15:
+        if self._linked and draw.random() < 0.15:
             notes |= {"canary": "true", "canary-weight": "30"}
-        elif self._coupled and draw.random() < 0.15:
-            one, values = draw.choice(_COUPLING)
+        elif self._linked and draw.random() < 0.15:
+            one, values = draw.choice(_LINKING)
             notes[one] = draw.choice(values)
         if draw.random() < 0.05:
             notes["auth-type"] = "kerberos"

@@ -9,8 +9,8 @@ import pytest
 from edgefast.api.decode.decode import decode_documents
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, translate
-from edgefast.translate.ingress.emit import Sections
 from edgefast.translate.ingress.expand import expand_ingresses
+from edgefast.translate.ingress.sections import Sections
 from edgefast.translate.settings import IngressSettings
 from edgefast.translate.translation import Translation
 from tests.translate.ingress.random_ingresses import Random
@@ -61,7 +61,7 @@ def test_what_has_not_changed_is_not_made_again() -> None:
     first = expand_ingresses(objects(ingress("a"), ingress("b"), service()), SETTINGS, None)
     other = change(first.base, "apiVersion: v1\nkind: Service\nmetadata: {name: other}\n")
     same = expand_ingresses(other, SETTINGS, first)
-    assert same.assembly is first.assembly
+    assert same.objects is first.objects
     assert same.snapshot.http_routes is first.snapshot.http_routes
     assert ("default", "other") in same.snapshot.services
     edited = expand_ingresses(change(other, ingress("b", "9m")), SETTINGS, same)
@@ -108,8 +108,8 @@ def test_a_route_of_a_user_with_a_like_name_stays() -> None:
 
 
 def state(found: Translation) -> tuple[object, ...]:
-    """Return all that an expansion holds, as values."""
-    made = found.memo.expansion.assembly
+    """Return the content of an expansion as values."""
+    made = found.memo.expansion.objects
     hosts = {host: (one.objects, one.origins, one.shared) for host, one in made.hosts.items()}
     policies = {key: (one.objects, one.origins, one.shared) for key, one in made.policies.items()}
     maps = (made.origins, made.shared, made.grants, made.reads, made.readers, made.listeners)
@@ -118,7 +118,7 @@ def state(found: Translation) -> tuple[object, ...]:
         hosts,
         {key: one for key, one in policies.items() if any(one)},
         made.by_host,
-        made.coupling,
+        made.dependencies,
         *(dict(one.items()) for one in maps),
         dict(found.memo.expansion.served.items()),
     )
@@ -143,9 +143,9 @@ def test_random_changes_give_what_a_start_from_scratch_gives(seed: int) -> None:
 def test_a_changed_ingress_costs_its_host_alone() -> None:
     names = [f"n{number}" for number in range(300)]
     first = translate(objects(service(), *map(ingress, names)), SETTINGS)
-    made = first.memo.expansion.assembly.hosts
+    made = first.memo.expansion.objects.hosts
     found = translate(change(first.memo.expansion.base, ingress("n7", "1k")), SETTINGS, first)
-    kept = found.memo.expansion.assembly.hosts
+    kept = found.memo.expansion.objects.hosts
     assert [host for host in made if made[host] is not kept[host]] == ["n7.test"]
     assert found.work.routes <= 1
 
