@@ -38,8 +38,13 @@ class Installation(msgspec.Struct, frozen=True, kw_only=True):
     source: str  # where the configuration is from
 
 
-async def find_installation(kube: Kube, name: str = "", file: Path | None = None) -> Installation:
-    """Find a controller and read its configuration; ApiError when the server refuses."""
+async def find_installation(
+    kube: Kube, name: str = "", file: Path | None = None, *, optional: bool = False
+) -> Installation:
+    """Find a controller and read its configuration; ApiError when the server refuses.
+
+    `optional`: without a controller in the cluster, return the default configuration.
+    """
     namespace, _, release = name.partition("/")
     try:
         wanted = Release(release or DEFAULT_RELEASE, namespace) if namespace else Release()
@@ -60,7 +65,10 @@ async def find_installation(kube: Kube, name: str = "", file: Path | None = None
                 f"ConfigMap {wanted.config} not found in namespace {wanted.namespace}; pass "
                 "--controller NAMESPACE[/RELEASE] or --config FILE"
             ) from None
-        found = await _find_only(kube)
+        only = await _find_only(kube, optional=optional)
+        if only is None:
+            return Installation(namespace=wanted.namespace, config=EdgeGateway(), source="defaults")
+        found = only
     meta = found["metadata"]
     source = f"ConfigMap {meta['namespace']}/{meta['name']}"
     text = (found.get("data") or {}).get(CONFIG_KEY, "")
@@ -71,8 +79,8 @@ async def find_installation(kube: Kube, name: str = "", file: Path | None = None
     )
 
 
-async def _find_only(kube: Kube) -> dict[str, object]:
-    """Return the ConfigMap of the only release in the cluster."""
+async def _find_only(kube: Kube, *, optional: bool) -> dict[str, object] | None:
+    """Return the ConfigMap of the only release in the cluster; with `optional`, None without a release."""
     listed = await kube.list_all(_CONFIG_MAP, label_selector=_LABELS)
     found = [one for one in listed if CONFIG_KEY in (one.get("data") or {})]
     if len(found) == 1:
@@ -87,6 +95,8 @@ async def _find_only(kube: Kube) -> dict[str, object]:
         raise InstallationError(
             f"the cluster has several controllers; pass --controller with one of {names}"
         )
+    if optional:
+        return None
     raise InstallationError(
         "no controller is installed in this cluster (--controller NAMESPACE[/RELEASE], or --config FILE)"
     )

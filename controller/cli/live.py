@@ -64,12 +64,19 @@ class LiveCluster:
 
     async def _read_objects(self) -> Objects:
         kube = await self._session.kube()
-        found = await find_installation(kube, self._where.controller, self._where.config)
+        where = self._where
+        found = await find_installation(
+            kube, where.controller, where.config, optional=where.ingresses
+        )
+        config = found.config
+        if where.ingresses:
+            enabled = msgspec.structs.replace(config.ingress, enabled=True)
+            config = msgspec.structs.replace(config, ingress=enabled)
         reader = self._reader = Reader(kube)
-        snapshot = await reader.read(found.config, found.namespace)
+        snapshot = await reader.read(config, found.namespace)
         settings = msgspec.structs.replace(
             settings_from(
-                found.config, standalone=False, namespace=found.namespace, now=int(time.time())
+                config, standalone=False, namespace=found.namespace, now=int(time.time())
             ),
             bundle_version=reader.bundle_version,
             missing=reader.missing,

@@ -15,7 +15,7 @@ import click
 
 from edgefast.translate.settings import IngressSettings
 
-__all__ = ["ingress_options"]
+__all__ = ["KeyType", "ingress_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,7 +23,7 @@ _KEY = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251
 _PORT = click.IntRange(1, 65535)
 
 
-class _KeyType(click.ParamType[str]):
+class KeyType(click.ParamType[str]):
     """NAMESPACE/NAME of an object."""
 
     name = "NAMESPACE/NAME"
@@ -61,14 +61,14 @@ _OPTIONS = (
     ),
     click.option(
         "--ingress-config",
-        type=_KeyType(),
+        type=KeyType(),
         metavar="NAMESPACE/NAME",
         help="ConfigMap with the settings of ingress-nginx. By default: the only one called "
         "ingress-nginx-controller.",
     ),
     click.option(
         "--ingress-certificate",
-        type=_KeyType(),
+        type=KeyType(),
         metavar="NAMESPACE/NAME",
         help="Secret with the certificate for hosts of Ingresses that have none.",
     ),

@@ -42,6 +42,7 @@ class Where(msgspec.Struct, frozen=True, kw_only=True):
     controller: str = ""  # "NAMESPACE" or "NAMESPACE/RELEASE"; "": the only one
     config: Path | None = None  # read instead of the controller's ConfigMap
     admin: str = ""  # of the controller, for `look`; "": not asked
+    ingresses: bool = False  # Ingresses too, without a controller and whatever its configuration
 
 
 class Objects(msgspec.Struct, frozen=True, kw_only=True, eq=False):

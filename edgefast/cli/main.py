@@ -57,6 +57,11 @@ BUILT_IN: dict[str, tuple[str, str, str]] = {
         "Show which route and policies decide a request.",
     ),
     "diff": ("edgefast.cli.diff", "diff_command", "Compare two configurations request by request."),
+    "convert": (
+        "edgefast.cli.convert",
+        "convert",
+        "Convert Ingresses to a Gateway, routes and policies.",
+    ),
     "status": (
         "edgefast.cli.status",
         "status",

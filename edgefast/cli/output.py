@@ -38,18 +38,20 @@ COLOURS = {
 }
 
 
-def write_value(value: Any, output: Format) -> None:
-    """Write one plain value (dict, list, str, number) as YAML or JSON; JSON is indented and sorted as given."""
+def write_value(value: Any, output: Format, *, err: bool = False) -> None:
+    """Write one plain value (dict, list, str, number) as YAML or JSON; JSON is indented and sorted as given. `err`: to standard error."""
     if output == "json":
         import orjson
 
-        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2), err=err)
         return
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     click.echo(
-        yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120), nl=False
+        yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120),
+        nl=False,
+        err=err,
     )
 
 

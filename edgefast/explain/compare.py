@@ -24,6 +24,7 @@ from edgefast.explain.example_request import (
 )
 from edgefast.explain.explanation import Answer
 from edgefast.explain.fleet_pair import ROOT, Pair, make_example, make_host, make_request_spec
+from edgefast.explain.made_names import is_made_route
 from edgefast.explain.match_failure import describe_match
 from edgefast.explain.outcome import Outcome, find_outcome
 from edgefast.explain.request_spec import RequestSpec
@@ -298,7 +299,8 @@ def classify(before: Outcome, after: Outcome) -> tuple[Kind, tuple[str, ...]] | 
     first, second = before.rule, after.rule
     if first is None or second is None:
         return None if _gist(before) == _gist(after) else ("answer", ())
-    if first.route != second.route:
+    made = is_made_route(first.route) or is_made_route(second.route)
+    if first.route != second.route and not made:
         return "owner", ()
     if _gist(before) != _gist(after):
         return "answer", ()

@@ -16,6 +16,7 @@ from edgefast.explain.compare import compare_requests
 from edgefast.explain.fleet_pair import Pair
 from edgefast.explain.layer4_diff import compare_streams
 from edgefast.explain.listener_diff import compare_endpoints, compare_hosts
+from edgefast.explain.made_names import pair_names
 from edgefast.explain.served_fleet import Served
 from edgefast.explain.source_location import Origin
 from edgefast.explain.status_diff import compare_statuses
@@ -29,7 +30,11 @@ def diff_translations(old: Translation, new: Translation) -> Difference:
     examples = 0
     names = dict.fromkeys(fleet.name for side in (old, new) for fleet in side.ir.fleets)
     for name in names:
-        pair = Pair(_serve(old, name), _serve(new, name))
+        before, after = _fleet_of(old, name), _fleet_of(new, name)
+        pair = Pair(
+            Served(pair_names(before, after, old), origin=Origin(old)),
+            Served(pair_names(after, before, new), origin=Origin(new)),
+        )
         changes += compare_requests(pair)
         changes += compare_streams(pair)
         changes += compare_hosts(pair)
@@ -46,7 +51,7 @@ def diff_translations(old: Translation, new: Translation) -> Difference:
     )
 
 
-def _serve(translation: Translation, name: str) -> Served:
+def _fleet_of(translation: Translation, name: str) -> ir.Fleet:
     """Return a fleet without what its rules say of their files: folders differ, requests do not."""
     found = [one for one in translation.ir.fleets if one.name == name]
     fleet = found[0] if found else ir.Fleet(name=name)
@@ -57,5 +62,4 @@ def _serve(translation: Translation, name: str) -> Served:
         )
         for host in fleet.virtual_hosts
     )
-    stripped = msgspec.structs.replace(fleet, virtual_hosts=hosts)
-    return Served(stripped, origin=Origin(translation))
+    return msgspec.structs.replace(fleet, virtual_hosts=hosts)

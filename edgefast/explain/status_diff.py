@@ -17,6 +17,7 @@ from edgefast.diagnostics.problem import Problem
 from edgefast.explain.changes import Change, Kind
 from edgefast.explain.example_request import ExampleRequest, make_example_requests
 from edgefast.explain.fleet_pair import make_example, make_host
+from edgefast.explain.made_names import has_made_objects
 from edgefast.explain.request_spec import RequestSpec
 from edgefast.explain.served_fleet import first_of
 from edgefast.translate.conditions.condition import Condition
@@ -35,25 +36,33 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], Kind, Kind], ...] = (
 #: Conditions that other kinds of change tell.
 _TOLD = ("RouteRulesOverlap", "RouteRulesShadowed", "Conflicted")
 #: Of a new object only what is wrong with it is news.
-_GOOD = ("Accepted", "AddressesAssigned", "Programmed", "ResolvedRefs")
+_GOOD = ("Accepted", "AddressesAssigned", "Programmed", "ResolvedRefs", "SupportedVersion")
+#: What ends the names of conditions that a policy gives to its targets: requests show its effect.
+_AFFECTED = "Affected"
 
 _StatusTexts = dict[tuple[str, str, str], Condition]  # object, parent or listener, type
 
 
 def compare_statuses(old: Translation, new: Translation) -> Iterator[Change]:
-    """Give what problems and statuses say otherwise."""
-    for reasons, gone, come in _PROBLEMS:
+    """Give what problems and statuses say otherwise; problems of Ingresses and of their converted objects cannot be compared."""
+    converted = has_made_objects(old) != has_made_objects(new)
+    for reasons, gone, come in () if converted else _PROBLEMS:
         before, after = _problems(old, reasons), _problems(new, reasons)
         yield from _wakeup(come, new, after, before)
         yield from _wakeup(gone, old, before, after)
-    yield from _compare_conditions(_conditions(old), _conditions(new))
+    yield from _compare_conditions(_conditions(old), _conditions(new), converted=converted)
 
 
-def _compare_conditions(before: _StatusTexts, after: _StatusTexts) -> Iterator[Change]:
+def _compare_conditions(
+    before: _StatusTexts, after: _StatusTexts, *, converted: bool
+) -> Iterator[Change]:
+    """Give conditions that differ; `converted`: warnings of new objects are those of Ingresses that had no status."""
     objects = {key[0] for key in after}
     for key, now in after.items():
         was = before.get(key)
-        if was is None and not _is_bad(now):
+        if was is None and (not _is_bad(now) or now.type.endswith(_AFFECTED)):
+            continue
+        if was is None and converted and now.type not in _GOOD:
             continue
         if was is None or (was.status, was.reason) != (now.status, now.reason):
             yield _write(key, was, now)

@@ -58,6 +58,8 @@ class IngressSettings(msgspec.Struct, frozen=True, kw_only=True):
     certificate: str = ""  # "namespace/name" of the Secret for hosts without a certificate
     edge_proxy: str = ""  # cluster: EdgeProxy of the fleet, in the controller's namespace
     publish: bool = False  # cluster: addresses are written to the statuses of Ingresses
+    #: Secrets that are not there, by (namespace, name), with the names of their certificates: a conversion assumes them.
+    assumed_certificates: tuple[tuple[tuple[str, str], tuple[str, ...]], ...] = ()
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

@@ -187,7 +187,8 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         )
     ],
     HTTPRouteFilterSpec: [
-        {**rewrite, **answer}
+        {**rewrite, **answer, **form}
+        for form in ({}, {"redirect": {}})
         for rewrite in (
             {},
             {

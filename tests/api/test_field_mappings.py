@@ -112,12 +112,17 @@ def test_fields_of_our_kinds_that_are_not_served_are_in_the_tables() -> None:
     )
 
 
+#: The page of the folder that people write.
+WRITTEN = "ingress-nginx-afternoon.md"
+
+
 def test_the_pages_are_made_of_the_tables(request: pytest.FixtureRequest) -> None:
     folder = ROOT / "docs/guides/migrating"
     if request.config.getoption("--update-goldens"):
         for name, text in write_pages().items():
             (folder / name).write_text(text)
-    assert {path.name: path.read_text() for path in folder.iterdir()} == write_pages()
+    made = {path.name: path.read_text() for path in folder.iterdir() if path.name != WRITTEN}
+    assert made == write_pages()
 
 
 def test_a_hint_speaks_of_the_fields_that_are_set() -> None:

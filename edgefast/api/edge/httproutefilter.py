@@ -101,6 +101,23 @@ class DirectResponse(Element, frozen=True, kw_only=True):
     body: Annotated[DirectResponseBody | None, Meta(description="Its body. Absent: none.")] = None
 
 
+class RedirectForm(Element, frozen=True, kw_only=True):
+    """The form of the Location of a redirect."""
+
+    trailing_slash: Annotated[
+        Literal["Keep", "Remove"],
+        Meta(description="Remove: the Location has no slash at its end, in path or query."),
+    ] = "Keep"
+    port: Annotated[
+        Literal["Default", "Always"],
+        Meta(description="Always: the Location has a port, also the default port of its scheme."),
+    ] = "Default"
+    query: Annotated[
+        Literal["Keep", "Remove"],
+        Meta(description="Remove: the Location has no query of the request."),
+    ] = "Keep"
+
+
 class HTTPCookieMatch(Element, frozen=True, kw_only=True):
     """A cookie that a request must have."""
 
@@ -142,6 +159,19 @@ class HTTPRouteFilterSpec(Element, frozen=True, kw_only=True):
             "no requests."
         ),
     ] = None
+    redirect: Annotated[
+        RedirectForm | None,
+        Meta(
+            description="The form of the Location of the rule's RequestRedirect, which must exist."
+        ),
+    ] = None
+    backend_protocol: Annotated[
+        Literal["HTTP2"] | None,
+        Meta(
+            description="HTTP2: backends of the rule get HTTP/2, whatever the appProtocol of their port. Absent: appProtocol "
+            "decides."
+        ),
+    ] = None
     matches: Annotated[
         tuple[HTTPRouteFilterMatch, ...],
         Meta(
@@ -153,7 +183,7 @@ class HTTPRouteFilterSpec(Element, frozen=True, kw_only=True):
 
 
 class HTTPRouteFilter(Resource, frozen=True, kw_only=True):
-    """Rewrites by expression, answers of the proxy and matches of cookies, for a rule of an HTTPRoute."""
+    """Rewrites by expression, answers of the proxy, forms of redirects and matches of cookies, for a rule of an HTTPRoute."""
 
     metadata: ObjectMeta
     spec: HTTPRouteFilterSpec

@@ -19,7 +19,8 @@ INGRESS_NGINX = Project(
     title="ingress-nginx",
     groups=("networking.k8s.io", "extensions"),
     version="1.15 (dbb11b92dd)",
-    about="""edgefast serves Ingresses with these annotations ([Ingress](../ingress.md)). The tables below list what replaces them in objects of the
+    about="""edgefast serves Ingresses with these annotations ([Ingress](../ingress.md)). `edgefast convert` writes these objects
+for you ([migrate in an afternoon](ingress-nginx-afternoon.md)). The tables below list what replaces them in objects of the
 Gateway API. edgefast does not apply annotations of a Gateway, HTTPRoute or GRPCRoute. In files, an annotation that decides access is an error, any other a warning
 ([PolicyIgnored](../../problems/PolicyIgnored.md)). In a cluster they are warnings of the object (Events, the console); statuses do not
 contain them. edgefast never reads their values.

@@ -50,7 +50,8 @@ _ACCESS = """
 
 1. Export the objects into two folders. Add the policies and the Ingresses of the other project to the first one. From
    ingress-nginx, also export `ingresses,ingressclasses` and the ConfigMap of its controller, and pass `--ingress-class nginx`
-   to `check` and `diff` ([Ingress](../ingress.md)):
+   to `check` and `diff` ([Ingress](../ingress.md)). `edgefast convert` does these steps for Ingresses
+   ([in an afternoon](ingress-nginx-afternoon.md)):
 
    ```text
    mkdir their-files new-files

@@ -49,6 +49,22 @@ def check_spec(one: HTTPRouteFilterSpec) -> Iterable[Violation]:
 
 
 @BOOK.on(
+    HTTPRouteFilterSpec,
+    "redirect",
+    "url_rewrite",
+    "direct_response",
+    cel="!has(self.redirect) || !(has(self.urlRewrite) || has(self.directResponse))",
+    message="redirect cannot be set together with urlRewrite or directResponse",
+)
+def check_form(one: HTTPRouteFilterSpec) -> Iterable[Violation]:
+    """A rule that redirects has neither a backend nor another answer."""
+    if one.redirect is None or (one.url_rewrite is None and one.direct_response is None):
+        return ()
+    other = "urlRewrite" if one.url_rewrite is not None else "directResponse"
+    return (Violation(("redirect",), "Forbidden", f"together with {other}"),)
+
+
+@BOOK.on(
     RegexPathModifier,
     "type",
     "replace_regex_match",

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from edgefast import ir
+from edgefast.api.edge.httproutefilter import RedirectForm
 from edgefast.api.edge.ratelimitfilter import RateLimitFilter
 from edgefast.api.gateway.grpcroute import GRPCRouteFilter
 from edgefast.api.gateway.httproutefilter import (
@@ -93,6 +94,7 @@ class Filters:
         "direct",
         "extensions",
         "ext_auth",
+        "http2",
         "limits",
         "mirrors",
         "redirect",
@@ -113,6 +115,7 @@ class Filters:
         self.direct: ir.DirectResponse | None = None
         self.limits: list[RateLimitFilter] = []
         self.extensions: list[RouteFilter] = []
+        self.http2 = False  # an HTTPRouteFilter asks for HTTP/2 with backends
         self.unknown = False  # a filter that is broken may have had matches
         self.clusters: list[ClusterRef] = []
 
@@ -163,8 +166,26 @@ def _combine(found: Filters, report: Report, path: str) -> None:
             message = f"urlRewrite of {named} beside {beside}"
             hostname = found.rewrite.hostname if found.rewrite else ""
             found.rewrite = ir.Rewrite(hostname=hostname, path=one.rewrite)
+        elif one.form is not None:
+            _form_redirect(one.form, named, found, report, path)
+        found.http2 = found.http2 or one.http2
         if beside:
             report.refuse(path, "IncompatibleFilters", message)
+
+
+def _form_redirect(
+    form: RedirectForm, named: str, found: Filters, report: Report, path: str
+) -> None:
+    if found.redirect is None:
+        message = f"redirect of {named} without RequestRedirect in the rule"
+        report.refuse(path, "IncompatibleFilters", message)
+        return
+    found.redirect = msgspec.structs.replace(
+        found.redirect,
+        trim_slash=form.trailing_slash == "Remove",
+        write_port=form.port == "Always",
+        drop_query=form.query == "Remove",
+    )
 
 
 def _plain(one: GRPCRouteFilter) -> HTTPRouteFilter:

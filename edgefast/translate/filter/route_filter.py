@@ -18,6 +18,7 @@ from edgefast.api.edge.httproutefilter import (
     DirectResponse,
     HTTPCookieMatch,
     HTTPRouteFilter,
+    RedirectForm,
     RegexPathModifier,
 )
 from edgefast.api.kinds import ref_of
@@ -28,6 +29,7 @@ from edgefast.api.validation.route_filter import (
     check_body_size,
     check_cookie,
     check_cookie_regex,
+    check_form,
     check_modifier,
     check_pattern,
     check_spec,
@@ -58,6 +60,8 @@ class RouteFilter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     name: str  # "namespace/name"
     rewrite: ir.PathRewrite | None = None
     direct: ir.DirectResponse | None = None
+    form: RedirectForm | None = None  # of the rule's RequestRedirect
+    http2: bool = False  # backends get HTTP/2
     matches: tuple[tuple[ir.ValueMatch, ...], ...] = ()
 
 
@@ -66,6 +70,11 @@ def check_route_filter(one: HTTPRouteFilter) -> Report:
     report, spec = Report(ref_of(one)), one.spec
     refuse_unserved(one, report, "requests to rules with the filter get 500", reason="NotSupported")
     refuse_violations(check_spec(spec), report, "spec")
+    refuse_violations(check_form(spec), report, "spec")
+    if spec.redirect is not None:
+        _check_form(spec.redirect, report, "spec.redirect")
+    if spec.backend_protocol is not None:
+        _check_word(spec.backend_protocol, ("HTTP2",), report, "spec.backendProtocol")
     if spec.url_rewrite is not None:
         _check_rewrite(spec.url_rewrite.path, report, "spec.urlRewrite.path")
     if spec.direct_response is not None:
@@ -115,6 +124,12 @@ def _check_rewrite(one: RegexPathModifier, report: Report, path: str) -> None:
             report.refuse(f"{path}.substitution", "Invalid", message)
 
 
+def _check_form(one: RedirectForm, report: Report, path: str) -> None:
+    _check_word(one.trailing_slash, ("Keep", "Remove"), report, f"{path}.trailingSlash")
+    _check_word(one.port, ("Default", "Always"), report, f"{path}.port")
+    _check_word(one.query, ("Keep", "Remove"), report, f"{path}.query")
+
+
 def _check_direct(one: DirectResponse, report: Report, path: str) -> None:
     if not 200 <= one.status_code <= 599:
         message = f"{one.status_code} (expected 200 to 599)"
@@ -155,6 +170,8 @@ def translate_route_filter(one: HTTPRouteFilter, body: bytes) -> RouteFilter:
         )
         if direct
         else None,
+        form=spec.redirect,
+        http2=spec.backend_protocol == "HTTP2",
         matches=tuple(dict.fromkeys(_translate_cookies(match.cookies) for match in spec.matches)),
     )
 

@@ -145,7 +145,7 @@ def step(
     served = {key: sources[key] for key in keys}
     if _has_dependents(hosts, changed, served.values(), before.dependencies):
         return None
-    lookups = LookupIndex(context.snapshot)
+    lookups = LookupIndex(context.snapshot, context.settings.ingress.assumed_certificates)
     servers = find_servers(sort_sources(served.values()), lookups)
     work = _Work(context, lookups, before, served, servers, hosts, _Kept(before), changed)
     found = work.run(whole=False)

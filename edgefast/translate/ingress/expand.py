@@ -93,7 +93,7 @@ def expand_ingresses(
 
 def _expand(snapshot: Snapshot, settings: Settings, previous: Expansion | None) -> Expansion:
     """Do all of the work; annotations of unchanged Ingresses are known."""
-    lookups = LookupIndex(snapshot)
+    lookups = LookupIndex(snapshot, settings.ingress.assumed_certificates)
     classes = find_classes(snapshot, settings.ingress, standalone=settings.standalone)
     missing: list[Problem] = []
     config_map, globals_ = _read_globals(snapshot, settings, lookups, missing)

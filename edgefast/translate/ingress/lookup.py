@@ -32,10 +32,13 @@ _TLS = "tls"
 class LookupIndex:
     """Objects of one snapshot, and what was read of them."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(
+        self, snapshot: Snapshot, assumed: Iterable[tuple[Key, tuple[str, ...]]] = ()
+    ) -> None:
+        """`assumed`: Secrets that are not there, with the names of their certificates."""
         self.snapshot = snapshot
         self.reads: dict[Owner, set[Fact]] = {}
-        self.names: dict[Key, tuple[str, ...] | None] = {}
+        self.names: dict[Key, tuple[str, ...] | None] = dict(assumed)
         self._tls: frozenset[Key] | None = None
 
     def of(self, kind: str, name: str = "") -> Lookup:

@@ -10,7 +10,6 @@ Must never: know of other routes (see virtual_host.py).
 from __future__ import annotations
 
 from edgefast.api.gateway.grpcroute import Route
-from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.route_name import RouteKey, name_of
 from edgefast.api.validation.regexes import find_excess
@@ -32,6 +31,7 @@ from edgefast.translate.route.outcome import (
     settle,
 )
 from edgefast.translate.route.rule import RuleOutcome, translate_rule
+from edgefast.translate.route.rule_order import read_order
 from edgefast.translate.route.rule_policies import apply_rule_policies
 
 
@@ -59,6 +59,7 @@ def translate_route(
         return RouteOutcome(route=route, source=source, reads=reader.noted())
     certificates = dict.fromkeys(one.gateway.certificate for one, _ in attachments) or {"": None}
     excess = find_excess(route)
+    order = read_order(route)
     rules = {
         certificate: [
             translate_rule(
@@ -70,6 +71,7 @@ def translate_route(
                 reader,
                 report,
                 excess=index in excess,
+                disorder=order.wrong,
             )
             for index in range(len(route.spec.rules))
         ]
@@ -88,9 +90,9 @@ def translate_route(
     }
     first = next(iter(rules.values()))
     working = not first or not all(one.broken for one in first)
-    ranks = _ranks_of(route)
     plain = {
-        certificate: _part_of(key, age, outcomes, ranks) for certificate, outcomes in rules.items()
+        certificate: _part_of(key, age, outcomes, order.turns)
+        for certificate, outcomes in rules.items()
     }
     own_policies = reader.attached(
         type(route).__name__, route.metadata.namespace, route.metadata.name
@@ -132,15 +134,8 @@ def translate_route(
     )
 
 
-def _ranks_of(route: Route) -> tuple[int, ...]:
-    """Return the turns of the rules of a route that serves an Ingress, () of others."""
-    if isinstance(route, HTTPRoute) and route.origin is not None:
-        return tuple(one.rank for one in route.origin.rules)
-    return ()
-
-
 def _part_of(
-    key: RouteKey, age: Age, outcomes: list[RuleOutcome], ranks: tuple[int, ...]
+    key: RouteKey, age: Age, outcomes: list[RuleOutcome], turns: tuple[int, ...]
 ) -> RoutePart:
     return RoutePart(
         key=key,
@@ -153,7 +148,7 @@ def _part_of(
                         match,
                         one.widened.get(at),
                         one.characters.get(at),
-                        ranks[index] if ranks else None,
+                        turns[index] if turns else None,
                     ),
                     index,
                     at,

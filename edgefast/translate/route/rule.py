@@ -47,6 +47,7 @@ from edgefast.translate.rate_limit.rate_limit import translate_rate_limits
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
+from edgefast.translate.route.rule_order import RULE_ORDER
 
 #: What `matches: []` stands for: an API server puts the default in only where the field is absent; for GRPCRoutes there is none.
 _ANY = (HTTPRouteMatch(),)
@@ -103,10 +104,12 @@ def translate_rule(
     report: Report,
     *,
     excess: bool = False,
+    disorder: str = "",
 ) -> RuleOutcome:
     """Translate `spec.rules[index]` for Gateways that show `certificate` to TLS backends.
 
-    `named`: what the route is called among all. `excess`: it has more regular expressions than the route may have.
+    `named`: what the route is called among all. `excess`: it has more regular expressions than the route may have. `disorder`:
+    what is wrong with the annotation that orders the rules.
     """
     rule, path, meta = route.spec.rules[index], f"spec.rules[{index}]", route.metadata
     before = len(report.refused)
@@ -114,6 +117,9 @@ def translate_rule(
     made = route.origin if isinstance(route, HTTPRoute) else None
     origin = made.rules[index] if made is not None else None
     wanted: tuple[Match, ...] = rule.matches or (_ANY if http else _ANY_CALL)
+    if disorder:
+        where = f"metadata.annotations[{RULE_ORDER}]"
+        report.refuse(where, "Invalid", disorder, condition="UnsupportedValue")
     matches: list[tuple[int, ir.Match]] = []
     widened: dict[int, int] = {}
     if excess:
@@ -147,6 +153,8 @@ def translate_rule(
             write_port=origin.write_port,
             drop_query=origin.drop_query,
         )
+    if filters.http2:
+        place = msgspec.structs.replace(place, http2=True)
     if filters.extensions or filters.unknown:
         narrowed = narrow_matches(matches, filters.extensions, report, f"{path}.filters")
         if narrowed is None or filters.unknown:

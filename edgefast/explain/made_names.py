@@ -1,0 +1,142 @@
+"""Made names: gives objects that serve Ingresses the names of their counterparts in the other set of objects.
+
+In: the fleet of one side, the fleet of the other. Out: the fleet with other names of listeners, clusters and policies. edgefast makes
+Gateways, routes and Backends for Ingresses under names that no file has; converted Ingresses have public names. Clients see neither.
+Must never: rename an object of a file, or take two for one that differ in more than their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from edgefast import ir
+from edgefast.api.model.origin import MARK
+from edgefast.translate.translation import Translation
+
+__all__ = ["has_made_objects", "is_made_route", "pair_names"]
+
+
+def has_made_objects(translation: Translation) -> bool:
+    """Tell whether edgefast has made objects for Ingresses."""
+    return bool(translation.memo.expansion.origins)
+
+
+def is_made_route(route: str) -> bool:
+    """Tell whether a route, "namespace/name", serves an Ingress."""
+    return MARK in route
+
+
+def pair_names(fleet: ir.Fleet, other: ir.Fleet, translation: Translation) -> ir.Fleet:
+    """Return a fleet whose made listeners, clusters and policies have the names of equal ones in the other fleet."""
+    if not has_made_objects(translation):
+        return fleet
+    listeners = _pair_listeners(fleet, other, translation)
+    clusters = _pair_clusters(fleet, other)
+    units = _pair_units(fleet, other)
+    hosts = tuple(
+        msgspec.structs.replace(
+            host,
+            listener=listeners.get(host.listener, host.listener),
+            rules=tuple(_rename_parts(rule, clusters, units) for rule in host.rules),
+        )
+        for host in fleet.virtual_hosts
+    )
+    return msgspec.structs.replace(
+        fleet,
+        listeners=tuple(
+            msgspec.structs.replace(one, name=listeners.get(one.name, one.name))
+            for one in fleet.listeners
+        ),
+        clusters=tuple(
+            msgspec.structs.replace(one, name=clusters.get(one.name, one.name))
+            for one in fleet.clusters
+        ),
+        virtual_hosts=hosts,
+        policies=tuple(
+            {
+                units.get(one.name, one.name): msgspec.structs.replace(
+                    one, name=units.get(one.name, one.name)
+                )
+                for one in fleet.policies
+            }.values()
+        ),
+    )
+
+
+def _pair_listeners(
+    fleet: ir.Fleet, other: ir.Fleet, translation: Translation
+) -> Mapping[str, str]:
+    origins = translation.memo.expansion.origins
+    found: dict[str, str] = {}
+    known = {one.name for one in fleet.listeners}
+    free = {_place(one): one.name for one in other.listeners if one.name not in known}
+    for one in fleet.listeners:
+        namespace, gateway, _ = one.name.split("/", 2)
+        if ("Gateway", namespace, gateway) in origins and _place(one) in free:
+            found[one.name] = free.pop(_place(one))
+    return found
+
+
+def _place(one: ir.Listener) -> tuple[object, ...]:
+    return one.port, one.protocol, one.hostname, one.addresses
+
+
+def _pair_clusters(fleet: ir.Fleet, other: ir.Fleet) -> Mapping[str, str]:
+    known = {one.name for one in fleet.clusters}
+    free: dict[ir.Cluster, list[str]] = {}
+    for one in other.clusters:
+        if one.name not in known:
+            free.setdefault(_content(one), []).append(one.name)
+    found: dict[str, str] = {}
+    for one in fleet.clusters:
+        names = free.get(_content(one), []) if MARK in one.name else []
+        if names:
+            found[one.name] = names.pop(0)
+    return found
+
+
+def _content(one: ir.Cluster) -> ir.Cluster:
+    """Return a cluster with its namespace in place of its name."""
+    return msgspec.structs.replace(one, name="/".join(one.name.split("/")[:2]))
+
+
+def _pair_units(fleet: ir.Fleet, other: ir.Fleet) -> Mapping[str, str]:
+    """Return the names of equal units, first those of the same Ingress; several units can get one name."""
+    known = {one.name for one in fleet.policies}
+    free: dict[ir.PolicyUnit, list[str]] = {}
+    for one in other.policies:
+        if one.name not in known:
+            free.setdefault(_meaning(one), []).append(one.name)
+    found: dict[str, str] = {}
+    for one in fleet.policies:
+        names = free.get(_meaning(one), []) if MARK in one.name else []
+        own = one.name.partition(MARK)[0]
+        same = (name for name in names if name.startswith((f"{own}#", f"{own}-")) or name == own)
+        if names:
+            found[one.name] = next(same, names[0])
+    return found
+
+
+def _meaning(one: ir.PolicyUnit) -> ir.PolicyUnit:
+    """Return a unit with family, namespace and feature in place of its name."""
+    policy, _, feature = one.name.partition("#")
+    name = "/".join((*policy.split("/")[:2], feature))
+    return msgspec.structs.replace(one, name=name, reason="")
+
+
+def _rename_parts(rule: ir.Rule, names: Mapping[str, str], units: Mapping[str, str]) -> ir.Rule:
+    return msgspec.structs.replace(
+        rule,
+        backends=tuple(
+            msgspec.structs.replace(one, cluster=names.get(one.cluster, one.cluster))
+            for one in rule.backends
+        ),
+        mirrors=tuple(
+            msgspec.structs.replace(one, cluster=names.get(one.cluster, one.cluster))
+            for one in rule.mirrors
+        ),
+        policies=tuple(units.get(one, one) for one in rule.policies),
+        traffic=tuple(units.get(one, one) for one in rule.traffic),
+    )
