@@ -114,7 +114,8 @@ def _make_pingora() -> None:
             "--manifest-path",
             str(SOURCES / "pingora/Cargo.toml"),
         ],
-        env={**os.environ, "CARGO_TARGET_DIR": str(target)},
+        # The system's OpenSSL, as the other proxies have it; the crate would compile one of its own.
+        env={**os.environ, "CARGO_TARGET_DIR": str(target), "OPENSSL_NO_VENDOR": "1"},
     )
     shutil.copy(target / "release/bench-pingora", BIN / "pingora")
 
