@@ -23,7 +23,7 @@ from edgefast.translate.filter.listener_filter import ListenerFilters
 from edgefast.translate.fleet.fleet import STANDALONE, join_secrets
 from edgefast.translate.fleet.fleet_cache import FleetCache, FleetCaches, update_caches
 from edgefast.translate.fleet.infra import translate_infra
-from edgefast.translate.fleet.layout import FleetLayout, Placed, find_layout
+from edgefast.translate.fleet.members import FleetMembers, Placed, find_members
 from edgefast.translate.fleet.proxies import collect_proxies
 from edgefast.translate.gateway.gateway import GatewayDraft
 from edgefast.translate.gateway.listener import ListenerDraft
@@ -52,9 +52,9 @@ def assemble_fleets(
     `known`: what was needed around the fleets of `previous`, when the Gateways are the very same ones. `slices`: EndpointSlices by
     Service, among which are the fleets' own.
     """
-    layout = find_layout(drafts, caches.layout)
-    members, before_caches = layout.members, caches.by_fleet
-    caches = _refill(caches, layout, hosts, streams, clusters, policies, filters)
+    grouped = find_members(drafts, caches.grouped)
+    members, before_caches = grouped.members, caches.by_fleet
+    caches = _refill(caches, grouped, hosts, streams, clusters, policies, filters)
     old = {fleet.name: fleet for fleet in previous.fleets} if previous else {}
     fleets = []
     around = known or [translate_infra(members[name], settings) for name in sorted(members)]
@@ -67,10 +67,10 @@ def assemble_fleets(
             if old_cache is not None and old_cache.secrets is cache.secrets:
                 secrets = before.secrets
         else:
-            listeners = _list_listeners(layout.placed[name], layout.held.get(name, ()))
+            listeners = _list_listeners(grouped.placed[name], grouped.held.get(name, ()))
         if secrets is None:
             found = chain.from_iterable(cache.secrets.values())
-            secrets = join_secrets((*found, *layout.secrets[name]))
+            secrets = join_secrets((*found, *grouped.secrets[name]))
         beside = collect_proxies(slices.get((infra.namespace, name), ())) if cache.zoned else None
         fleet = _assemble(name, listeners, secrets, cache, limit_store, beside)
         fleets.append(before if before is not None and _is_same(before, fleet) else fleet)
@@ -81,7 +81,7 @@ def assemble_fleets(
 
 def _refill(
     caches: FleetCaches,
-    layout: FleetLayout,
+    grouped: FleetMembers,
     hosts: Hosts,
     streams: Streams,
     clusters: Clusters,
@@ -89,10 +89,10 @@ def _refill(
     filters: ListenerFilters,
 ) -> FleetCaches:
     touched: Iterable[Place] = chain(hosts.touched, streams.touched)
-    fleet_of, known = layout.fleet_of, caches.layout.fleet_of
+    fleet_of, known = grouped.fleet_of, caches.grouped.fleet_of
     if known is not fleet_of and known != fleet_of:
         caches, touched = FleetCaches(), chain(hosts.outcomes, streams.outcomes)
-    placed: dict[str, list[Place]] = {name: [] for name in layout.members}
+    placed: dict[str, list[Place]] = {name: [] for name in grouped.members}
     for place in touched:
         placed[fleet_of[place[0]]].append(place)
     units = ChainMap(dict(filters.units), policies.units) if filters.units else policies.units  # type: ignore[arg-type]
@@ -107,11 +107,11 @@ def _refill(
             clusters.outcomes,
             edited,
             units,
-            layout.filters.get(name, frozenset()),
+            grouped.filters.get(name, frozenset()),
         )
         for name, places in placed.items()
     }
-    return FleetCaches(layout=layout, by_fleet=by_fleet)
+    return FleetCaches(grouped=grouped, by_fleet=by_fleet)
 
 
 def _list_listeners(

@@ -19,7 +19,7 @@ from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.intern import intern
 from edgefast.translate.fleet.backend_policies import BackendPolicies, Ways, list_backend_policies
-from edgefast.translate.fleet.layout import FleetLayout
+from edgefast.translate.fleet.members import FleetMembers
 from edgefast.translate.fleet.proxies import wants_zones
 from edgefast.translate.policy.outcome import UnitOutcome
 from edgefast.translate.virtual_host.layer4 import StreamOutcome
@@ -54,7 +54,7 @@ class FleetCache(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class FleetCaches(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Those of all fleets; they hold as long as the fleets have the same listeners."""
 
-    layout: FleetLayout = FleetLayout()
+    grouped: FleetMembers = FleetMembers()
     by_fleet: Mapping[str, FleetCache] = {}
 
 

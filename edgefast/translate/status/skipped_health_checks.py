@@ -36,7 +36,7 @@ def find_skipped_checks(
     if not some and not before.places:
         return before, frozenset()
     gateways: dict[str, set[Key]] = {name: set() for name in some}
-    for listener, fleet in caches.layout.fleet_of.items():
+    for listener, fleet in caches.grouped.fleet_of.items():
         if fleet in some:
             namespace, name, *_ = listener.split("/")
             gateways[fleet].add((namespace, name))

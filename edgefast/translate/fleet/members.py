@@ -1,6 +1,6 @@
-"""Layout: which Gateways and listeners are in which fleet.
+"""Members: which Gateways and listeners are in which fleet.
 
-In: the finished Gateways of a frontend. Out: a `FleetLayout`; the previous one as long as the Gateways are the same objects. A change of a
+In: the finished Gateways of a frontend. Out: a `FleetMembers`; the previous one as long as the Gateways are the same objects. A change of a
 route or an endpoint therefore costs no look at the listeners.
 Must never: depend on a route.
 """
@@ -18,7 +18,7 @@ from edgefast.translate.gateway.listener import ListenerDraft
 Placed = tuple[GatewayDraft, ListenerDraft]
 
 
-class FleetLayout(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class FleetMembers(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """All fleets; each mapping is by the name of the fleet, except `fleet_of`."""
 
     drafts: Sequence[GatewayDraft] = ()
@@ -30,8 +30,8 @@ class FleetLayout(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     fleet_of: Mapping[str, str] = {}  # listener -> fleet
 
 
-def find_layout(drafts: Sequence[GatewayDraft], previous: FleetLayout) -> FleetLayout:
-    """Return the layout of Gateways."""
+def find_members(drafts: Sequence[GatewayDraft], previous: FleetMembers) -> FleetMembers:
+    """Return the members of all fleets."""
     if drafts is previous.drafts:
         return previous
     members: dict[str, list[GatewayDraft]] = {}
@@ -45,7 +45,7 @@ def find_layout(drafts: Sequence[GatewayDraft], previous: FleetLayout) -> FleetL
         name: [(draft, one) for draft in group for one in draft.listeners if one.placed]
         for name, group in members.items()
     }
-    return FleetLayout(
+    return FleetMembers(
         drafts=drafts,
         members=members,
         held=held,
