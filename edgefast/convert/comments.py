@@ -130,7 +130,7 @@ class Comments:
             parts.append("the Gateways share their proxies and address")
         if proxy.spec.client_address is not None:
             parts.append("ConfigMap use-forwarded-headers, proxy-real-ip-cidr")
-        return "; ".join(parts)
+        return "; ".join(parts) or "settings of ingress-nginx for all requests"
 
     def of_defaults(self) -> str:
         """Return the comment of the policy of all routes."""
