@@ -29,7 +29,7 @@ cdef class Attempts(UpstreamUser):
         """End of what the client sent for now: a head that waited for body bytes goes out alone."""
         cdef AuthFlow auth_flow = (<RequestBody>self).auth_flow
         if auth_flow is not None:
-            return auth_flow.flush()
+            return auth_flow.advance(AUTH_READ_END)
         if self.deferred:
             self.deferred = False
             return self.go()

@@ -294,7 +294,7 @@ cdef class Exchange(RequestBody):
 
     cdef int allow_body(self) except -1:
         """The client waits for leave to send its body: it has it once its limits have let it pass, or who judges it is shown its body."""
-        if self.auth_flow is not None and not self.auth_flow.gathers:
+        if self.auth_flow is not None and self.auth_flow.state != AUTH_BODY_WAIT:
             return 0
         return self.down.send_continue() if self.decision is None or self.decision.left == 0 else 0
 

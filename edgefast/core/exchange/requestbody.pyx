@@ -31,7 +31,7 @@ cdef class RequestBody(Attempts):
         cdef AuthFlow auth_flow = self.auth_flow
         cdef bint started = self.body.size >= self.settings.body_start
         if auth_flow is not None:
-            return auth_flow.look()
+            return auth_flow.advance(AUTH_TIMER)
         share = self.backend.cluster.bodies
         if share is None or not share.crowded(self.settings) or (started and not self.gathers_on(0)):
             return held.go()
@@ -225,7 +225,7 @@ cdef class RequestBody(Attempts):
             self.bound_answer()
         self.down.resume()  # whoever waits for an answer is read on: that is how we see that it left
         if auth_flow is not None:
-            return auth_flow.request_end()
+            return auth_flow.advance(AUTH_BODY_END)
         if self.gathering:
             return self.go()
         if self.streams:
