@@ -35,7 +35,7 @@ cdef class AuthBodyBuffer:
         for i in range(needed):
             self.richest.up(owner)
         self.pieces += needed
-        ex.borrowed += needed * <size_t>AUTH_BODY_PIECE
+        ex.body.borrowed += needed * <size_t>AUTH_BODY_PIECE
         return True
 
     cdef bint make_room(self, AuthBodyOwner owner, uint32_t needed) except -1:
@@ -48,7 +48,7 @@ cdef class AuthBodyBuffer:
         last = next(reversed(rich.bodies))
         ex = last.ex
         ex.engine.count(G_BODIES_NOT_GATHERED)
-        if not ex.body_done:
+        if not ex.body.done:
             ex.down.refuse_more()
         ex.fail(503, F_OVERFLOW)
         return True
@@ -57,9 +57,9 @@ cdef class AuthBodyBuffer:
         """It is judged, or has ended."""
         cdef Exchange ex = flow.ex
         cdef AuthBodyOwner owner = flow.owner
-        cdef uint32_t i, lent = <uint32_t>(ex.borrowed // AUTH_BODY_PIECE)
+        cdef uint32_t i, lent = <uint32_t>(ex.body.borrowed // AUTH_BODY_PIECE)
         flow.owner = None
-        ex.borrowed = 0
+        ex.body.borrowed = 0
         self.pieces -= lent
         for i in range(lent):
             self.richest.down(owner)

@@ -11,7 +11,7 @@
 #   state            event                      next state
 #   AUTH_NEW         AUTH_BEGIN                 AUTH_PROOFS
 #   AUTH_PROOFS      step `prove`               AUTH_BODY, AUTH_PROOF_WAIT, AUTH_READ_WAIT, AUTH_ENDED
-#   AUTH_BODY        step `gather`              AUTH_SERVICES, AUTH_BODY_WAIT, AUTH_ENDED
+#   AUTH_BODY        step `gather`              AUTH_SERVICES, AUTH_BODY_WAIT, AUTH_BODY (its end came in the step), AUTH_ENDED
 #   AUTH_BODY_RATE   step `check_rate`          AUTH_BODY_WAIT, AUTH_ENDED
 #   AUTH_SERVICES    step `ask`                 AUTH_SERVICES, AUTH_CALL_WAIT, AUTH_READ_WAIT, AUTH_ADMISSION, AUTH_ENDED
 #   AUTH_DELAY       step `check_delay`         AUTH_DELAY_WAIT, AUTH_ADMISSION, AUTH_ENDED
@@ -42,7 +42,7 @@ cdef int give_up(Exchange ex) except -1:
 # For each state, the states that its step may leave.
 cdef uint32_t[13] AUTH_STEPS
 AUTH_STEPS[<int>AUTH_PROOFS] = 1 << AUTH_BODY | 1 << AUTH_PROOF_WAIT | 1 << AUTH_READ_WAIT | 1 << AUTH_ENDED
-AUTH_STEPS[<int>AUTH_BODY] = 1 << AUTH_SERVICES | 1 << AUTH_BODY_WAIT | 1 << AUTH_BODY | 1 << AUTH_ENDED  # BODY: its end came in the step
+AUTH_STEPS[<int>AUTH_BODY] = 1 << AUTH_SERVICES | 1 << AUTH_BODY_WAIT | 1 << AUTH_BODY | 1 << AUTH_ENDED
 AUTH_STEPS[<int>AUTH_BODY_RATE] = 1 << AUTH_BODY_WAIT | 1 << AUTH_ENDED
 AUTH_STEPS[<int>AUTH_SERVICES] = (
     1 << AUTH_SERVICES | 1 << AUTH_CALL_WAIT | 1 << AUTH_READ_WAIT | 1 << AUTH_ADMISSION | 1 << AUTH_ENDED
@@ -84,12 +84,12 @@ cdef class RuleAuthFlow:
 
     cdef PolicyResult begin(self) except *:
         cdef Exchange ex = self.ex
-        ex.auth_flow = self
-        ex.keeps_body = True
-        if ex.shown and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):  # by filters of its listener
+        ex.auth = self
+        ex.body.replayable = True
+        if ex.body.shown and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.kept.size - REPLAY_LIMIT - ex.body.borrowed):  # by filters of its listener
             ex.fail(503, F_OVERFLOW)
             return WAITING
-        ex.shown = False
+        ex.body.shown = False
         self.advance(AUTH_BEGIN)
         return WAITING
 
@@ -167,21 +167,21 @@ cdef class RuleAuthFlow:
             self.state = AUTH_SERVICES
             return 0
         if self.gathered:
-            ex.gathering = False
+            ex.body.enter(BODY_HELD)
             ex.ask_at = 0
             self.state = AUTH_SERVICES
             return 0
         self.gathered = True
-        if ex.announced > self.most or ex.body.size > self.most:
+        if ex.body.announced > self.most or ex.body.kept.size > self.most:
             return self.too_large()
-        if ex.body_done:
+        if ex.body.done:
             self.state = AUTH_SERVICES
             return 0
         self.wait(AUTH_BODY_WAIT)
-        ex.gathering = True
+        ex.body.enter(BODY_GATHERING)
         if ex.settings.body_rate:
             ex.ask_at = ex.progress_until = ex.engine.wheel.now + BODY_GRACE_MS
-        if ex.body.size > REPLAY_LIMIT + ex.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):
+        if ex.body.kept.size > REPLAY_LIMIT + ex.body.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.kept.size - REPLAY_LIMIT - ex.body.borrowed):
             ex.down.refuse_more()
             return ex.fail(503, F_OVERFLOW)
         if not ex.down.handing:  # it has waited for a proof
@@ -410,14 +410,14 @@ cdef class RuleAuthFlow:
             return 0
         if self.lines:
             self.keep(service_lines(self))
-        if ex.auth_result is not None and ex.trailers.size:
-            ex.auth_result.drop_trailers(&ex.trailers)
+        if ex.auth_result is not None and ex.body.trailers.size:
+            ex.auth_result.drop_trailers(&ex.body.trailers)
         if self.owner is not None:  # from here on its body is one of those that were admitted
             units_of(ex.engine).auth_bodies.give_back(self)
-            ex.shown = True
-        ex.auth_flow = self.ex = None
-        ex.gathering = False
-        if ex.body_done:
+            ex.body.shown = True
+        ex.auth = self.ex = None
+        ex.body.enter(BODY_HELD)
+        if ex.body.done:
             ex.bound_answer()
         ex.admit(&self.at, &self.request)
         if ex.finished or ex.down.handing:
@@ -441,8 +441,8 @@ cdef class RuleAuthFlow:
         if self.fault is not None:
             self.fault = None
             self.ex.engine.delayed -= 1
-        self.ex.auth_flow = None
-        self.ex.gathering = False
+        self.ex.auth = None
+        self.ex.body.enter(BODY_HELD)
         self.ex = None
         return call.leave(self) if call is not None else 0
 
@@ -450,17 +450,17 @@ cdef class RuleAuthFlow:
 
     cdef int take_body(self, iovec *iov, int n, size_t total) except -1:
         cdef Exchange ex = self.ex
-        cdef size_t here = ex.body.size + total
+        cdef size_t here = ex.body.kept.size + total
         cdef int i
         if self.state == AUTH_BODY_WAIT:
             if here > self.most:
                 return self.too_large()
-            if here > REPLAY_LIMIT + ex.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, here - REPLAY_LIMIT - ex.borrowed):
+            if here > REPLAY_LIMIT + ex.body.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, here - REPLAY_LIMIT - ex.body.borrowed):
                 ex.down.refuse_more()
                 return ex.fail(503, F_OVERFLOW)
-        out_reserve(&ex.body, total)
+        out_reserve(&ex.body.kept, total)
         for i in range(n):
-            out_raw(&ex.body, iov[i].iov_base, iov[i].iov_len)
+            out_raw(&ex.body.kept, iov[i].iov_base, iov[i].iov_len)
         return ex.down.pause() if here >= REPLAY_LIMIT and self.state != AUTH_BODY_WAIT else 0
 
     cdef int too_large(self) except -1:

@@ -36,12 +36,12 @@ cdef class InjectedFault:
         flow.lines = b""
         flow.fault = self
         flow.aborts = aborts
-        ex.auth_flow = flow
-        ex.keeps_body = True
+        ex.auth = flow
+        ex.body.replayable = True
         flow.wait(AUTH_DELAY_WAIT)
         flow.until = engine.wheel.now + self.delay
         ex.ask_at = flow.until
-        ex.gathering = True  # AUTH_TIMER comes when it is over
+        ex.body.enter(BODY_GATHERING)  # AUTH_TIMER comes when it is over
         ex.rearm()
         return True
 
