@@ -10,18 +10,17 @@
 cdef int begin_attempt(Exchange ex, Outbound up) except -1:
     """Write the request to this connection."""
     cdef Body body = ex.body
-    cdef RetryState retry = ex.retry
     cdef iovec kept
     ex.up = up
-    retry.tries += 1
-    retry.enter(TRY_CONNECTED)
+    ex.retry.tries += 1
+    ex.retry.enter(TRY_CONNECTED)
     ex.note_tried()
     up.begin(ex, ex.method, body.unsized, body.announced, ex.asked, ex.takes_trailers)
     ex.up_protocol = up.protocol
     if ex.down.peer.port.log_wants_upstream:
         ex.engine.observer.keep_upstream(ex, up)
     if ex.rule.backend_timeout:
-        retry.deadline = ex.engine.wheel.now + ex.rule.backend_timeout
+        ex.retry.deadline = ex.engine.wheel.now + ex.rule.backend_timeout
         ex.rearm()
     if ex.timeout_at:
         write_timeout(ex)
@@ -29,7 +28,7 @@ cdef int begin_attempt(Exchange ex, Outbound up) except -1:
         kept.iov_base = body.kept.data
         kept.iov_len = body.kept.size
         ex.write(&kept, 1, body.kept.size, body.done)
-    elif body.done or retry.tries > 1:
+    elif body.done or ex.retry.tries > 1:
         ex.write(NULL, 0, 0, body.done)
     elif not ex.down.handing:
         ex.flush()
@@ -45,7 +44,7 @@ cdef int begin_attempt(Exchange ex, Outbound up) except -1:
 
 
 cdef int fail_connect(Exchange ex, UpFailure why) except -1:
-    """There is no connection: try another endpoint, or answer."""
+    """No connection could be made. Try another endpoint, or answer."""
     cdef RetryState retry = ex.retry
     ex.failure = why
     if why == UP_NO_ENDPOINT:
@@ -64,7 +63,18 @@ cdef int fail_connect(Exchange ex, UpFailure why) except -1:
     return ex.fail(503, F_CONNECT)
 
 
-cdef int lose_backend(Exchange ex, int why) except -1:
+cdef int resume_sending(Exchange ex) except -1:
+    """The backend takes the request again: from now on its client has to send."""
+    if ex.body.borrowed:
+        ex.engine.body_buffer.give_back(ex)
+    ex.send_deadline = 0
+    ex.progress_until = ex.trusted_until = ex.engine.wheel.now + BODY_GRACE_MS
+    ex.held_at = ex.engine.wheel.now
+    ex.brought = 0
+    return ex.down.resume()
+
+
+cdef int on_backend_closed(Exchange ex, int why) except -1:
     """The connection ended before the response did."""
     cdef Outbound up = ex.up
     cdef RetryState retry = ex.retry
@@ -232,6 +242,20 @@ cdef int process_deadlines(Exchange ex, int64_t now) except -1:
     if ex.idle_deadline and ex.idle_deadline <= now:
         return ex.on_timeout(F_IDLE)
     return ex.rearm()
+
+
+cdef int time_out(Exchange ex, uint32_t flag) except -1:
+    """End the request: 408 if the client is late, else 504."""
+    if ex.rule is not None and ex.rule.row != NULL:
+        ef_stat_add(&ex.rule.row.cells[C_TIMEOUTS], 1)
+    if ex.retry.state == TRY_ANSWERED:
+        return ex.abort(flag)
+    if not ex.body.done and (ex.up is not None or ex.body.state == BODY_GATHERING) and not ex.down.paused():
+        ex.down.refuse_more()
+        return ex.fail(408, flag)
+    if ex.endpoint is not None and ex.up is not None:
+        report_loss(ex)
+    return ex.fail(503 if ex.retry.starved else 504, flag)
 
 
 cdef int time_out_attempt(Exchange ex) except -1:

@@ -38,5 +38,5 @@ cdef class Body:
     cdef int take_trailers(self, Exchange ex, const uint8_t *lines, size_t n) except -1
     cdef int sift_trailers(self, Exchange ex) except -1
     cdef int end(self, Exchange ex) except -1
-    cdef bint keep_shown(self, Exchange ex) except -1
+    cdef bint keep_auth_body(self, Exchange ex) except -1
     cdef void forget(self) noexcept

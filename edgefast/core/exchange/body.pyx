@@ -233,7 +233,7 @@ cdef class Body:
 
     # --- memory ----------------------------------------------------------------------------------------------------
 
-    cdef bint keep_shown(self, Exchange ex) except -1:
+    cdef bint keep_auth_body(self, Exchange ex) except -1:
         """A body that services were shown is one of those that have been let in; False: there is no room for it, and that was answered."""
         self.shown = False
         if ex.backend.cluster is None:

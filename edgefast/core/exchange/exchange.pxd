@@ -35,19 +35,19 @@ cdef class Exchange(UpstreamUser):
         # parts
         Body body
         RetryState retry
-        # references
+        # references; those that most requests have come first
         Inbound down
         Rule rule
         Backend backend
-        AuthFlow auth           # authentication, services or a delay hold the request; None: nothing does
         ListenerTable listener
+        bytes client            # the address to believe (EdgeProxy clientAddress)
+        bytes up_protocol       # of the last attempt
+        AuthFlow auth           # authentication, services or a delay hold the request; None: nothing does
         LimitDecision decision  # of the rule's limits; None when none counts the request
         Trace trace             # None: not traced here
         LogCapture kept         # what the log needs besides `raw`; None: nothing
-        bytes client            # the address to believe (EdgeProxy clientAddress)
         bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
         bytes asked             # the protocols of Upgrade as the backend gets them; None: no upgrade
-        bytes up_protocol       # of the last attempt
         list sets               # HeaderNames that whoever judges it may set, and no client; None: none
         bytes filter_lines      # lines that its listener's filters gave it; None: there are no such filters, or they said nothing
         AuthResponse auth_result  # what those said of it that let it pass, beside its lines; None: nothing

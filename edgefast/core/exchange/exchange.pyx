@@ -15,8 +15,7 @@ cdef Exchange make_exchange(Inbound down):
 @cython.final
 cdef class Exchange(UpstreamUser):
     def __cinit__(self):
-        self.body = Body.__new__(Body)
-        self.retry = RetryState.__new__(RetryState)
+        self.body, self.retry = Body.__new__(Body), RetryState.__new__(RetryState)
 
     def __dealloc__(self):
         out_free(&self.head)
@@ -136,7 +135,7 @@ cdef class Exchange(UpstreamUser):
     cdef int admit(self, Routed *at, const ef_request *request) except -1:
         """Nobody speaks against the request: count it, and send it where its rule says."""
         cdef bytes target
-        if self.body.shown and not self.body.keep_shown(self):
+        if self.body.shown and not self.body.keep_auth_body(self):
             return 0
         if self.rule.traffic is not None and self.rule.traffic.inject_fault(self, at, request):
             return 0
@@ -357,21 +356,10 @@ cdef class Exchange(UpstreamUser):
         return relay_end(self)
 
     cdef int on_up_lost(self, int why) except -1:
-        return lose_backend(self, why)
+        return on_backend_closed(self, why)
 
     cdef int on_up_writable(self, bint writable) except -1:
-        if writable:
-            if self.body.borrowed:
-                self.engine.body_buffer.give_back(self)
-            self.send_deadline = 0
-            # until now it was the backend that kept us waiting
-            self.progress_until = self.trusted_until = self.engine.wheel.now + BODY_GRACE_MS
-            self.held_at = self.engine.wheel.now
-            self.brought = 0
-            self.down.resume()
-        elif self.tunnel or not self.body.done:
-            self.down.pause()
-        return 0
+        return resume_sending(self) if writable else self.down.pause() if self.tunnel or not self.body.done else 0
 
     cdef bint takes_bulk(self) noexcept:
         return self.down.has_room() and not may_encode(self)
@@ -424,17 +412,7 @@ cdef class Exchange(UpstreamUser):
         return process_deadlines(self, now)
 
     cdef int on_timeout(self, uint32_t flag) except -1:
-        if self.rule is not None and self.rule.row != NULL:
-            ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
-        if self.retry.state == TRY_ANSWERED:
-            return self.abort(flag)
-        # the client is late, not the backend
-        if not self.body.done and (self.up is not None or self.body.state == BODY_GATHERING) and not self.down.paused():
-            self.down.refuse_more()
-            return self.fail(408, flag)
-        if self.endpoint is not None and self.up is not None:
-            report_loss(self)
-        return self.fail(503 if self.retry.starved else 504, flag)
+        return time_out(self, flag)
 
     cdef int bound_answer(self) except -1:
         """The request is complete, and nobody judges it any more: where no timeout is said, the default bounds the time to the answer's head."""
@@ -488,9 +466,7 @@ cdef class Exchange(UpstreamUser):
             return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
         if self.slow is not None:
             return self.slow_at
-        if (
-            self.body.expected and not self.body.done and self.retry.state != TRY_ANSWERED and self.idle_deadline and not self.comes()
-        ):
+        if self.body.expected and not self.body.done and self.retry.state != TRY_ANSWERED and self.idle_deadline and not self.comes():
             return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
         return -1
 

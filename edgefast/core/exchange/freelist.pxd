@@ -23,4 +23,4 @@ cdef class Freelist(Watched):
     cdef int give(self, Exchange ex) except -1
     cdef void drop_ended(self) noexcept
     cdef void renew(self, Exchange ex) noexcept
-    cdef int learn_layout(self) except -1
+    cdef int find_blocks(self) except -1

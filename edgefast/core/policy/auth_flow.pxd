@@ -38,7 +38,7 @@ cdef class RuleAuthFlow(AuthFlow):
     cdef int bound_body(self) except -1
     cdef PolicyResult begin(self) except *
     cdef int step(self) except -1
-    cdef int prove(self) except -1
+    cdef int authenticate(self) except -1
     cdef int gather(self) except -1
     cdef int check_rate(self) except -1
     cdef int ask(self) except -1

@@ -10,7 +10,7 @@
 #
 #   state            event                      next state
 #   AUTH_NEW         AUTH_BEGIN                 AUTH_PROOFS
-#   AUTH_PROOFS      step `prove`               AUTH_BODY, AUTH_PROOF_WAIT, AUTH_READ_WAIT, AUTH_ENDED
+#   AUTH_PROOFS      step `authenticate`        AUTH_BODY, AUTH_PROOF_WAIT, AUTH_READ_WAIT, AUTH_ENDED
 #   AUTH_BODY        step `gather`              AUTH_SERVICES, AUTH_BODY_WAIT, AUTH_BODY (its end came in the step), AUTH_ENDED
 #   AUTH_BODY_RATE   step `check_rate`          AUTH_BODY_WAIT, AUTH_ENDED
 #   AUTH_SERVICES    step `ask`                 AUTH_SERVICES, AUTH_CALL_WAIT, AUTH_READ_WAIT, AUTH_ADMISSION, AUTH_ENDED
@@ -116,7 +116,7 @@ cdef class RuleAuthFlow:
     cdef int step(self) except -1:
         """Each step leaves the state that follows."""
         if self.state == AUTH_PROOFS:
-            return self.prove()
+            return self.authenticate()
         if self.state == AUTH_BODY:
             return self.gather()
         if self.state == AUTH_BODY_RATE:
@@ -140,7 +140,7 @@ cdef class RuleAuthFlow:
 
     # --- steps -----------------------------------------------------------------------------------------------------
 
-    cdef int prove(self) except -1:
+    cdef int authenticate(self) except -1:
         """Run the authenticators that have not accepted the request yet."""
         cdef LivePolicy policy
         cdef ProofResult result
