@@ -1,6 +1,7 @@
 # The class diagram of the fast path: one extension module, one .pxd for each concept. All are included here because the classes refer to
 # each other. What needs no part of it in each request is compiled in units of its own (hooks.pxd).
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -29,7 +30,6 @@ cdef class CheckHooks
 cdef class Fault
 cdef class PolicyHooks
 cdef class Connection
-cdef class Attempts
 cdef class Tables
 cdef class Gather
 cdef class Clock
@@ -69,7 +69,8 @@ cdef class ConnectionShare
 cdef class EvictionHeap
 cdef class BodyShare
 cdef class AnswerShare
-cdef class RequestBody
+cdef class Body
+cdef class RetryState
 cdef class BodyBuffer
 cdef class Freelist
 cdef class Rule
@@ -158,6 +159,9 @@ include "traffic/hashpolicy.pxd"
 include "traffic/sessionpolicy.pxd"
 include "traffic/traffic.pxd"
 include "exchange/grpcweb.pxd"
+include "exchange/transition.pxd"
+include "exchange/body.pxd"
+include "exchange/retry_state.pxd"
 include "exchange/exchange.pxd"
 include "exchange/body_buffer.pxd"
 include "exchange/longstreams.pxd"

@@ -161,15 +161,43 @@ cdef class ListenerFilters:
     cdef PolicyResult filter(self, Exchange ex, Routed *at, ef_request *request) except *
 
 
-# A request that waits for an authentication, for services, or for a delay on purpose.
+# States of an AuthFlow. policy/auth_flow.pyx has the table of transitions.
+cdef enum AuthState:
+    AUTH_NEW = 0
+    # the driver takes the next step
+    AUTH_PROOFS = 1         # authenticators, in order
+    AUTH_BODY = 2           # the body, if services receive it
+    AUTH_BODY_RATE = 3      # whether the awaited body keeps to bodyRate
+    AUTH_SERVICES = 4       # authorization services, in order
+    AUTH_DELAY = 5          # whether an injected delay is over
+    AUTH_ADMISSION = 6      # authorization rules on tokens, then the request goes on
+    # an event is awaited
+    AUTH_READ_WAIT = 7      # the end of the read: HTTP/2 may cancel the request in the same read
+    AUTH_PROOF_WAIT = 8     # a password thread, or the verification of a token
+    AUTH_BODY_WAIT = 9      # the end of the request's body
+    AUTH_CALL_WAIT = 10     # the answer of an authorization service
+    AUTH_DELAY_WAIT = 11    # the end of an injected delay
+    AUTH_ENDED = 12         # admitted, answered, or the exchange has ended
+
+
+# What happens to an AuthFlow.
+cdef enum AuthEvent:
+    AUTH_BEGIN = 0
+    AUTH_READ_END = 1       # all of a read is here
+    AUTH_PROOF = 2          # a password or token has its result
+    AUTH_BODY_END = 3       # the client's request is complete
+    AUTH_DECISION = 4       # the service has answered, for this request or for all equal ones
+    AUTH_ALONE = 5          # the service has answered an equal request, and the answer is not for this one
+    AUTH_TIMER = 6          # Exchange.ask_at
+
+
+# Authentication and authorization of a request, or an injected delay.
 cdef class AuthFlow:
     cdef:
-        bint gathers            # the request's body is awaited
+        AuthState state
         size_t held             # bytes of the copied head; 0: it has not waited
-    cdef int look(self) except -1
-    cdef int flush(self) except -1
+    cdef int advance(self, AuthEvent event) except -1
     cdef int take_body(self, iovec *iov, int n, size_t total) except -1
-    cdef int request_end(self) except -1
     cdef int leave(self) except -1
 
 

@@ -182,16 +182,10 @@ cdef class ListenerFilters:
 
 
 cdef class AuthFlow:
-    cdef int look(self) except -1:
-        raise NotImplementedError
-
-    cdef int flush(self) except -1:
+    cdef int advance(self, AuthEvent event) except -1:
         raise NotImplementedError
 
     cdef int take_body(self, iovec *iov, int n, size_t total) except -1:
-        raise NotImplementedError
-
-    cdef int request_end(self) except -1:
         raise NotImplementedError
 
     cdef int leave(self) except -1:

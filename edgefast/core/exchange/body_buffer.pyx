@@ -13,83 +13,83 @@ cdef class BodyBuffer:
         self.borrowers = {}
         self.late = {}
 
-    cdef bint reserve(self, RequestBody body, size_t more) except -1:
+    cdef bint reserve(self, Exchange ex, size_t more) except -1:
         """This body may hold so many bytes more."""
-        cdef Cluster cluster = body.backend.cluster
+        cdef Cluster cluster = ex.backend.cluster
         cdef int most = GATHER_BURST
         if more == 0:  # also where its cluster holds more than it would get now
             return True
         while not self.has_room(cluster, more):
-            if most == 0 or not self.make_room(body):
+            if most == 0 or not self.make_room(ex):
                 self.engine.count(G_BODIES_NOT_GATHERED)
                 return False
             most -= 1
         self.held += more
         cluster.gathered += more
-        body.borrowed += more
-        self.borrowers[body] = None
+        ex.body.borrowed += more
+        self.borrowers[ex] = None
         return True
 
     cdef bint has_room(self, Cluster cluster, size_t more) noexcept:
         """`more` is at most what one read brings, so that nothing here overflows."""
         return self.held + more <= BODY_GATHER_LIMIT and cluster.gathered + more <= BODY_GATHER_LIMIT - self.held - more
 
-    cdef bint make_room(self, RequestBody body) except -1:
+    cdef bint make_room(self, Exchange ex) except -1:
         """Somebody who does not come has given way; False: there is none."""
-        cdef Cluster own = body.backend.cluster, cluster
-        cdef RequestBody last = None
+        cdef Cluster own = ex.backend.cluster, cluster
+        cdef Exchange last = None
         cdef int64_t until = self.engine.wheel.now
-        if body.comes():
+        if ex.comes():
             until += BODY_GRACE_MS - BODY_PATIENCE_MS
         if self.engine.wheel.now >= self.look_at:
             self.look()
         for cluster in list(self.late):
             if cluster.gathered > own.gathered:
-                last = self.find(cluster, until, body)
+                last = self.find(cluster, until, ex)
                 if last is not None:
                     break
         else:
-            last = self.find(own, until, body)
+            last = self.find(own, until, ex)
         if last is None:
             return False
         self.engine.count(G_BODIES_GAVE_WAY)
         last.evict()
         return True
 
-    cdef RequestBody find(self, Cluster cluster, int64_t until, RequestBody requester):
+    cdef Exchange find(self, Cluster cluster, int64_t until, Exchange requester):
         """The one of the cluster that is furthest behind, if its bytes paid for no time after `until`; never the one that asks."""
-        cdef RequestBody body
+        cdef Exchange ex
         cdef object late = self.late.get(cluster)
         while late:
-            body = late[0]
-            if body is not requester and body.borrowed and body.gathering and not body.finished and not body.comes():
-                return late.popleft() if body.progress_until <= until else None
+            ex = late[0]
+            if ex is not requester and ex.body.borrowed and ex.body.state == BODY_GATHERING and not ex.finished and not ex.comes():
+                return late.popleft() if ex.progress_until <= until else None
             late.popleft()  # it has ended, comes again, or has just brought what it asks room for
         self.late.pop(cluster, None)
         return None
 
     cdef int look(self) except -1:
         """Find all that do not come: once a tick, for going through them at each arrival would be an attack of its own."""
-        cdef RequestBody body
+        cdef Exchange ex
         cdef Cluster cluster
         cdef int64_t now = self.engine.wheel.now
         cdef dict rests = {}
         self.look_at = now + TICK_MS
         self.late = {}
-        for body in self.borrowers:
-            if body.gathering and not body.finished and not body.comes():
-                (self.late if body.progress_until <= now else rests).setdefault(body.backend.cluster, deque()).append(body)
+        for ex in self.borrowers:
+            if ex.body.state == BODY_GATHERING and not ex.finished and not ex.comes():
+                (self.late if ex.progress_until <= now else rests).setdefault(ex.backend.cluster, deque()).append(ex)
         for cluster, others in rests.items():
             self.late.setdefault(cluster, deque()).extend(others)
         return 0
 
-    cdef int give_back(self, RequestBody body) except -1:
+    cdef int give_back(self, Exchange ex) except -1:
         """It holds nothing of it any more."""
-        cdef Cluster cluster = body.backend.cluster
-        self.held -= body.borrowed
-        cluster.gathered -= body.borrowed
-        body.borrowed = 0
-        del self.borrowers[body]
+        cdef Cluster cluster = ex.backend.cluster
+        self.held -= ex.body.borrowed
+        cluster.gathered -= ex.body.borrowed
+        ex.body.borrowed = 0
+        del self.borrowers[ex]
         if not self.borrowers:
             self.late = {}
         return 0

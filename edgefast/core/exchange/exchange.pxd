@@ -27,24 +27,52 @@ cdef enum Flag:
     F_COUNT = 22
 
 
-# What an exchange knows of its tries. The ends are Exchange's.
-cdef class Attempts(UpstreamUser):
+# The fields are in three blocks: parts, references, plain fields. A reused exchange keeps the parts and resets them; all references become
+# None and all plain fields 0 (freelist.pyx).
+@cython.final
+cdef class Exchange(UpstreamUser):
     cdef:
+        # parts
+        Body body
+        RetryState retry
+        # references; those that most requests have come first
         Inbound down
         Rule rule
         Backend backend
-        ResponseCompressor compressor             # what encodes its answer, or says that it might; None: nothing does
+        ListenerTable listener
+        bytes client            # the address to believe (EdgeProxy clientAddress)
+        bytes up_protocol       # of the last attempt
+        AuthFlow auth           # authentication, services or a delay hold the request; None: nothing does
+        LimitDecision decision  # of the rule's limits; None when none counts the request
+        Trace trace             # None: not traced here
+        LogCapture kept         # what the log needs besides `raw`; None: nothing
+        bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
+        bytes asked             # the protocols of Upgrade as the backend gets them; None: no upgrade
+        list sets               # HeaderNames that whoever judges it may set, and no client; None: none
+        bytes filter_lines      # lines that its listener's filters gave it; None: there are no such filters, or they said nothing
+        AuthResponse auth_result  # what those said of it that let it pass, beside its lines; None: nothing
+        Policy refuser          # the unit that refused it; None: none did
+        bytes refuser_rule      # of an authorization, as JSON; None: none
+        object token            # Outcome of the signed token that its client has shown (edgefast/auth/jwt); None: none that is good
+        str token_unit          # of whose providers
+        bytes user              # who its client has proven to be, as JSON; None: nobody
+        bytes cors_lines
+        HeaderOps own_ops       # changes of the rule's filters to the proxy's own answers; None: none
+        GrpcWeb web             # it came as gRPC-Web, and so goes its answer; None: it did not
+        ResponseCompressor compressor  # what encodes its answer, or says that it might; None: nothing does
         bytes accepts           # Accept-Encoding of its client, where a policy asks for it; None: there is none
         bytes validators        # If-None-Match of its client, likewise
-        bytes new_cookies            # lines with its client's new cookies (policy/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
+        bytes new_cookies       # lines with its client's new cookies (policy/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
         NamedSession session    # what it says of its session; None: its rule has none
         Override override       # what is answered when the backend's answer has been read; None: that one
+        AnswerShare slow        # its answer waits for its client; None: it does not
+        BodyShare joined_share  # whose end it waits for; None: none
+        # plain fields
         Out head                # the request head as the backend gets it
-        Out body                # request body kept for a connection to come, or for a retry
-        Out trailers            # fields behind it
-        int64_t sent            # us; the try's request went out
-        int64_t upstream_us     # us from there to the response head
-        int64_t route_deadline, try_deadline, idle_deadline, ask_at   # ms; 0 none
+        Out raw                 # the client's head, for the access log
+        int64_t started         # us
+        int64_t upstream_us     # us from the head of the last attempt to the response head
+        int64_t route_deadline, idle_deadline, ask_at   # ms; 0 none
         int64_t since           # ms; when it was shown to filters of its listener, whose time is the request's; 0: it was not
         int64_t request_timeout # ms; -1 unset (the default bounds the response head), 0 none
         int64_t idle_timeout    # ms
@@ -53,139 +81,74 @@ cdef class Attempts(UpstreamUser):
         size_t send_left        # bytes that it had not taken when it was looked at last
         int64_t client_deadline # ms; when its client gives up (grpc-timeout); 0: it does not say
         uint64_t bytes_out
-        uint64_t announced      # bytes of the request's body, as its head says; 0 if it is unsized
-        uint32_t tries
         uint32_t flags
         int failure             # UpFailure of the last connection that was not made
         int status
-        int http_status               # gRPC: the status of HTTP that says the same of how it ended; 0: not known yet
+        int http_status         # gRPC: the status of HTTP that says the same of how it ended; 0: not known yet
         int grpc_status         # of the answer; -1: not known yet
         size_t timeout_at       # where grpc-timeout has its digits in `head`; 0: it has none
         unsigned method
-        bytes up_protocol       # of the last try
         bint grpc_answer        # its answer is, and may end with a status at any time
-        GrpcWeb web             # it came as gRPC-Web, and so goes its answer; None: it did not
-        bint expects_body       # the client announced a body
-        bint unsized            # its length is not known
-        bint body_done          # the client has sent all of it
-        bint keeps_body         # `body` is complete so far: a retry is possible
-        bint head_pending       # a connection is there and the head has not been written to it
         bint upgrade            # asked for
         bint takes_trailers     # the client said so (TE)
         bint tunnel             # the backend has agreed
-        bint started_response
         bint finished
-        bint reported_outlier             # its endpoint, for this try (outlier_report.pyx)
-        bint called             # the answer of this try is gRPC's
-        bint retrying           # counts in its cluster's retry budget
-        bint starved            # there were too many repeats of late for one more (RetryWindow)
         bint forwarded          # counts in what the cluster's budget is a part of
-        AnswerShare slow        # its answer waits for its client; None: it does not
+        bint https              # the client's scheme is https: the connection's, or that of a trusted proxy (x-forwarded-proto)
+        bint overridden         # its answer is one in place of another
+        bint faulted            # a fault has had its chance
+        bint secret_query       # a credential is in it
         int64_t reads_until     # ms; what the client has taken is enough until then (answerRate)
         int64_t slow_at         # ms; since then its client is what its answer waits for
         size_t slow_left        # bytes that it had not taken then
         size_t untaken          # bytes that it had not taken when it was looked at last
         bint lasts              # it is a long-lived stream (longstreams.pyx)
         int64_t long_at         # ms; an answer that lasts until then is one; 0: it is not looked at
-        bint gathering          # nobody is asked before more of the body is here
-        bint deferred           # ... before what is being handed over is
-
-    cdef int flush(self) except -1
-    cdef int read_on(self) except -1
-    cdef int cut_answer(self) except -1
-    cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
-    cdef bint still_takes(self, int64_t now) except -1
-    cdef int ask(self) except -1
-    cdef int retry(self, int64_t wait, int status, uint32_t why) except -1
-    cdef int repeat(self, int64_t wait, int status) except -1
-    cdef int rearm(self) except -1
-    cdef int on_timeout(self, uint32_t flag) except -1
-    cdef int on_client_timeout(self) except -1
-    cdef int drop_upstream(self, Cut why) except -1
-    cdef bint forwards_bulk(self) noexcept
-    cdef int on_down_writable(self) except -1
-    cdef int fail(self, int status, uint32_t flag) except -1
-    cdef int abort(self, uint32_t flag) except -1
-    cdef int finish(self) except -1
-    cdef int gather(self) except -1
-    cdef int go(self) except -1
-
-
-# What an exchange knows of the body it passes on.
-cdef class RequestBody(Attempts):
-    cdef:
-        list mirrors
-        list sets               # HeaderNames that whoever judges it may set, and no client; None: none
-        bytes filter_lines          # lines that its listener's filters gave it; None: there are no such filters, or they said nothing
-        AuthResponse auth_result           # what those said of it that let it pass, beside its lines; None: nothing
-        AuthFlow auth_flow   # services are asked whether it may enter; None: they are not
-        LimitDecision decision         # of the rule's limits; None when none counts the request
-        uint64_t bytes_in
-        uint64_t body_size      # bytes of it at most; 0: without end
-        int64_t left            # bytes of the body that are known to come after what is being handed over; -1: nobody knows
-        int64_t late_at         # ms; a body that is still gathered then is a slow one
-        BodyShare joined_share         # whose end it waits for; None: none
-        bint shown              # services were shown its body, which is more than every request may hold, and nobody has lent it memory yet
-        size_t borrowed         # bytes of what all bodies of the worker may gather past bodyStart (body_buffer.pyx, policy/auth_body_buffer.pyx)
-
-    cdef int set_off(self) except -1
-    cdef bint gathers_on(self, size_t total) except -1
-    cdef int leave_share(self) except -1
-    cdef int open_mirrors(self) except -1
-    cdef bytes limit_lines(self)
-    cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
-    cdef int take_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
-    cdef int malformed(self) except -1
-    cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1
-    cdef int sift_trailers(self) except -1
-    cdef bint keep_auth_body(self) except -1
-    cdef void forget_body(self) noexcept
-    cdef int request_end(self) except -1
-    cdef int bound_answer(self) except -1
-    cdef int64_t inactive_since(self) noexcept
-    cdef int preempt(self) except -1
-
-
-cdef class Exchange(RequestBody):
-    cdef:
-        ListenerTable listener
-        Out raw                 # the client's head, for the access log
-        bytes asked             # the protocols of Upgrade as the backend gets them; None: no upgrade
-        LogCapture kept            # what the log needs besides `raw`; None: nothing
-        Policy refuser          # the unit that refused it; None: none did
-        bytes refuser_rule      # of an authorization, as JSON; None: none
-        object token            # Outcome of the signed token that its client has shown (edgefast/auth/jwt); None: none that is good
-        str token_unit          # of whose providers
-        bytes user              # who its client has proven to be, as JSON; None: nobody
-        Trace trace             # None: not traced here
-        bytes cors_lines
-        bytes client            # the address to believe (EdgeProxy clientAddress)
-        bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
-        int64_t started         # us
-        HeaderOps own_ops       # changes of the rule's filters to the proxy's own answers; None: none
-        bint https              # the client's scheme is https: the connection's, or that of a trusted proxy (x-forwarded-proto)
-        bint overridden         # its answer is one in place of another
-        bint faulted             # a fault has had its chance
-        bint secret_query       # a credential is in it
         uint32_t method_len, target_off, target_len, authority_off, authority_len, agent_off, agent_len
         uint8_t request_id[64]
         uint32_t request_id_len
 
+    # the request
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
     cdef int note(self, const uint8_t *base, ef_head *head) except -1
     cdef int route(self, Routed *at, ef_request *request) except -1
     cdef int admit(self, Routed *at, const ef_request *request) except -1
     cdef int direct(self) except -1
     cdef int reply(self, int status, bytes lines, uint32_t flag) except -1
+    cdef bytes limit_lines(self)
     cdef int on_decision(self) except -1
     cdef int forward(self, Routed *at) except -1
     cdef int refuse_body(self) except -1
-    cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
-    cdef int respond(self, int status, bytes lines, bytes reason) except -1
+    # what its client sends and takes
+    cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
+    cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1
+    cdef int request_end(self) except -1
+    cdef int flush(self) except -1
+    cdef int malformed(self) except -1
     cdef int allow_body(self) except -1
+    cdef int on_down_writable(self) except -1
     cdef int client_gone(self) except -1
     cdef int tunnel_closed(self) except -1
     cdef int tunnel_half_closed(self) except -1
+    # its backend
+    cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1
+    cdef bint forwards_bulk(self) noexcept
+    cdef int drop_upstream(self, Cut why) except -1
+    cdef int rearm(self) except -1
+    cdef int on_timeout(self, uint32_t flag) except -1
+    cdef int bound_answer(self) except -1
+    # places that others need
+    cdef int read_on(self) except -1
+    cdef int cut_answer(self) except -1
+    cdef int leave_share(self) except -1
+    cdef int64_t inactive_since(self) noexcept
+    cdef int preempt(self) except -1
+    # ends
+    cdef int answer(self, int status, bytes lines, uint32_t flag) except -1
+    cdef int fail(self, int status, uint32_t flag) except -1
+    cdef int respond(self, int status, bytes lines, bytes reason) except -1
+    cdef int abort(self, uint32_t flag) except -1
+    cdef int finish(self) except -1
 
 
 # Why a copy is dropped (cells.MIRROR_DROPS).

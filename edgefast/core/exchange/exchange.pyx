@@ -1,7 +1,8 @@
 # Exchange: one request in flight: match, filters, backend and end.
 #
 # In: a scanned request head and body bytes from the client's codec. Out: a request at a backend (attempts.pyx), or an answer. It ends
-# exactly once (finish), with one answer or one aborted connection, and owns no timer but its own.
+# exactly once (finish), with one answer or one aborted connection, and owns no timer but its own. Its parts have their states in tables:
+# Body (body.pyx), RetryState (retry_state.pyx), AuthFlow (policy/auth_flow.pyx; made when a policy holds the request).
 
 cdef Exchange make_exchange(Inbound down):
     """Of a constructor's arguments Python would make a tuple, for each request."""
@@ -11,11 +12,13 @@ cdef Exchange make_exchange(Inbound down):
     return ex
 
 
-cdef class Exchange(RequestBody):
+@cython.final
+cdef class Exchange(UpstreamUser):
+    def __cinit__(self):
+        self.body, self.retry = Body.__new__(Body), RetryState.__new__(RetryState)
+
     def __dealloc__(self):
         out_free(&self.head)
-        out_free(&self.body)
-        out_free(&self.trailers)
         out_free(&self.raw)
 
     # --- the request -----------------------------------------------------------------------------------------------
@@ -39,12 +42,12 @@ cdef class Exchange(RequestBody):
         self.method = head.method
         self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
         self.wants_tunnel = self.upgrade
-        self.expects_body = head.body != EF_BODY_NONE
-        self.unsized = self.expects_body and head.body != EF_BODY_LENGTH
+        self.body.expected = head.body != EF_BODY_NONE
+        self.body.unsized = self.body.expected and head.body != EF_BODY_LENGTH
         self.takes_trailers = head.te_trailers
         self.grpc_status = -1
-        self.announced = head.content_length if head.body == EF_BODY_LENGTH else 0
-        self.left = -1 if self.unsized else <int64_t>self.announced
+        self.body.announced = head.content_length if head.body == EF_BODY_LENGTH else 0
+        self.body.left = -1 if self.body.unsized else <int64_t>self.body.announced
         if head.grpc:
             begin_grpc(self, base, head)
         engine.active += 1
@@ -109,12 +112,12 @@ cdef class Exchange(RequestBody):
         if self.rule.status:
             return self.answer(self.rule.status, b"", F_INVALID)
         prefetch_row(self.rule.row)  # counted in when the exchange ends
-        self.body_size = self.settings.body_size
+        self.body.limit = self.settings.body_size
         self.idle_timeout = self.settings.stream_idle_timeout
         self.request_timeout = self.rule.request_timeout
         if self.rule.traffic is not None and self.rule.traffic.apply(self):
             return 0
-        if self.body_size and self.announced > self.body_size:
+        if self.body.limit and self.body.announced > self.body.limit:
             return self.refuse_body()
         self.backend = self.rule.choose()
         if self.backend is None:
@@ -132,7 +135,7 @@ cdef class Exchange(RequestBody):
     cdef int admit(self, Routed *at, const ef_request *request) except -1:
         """Nobody speaks against the request: count it, and send it where its rule says."""
         cdef bytes target
-        if self.shown and not self.keep_auth_body():
+        if self.body.shown and not self.body.keep_auth_body(self):
             return 0
         if self.rule.traffic is not None and self.rule.traffic.inject_fault(self, at, request):
             return 0
@@ -190,7 +193,7 @@ cdef class Exchange(RequestBody):
             return self.direct()
         if decision.held_status:
             return self.answer(decision.held_status, decision.held_lines, decision.held_flag)
-        return self.set_off()
+        return self.body.start(self)
 
     cdef int note(self, const uint8_t *base, ef_head *head) except -1:
         """Keep what log and spans need: the head's bytes are gone when the exchange ends."""
@@ -225,21 +228,21 @@ cdef class Exchange(RequestBody):
             bound_by_client(self, at.base, at.head)
         if self.web is not None:
             self.web.begin_request(at.base, at.head)
-        if self.trailers.size:
-            self.sift_trailers()
+        if self.body.trailers.size:
+            self.body.sift_trailers(self)
         write_request_head(self, at.base, at.head, at.path, at.path_len, at.query, at.query_len, at.prefix_len, rewritten)
         self.backend.cluster.active += 1
-        self.forwarded = self.keeps_body = True
+        self.forwarded = self.body.replayable = True
         self.idle_deadline = now + self.idle_timeout
         if self.request_timeout > 0 and self.route_deadline == 0:  # else it has waited to enter
             self.route_deadline = (self.since or now) + self.request_timeout
         if self.timeout_at:
             write_timeout(self)
-        if self.body_size and self.bytes_in > self.body_size:  # of a body that came before its rule was known
+        if self.body.limit and self.body.received > self.body.limit:  # of a body that came before its rule was known
             return self.refuse_body()
         if self.decision is not None and self.decision.left:
             return self.rearm()
-        return self.set_off()
+        return self.body.start(self)
 
     cdef int refuse_body(self) except -1:
         self.engine.count(G_BODY_TOO_LARGE)
@@ -254,47 +257,43 @@ cdef class Exchange(RequestBody):
             return None
         return address[:INET_SIZE] if inet_is_v4(address) else address[:INET_CLIENT]
 
-    # --- ends ------------------------------------------------------------------------------------------------------
+    # --- what its client sends and takes (inbound.pyx) --------------------------------------------------------------
 
-    cdef int answer(self, int status, bytes lines, uint32_t flag) except -1:
-        """The proxy's own answer, without a body."""
-        self.flags |= flag
-        self.status = status
-        self.drop_upstream(CUT_CANCEL)
-        lines += self.limit_lines()
-        return self.respond(status, lines + (self.cors_lines or b""), b"")
+    cdef int request_body(self, iovec *iov, int n, size_t total, int64_t left) except -1:
+        """Body bytes from the client, without framing; valid during the call. `left`: how many more there are; -1: not known."""
+        if self.web is not None and self.web.text and not self.tunnel:
+            return self.web.request_body(self, iov, n, left)
+        return self.body.take(self, iov, n, total, left)
 
-    cdef int fail(self, int status, uint32_t flag) except -1:
-        """The proxy's own answer to a failure, with a short reason."""
-        self.flags |= flag
-        self.status = status
-        self.drop_upstream(cut_of(flag))
-        return self.respond(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag, UP_STARVED if self.starved else self.failure))
+    cdef int request_trailers(self, const uint8_t *lines, size_t n) except -1:
+        """Fields behind the body, "name: value" lines, valid during the call; request_end follows."""
+        return self.body.take_trailers(self, lines, n)
 
-    cdef int respond(self, int status, bytes lines, bytes reason) except -1:
-        """Every answer of the proxy's own to a request leaves here."""
-        cdef Override found = override_of(self, status)
-        if found is not None:
-            return respond_override(self, found, status, lines)
-        lines = add_own_headers(self, lines)
-        if self.auth_result is not None:
-            lines += self.auth_result.lines(self, NULL, NULL)
-        if self.grpc:
-            return respond_grpc(self, status, grpc_lines(self, status, reason), lines)
-        self.down.answer(status, lines, reason, self.method == EF_M_HEAD)
-        return self.finish()
+    cdef int request_end(self) except -1:
+        """The client's request is complete."""
+        return self.body.end(self)
 
-    cdef int abort(self, uint32_t flag) except -1:
-        """The response cannot be completed, and the client is to know."""
-        self.flags |= flag
-        self.drop_upstream(CUT_CANCEL if flag & F_SLOW_READER else cut_of(flag))  # which is no backend's fault
-        if not (self.grpc and end_stream(self, flag)):
-            self.down.abort(cut_of(flag))
-        return self.finish()
+    cdef int flush(self) except -1:
+        """End of what the client sent for now: a head that waited for body bytes goes out alone."""
+        cdef AuthFlow auth = self.auth
+        if auth is not None:
+            return auth.advance(AUTH_READ_END)
+        if self.body.state == BODY_DEFERRED:
+            return self.body.go(self)
+        if self.body.state == BODY_GATHERING:
+            return self.body.gather(self)
+        if self.retry.state == TRY_CONNECTED and self.up is not None:
+            return self.write(NULL, 0, 0, self.body.done)
+        return 0
+
+    cdef int malformed(self) except -1:
+        """What comes is no body of its kind."""
+        self.down.refuse_more()
+        return self.abort(F_INVALID) if self.retry.state == TRY_ANSWERED else self.fail(400, F_INVALID)
 
     cdef int allow_body(self) except -1:
         """The client waits for leave to send its body: it has it once its limits have let it pass, or who judges it is shown its body."""
-        if self.auth_flow is not None and not self.auth_flow.gathers:
+        if self.auth is not None and self.auth.state != AUTH_BODY_WAIT:
             return 0
         return self.down.send_continue() if self.decision is None or self.decision.left == 0 else 0
 
@@ -317,8 +316,236 @@ cdef class Exchange(RequestBody):
         what was sent, and has the last word."""
         return self.up.end_tunnel() if self.up is not None else self.tunnel_closed()
 
+    cdef int on_down_writable(self) except -1:
+        """The client takes the response again."""
+        self.read_on()
+        return self.up.resume() if self.up is not None else 0
+
+    # --- its backend (attempts.pyx) ---------------------------------------------------------------------------------
+
+    cdef int on_up_ready(self, Outbound up) except -1:
+        return begin_attempt(self, up)
+
+    cdef int on_up_failed(self, UpFailure why) except -1:
+        return fail_connect(self, why)
+
+    cdef int on_response_info(self, const uint8_t *base, ef_head *head) except -1:
+        if head.response_status != 100:  # the proxy has answered or stripped Expect itself
+            self.down.response_info(base, head)
+        return 0
+
+    cdef int on_response_head(self, const uint8_t *base, ef_head *head) except -1:
+        return relay_head(self, base, head)
+
+    cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
+        if self.override is not None:
+            return 0
+        self.idle_deadline = self.engine.wheel.now + self.idle_timeout
+        if self.compressor is not None and self.compressor.encoder is not None:
+            return self.compressor.put(self, data, n)
+        self.bytes_out += n
+        return self.down.response_body(data, n) if self.web is None else self.web.answer_body(self.down, data, n)
+
+    cdef int on_response_flush(self) except -1:
+        return relay_flush(self)
+
+    cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
+        return relay_trailers(self, lines, n)
+
+    cdef int on_response_end(self) except -1:
+        return relay_end(self)
+
+    cdef int on_up_lost(self, int why) except -1:
+        return on_backend_closed(self, why)
+
+    cdef int on_up_writable(self, bint writable) except -1:
+        return resume_sending(self) if writable else self.down.pause() if self.tunnel or not self.body.done else 0
+
+    cdef bint takes_bulk(self) noexcept:
+        return self.down.has_room() and not may_encode(self)
+
+    cdef bint forwards_bulk(self) noexcept:
+        """A large piece of the request can go on at once."""
+        return self.up is not None and self.up.has_room()
+
+    cdef int write(self, iovec *iov, int n, size_t total, bint end) except -1:
+        cdef Out *head = NULL
+        if self.retry.state == TRY_CONNECTED:
+            self.retry.enter(TRY_SENT)
+            self.retry.sent = self.engine.reactor.now_us()
+            head = &self.head
+        self.up.write(head, iov, n, total, end, &self.body.trailers)
+        if self.up is not None and self.up.write_paused:
+            if self.send_timeout:
+                self.send_left = self.send_left + total if self.send_deadline else self.up.unsent()
+                if self.send_deadline == 0:
+                    self.send_deadline = self.engine.wheel.now + self.send_timeout
+                    self.rearm()
+            if not end:
+                self.down.pause()
+        return 0
+
+    cdef int drop_upstream(self, Cut why) except -1:
+        """Let go of the attempt in progress, whatever its state."""
+        cdef Outbound up = self.up
+        self.ticket += 1
+        self.stop_waiting()
+        self.read_on()
+        if self.retry.state != TRY_ANSWERED:
+            self.retry.enter(TRY_NONE)
+        self.send_deadline = 0
+        self.up = None
+        if up is not None:
+            up.drop(why)
+        return 0
+
+    # --- deadlines (attempts.pyx) -----------------------------------------------------------------------------------
+
+    cdef int rearm(self) except -1:
+        cdef int64_t at = stricter(stricter(self.idle_deadline, self.route_deadline), stricter(self.client_deadline, self.retry.deadline))
+        at = stricter(stricter(at, self.long_at), stricter(self.send_deadline, self.ask_at))
+        if at and not self.finished:
+            self.engine.wheel.arm(self, at)
+        return 0
+
+    cdef int on_deadline(self, int64_t now) except -1:
+        return process_deadlines(self, now)
+
+    cdef int on_timeout(self, uint32_t flag) except -1:
+        return time_out(self, flag)
+
+    cdef int bound_answer(self) except -1:
+        """The request is complete, and nobody judges it any more: where no timeout is said, the default bounds the time to the answer's head."""
+        if self.request_timeout >= 0 or self.upgrade or self.retry.state == TRY_ANSWERED or self.settings.route_timeout == 0:
+            return 0
+        self.route_deadline = self.engine.wheel.now + self.settings.route_timeout
+        return self.rearm()
+
+    # --- places that others need (upstream/clientshare.pyx) -----------------------------------------------------------
+
+    cdef bint comes(self) noexcept:
+        return (
+            self.settings.body_rate == 0 or self.down.paused()
+            or self.progress_until > self.engine.wheel.now + BODY_GRACE_MS - BODY_PATIENCE_MS
+        )
+
+    cdef bint keeps_waiting(self) noexcept:
+        return (
+            self.up is not None and self.retry.state != TRY_ANSWERED and not self.up.write_paused and not self.down.paused()
+            and self.settings.body_rate != 0
+        )
+
+    cdef int share_left(self) except -1:
+        return self.body.gather(self) if self.body.state == BODY_GATHERING and not self.finished else 0
+
+    cdef int leave_share(self) except -1:
+        cdef BodyShare joined_share = self.joined_share
+        self.joined_share = None
+        return joined_share.forget(self)
+
+    cdef int evict(self) except -1:
+        self.down.refuse_more()
+        if self.rule.row != NULL:
+            ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
+        return self.fail(408, F_TIMEOUT)
+
+    cdef int read_on(self) except -1:
+        """It is not the client that is waited for."""
+        cdef AnswerShare slow = self.slow  # which may be nobody else's when it has left
+        return slow.leave(self) if slow is not None else 0
+
+    cdef int cut_answer(self) except -1:
+        """Others wait for the connection."""
+        return self.abort(F_SLOW_READER)
+
+    cdef int64_t inactive_since(self) noexcept:
+        """ms of the wheel since which it waits for its client, or a long-lived stream is idle; -1: neither."""
+        if self.finished:
+            return -1
+        if self.lasts:
+            return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
+        if self.slow is not None:
+            return self.slow_at
+        if self.body.expected and not self.body.done and self.retry.state != TRY_ANSWERED and self.idle_deadline and not self.comes():
+            return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
+        return -1
+
+    cdef int preempt(self) except -1:
+        """End it for another client."""
+        if self.finished:
+            return 0
+        if self.lasts:
+            self.engine.count(G_STREAMS_GAVE_WAY)
+            if self.retry.state == TRY_ANSWERED:
+                return self.abort(F_SLOW_READER)
+            self.failure = UP_STREAMS
+            return self.fail(503, F_OVERFLOW)
+        if self.slow is not None:
+            self.engine.count(G_ANSWERS_GAVE_WAY)
+            return self.cut_answer()
+        self.engine.count(G_BODIES_GAVE_WAY)
+        return self.evict()
+
+    cdef int64_t slow_rate(self):
+        cdef int64_t spent = self.engine.wheel.now - self.slow_at, rate
+        cdef size_t left
+        if self.slow is None:
+            return UpstreamUser.slow_rate(self)
+        if spent < EVICTION_GRACE_MS:
+            return -1
+        left = self.down.untaken()
+        rate = <int64_t>(self.slow_left - min(left, self.slow_left)) * 1000 // spent
+        return rate if rate < <int64_t>self.settings.answer_rate * EVICTION_RATE else -1
+
+    cdef int yield_connection(self) except -1:
+        cdef AnswerShare slow = self.slow
+        if slow is None:
+            return UpstreamUser.yield_connection(self)
+        self.engine.count(G_ANSWERS_GAVE_WAY)
+        slow.leaving += 1
+        self.cut_answer()
+        return 1
+
+    # --- ends ------------------------------------------------------------------------------------------------------
+
+    cdef int answer(self, int status, bytes lines, uint32_t flag) except -1:
+        """The proxy's own answer, without a body."""
+        self.flags |= flag
+        self.status = status
+        self.drop_upstream(CUT_CANCEL)
+        lines += self.limit_lines()
+        return self.respond(status, lines + (self.cors_lines or b""), b"")
+
+    cdef int fail(self, int status, uint32_t flag) except -1:
+        """The proxy's own answer to a failure, with a short reason."""
+        self.flags |= flag
+        self.status = status
+        self.drop_upstream(cut_of(flag))
+        return self.respond(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag, UP_STARVED if self.retry.starved else self.failure))
+
+    cdef int respond(self, int status, bytes lines, bytes reason) except -1:
+        """Every answer of the proxy's own to a request leaves here."""
+        cdef Override found = override_of(self, status)
+        if found is not None:
+            return respond_override(self, found, status, lines)
+        lines = add_own_headers(self, lines)
+        if self.auth_result is not None:
+            lines += self.auth_result.lines(self, NULL, NULL)
+        if self.grpc:
+            return respond_grpc(self, status, grpc_lines(self, status, reason), lines)
+        self.down.answer(status, lines, reason, self.method == EF_M_HEAD)
+        return self.finish()
+
+    cdef int abort(self, uint32_t flag) except -1:
+        """The response cannot be completed, and the client is to know."""
+        self.flags |= flag
+        self.drop_upstream(CUT_CANCEL if flag & F_SLOW_READER else cut_of(flag))  # which is no backend's fault
+        if not (self.grpc and end_stream(self, flag)):
+            self.down.abort(cut_of(flag))
+        return self.finish()
+
     cdef int finish(self) except -1:
-        cdef AuthFlow auth_flow = self.auth_flow
+        cdef AuthFlow auth = self.auth
         cdef Mirror mirror
         cdef ef_stat_row *row
         cdef int64_t took
@@ -331,12 +558,12 @@ cdef class Exchange(RequestBody):
             self.complete()
         if self.lasts:
             leave_streams(self)
-        if auth_flow is not None:
-            auth_flow.leave()
+        if auth is not None:
+            auth.leave()
         if self.joined_share is not None:
             self.leave_share()
-        self.forget_body()  # whoever still knows this exchange (a connection that is being made, a queue) holds no body
-        if self.borrowed:
+        self.body.forget()  # whoever still knows this exchange (a connection that is being made, a queue) holds no body
+        if self.body.borrowed:
             self.engine.body_buffer.give_back(self)
         self.engine.wheel.disarm(self)
         self.engine.active -= 1
@@ -345,10 +572,10 @@ cdef class Exchange(RequestBody):
             self.engine.count_down(G_TUNNELS_ACTIVE)
         if self.forwarded:
             self.backend.cluster.active -= 1
-        if self.retrying:
+        if self.retry.counted:
             self.backend.cluster.own[EF_SHARE_RETRIES] -= 1
-        if self.mirrors is not None and not self.body_done:
-            for mirror in self.mirrors:
+        if self.body.mirrors is not None and not self.body.done:
+            for mirror in self.body.mirrors:
                 mirror.stop()
         took = self.engine.reactor.now_us() - self.started
         row = self.rule.row if self.rule is not None else self.engine.unmatched
@@ -358,7 +585,7 @@ cdef class Exchange(RequestBody):
         if self.flags & F_CLIENT_GONE or kind < 0 or kind > 4:
             kind = C_ABORTED
         ef_stat_add(&row.cells[kind], 1)
-        ef_stat_add(&row.cells[C_BYTES_RECEIVED], self.bytes_in)
+        ef_stat_add(&row.cells[C_BYTES_RECEIVED], self.body.received)
         ef_stat_add(&row.cells[C_BYTES_SENT], self.bytes_out)
         ef_stat_add(&row.cells[C_DURATION_US], took)
         ef_stat_add(&row.cells[C_UPSTREAM_US], self.upstream_us)

@@ -20,10 +20,10 @@ cdef int begin_grpc(Exchange ex, const uint8_t *base, ef_head *head) except -1:
         ex.web = GrpcWeb.__new__(GrpcWeb)
         ex.web.learn(base, head)
         ex.engine.count(G_GRPC_WEB)
-        if ex.web.text and ex.expects_body:
-            ex.unsized = True
-            ex.announced = 0
-            ex.left = -1
+        if ex.web.text and ex.body.expected:
+            ex.body.unsized = True
+            ex.body.announced = 0
+            ex.body.left = -1
     return 0
 
 
@@ -139,32 +139,32 @@ cdef int place_timeout(Exchange ex, Out *out, HeaderOps ops) except -1:
     return 0
 
 
-cdef void write_timeout(Attempts tries) noexcept:
+cdef void write_timeout(Exchange ex) noexcept:
     """What is left of it now, of the route's if that is shorter; in milliseconds, 1 to 99,999,999 (27 hours)."""
-    cdef int64_t left = tries.client_deadline
+    cdef int64_t left = ex.client_deadline
     cdef int i
-    if tries.route_deadline and tries.route_deadline < left:
-        left = tries.route_deadline
-    left -= tries.engine.wheel.now
+    if ex.route_deadline and ex.route_deadline < left:
+        left = ex.route_deadline
+    left -= ex.engine.wheel.now
     left = 1 if left < 1 else 99999999 if left > 99999999 else left
     for i in range(7, -1, -1):
-        tries.head.data[tries.timeout_at + i] = <uint8_t>(48 + left % 10)
+        ex.head.data[ex.timeout_at + i] = <uint8_t>(48 + left % 10)
         left //= 10
 
 
 # --- how it ended -------------------------------------------------------------------------------------------------------
 
-cdef int note_grpc_head(Attempts tries, const uint8_t *base, ef_head *head) except -1:
+cdef int note_grpc_head(Exchange ex, const uint8_t *base, ef_head *head) except -1:
     """The backend's head: it may be all there is of its answer."""
     cdef uint16_t i
-    tries.grpc_answer = head.grpc == EF_GRPC and head.body != EF_BODY_LENGTH and head.body != EF_BODY_NONE
+    ex.grpc_answer = head.grpc == EF_GRPC and head.body != EF_BODY_LENGTH and head.body != EF_BODY_NONE
     for i in range(head.n_spans):
         if is_named(base, &head.spans[i], HASH_GRPC_STATUS, "grpc-status", 11):
-            tries.grpc_status = ef_grpc_status(base + head.spans[i].val_off, head.spans[i].val_len)
+            ex.grpc_status = ef_grpc_status(base + head.spans[i].val_off, head.spans[i].val_len)
     return 0
 
 
-cdef int note_grpc_trailers(Attempts tries, const uint8_t *lines, size_t n) except -1:
+cdef int note_grpc_trailers(Exchange ex, const uint8_t *lines, size_t n) except -1:
     cdef size_t at = 0
     cdef ef_span span
     while at < n:
@@ -172,7 +172,7 @@ cdef int note_grpc_trailers(Attempts tries, const uint8_t *lines, size_t n) exce
         if at == 0:
             break
         if is_named(lines, &span, HASH_GRPC_STATUS, "grpc-status", 11):
-            tries.grpc_status = ef_grpc_status(lines + span.val_off, span.val_len)
+            ex.grpc_status = ef_grpc_status(lines + span.val_off, span.val_len)
     return 0
 
 

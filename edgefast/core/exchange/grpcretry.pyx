@@ -8,15 +8,15 @@
 cdef uint32_t HASH_GRPC_PUSHBACK = ef_name_hash(<const uint8_t *>b"grpc-retry-pushback-ms", 22)
 
 
-cdef bint grpc_repeats(Attempts tries, int status) except -1:
+cdef bint grpc_repeats(Exchange ex, int status) except -1:
     """A call that ends like this goes to a backend again."""
-    if not tries.settings.grpc_codes >> <uint32_t>status & 1 or not may_retry(tries, tries.settings.grpc_attempts):
+    if not ex.settings.grpc_codes >> <uint32_t>status & 1 or not ex.retry.may_retry(ex, ex.settings.grpc_attempts):
         return False
-    tries.engine.count(G_GRPC_RETRIES)
+    ex.engine.count(G_GRPC_RETRIES)
     return True
 
 
-cdef int64_t grpc_repeats_after(Attempts tries, const uint8_t *base, ef_head *head) except -2:
+cdef int64_t grpc_repeats_after(Exchange ex, const uint8_t *base, ef_head *head) except -2:
     """The pause after an answer like this, in ms; -1: it is the client's."""
     cdef int64_t wait = -1
     cdef int status = -1
@@ -33,9 +33,9 @@ cdef int64_t grpc_repeats_after(Attempts tries, const uint8_t *base, ef_head *he
                 wait = milliseconds(base + span.val_off, span.val_len)
                 if wait < 0:
                     return -1  # the backend does not want it
-    if status <= GRPC_OK or status > GRPC_UNAUTHENTICATED or not grpc_repeats(tries, status):
+    if status <= GRPC_OK or status > GRPC_UNAUTHENTICATED or not grpc_repeats(ex, status):
         return -1
-    return wait if wait >= 0 else backoff(tries, tries.settings.grpc_backoff)
+    return wait if wait >= 0 else ex.retry.backoff(ex, ex.settings.grpc_backoff)
 
 
 cdef inline bint is_whole(const ef_head *head) noexcept:

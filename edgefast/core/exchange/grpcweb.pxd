@@ -12,7 +12,7 @@ cdef class GrpcWeb:
 
     cdef int learn(self, const uint8_t *base, ef_head *head) except -1
     cdef int begin_request(self, const uint8_t *base, ef_head *head) except -1
-    cdef int request_body(self, RequestBody ex, iovec *iov, int n, int64_t left) except -1
+    cdef int request_body(self, Exchange ex, iovec *iov, int n, int64_t left) except -1
     cdef bint whole(self) noexcept
     cdef int begin_answer(self, const uint8_t *base, ef_head *head) except -1
     cdef int answer_body(self, Inbound down, const uint8_t *data, size_t n) except -1

@@ -57,7 +57,7 @@ cdef class GrpcWeb:
                 span.flags |= EF_SPAN_HOP
         return 0
 
-    cdef int request_body(self, RequestBody ex, iovec *iov, int n, int64_t left) except -1:
+    cdef int request_body(self, Exchange ex, iovec *iov, int n, int64_t left) except -1:
         """Text of the client; what it says goes on at once."""
         cdef Out plain
         cdef iovec piece
@@ -73,7 +73,7 @@ cdef class GrpcWeb:
                 plain.size += <size_t>got
             piece.iov_base = plain.data
             piece.iov_len = plain.size
-            return ex.take_body(&piece, 1 if plain.size else 0, plain.size, 0 if left == 0 else -1)
+            return ex.body.take(ex, &piece, 1 if plain.size else 0, plain.size, 0 if left == 0 else -1)
         finally:
             out_free(&plain)
 

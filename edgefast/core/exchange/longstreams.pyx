@@ -87,7 +87,7 @@ cdef int enter_streams(Exchange ex, bytes client, bint alone) except -1:
     return 0
 
 
-cdef int leave_streams(Attempts ex) except -1:
+cdef int leave_streams(Exchange ex) except -1:
     """It has ended, or was not a long-lived stream."""
     cdef PortTable port = ex.down.peer.port
     cdef Cluster cluster = ex.backend.cluster
@@ -108,17 +108,17 @@ cdef inline bint may_last(ef_head *head) noexcept:
     return head.body != EF_BODY_NONE and (head.body != EF_BODY_LENGTH or head.content_length > STREAM_BYTES)
 
 
-cdef int begin_lasting(Attempts ex) except -1:
+cdef int begin_lasting(Exchange ex) except -1:
     """Its answer has lasted for STREAM_AFTER_MS: it is a long-lived stream. Above a limit of the port one stream ends."""
     cdef HttpSettings settings = ex.settings
     cdef LongStreams held
     cdef int64_t now = ex.engine.wheel.now
     cdef bytes client
-    if ex.up is None or not ex.started_response or ex.lasts:
+    if ex.up is None or ex.retry.state != TRY_ANSWERED or ex.lasts:
         return 0
     client = ex.origin()
-    enter_streams(<Exchange>ex, client, not ex.up.shares)
-    held = (<Exchange>ex).down.peer.port.streams
+    enter_streams(ex, client, not ex.up.shares)
+    held = ex.down.peer.port.streams
     found = None
     if settings.address_streams and held.held(client) > settings.address_streams:
         found = held.longest_idle(<ClientEntry>held.entries[client], now)

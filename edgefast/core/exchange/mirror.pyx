@@ -15,9 +15,9 @@ cdef class Mirror(UpstreamUser):
         self.settings = ex.settings
         self.outlier, self.breaker, self.check, self.panic = ex.outlier, ex.breaker, ex.check, ex.panic
         self.method = ex.method
-        self.unsized = ex.unsized
+        self.unsized = ex.body.unsized
         self.grpc = ex.grpc
-        self.announced = ex.announced
+        self.announced = ex.body.announced
         self.takes_trailers = ex.takes_trailers
         self.balance, self.hash_key, self.zones = ex.balance, ex.hash_key, ex.zones
         out_reserve(&self.head, ex.head.size)
@@ -26,7 +26,7 @@ cdef class Mirror(UpstreamUser):
         self.rearm()
         self.engine.mirrors.add(self)
         self.engine.count(G_MIRRORED)
-        self.streams = ex.expects_body and not ex.body_done and ex.left != 0 and cluster.protocol != SPEAKS_H2
+        self.streams = ex.body.expected and not ex.body.done and ex.body.left != 0 and cluster.protocol != SPEAKS_H2
         self.source = ex.origin()
         if self.streams and not cluster.share().try_enter(self):  # a copy waits for nobody's body
             return self.drop(MIRROR_CROWDED)

@@ -3,35 +3,35 @@
 # In: the head of an answer, its end, or its absence. Out: one result. The head shows a failure. Only a complete answer is a success: an
 # endpoint that begins every answer and ends none is unhealthy. For a gRPC call its own status counts.
 
-cdef int report_head(Attempts tries, const uint8_t *base, ef_head *head) except -1:
+cdef int report_head(Exchange ex, const uint8_t *base, ef_head *head) except -1:
     cdef int status = -1
     cdef uint16_t i
-    tries.called = tries.grpc and head.grpc == EF_GRPC
-    if not tries.called:
-        return report_status(tries, head.response_status) if head.response_status >= 500 else 0
+    ex.retry.called = ex.grpc and head.grpc == EF_GRPC
+    if not ex.retry.called:
+        return report_status(ex, head.response_status) if head.response_status >= 500 else 0
     for i in range(head.n_spans):
         if is_named(base, &head.spans[i], HASH_GRPC_STATUS, "grpc-status", 11):
             status = ef_grpc_status(base + head.spans[i].val_off, head.spans[i].val_len)
-    return report_status(tries, http_equivalent(status)) if is_whole(head) else 0
+    return report_status(ex, http_equivalent(status)) if is_whole(head) else 0
 
 
-cdef int report_end(Attempts tries) except -1:
+cdef int report_end(Exchange ex) except -1:
     """All of it is here."""
-    return report_status(tries, http_equivalent(tries.grpc_status) if tries.called else 200)
+    return report_status(ex, http_equivalent(ex.grpc_status) if ex.retry.called else 200)
 
 
-cdef int report_loss(Attempts tries) except -1:
+cdef int report_loss(Exchange ex) except -1:
     """It never came, or not to its end."""
-    cdef bint reported_outlier = tries.reported_outlier
-    tries.reported_outlier = True
-    return tries.endpoint.failed(tries.outlier, reported_outlier)
+    cdef bint reported_outlier = ex.retry.reported
+    ex.retry.reported = True
+    return ex.endpoint.failed(ex.outlier, reported_outlier)
 
 
-cdef int report_status(Attempts tries, int status) except -1:
-    if tries.reported_outlier or tries.endpoint is None:
+cdef int report_status(Exchange ex, int status) except -1:
+    if ex.retry.reported or ex.endpoint is None:
         return 0
-    tries.reported_outlier = True
-    return tries.endpoint.answered(tries.outlier, status)
+    ex.retry.reported = True
+    return ex.endpoint.answered(ex.outlier, status)
 
 
 cdef int http_equivalent(int status) noexcept:

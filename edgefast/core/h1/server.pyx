@@ -371,7 +371,7 @@ cdef class H1Server(H1Responder):
         cdef ef_head *head = self.partial if self.partial != NULL else &self.engine.request_head
         cdef bint is_head = head.method == EF_M_HEAD if self.state == D_HEAD else self.head_method
         cdef Exchange ex = self.exchange
-        if ex is not None and ex.started_response:  # an answer is under way: a second one would be part of it
+        if ex is not None and ex.retry.state == TRY_ANSWERED:  # an answer is under way: a second one would be part of it
             return ex.abort(F_INVALID)
         self.closing = True
         partial_head_free(&self.partial)

@@ -208,11 +208,11 @@ cdef class H2Responder(Inbound):
         cdef size_t held
         if ex is None:
             return 0
-        held = ex.raw.cap + ex.head.cap + ex.trailers.cap + ex.body.cap - min(ex.body.cap, ex.borrowed)
+        held = ex.raw.cap + ex.head.cap + ex.body.trailers.cap + ex.body.kept.cap - min(ex.body.kept.cap, ex.body.borrowed)
         if ex.received is not None:
             held += PyBytes_GET_SIZE(ex.received)
-        if ex.auth_flow is not None:
-            held += ex.auth_flow.held
+        if ex.auth is not None:
+            held += ex.auth.held
         return held - H2_REQUEST if held > H2_REQUEST else 0
 
     cdef bint takes_end(self, bint trailers) noexcept:

@@ -17,7 +17,7 @@ cdef inline bint h2_is_late(H2Responder stream, int64_t now) noexcept:
     cdef Exchange ex = stream.exchange
     if stream.reads_until >= now:
         return False
-    return stream.out.queue.len > 0 or (ex is not None and not stream.answered and ex.expects_body and not ex.body_done and not ex.comes())
+    return stream.out.queue.len > 0 or (ex is not None and not stream.answered and ex.body.expected and not ex.body.done and not ex.comes())
 
 
 cdef inline bint h2_is_fresh(H2Responder stream, int64_t now) noexcept:

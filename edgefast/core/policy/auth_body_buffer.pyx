@@ -21,7 +21,7 @@ cdef class AuthBodyBuffer:
                 return False
         self.clients.grow(client, flow, needed)
         flow.lent = True
-        ex.borrowed += needed * <size_t>AUTH_BODY_PIECE
+        ex.body.borrowed += needed * <size_t>AUTH_BODY_PIECE
         return True
 
     cdef bint make_room(self, bytes client, uint32_t needed) except -1:
@@ -34,7 +34,7 @@ cdef class AuthBodyBuffer:
         last = most.last()
         ex = last.ex
         ex.engine.count(G_BODIES_NOT_GATHERED)
-        if not ex.body_done:
+        if not ex.body.done:
             ex.down.refuse_more()
         ex.fail(503, F_OVERFLOW)
         return True
@@ -42,6 +42,6 @@ cdef class AuthBodyBuffer:
     cdef int give_back(self, RuleAuthFlow flow) except -1:
         """It is judged, or has ended."""
         flow.lent = False
-        flow.ex.borrowed = 0
+        flow.ex.body.borrowed = 0
         self.clients.leave(flow)
         return 0

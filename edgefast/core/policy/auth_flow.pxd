@@ -31,18 +31,20 @@ cdef class RuleAuthFlow(AuthFlow):
         InjectedFault fault             # for which it waits, though everybody has let it pass; None: for none
         int64_t until           # ms; how long
         bint aborts             # and is refused then
-        bint gathered           # ... or was
-        bint deferred           # the end of a read is
+        bint gathered           # its body was awaited, or is complete
         bint unproven           # its password is not tried
-        bint asking             # whom it asks may answer at once
+        bint running            # the driver runs: it sees a new state when the step returns
 
     cdef int bound_body(self) except -1
     cdef PolicyResult begin(self) except *
-    cdef bint authenticate_next(self) except -1
-    cdef int resume(self) except -1
+    cdef int step(self) except -1
+    cdef int authenticate(self) except -1
     cdef int gather(self) except -1
-    cdef int go_on(self) except -1
-    cdef int wait(self) except -1
+    cdef int check_rate(self) except -1
+    cdef int ask(self) except -1
+    cdef int check_delay(self) except -1
+    cdef int resume(self) except -1
+    cdef int wait(self, AuthState state) except -1
     cdef int keep(self, bytes more) except -1
     cdef int on_decision(self, AuthDecision decision) except -1
     cdef int ask_alone(self) except -1

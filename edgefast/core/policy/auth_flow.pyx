@@ -1,10 +1,30 @@
 # Auth flow: a request between its match and its limits, during authentication and calls of authorization services, one after the other.
 #
 # In: a routed request, the authentication and services of its rule, their decisions; its body as it comes.
-# Out: the request goes on (Exchange.enter), with the lines of services instead of its client's; or an answer. The answer is a service's
+# Out: the request goes on (Exchange.admit), with the lines of services instead of its client's; or an answer. The answer is a service's
 # denial, or an error because a service failed. It copies the head once, when it has to wait. Of the body it holds what a request that waits
 # for its limits may hold, or all that services receive.
 # Must never let a request pass before all services have answered.
+#
+# Callers post an event (`advance`); only the driver decides what follows. `state_after` has the rows with an event, `AUTH_STEPS` the others.
+#
+#   state            event                      next state
+#   AUTH_NEW         AUTH_BEGIN                 AUTH_PROOFS
+#   AUTH_PROOFS      step `authenticate`        AUTH_BODY, AUTH_PROOF_WAIT, AUTH_READ_WAIT, AUTH_ENDED
+#   AUTH_BODY        step `gather`              AUTH_SERVICES, AUTH_BODY_WAIT, AUTH_BODY (its end came in the step), AUTH_ENDED
+#   AUTH_BODY_RATE   step `check_rate`          AUTH_BODY_WAIT, AUTH_ENDED
+#   AUTH_SERVICES    step `ask`                 AUTH_SERVICES, AUTH_CALL_WAIT, AUTH_READ_WAIT, AUTH_ADMISSION, AUTH_ENDED
+#   AUTH_DELAY       step `check_delay`         AUTH_DELAY_WAIT, AUTH_ADMISSION, AUTH_ENDED
+#   AUTH_ADMISSION   step `admit`               AUTH_ENDED
+#   AUTH_READ_WAIT   AUTH_READ_END              AUTH_PROOFS (steps that are complete do nothing)
+#   AUTH_PROOF_WAIT  AUTH_PROOF                 AUTH_PROOFS
+#   AUTH_BODY_WAIT   AUTH_BODY_END              AUTH_BODY
+#   AUTH_BODY_WAIT   AUTH_TIMER                 AUTH_BODY_RATE
+#   AUTH_CALL_WAIT   AUTH_DECISION, AUTH_ALONE  AUTH_SERVICES
+#   AUTH_DELAY_WAIT  AUTH_TIMER                 AUTH_DELAY
+#   each             `leave`                    AUTH_ENDED
+#
+# An event that a state does not await changes nothing. An injected delay (fault.pyx) begins in AUTH_DELAY_WAIT.
 
 cdef frozenset _CORS_OWN = frozenset((
     b"access-control-allow-origin", b"access-control-allow-credentials", b"access-control-expose-headers",
@@ -19,6 +39,35 @@ cdef int give_up(Exchange ex) except -1:
     return 0
 
 
+# For each state, the states that its step may leave.
+cdef uint32_t[13] AUTH_STEPS
+AUTH_STEPS[<int>AUTH_PROOFS] = 1 << AUTH_BODY | 1 << AUTH_PROOF_WAIT | 1 << AUTH_READ_WAIT | 1 << AUTH_ENDED
+AUTH_STEPS[<int>AUTH_BODY] = 1 << AUTH_SERVICES | 1 << AUTH_BODY_WAIT | 1 << AUTH_BODY | 1 << AUTH_ENDED
+AUTH_STEPS[<int>AUTH_BODY_RATE] = 1 << AUTH_BODY_WAIT | 1 << AUTH_ENDED
+AUTH_STEPS[<int>AUTH_SERVICES] = (
+    1 << AUTH_SERVICES | 1 << AUTH_CALL_WAIT | 1 << AUTH_READ_WAIT | 1 << AUTH_ADMISSION | 1 << AUTH_ENDED
+)
+AUTH_STEPS[<int>AUTH_DELAY] = 1 << AUTH_DELAY_WAIT | 1 << AUTH_ADMISSION | 1 << AUTH_ENDED
+AUTH_STEPS[<int>AUTH_ADMISSION] = 1 << AUTH_ENDED
+
+
+cdef AuthState state_after(AuthState state, AuthEvent event) noexcept:
+    """The state in which an event is processed; `state` itself: the event is not awaited."""
+    if state == AUTH_NEW and event == AUTH_BEGIN:
+        return AUTH_PROOFS
+    if (state == AUTH_READ_WAIT and event == AUTH_READ_END) or (state == AUTH_PROOF_WAIT and event == AUTH_PROOF):
+        return AUTH_PROOFS
+    if state == AUTH_BODY_WAIT and event == AUTH_BODY_END:
+        return AUTH_BODY
+    if state == AUTH_BODY_WAIT and event == AUTH_TIMER:
+        return AUTH_BODY_RATE
+    if state == AUTH_CALL_WAIT and (event == AUTH_DECISION or event == AUTH_ALONE):
+        return AUTH_SERVICES
+    if state == AUTH_DELAY_WAIT and event == AUTH_TIMER:
+        return AUTH_DELAY
+    return state
+
+
 cdef class RuleAuthFlow:
     def __dealloc__(self):
         free(self.memory)
@@ -31,36 +80,173 @@ cdef class RuleAuthFlow:
                 self.most = service.body
         return 0
 
-    # --- proofs ----------------------------------------------------------------------------------------------------
+    # --- the driver ------------------------------------------------------------------------------------------------
 
     cdef PolicyResult begin(self) except *:
         cdef Exchange ex = self.ex
-        ex.auth_flow = self
-        ex.keeps_body = True
-        if ex.shown and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):  # by filters of its listener
+        ex.auth = self
+        ex.body.replayable = True
+        if ex.body.shown and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.kept.size - REPLAY_LIMIT - ex.body.borrowed):  # by filters of its listener
             ex.fail(503, F_OVERFLOW)
             return WAITING
-        ex.shown = False
-        self.go_on()
+        ex.body.shown = False
+        self.advance(AUTH_BEGIN)
         return WAITING
 
-    cdef bint authenticate_next(self) except -1:
-        """All proofs are there; False: the request is answered, or waits for what one of them takes."""
+    cdef int advance(self, AuthEvent event) except -1:
+        """Take an event, and all steps up to the next wait."""
+        cdef RuleAuthFlow held = self  # its exchange may have been all that held it
+        cdef AuthState state = state_after(self.state, event)
+        if state == self.state:
+            return 0
+        self.state = state
+        if self.running:
+            return 0
+        self.running = True
+        try:
+            while held.state < AUTH_READ_WAIT:
+                state = held.state
+                held.step()
+                if not AUTH_STEPS[<int>state] >> <int>held.state & 1:
+                    raise AssertionError(f"authentication: state {<int>state} may not become {<int>held.state}")
+        finally:
+            held.running = False
+        return 0
+
+    cdef int step(self) except -1:
+        """Each step leaves the state that follows."""
+        if self.state == AUTH_PROOFS:
+            return self.authenticate()
+        if self.state == AUTH_BODY:
+            return self.gather()
+        if self.state == AUTH_BODY_RATE:
+            return self.check_rate()
+        if self.state == AUTH_SERVICES:
+            return self.ask()
+        if self.state == AUTH_DELAY:
+            return self.check_delay()
+        self.state = AUTH_ENDED
+        return self.admit()
+
+    cdef int resume(self) except -1:
+        """Post a result of a password or token, called by the loop."""
+        cdef Exchange ex = self.ex
+        ex.engine.wheel.refresh()
+        try:
+            return self.advance(AUTH_PROOF)
+        except Exception:
+            _log.exception("authentication: request failed after the result of its credential")
+            return give_up(ex)
+
+    # --- steps -----------------------------------------------------------------------------------------------------
+
+    cdef int authenticate(self) except -1:
+        """Run the authenticators that have not accepted the request yet."""
         cdef LivePolicy policy
-        cdef AuthState proven
-        while self.proved < PyList_GET_SIZE(self.proofs):
-            policy = self.proof_policies[self.proved]
-            proven = (<Authenticator>self.proofs[self.proved]).authenticate(self, policy)
-            if proven == UNDECIDED:
-                self.wait()
-            if proven != PROVEN:
-                return False
-            ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
-            self.proved += 1
-        return True
+        cdef ProofResult result
+        if self.proofs is not None:
+            while self.proved < PyList_GET_SIZE(self.proofs):
+                policy = self.proof_policies[self.proved]
+                result = (<Authenticator>self.proofs[self.proved]).authenticate(self, policy)
+                if result == UNDECIDED:
+                    return self.wait(AUTH_PROOF_WAIT)
+                if result == DEFERRED:
+                    return self.wait(AUTH_READ_WAIT)
+                if result == REFUSED:
+                    self.state = AUTH_ENDED
+                    return 0
+                ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
+                self.proved += 1
+        self.state = AUTH_BODY
+        return 0
+
+    cdef int gather(self) except -1:
+        """Wait for its body, all of which services receive."""
+        cdef Exchange ex = self.ex
+        if self.most == 0:
+            self.state = AUTH_SERVICES
+            return 0
+        if self.gathered:
+            ex.body.enter(BODY_HELD)
+            ex.ask_at = 0
+            self.state = AUTH_SERVICES
+            return 0
+        self.gathered = True
+        if ex.body.announced > self.most or ex.body.kept.size > self.most:
+            return self.too_large()
+        if ex.body.done:
+            self.state = AUTH_SERVICES
+            return 0
+        self.wait(AUTH_BODY_WAIT)
+        ex.body.enter(BODY_GATHERING)
+        if ex.settings.body_rate:
+            ex.ask_at = ex.progress_until = ex.engine.wheel.now + BODY_GRACE_MS
+        if ex.body.kept.size > REPLAY_LIMIT + ex.body.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.kept.size - REPLAY_LIMIT - ex.body.borrowed):
+            ex.down.refuse_more()
+            return ex.fail(503, F_OVERFLOW)
+        if not ex.down.handing:  # it has waited for a proof
+            ex.down.resume()
+            ex.allow_body()
+        return ex.rearm() if not ex.finished else 0
+
+    cdef int check_rate(self) except -1:
+        """An awaited body keeps to `bodyRate`, whether or not others wait: its client is not authenticated."""
+        cdef Exchange ex = self.ex
+        cdef int64_t now = ex.engine.wheel.now, until = ex.progress_until
+        self.state = AUTH_BODY_WAIT
+        if until <= now:
+            if not ex.down.paused():
+                return ex.on_timeout(F_TIMEOUT)
+            until = now + BODY_GRACE_MS
+        ex.ask_at = until
+        return ex.rearm()
+
+    cdef int ask(self) except -1:
+        """Ask the next service, or apply what it has answered."""
+        cdef Exchange ex = self.ex
+        cdef AuthService service
+        cdef AuthDecision decision
+        cdef bint cached = False
+        if self.n == PyList_GET_SIZE(self.services):
+            self.state = AUTH_ADMISSION
+            return 0
+        service = self.services[self.n]
+        decision, self.outcome = self.outcome, None
+        if decision is None and not self.alone:
+            decision = service.known(self)
+            cached = decision is not None
+        if decision is None:
+            if ex.down.handing and ex.down.defers:  # a request that is taken back in the same read is shown to no service
+                return self.wait(AUTH_READ_WAIT)
+            self.wait(AUTH_CALL_WAIT)
+            return service.ask(self)  # AUTH_DECISION may come before it returns
+        if not self.takes(decision, cached):
+            self.state = AUTH_ENDED
+            return 0
+        self.n += 1
+        self.alone = False
+        return 0
+
+    cdef int check_delay(self) except -1:
+        """End an injected delay that is over."""
+        cdef Exchange ex = self.ex
+        cdef InjectedFault fault = self.fault
+        if self.until > ex.engine.wheel.now:
+            self.state = AUTH_DELAY_WAIT
+            ex.ask_at = self.until
+            return ex.rearm()
+        self.fault = None
+        ex.engine.delayed -= 1
+        self.state = AUTH_ADMISSION
+        if not self.aborts:
+            return 0
+        self.state = AUTH_ENDED
+        return fault.refuse(ex)
+
+    # --- results ---------------------------------------------------------------------------------------------------
 
     def complete_auth(self, job, bytes user):
-        """Of the password that it waits for; b"": it is wrong."""
+        """Take the result of the awaited password; b"": it is wrong."""
         if self.ex is None or self.job is not job:
             return
         self.job = None
@@ -76,95 +262,24 @@ cdef class RuleAuthFlow:
         self.resume()
 
     def settle_token(self, outcome):
-        """The same of the token that it waits for."""
+        """Take the result of the awaited token."""
         if self.ex is None:
             return
         self.question = None
         self.outcome_of_token = outcome
         self.resume()
 
-    cdef int resume(self) except -1:
-        """Go on, called by the loop."""
-        cdef Exchange ex = self.ex
-        ex.engine.wheel.refresh()
-        try:
-            return self.go_on()
-        except Exception:
-            _log.exception("a proof")
-            return give_up(ex)
-
-    cdef int gather(self) except -1:
-        """Wait for its body, all of which services are shown."""
-        cdef Exchange ex = self.ex
-        self.gathered = True
-        if ex.announced > self.most or ex.body.size > self.most:
-            return self.too_large()
-        if ex.body_done:
-            return self.go_on()
-        self.gathers = True
-        self.wait()
-        ex.gathering = True
-        if ex.settings.body_rate:
-            ex.ask_at = ex.progress_until = ex.engine.wheel.now + BODY_GRACE_MS
-        if ex.body.size > REPLAY_LIMIT + ex.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, ex.body.size - REPLAY_LIMIT - ex.borrowed):
-            ex.down.refuse_more()
-            return ex.fail(503, F_OVERFLOW)
-        if not ex.down.handing:  # it has waited for a proof
-            ex.down.resume()
-            ex.allow_body()
-        return ex.rearm() if not ex.finished else 0
-
-    # --- services --------------------------------------------------------------------------------------------------
-
-    cdef int go_on(self) except -1:
-        """Ask whoever has not spoken; after the last one it may enter."""
-        cdef Exchange ex = self.ex
-        cdef AuthService service
-        cdef AuthDecision decision
-        cdef bint cached
-        if self.gathers:
-            return self.wait()
-        if self.proofs is not None and not self.authenticate_next():
-            return 0
-        if self.most and not self.gathered:
-            return self.gather()
-        while self.n < PyList_GET_SIZE(self.services):
-            service = self.services[self.n]
-            decision, self.outcome = self.outcome, None
-            cached = False
-            if decision is None and not self.alone:
-                decision = service.known(self)
-                cached = decision is not None
-            if decision is None:
-                self.wait()
-                if ex.down.handing and ex.down.defers:  # a request that is taken back in the same read is shown to nobody
-                    self.deferred = True
-                    return 0
-                self.asking = True
-                try:
-                    service.ask(self)
-                finally:
-                    self.asking = False
-                decision, self.outcome = self.outcome, None
-                if decision is None or self.ex is None:
-                    return 0
-            if not self.takes(decision, cached):
-                return 0
-            self.n += 1
-            self.alone = False
-        return self.admit()
-
     cdef int on_decision(self, AuthDecision decision) except -1:
-        """Of the call that it waits for."""
+        """Take the answer of the awaited call."""
         self.call = None
         self.outcome = decision
-        return 0 if self.asking or self.ex is None else self.go_on()
+        return self.advance(AUTH_DECISION)
 
     cdef int ask_alone(self) except -1:
-        """What was said of an equal request is for that one's client only."""
+        """The answer to an equal request is for that request's client only."""
         self.call = self.key = None
         self.alone = True
-        return self.go_on()
+        return self.advance(AUTH_ALONE)
 
     cdef bint takes(self, AuthDecision decision, bint cached) except -1:
         """False: the request is answered with it."""
@@ -220,10 +335,11 @@ cdef class RuleAuthFlow:
 
     # --- the request that waits ------------------------------------------------------------------------------------
 
-    cdef int wait(self) except -1:
-        """From now on it may take time, which counts as the request's."""
+    cdef int wait(self, AuthState state) except -1:
+        """Wait in this state. The time counts as the request's."""
         cdef Exchange ex = self.ex
         cdef int64_t now = ex.engine.wheel.now
+        self.state = state
         if self.memory != NULL:
             return 0
         self.keep(b"")
@@ -294,14 +410,14 @@ cdef class RuleAuthFlow:
             return 0
         if self.lines:
             self.keep(service_lines(self))
-        if ex.auth_result is not None and ex.trailers.size:
-            ex.auth_result.drop_trailers(&ex.trailers)
+        if ex.auth_result is not None and ex.body.trailers.size:
+            ex.auth_result.drop_trailers(&ex.body.trailers)
         if self.lent:  # from here on its body is one of those that were admitted
             units_of(ex.engine).auth_bodies.give_back(self)
-            ex.shown = True
-        ex.auth_flow = self.ex = None
-        ex.gathering = False
-        if ex.body_done:
+            ex.body.shown = True
+        ex.auth = self.ex = None
+        ex.body.enter(BODY_HELD)
+        if ex.body.done:
             ex.bound_answer()
         ex.admit(&self.at, &self.request)
         if ex.finished or ex.down.handing:
@@ -311,6 +427,7 @@ cdef class RuleAuthFlow:
     cdef int leave(self) except -1:
         """The exchange is over."""
         cdef AuthCall call = self.call
+        self.state = AUTH_ENDED
         if self.lent:
             units_of(self.ex.engine).auth_bodies.give_back(self)
         if call is not None:
@@ -324,58 +441,32 @@ cdef class RuleAuthFlow:
         if self.fault is not None:
             self.fault = None
             self.ex.engine.delayed -= 1
-        self.ex.auth_flow = None
-        self.ex.gathering = False
+        self.ex.auth = None
+        self.ex.body.enter(BODY_HELD)
         self.ex = None
         return call.leave(self) if call is not None else 0
 
     # --- its client ------------------------------------------------------------------------------------------------
 
-    cdef int flush(self) except -1:
-        """All of a read is here."""
-        if not self.deferred:
-            return 0
-        self.deferred = False
-        return self.go_on()
-
     cdef int take_body(self, iovec *iov, int n, size_t total) except -1:
         cdef Exchange ex = self.ex
-        cdef size_t here = ex.body.size + total
+        cdef size_t here = ex.body.kept.size + total
         cdef int i
-        if self.gathers:
+        if self.state == AUTH_BODY_WAIT:
             if here > self.most:
                 return self.too_large()
-            if here > REPLAY_LIMIT + ex.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, here - REPLAY_LIMIT - ex.borrowed):
+            if here > REPLAY_LIMIT + ex.body.borrowed and not units_of(ex.engine).auth_bodies.reserve(self, here - REPLAY_LIMIT - ex.body.borrowed):
                 ex.down.refuse_more()
                 return ex.fail(503, F_OVERFLOW)
-        out_reserve(&ex.body, total)
+        out_reserve(&ex.body.kept, total)
         for i in range(n):
-            out_raw(&ex.body, iov[i].iov_base, iov[i].iov_len)
-        return ex.down.pause() if here >= REPLAY_LIMIT and not self.gathers else 0
-
-    cdef int request_end(self) except -1:
-        if not self.gathers:
-            return 0
-        self.gathers = self.ex.gathering = False
-        self.ex.ask_at = 0
-        return self.go_on()
-
-    cdef int look(self) except -1:
-        """A body that is waited for keeps to `bodyRate`, whether anybody else waits or not: nobody has judged whose it is."""
-        cdef Exchange ex = self.ex
-        cdef int64_t now = ex.engine.wheel.now, until = ex.progress_until
-        if self.fault is not None:
-            return end_delay(self)
-        if until <= now:
-            if not ex.down.paused():
-                return ex.on_timeout(F_TIMEOUT)
-            until = now + BODY_GRACE_MS
-        ex.ask_at = until
-        return ex.rearm()
+            out_raw(&ex.body.kept, iov[i].iov_base, iov[i].iov_len)
+        return ex.down.pause() if here >= REPLAY_LIMIT and self.state != AUTH_BODY_WAIT else 0
 
     cdef int too_large(self) except -1:
-        """Nobody is shown a part of it."""
+        """No service receives a part of a body."""
         cdef Exchange ex = self.ex
+        self.state = AUTH_ENDED
         ex.engine.count(G_BODY_TOO_LARGE)
         ex.down.refuse_more()
         return ex.answer(413, b"", F_TOO_LARGE)

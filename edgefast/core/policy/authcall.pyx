@@ -167,8 +167,8 @@ cdef class AuthCall(UpstreamUser):
         self.settings = ex.settings
         self.method = ex.method
         self.source = ex.origin()
-        self.shows = service.body > 0 and ex.expects_body
-        self.announced = ex.body.size if self.shows else 0
+        self.shows = service.body > 0 and ex.body.expected
+        self.announced = ex.body.kept.size if self.shows else 0
         self.flows = {}
         self.shown = self.notified = flow
         self.join(flow)
@@ -256,7 +256,7 @@ cdef class AuthCall(UpstreamUser):
         if self.announced == 0:
             return up.write(&self.head, NULL, 0, 0, True, &self.trailers)
         flow = next(iter(self.flows))  # the only one: what is asked with a body nobody else asks
-        body.iov_base = flow.ex.body.data
+        body.iov_base = flow.ex.body.kept.data
         body.iov_len = self.announced
         return up.write(&self.head, &body, 1, self.announced, True, &self.trailers)
 

@@ -1,9 +1,10 @@
 # Authenticator: authentication of a client.
 
-cdef enum AuthState:
+cdef enum ProofResult:
     PROVEN = 0
     REFUSED = 1     # it is answered
-    UNDECIDED = 2   # RuleAuthFlow.resume follows
+    UNDECIDED = 2   # the event AUTH_PROOF follows
+    DEFERRED = 3    # asked again at the end of the read
 
 
 cdef class Authenticator:
@@ -14,10 +15,10 @@ cdef class Authenticator:
         bytes forward           # name of the header that says who it is; b"": none
 
     cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *
-    cdef AuthState authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *
+    cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *
     cdef list all_places(self)
-    cdef AuthState accept(self, RuleAuthFlow flow, bytes user) except *
-    cdef AuthState deny(self, RuleAuthFlow flow, LivePolicy policy, bytes word) except *
+    cdef ProofResult accept(self, RuleAuthFlow flow, bytes user) except *
+    cdef ProofResult deny(self, RuleAuthFlow flow, LivePolicy policy, bytes word) except *
 
 
 cdef class ApiKeys(Authenticator):
@@ -37,7 +38,7 @@ cdef class Tokens(Authenticator):
         frozenset names         # of the providers
 
     cdef int note(self, Exchange ex, outcome, LivePolicy policy) except -1
-    cdef AuthState conclude(self, RuleAuthFlow flow, LivePolicy policy) except *
+    cdef ProofResult conclude(self, RuleAuthFlow flow, LivePolicy policy) except *
 
 
 cdef class Passwords(Authenticator):

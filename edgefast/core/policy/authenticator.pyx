@@ -21,20 +21,20 @@ cdef class Authenticator:
         """It is known whose the request is, which goes on as it came; False: `authenticate` decides."""
         return False
 
-    cdef AuthState authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
+    cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
         raise NotImplementedError
 
     cdef list all_places(self):
         """Where requests carry their credentials: no log line and no span shows these."""
         return [self.places]
 
-    cdef AuthState accept(self, RuleAuthFlow flow, bytes user) except *:
+    cdef ProofResult accept(self, RuleAuthFlow flow, bytes user) except *:
         flow.ex.user = json_encode(user.decode("utf-8", "replace"))
         if self.forward:
             flow.lines += user_line(self.forward, user)
         return PROVEN
 
-    cdef AuthState deny(self, RuleAuthFlow flow, LivePolicy policy, bytes word) except *:
+    cdef ProofResult deny(self, RuleAuthFlow flow, LivePolicy policy, bytes word) except *:
         """The word is for the log (policy_rule)."""
         policy.refuse(flow.ex, 401, word, F_DENIED, self.challenge)
         return REFUSED
@@ -57,7 +57,7 @@ cdef class ApiKeys(Authenticator):
         self.sets = HeaderNames(dict.fromkeys(names)) if names else None
         self.challenge = b'www-authenticate: ApiKey realm="gateway"\r\n'
 
-    cdef AuthState authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
+    cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
         cdef CredentialSource at = carried_by(&flow.at, flow.ex)
         cdef bytes key = self.places.find(&at, None), client = None
         if key is None or self.places.several:
@@ -84,7 +84,7 @@ cdef class Passwords(Authenticator):
         self.sets = HeaderNames((spec.forward_header,)) if spec.forward_header else None
         self.challenge = b'www-authenticate: Basic realm="gateway", charset="UTF-8"\r\n'
 
-    cdef AuthState authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
+    cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
         cdef CredentialSource at
         cdef bytes given, pair, user, password, kept, proof
         cdef object proven = flow.proven
@@ -111,8 +111,7 @@ cdef class Passwords(Authenticator):
             if kept is not None and units_of(self.engine).passwords.knows(proof):
                 return self.accept(flow, user)
             if flow.ex.down.handing and flow.ex.down.defers:  # a request that is taken back in the same read costs no time
-                flow.deferred = True
-                return UNDECIDED
+                return DEFERRED
             flow.job = units_of(self.engine).passwords.submit(
                 kept or b"", password, flow.ex.origin() or b"", flow, user if kept is not None else b"", proof, self.decoys
             )

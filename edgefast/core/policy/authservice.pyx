@@ -91,7 +91,7 @@ cdef class AuthService:
         lengths; 128 bits of a digest with a key that nobody knows: no two questions have the same."""
         cdef AuthCache cache = units_of(self.engine).auth_cache
         cdef Out *out = &cache.question
-        if self.ttl == 0 or (self.body and flow.ex.expects_body):
+        if self.ttl == 0 or (self.body and flow.ex.body.expected):
             return None
         write_question(out, flow, self, self.sends if self.keys is None else self.keys, self.own_keys)
         if self.grpc and self.keys is None:

@@ -61,7 +61,7 @@ cdef class CheckCall(AuthCall):
         if self.announced == 0:
             return self.up.write(&self.head, parts, 1, total, True, &self.trailers)
         flow = next(iter(self.flows))  # as of every call with a body the only one
-        parts[1].iov_base = flow.ex.body.data
+        parts[1].iov_base = flow.ex.body.kept.data
         parts[1].iov_len = self.announced
         return self.up.write(&self.head, parts, 2, total, True, &self.trailers)
 

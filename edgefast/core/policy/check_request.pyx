@@ -86,7 +86,7 @@ cdef int write_check(Out *out, RuleAuthFlow flow, AuthService service, bint show
     cdef Exchange ex = flow.ex
     cdef ef_head *head = flow.at.head
     cdef Out http
-    cdef size_t body = ex.body.size if shows else 0, start, n, inner
+    cdef size_t body = ex.body.kept.size if shows else 0, start, n, inner
     cdef int64_t now = unix_us() - (ex.engine.reactor.now_us() - ex.started)
     cdef bint is_text = True
     memset(&http, 0, sizeof(http))
@@ -104,10 +104,10 @@ cdef int write_check(Out *out, RuleAuthFlow flow, AuthService service, bint show
         pb_text(&http, 4, pb_string(shown_path(&flow.at)))
         pb_text(&http, 5, pb_string(flow.at.base[head.authority_off:head.authority_off + head.authority_len]))
         pb_text(&http, 6, b"https" if ex.https else b"http")
-        pb_number(&http, 9, body if shows else -1 if ex.unsized else <int64_t>ex.announced)
+        pb_number(&http, 9, body if shows else -1 if ex.body.unsized else <int64_t>ex.body.announced)
         pb_text(&http, 10, ex.down.protocol)
         if body:
-            text = ex.body.data[:body]
+            text = ex.body.kept.data[:body]
             try:
                 text.decode()
             except UnicodeDecodeError:
@@ -152,7 +152,7 @@ cdef int put_about(Out *out, Exchange ex) except -1:
     cdef bytes text
     if ex.down.peer.local is None:
         ex.down.learn_ends()
-    text = b"%b %b %d\r\n" % (ex.down.protocol, ex.down.peer.local or b"", -1 if ex.unsized else <int64_t>ex.announced)
+    text = b"%b %b %d\r\n" % (ex.down.protocol, ex.down.peer.local or b"", -1 if ex.body.unsized else <int64_t>ex.body.announced)
     out_reserve(out, PyBytes_GET_SIZE(text))
     out_bytes(out, text)
     return 0

@@ -36,12 +36,12 @@ cdef class InjectedFault:
         flow.lines = b""
         flow.fault = self
         flow.aborts = aborts
-        ex.auth_flow = flow
-        ex.keeps_body = True
-        flow.wait()
+        ex.auth = flow
+        ex.body.replayable = True
+        flow.wait(AUTH_DELAY_WAIT)
         flow.until = engine.wheel.now + self.delay
         ex.ask_at = flow.until
-        ex.gathering = True  # `look` comes when it is over
+        ex.body.enter(BODY_GATHERING)  # AUTH_TIMER comes when it is over
         ex.rearm()
         return True
 
@@ -57,17 +57,3 @@ cdef class InjectedFault:
         ex.grpc_status = self.grpc_status
         own = b"content-type: application/grpc\r\ngrpc-status: %d\r\ngrpc-message: fault injection\r\n" % self.grpc_status
         return respond_grpc(ex, self.status or 503, own, ex.cors_lines or b"")
-
-
-cdef int end_delay(RuleAuthFlow flow) except -1:
-    """Of a request that waits on purpose: is it over?"""
-    cdef Exchange ex = flow.ex
-    cdef InjectedFault fault = flow.fault
-    if flow.until > ex.engine.wheel.now:
-        ex.ask_at = flow.until
-        return ex.rearm()
-    flow.fault = None
-    ex.engine.delayed -= 1
-    if flow.aborts:
-        return fault.refuse(ex)
-    return flow.admit()

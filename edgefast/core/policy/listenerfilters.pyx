@@ -35,7 +35,7 @@ cdef class ListenerFilterChain:
                 return ANSWERED
             flow.services.append(service)
             ex.sets.append(service.sets)
-            if service.body and ex.expects_body and (flow.most == 0 or service.body < flow.most):
+            if service.body and ex.body.expected and (flow.most == 0 or service.body < flow.most):
                 flow.most = service.body
         strip_headers(ex.sets, at, request)
         flow.ex = ex
@@ -56,16 +56,16 @@ cdef class ListenerAuthFlow(RuleAuthFlow):
             self.keep(self.lines)
             ex.filter_lines = self.lines
         self.at.hidden = 0  # what clients say in their words' place nobody hears
-        if ex.auth_result is not None and ex.trailers.size:
-            ex.auth_result.drop_trailers(&ex.trailers)
+        if ex.auth_result is not None and ex.body.trailers.size:
+            ex.auth_result.drop_trailers(&ex.body.trailers)
         if self.lent:
             units_of(ex.engine).auth_bodies.give_back(self)
-            ex.shown = True
-        ex.auth_flow = self.ex = None
-        ex.gathering = False
+            ex.body.shown = True
+        ex.auth = self.ex = None
+        ex.body.enter(BODY_HELD)
         ex.route(&held.at, &held.request)
-        if ex.finished or ex.auth_flow is not None:
+        if ex.finished or ex.auth is not None:
             return 0
-        if ex.body_done:
+        if ex.body.done:
             ex.bound_answer()
         return 0 if ex.down.handing else ex.allow_body()  # it was waited for

@@ -134,7 +134,7 @@ cdef class RulePolicyChain:
         flow.at = at[0]
         flow.request = request[0]
         flow.lines = b""
-        if ex.expects_body:
+        if ex.body.expected:
             flow.bound_body()
         return flow.begin()
 

@@ -3,6 +3,15 @@
 # In: a request before admission. Out: the client, its claims for rules and, as header lines, for its backend; or its answer. 401: an
 # invalid token. 403: a valid one for another audience. 503: the result is unknown: no keys, or too many tokens wait.
 # Must never reveal more of a token than one word.
+#
+# A token passes six stops:
+#
+#   1 extract    CredentialExtractor.find: the header, cookie or parameter of a provider group
+#   2 cache      TokenCache.find: the outcome of the same token, until it expires or its key is no longer trusted
+#   3 queue      TokenVerifier.submit: joins the job of the same token, or waits for its client's turn
+#   4 verify     TokenVerifier._judge: form, claims, signature; in the loop, or on the thread if that takes too long
+#   5 outcome    TokenVerifier._settle: each request that waits receives it (AUTH_PROOF, auth_flow.pyx); a signed one is cached
+#   6 authorize  `note` gives the claims to rules, logs and the backend, then evaluate_token_policies; or `conclude` answers
 
 cdef bytes _NO_TOKEN = b'www-authenticate: Bearer realm="gateway"\r\n'
 cdef bytes _BAD_TOKEN = b'www-authenticate: Bearer realm="gateway", error="invalid_token"\r\n'  # RFC 6750 3.1
@@ -52,7 +61,7 @@ cdef class Tokens(Authenticator):
             ex.user = user
         return 0
 
-    cdef AuthState authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
+    cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
         """Whoever has several tokens gets in by the first that is good; else the last that is none decides."""
         cdef CredentialExtractor places
         cdef CredentialSource at
@@ -85,7 +94,7 @@ cdef class Tokens(Authenticator):
     cdef list all_places(self):
         return [places for places, _ in self.groups]
 
-    cdef AuthState conclude(self, RuleAuthFlow flow, LivePolicy policy) except *:
+    cdef ProofResult conclude(self, RuleAuthFlow flow, LivePolicy policy) except *:
         """None of its tokens is good."""
         outcome = flow.refusal
         if self.fail_open or (outcome is None and self.optional):

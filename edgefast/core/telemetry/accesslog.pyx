@@ -186,7 +186,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     out_raw(out, <const char *>b',"request_id":"', 15)
     log_text(out, ex.request_id, ex.request_id_len)
     out_raw(out, <const char *>b'","bytes_received":', 19)
-    out_number(out, ex.bytes_in)
+    out_number(out, ex.body.received)
     out_raw(out, <const char *>b',"bytes_sent":', 14)
     out_number(out, ex.bytes_out)
     out_raw(out, <const char *>b',"duration_ms":', 15)
@@ -194,7 +194,7 @@ cdef int log_exchange(Engine engine, Exchange ex, int64_t took) except -1:
     out_raw(out, <const char *>b',"upstream_ms":', 15)
     log_ms(out, ex.upstream_us)
     out_raw(out, <const char *>b',"tries":', 9)
-    out_number(out, ex.tries)
+    out_number(out, ex.retry.tries)
     out_raw(out, <const char *>b',"user_agent":"', 15)
     log_text(out, ex.raw.data + ex.agent_off, ex.agent_len)
     if ex.trace is not None and ex.trace.flags & 1:

@@ -233,7 +233,7 @@ cdef int log_value(
 cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, LogMoment *moment, LogValue *v) except -1:
     """What only a request has."""
     cdef int kind = op.kind
-    cdef int64_t head = ex.sent + ex.upstream_us - ex.started  # us to the head of the backend's answer
+    cdef int64_t head = ex.retry.sent + ex.upstream_us - ex.started  # us to the head of the backend's answer
     if kind == K_REQ:
         put_header(program, op, ex, v)
     elif kind == K_RESP:
@@ -241,19 +241,19 @@ cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, Lo
     elif kind == K_DURATION:
         put_number(v, moment.took // 1000)
     elif kind == K_RESPONSE_DURATION:
-        if ex.started_response:
+        if ex.retry.state == TRY_ANSWERED:
             put_number(v, head // 1000)
     elif kind == K_RESPONSE_TX_DURATION:
-        if ex.started_response:
+        if ex.retry.state == TRY_ANSWERED:
             put_number(v, (moment.took - head) // 1000)
     elif kind == K_BYTES_RECEIVED:
-        put_number(v, ex.bytes_in)
+        put_number(v, ex.body.received)
     elif kind == K_BYTES_SENT:
         put_number(v, ex.bytes_out)
     elif kind == K_PROTOCOL:
         program.put(v, ex.down.protocol)
     elif kind == K_UPSTREAM_PROTOCOL:
-        program.put(v, ex.up_protocol if ex.sent else None)
+        program.put(v, ex.up_protocol if ex.retry.sent else None)
     elif kind == K_ROUTE_NAME:
         if ex.rule is not None:
             route = ex.rule.route if ex.rule.route.startswith("grpcroute/") else "httproute/" + ex.rule.route
@@ -265,7 +265,7 @@ cdef int log_exchange_value(LogProgram program, const LogOp *op, Exchange ex, Lo
         if ex.backend is not None and ex.backend.cluster is not None:
             program.put(v, ex.backend.cluster.name.encode())
     elif kind == K_TRIES:
-        put_number(v, ex.tries)
+        put_number(v, ex.retry.tries)
     elif kind == K_TRANSPORT_FAILURE:
         if ex.flags & F_CONNECT:
             program.put(v, TRANSPORT_FAILURES[ex.failure])
@@ -329,7 +329,7 @@ cdef int log_field(
     elif name == "request_id":
         put_raw(v, ex.request_id, ex.request_id_len)
     elif name == "bytes_received":
-        put_number(v, ex.bytes_in)
+        put_number(v, ex.body.received)
     elif name == "bytes_sent":
         put_number(v, ex.bytes_out)
     elif name == "duration_ms" or name == "upstream_ms":
@@ -337,7 +337,7 @@ cdef int log_field(
         put_raw(v, out.data, out.size)
         v.shape = S_JSON
     elif name == "tries":
-        put_number(v, ex.tries)
+        put_number(v, ex.retry.tries)
     elif name == "trace_id":
         program.put(v, trace_id_of(ex))
     elif name == "grpc_status":

@@ -69,12 +69,12 @@ cdef bytes details_of(Exchange ex, int status, bytes reason):
     if failure is not None:
         if not flags & (F_OVERFLOW | F_CONNECT | F_PROTOCOL | F_RESET):
             return failure
-        return b"upstream_reset_%b_response_started{%b}" % (b"after" if ex.started_response else b"before", failure)
+        return b"upstream_reset_%b_response_started{%b}" % (b"after" if ex.retry.state == TRY_ANSWERED else b"before", failure)
     if flags & F_NO_ROUTE:
         return b"route_not_found"
     if flags & F_MISDIRECTED:
         return b"misdirected_request"
-    if flags & F_AUTH_ERROR and not flags & F_DENIED and not ex.started_response:
+    if flags & F_AUTH_ERROR and not flags & F_DENIED and ex.retry.state != TRY_ANSWERED:
         return b"ext_authz_error"
     if flags & F_DENIED:
         return b"policy_denied"
@@ -90,7 +90,7 @@ cdef bytes details_of(Exchange ex, int status, bytes reason):
         return b"path_normalization_failed" if status == 400 else b"invalid_configuration"
     if flags & F_REDIRECT:
         return b"direct_response"
-    return b"via_upstream" if ex.started_response else b"direct_response"
+    return b"via_upstream" if ex.retry.state == TRY_ANSWERED else b"direct_response"
 
 
 cdef tuple TCP_PROXY_ENDS = (  # of connections and sessions that are passed on; by TcpProxyEnd

@@ -269,7 +269,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     if trace.try_began:
         if ex.tunnel:  # may end at any time: it has no whole answer that its client could miss
             why &= ~<uint32_t>F_CLIENT_GONE
-        end_try(ex, ex.status if ex.started_response else 0, why, ex.started + took)
+        end_try(ex, ex.status if ex.retry.state == TRY_ANSWERED else 0, why, ex.started + took)
     out_reserve(out, 2048 + 2 * SPAN_TARGET + 14 * LOG_FIELD + trace.ended.size + trace.asked.size)
     batch.open()
     pack_list(out, 36)
@@ -299,7 +299,7 @@ cdef int record_span(Exchange ex, int64_t took) except -1:
     pack_text(out, cluster.name.encode() if cluster is not None else None)
     pack_number(out, cluster is not None and cluster.tls is not None)
     pack_sent(out, ex)
-    pack_number(out, ex.bytes_in)
+    pack_number(out, ex.body.received)
     pack_number(out, ex.bytes_out)
     pack_text(out, ex.down.protocol)
     pack_number(out, ex.grpc_status if ex.grpc else -1)

@@ -62,7 +62,7 @@ cdef bint was_encoded(Exchange ex, tuple encodings, bytes etag):
 
 cdef bint may_encode(Exchange ex) noexcept:
     """It takes ten times as long as to pass on what is read."""
-    return ex.accepts is not None and (not ex.started_response or (ex.compressor is not None and ex.compressor.encoder is not None))
+    return ex.accepts is not None and (ex.retry.state != TRY_ANSWERED or (ex.compressor is not None and ex.compressor.encoder is not None))
 
 
 cdef class Compression:

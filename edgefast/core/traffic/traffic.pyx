@@ -126,7 +126,7 @@ cdef class Traffic:
         if self.apply_backend_policy(ex):
             return True
         if self.body_size >= 0:
-            ex.body_size = <uint64_t>stricter(<int64_t>ex.body_size, self.body_size)
+            ex.body.limit = <uint64_t>stricter(<int64_t>ex.body.limit, self.body_size)
         ex.request_timeout = self.request_timeout
         return False
 

@@ -20,7 +20,7 @@ cdef class AnswerShare(Timer):
         cdef uint32_t bodies = self.cluster.bodies.places.count if self.cluster.bodies is not None else 0
         return share_of(self.cluster.max_connections - min(bodies, self.cluster.max_connections), settings.answer_share)
 
-    cdef int hold(self, Attempts user) except -1:
+    cdef int hold(self, Exchange user) except -1:
         """From now on it is the client that is waited for."""
         user.slow = self
         # Whoever waits here again has not lost what its reading paid for.
@@ -33,7 +33,7 @@ cdef class AnswerShare(Timer):
             self.fresh.append((user.reads_until, user))
         return self.make_room() if self.watching or self.cluster.pending.waiting() else 0
 
-    cdef int leave(self, Attempts user) except -1:
+    cdef int leave(self, Exchange user) except -1:
         """Its client reads again, or it has ended."""
         if self.watching and user.down is not None:
             self.credit(user)
@@ -54,7 +54,7 @@ cdef class AnswerShare(Timer):
     cdef int make_room(self) except -1:
         """Somebody waits for a connection."""
         cdef Cluster cluster = self.cluster
-        cdef Attempts user
+        cdef Exchange user
         cdef int most = SHARE_BURST
         if self.serving or cluster.own[EF_SHARE_CONNECTIONS] < crowded_at(cluster):
             return 0
@@ -86,9 +86,9 @@ cdef class AnswerShare(Timer):
         self.fresh.clear()
         return 0
 
-    cdef Attempts next_one(self):
+    cdef Exchange next_one(self):
         """Who has to give way; None: nobody."""
-        cdef Attempts user
+        cdef Exchange user
         cdef int64_t until
         while self.late or self.fresh:
             queue = self.late if not self.fresh or (self.late and self.late[0][0] <= self.fresh[0][0]) else self.fresh
@@ -101,7 +101,7 @@ cdef class AnswerShare(Timer):
             queue.popleft()  # it reads again, or has ended
         return None
 
-    cdef int credit(self, Attempts user) except -1:
+    cdef int credit(self, Exchange user) except -1:
         """What its client took since the last time pays for some time, at most for BODY_GRACE_MS. One system call."""
         cdef int64_t now = self.engine.wheel.now
         cdef size_t untaken = user.down.untaken()
@@ -114,7 +114,7 @@ cdef class AnswerShare(Timer):
 
     cdef int look(self) except -1:
         """All of them are told apart by what their clients took; so now and then."""
-        cdef Attempts user
+        cdef Exchange user
         cdef int64_t now = self.engine.wheel.now
         cdef list found = []
         cdef int number = 0

@@ -16,36 +16,39 @@ cdef enum UpFailure:
     UP_OTHERWISE = 9    # of who only wants to know how an endpoint is: not in this way; it may ask anew
 
 
+# References come first, then plain fields (freelist.pyx).
 cdef class UpstreamUser(Timer):
     cdef:
+        # references
         Engine engine
         HttpSettings settings
         Outbound up
         Endpoint endpoint   # chosen last; while its try is in progress its load counts us
-        bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
-        uint32_t ticket     # number of the try: a late connection finds out that nobody waits
-        uint64_t tried      # endpoints that were tried, by index ...
-        uint32_t tried_at   # ... in this version of their cluster
-        list tried_past     # those whose index is beyond it; None: none was
-        Balance balance     # by what it gets its endpoint
-        uint64_t hash_key   # of BY_KEY (policy/hashpolicy.pyx)
+        list tried_past     # those whose index is beyond `tried`; None: none was
         Endpoint bound      # the one that its session names, for its first try; None: none does
         Outlier outlier     # which failures are too many; None: no policy says
         Breaker breaker     # how much of a cluster there may be; None: no policy says
         RetryWindow window  # how many repeats there may be in an interval; None: no policy says
         ZoneRule zones      # whose endpoints come first; None: no policy says
-        int64_t slow_start  # ms in which a new endpoint comes to its share; 0: at once
         EndpointCheck check # by which endpoints may be out; None: by none
+        FairQueue waits_in  # None: it waits for its own connect, or not at all
+        BodyShare place     # the share it has a place in; None: none
+        # plain fields
+        uint64_t tried      # endpoints that were tried, by index ...
+        uint32_t tried_at   # ... in this version of their cluster
+        uint32_t ticket     # number of the try: a late connection finds out that nobody waits
+        uint64_t hash_key   # of BY_KEY (policy/hashpolicy.pyx)
+        Balance balance     # by what it gets its endpoint
         uint32_t panic      # percent of endpoints; fewer that are not out, and all are used
+        int64_t slow_start  # ms in which a new endpoint comes to its share; 0: at once
+        int64_t waits_since # ms; since then it waits for a connection; 0: it does not, or has one
+        bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
         bint grpc           # a gRPC call: its request ends with a DATA frame, and own answers are gRPC's (grpc.pyx)
         bint probing        # it only wants to know how its endpoint is (probe.pyx)
         bint counted        # as a try of a cluster's, before it has an endpoint
         bint waiting
-        int64_t waits_since # ms; since then it waits for a connection; 0: it does not, or has one
         bint wants_tunnel       # asks for a tunnel: not every connection can have one
-        FairQueue waits_in      # None: it waits for its own connect, or not at all
         bint streams        # asks for a connection before its request is complete
-        BodyShare place     # the share it has a place in; None: none
         int64_t progress_until  # ms; the body that has come is enough until then (bodyRate)
         int64_t held_at         # ms; since then its client is what is waited for
         uint64_t brought        # bytes of its body that have come since
