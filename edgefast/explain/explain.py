@@ -99,7 +99,9 @@ def explain(served: Served, spec: RequestSpec, *, most: int = MOST) -> Explanati
         return _stop(served, spec, answers.answer_handshake(named, dark), head, listener)
     if listener is None:
         return _stop(served, spec, answers.answer_no_listener(head.host, listeners, dark), head)
-    client = find_client(head, spec.source, listener.http.client_address, tls=tls)
+    client = find_client(
+        head, spec.source, listener.http.client_address, tls=tls, port=listener.port
+    )
     before = evaluate_listener_filters(served, listener, drop_untrusted(head, client))
     if before.answer is not None:
         return Explanation(

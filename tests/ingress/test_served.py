@@ -18,13 +18,15 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.explain import RequestSpec, serve_translation
 from edgefast.explain.explain import explain
 from edgefast.explain.explanation import Explanation
+from edgefast.explain.forwarded import RANDOM_ID
 from edgefast.translate import Settings, translate
 from ingress.differ import Ask, Objects, Unknown, compare
 from ingress.generate import PREFIX, standard_objects, tls_secret
-from ingress.message import BACKEND_STATUS, Answer, Backend, Request, answer_auth
+from ingress.message import BACKEND_STATUS, RANDOM, Answer, Backend, Request, answer_auth
 from ingress.naive import Evaluator
 from ingress.naive.annotations import Annotations
 from ingress.naive.client import name_of_host
+from ingress.naive.forwarding import IGNORED
 from ingress.naive.hosts import Location, Upstream
 from ingress.naive.objects import CONTROLLER
 from ingress.naive.objects import Objects as NaiveObjects
@@ -56,12 +58,14 @@ LEFT_OUT = {
     "block-user-agents": (ANY, "all locations answer 503"),
     "block-referers": (ANY, "all locations answer 503"),
     "global-auth-url": (ANY, "all locations answer 503"),
+    "enable-real-ip": (ANY, "all locations answer 503 without use-forwarded-headers"),
 }
 #: Those of them that answer 503, with a value: `test_a_refused_setting_answers_503`.
 CLOSING_SETTINGS = {
     "block-user-agents": "~*curl,Bot",
     "block-referers": "bad.test",
     "global-auth-url": "http://global.web/auth",
+    "enable-real-ip": "true",
 }
 CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
     {"rewrite-target": "https://else.test/$1"},
@@ -88,14 +92,14 @@ def serve(objects: Objects) -> Ask:
     settings = Settings(standalone=True, ingress=ingress)
     served = serve_translation(translate(Snapshot.of(decoded), settings))
 
+    naive = NaiveObjects(objects)
+    forwarded = naive.setting("use-forwarded-headers") == "true"
     hosts = {
-        rule.get("host", "")
-        for one in NaiveObjects(objects).ingresses()
-        for rule in one["spec"].get("rules", ())
+        rule.get("host", "") for one in naive.ingresses() for rule in one["spec"].get("rules", ())
     }
 
     def ask(request: Request) -> Answer:
-        if not NaiveObjects(objects).ingresses() or limit_of(request, hosts):
+        if not naive.ingresses() or limit_of(request, hosts, forwarded=forwarded):
             raise Unknown  # without any Ingress of its classes the product opens no port
         found = explain(served, _spec(request))
         answer = found.answers[0]
@@ -105,17 +109,25 @@ def serve(objects: Objects) -> Ask:
             return Answer(answer.status, answer.location or _written_location(found))
         part = next(one for one in found.backends if one.name == answer.backend)
         _, space, name, port = part.name.split("/")
-        lines = (
-            part.head[0].split(" ")[1],
-            dict(line.split(": ", 1) for line in part.head[1:] if line),
-        )
-        target, headers = lines
-        host = next(value for key, value in headers.items() if key.lower() == "host")
+        pairs = [line.partition(": ") for line in part.head[1:]]
+        sent = [(key.lower(), _read_value(value)) for key, _, value in pairs]
         return Answer(
-            200, backend=Backend(space, name, int(port)), target=target, sent=(("host", host),)
+            200,
+            backend=Backend(space, name, int(port)),
+            target=part.head[0].split(" ")[1],
+            sent=tuple(sorted(one for one in sent if not is_own(one[0]))),
         )
 
     return ask
+
+
+def _read_value(value: str) -> str:
+    return RANDOM if value == RANDOM_ID else value
+
+
+def is_own(name: str) -> bool:
+    """A header that edgefast adds for every backend, or one that no comparison looks at."""
+    return name.startswith("x-edge-") or name in IGNORED
 
 
 def _adopted(item: dict[str, object]) -> dict[str, object]:
@@ -151,7 +163,7 @@ def prepare(request: Request) -> Request:
     return replace(request, headers=headers, port=port, body=0, chunked=False)
 
 
-def limit_of(request: Request, hosts: set[str]) -> str:
+def limit_of(request: Request, hosts: set[str], *, forwarded: bool) -> str:
     """The documented limit for which a request is not compared, "" if it is (docs/guides/ingress.md, docs/reference/http1.md)."""
     path, mark, query = request.target.partition("?")
     if not re.fullmatch(r"(/[A-Za-z0-9._~!$&'()*+,=:@-]*)+", path):
@@ -164,7 +176,7 @@ def limit_of(request: Request, hosts: set[str]) -> str:
         return "header names with an underscore get 400"
     if request.scheme == "https" and request.sni not in ("", name_of_host(request.host)):
         return "a Host that differs from the SNI gets 421 where its listener is another"
-    if request.value("x-forwarded-host"):
+    if forwarded and request.value("x-forwarded-host"):
         return "edgefast keeps the Host of the request with use-forwarded-headers"
     name = name_of_host(request.host)
     deep = [
@@ -182,7 +194,10 @@ def reduced(expected: Answer) -> Answer:
     if expected.backend and re.search("//|/[.]{1,2}(/|$)", expected.target.partition("?")[0]):
         return Answer(500)  # a rewrite whose result has `//` or dot segments
     backend = expected.backend and replace(expected.backend, canary=False)
-    sent = tuple((name, without_dot(value)) for name, value in expected.sent if name == "host")
+    sent = tuple(
+        (name, without_dot(value) if name in ("host", "x-forwarded-host") else value)
+        for name, value in expected.sent
+    )
     scheme, mark, rest = expected.location.partition("://")
     host, slash, path = rest.partition("/")
     location = f"{scheme}{mark}{without_dot(host)}{slash}{path}"

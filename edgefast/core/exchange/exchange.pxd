@@ -161,6 +161,7 @@ cdef class Exchange(RequestBody):
         bytes cors_lines
         bytes client            # the address to believe (EdgeProxy clientAddress)
         bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
+        bytes forwarded_host    # x-forwarded-host as it came, joined; None when it is of no concern (head/forwardedheaders.pyx)
         int64_t started         # us
         HeaderOps own_ops       # changes of the rule's filters to the proxy's own answers; None: none
         bint https              # the client's scheme is https: the connection's, or that of a trusted proxy (x-forwarded-proto)

@@ -110,4 +110,5 @@ cdef class Freelist(Watched):
         ex.own_ops = None
         ex.client = None
         ex.received = None
+        ex.forwarded_host = None
         memcpy(<char *><void *>ex + first, <char *><void *>self.new + first, self.size - first)

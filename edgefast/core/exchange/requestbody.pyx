@@ -180,6 +180,8 @@ cdef class RequestBody(Attempts):
             &self.trailers, lines, n, self.backend.request_ops if self.backend is not None else None,
             self.settings.request_limits.underscore == EF_UNDERSCORE_ALLOW,
         )
+        if self.settings.forwarded is not None and self.trailers.size:
+            drop_trailers(&self.trailers, self.settings.forwarded.of_proxy)
         if self.sets is not None and self.trailers.size:  # of whoever judged it: its rule may name others by now
             drop_trailers(&self.trailers, self.sets)
             if self.auth_result is not None:

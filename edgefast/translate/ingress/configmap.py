@@ -27,6 +27,7 @@ _CLOSING = {
     "block-referers": "it refuses requests by their Referer",
     "block-user-agents": "it refuses requests by their User-Agent",
     "enable-modsecurity": "it inspects requests",
+    "enable-real-ip": "it determines the client address without use-forwarded-headers; set that to true",
     "global-auth-url": "it authenticates all requests",
     "http-snippet": "it contains directives of nginx",
     "location-snippet": "it contains directives of nginx",
@@ -45,7 +46,6 @@ _HARMLESS = frozenset(
         "disable-access-log",
         "enable-access-log-for-default-backend",
         "enable-multi-accept",
-        "enable-real-ip",
         "error-log-level",
         "error-log-path",
         "generate-request-id",
@@ -119,6 +119,8 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     send_timeout: int = 60
     tries: int = 3
     forwarded_headers: bool = False
+    full_forwarded_for: bool = False  # x-forwarded-for contains all addresses
+    original_uri: bool = False  # backends get x-original-uri
     real_ip: tuple[str, ...] = ("0.0.0.0/0",)
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
@@ -167,7 +169,7 @@ class _Reader:
     def read(self) -> Globals:
         plain = Globals()
         forwarded = self._flag("use-forwarded-headers", plain.forwarded_headers)
-        closed_by = self._read_closing()
+        closed_by = self._read_closing(forwarded=forwarded)
         made = Globals(
             allow_snippets=self._flag("allow-snippet-annotations", plain.allow_snippets),
             critical=self._text("annotations-risk-level", "High").lower() == "critical",
@@ -187,6 +189,8 @@ class _Reader:
             send_timeout=self._number("proxy-send-timeout", plain.send_timeout),
             tries=self._number("proxy-next-upstream-tries", plain.tries),
             forwarded_headers=forwarded,
+            full_forwarded_for=self._flag("compute-full-forwarded-for", plain.full_forwarded_for),
+            original_uri=self._flag("proxy-add-original-uri-header", plain.original_uri),
             real_ip=self._ranges("proxy-real-ip-cidr") or plain.real_ip,
             allow=self._ranges("whitelist-source-range"),
             deny=self._ranges("denylist-source-range"),
@@ -201,12 +205,14 @@ class _Reader:
             made, closed=closed_by or self._closed, notes=tuple(self._notes)
         )
 
-    def _read_closing(self) -> str:
+    def _read_closing(self, *, forwarded: bool) -> str:
         closed = ""
         for name, why in _CLOSING.items():
             value = self._text(name, "")
             if not value or value in ("false", "[]"):
                 continue
+            if name == "enable-real-ip" and forwarded:
+                continue  # the client address is read anyway
             closed = closed or name
             message = f"{why} and is not served; all locations answer 503"
             self._notes.append(Note(name=name, message=message, error=True, reason="NotSupported"))

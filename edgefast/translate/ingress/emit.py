@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -22,6 +22,7 @@ from edgefast.api.edge.backendtrafficpolicy import (
     TrafficTimeout,
 )
 from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec
+from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
@@ -168,7 +169,7 @@ class _Emitter:
 
     def _emit_gateways(self) -> list[str]:
         space = self._settings.namespace
-        proxy = EdgeProxySpec(merge_gateways=True)
+        proxy = EdgeProxySpec(merge_gateways=True, headers=self._headers())
         if self._globals.forwarded_headers:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
@@ -196,6 +197,19 @@ class _Emitter:
             )
             self._add(gateway, Origin(ingress=None, rules=tuple(one for _, _, one in part)))
         return names
+
+    def _headers(self) -> ProxyHeaders:
+        """Return the headers about the client that nginx.tmpl sets."""
+        full = self._globals.forwarded_headers and self._globals.full_forwarded_for
+        return ProxyHeaders(
+            forwarded=tuple(
+                one
+                for one in get_args(ForwardedHeader)
+                if one != "X-Original-URI" or self._globals.original_uri
+            ),
+            x_forwarded_for="Append" if full else "Overwrite",
+            request_id="PreserveOrGenerate",
+        )
 
     def _listeners(self) -> Iterator[tuple[str | None, Listener, RuleOrigin]]:
         """Give the listeners: hostname (None: of HTTP), the listener, its origin."""

@@ -60,6 +60,7 @@ Guard = Literal["open", "lists", "all"]
 
 #: Annotations that authenticate; no-auth-locations are without.
 _AUTHENTICATION = ("auth-url",)
+_HTTPS = 443
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
@@ -446,15 +447,12 @@ class _Host:
         return self._add_strict_transport(made) if self._scheme == "https" else made
 
     def _request_headers(self, annotations: Annotations, place: Place) -> HTTPRouteFilter:
-        """The headers to backends that depend on the port alone, and those that never reach one."""
+        """The headers to backends that differ from those of the EdgeProxy, and those that never reach one."""
         sets = []
-        if not self._settings.forwarded_headers:
-            port = 443 if self._scheme == "https" else self._findings.ports[0]
-            sets = [
-                HTTPHeader(name="x-forwarded-port", value=str(port)),
-                HTTPHeader(name="x-forwarded-scheme", value=self._scheme),
-                HTTPHeader(name="x-scheme", value=self._scheme),
-            ]
+        if self._scheme == "https" and not self._settings.forwarded_headers:
+            # nginx writes 443 for TLS, also at another port.
+            if self._findings.ports[1] != _HTTPS:
+                sets.append(HTTPHeader(name="x-forwarded-port", value=str(_HTTPS)))
         if annotations.prefix_header and needs_rewrite(place.location, place.path):
             sets.append(HTTPHeader(name="x-forwarded-prefix", value=annotations.prefix_header))
         removes = ["proxy"]
