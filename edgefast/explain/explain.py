@@ -173,7 +173,9 @@ def _explain_rule(
     checks = (
         PolicyChecks()
         if rule.status
-        else evaluate_policies(served, rule, head, client.address, now=request.now)
+        else evaluate_policies(
+            served, rule, head, client.address, https=client.https, now=request.now
+        )
     )
     found = answers.answer_rule(
         served, listener, head, rule, hit.prefix_len, limits, checks, seen, https=client.https

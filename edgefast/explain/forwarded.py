@@ -21,6 +21,7 @@ from edgefast.api.model.regex import replace_regex
 from edgefast.diagnostics.redact import show
 from edgefast.explain.client import Client, join_values
 from edgefast.explain.head import Head
+from edgefast.explain.sign_in import original_target
 
 RANDOM_ID = "<random UUID>"
 
@@ -158,7 +159,7 @@ def _about_client(head: Head, client: Client, http: ir.HttpSettings) -> Iterator
         "x-scheme": scheme,
         "x-original-forwarded-for": join_values(head, "x-forwarded-for") or "",
         "x-original-forwarded-host": client.forwarded_host,
-        "x-original-uri": _text(head.target),
+        "x-original-uri": _text(original_target(head)),
     }
     for name, value in values.items():
         if name not in http.forwarded.names or not value:

@@ -129,7 +129,9 @@ def find_outcome(served: Served, request: RequestSpec) -> Outcome:
     limits = evaluate_limits(rule, Call(seen.request()), client, None) if rule.rate_limits else ()
     checks = PolicyChecks()
     if (rule.policies or rule.ext_auth is not None) and not rule.status:
-        checks = evaluate_policies(served, rule, head, client.address, blind=True)
+        checks = evaluate_policies(
+            served, rule, head, client.address, https=client.https, blind=True
+        )
     found = answers.answer_rule(
         served, listener, head, rule, hit.prefix_len, limits, checks, seen, https=client.https
     )

@@ -26,6 +26,7 @@ from edgefast.explain.explanation import Answer, Place, UnitPart, Verdict
 from edgefast.explain.ext_auth_request import NEVER_SET, describe_question, fold_name
 from edgefast.explain.head import Head
 from edgefast.explain.served_fleet import Served
+from edgefast.explain.sign_in import redirect_sign_in
 from edgefast.explain.source_location import Origin
 from edgefast.explain.tokens import AuthenticationResult, TokenView
 from edgefast.table import Request
@@ -62,7 +63,14 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def evaluate_policies(
-    served: Served, rule: ir.Rule, head: Head, client: str, *, now: float = 0.0, blind: bool = False
+    served: Served,
+    rule: ir.Rule,
+    head: Head,
+    client: str,
+    *,
+    https: bool = False,
+    now: float = 0.0,
+    blind: bool = False,
 ) -> PolicyChecks:
     """Ask the units of a rule as a worker does: local ones first, then proofs, then services, the rule's own filter, rules about tokens.
 
@@ -108,6 +116,7 @@ def evaluate_policies(
         asks += message.asks
         if answer is None and message.answer is not None:
             answer = msgspec.structs.replace(message.answer, asks=asks)
+            answer = redirect_sign_in(answer, services, head, client, https=https)
     for name, whom in rule.lost:
         place = place_of(served.origin, name)
         parts.append(UnitPart(name=name, verdict="lost", why=f"overridden by {whom}", place=place))

@@ -22,8 +22,17 @@ from edgefast.explain.forwarded import RANDOM_ID
 from edgefast.translate import Settings, translate
 from ingress.differ import Ask, Objects, Unknown, compare
 from ingress.generate import PREFIX, standard_objects, tls_secret
-from ingress.message import BACKEND_STATUS, RANDOM, Answer, Backend, Request, answer_auth
+from ingress.message import (
+    AUTH_ANSWER,
+    BACKEND_STATUS,
+    RANDOM,
+    Answer,
+    Backend,
+    Request,
+    answer_auth,
+)
 from ingress.naive import Evaluator
+from ingress.naive.access import external_of
 from ingress.naive.annotations import Annotations
 from ingress.naive.client import name_of_host
 from ingress.naive.forwarding import IGNORED
@@ -57,19 +66,19 @@ LEFT_OUT = {
     "rewrite-target": (r"https?://.*[$].*", "a redirect with groups answers 503"),
     "block-user-agents": (ANY, "all locations answer 503"),
     "block-referers": (ANY, "all locations answer 503"),
-    "global-auth-url": (ANY, "all locations answer 503"),
     "enable-real-ip": (ANY, "all locations answer 503 without use-forwarded-headers"),
 }
 #: Those of them that answer 503, with a value: `test_a_refused_setting_answers_503`.
 CLOSING_SETTINGS = {
     "block-user-agents": "~*curl,Bot",
     "block-referers": "bad.test",
-    "global-auth-url": "http://global.web/auth",
+    "global-auth-url": "http://$host/auth",
     "enable-real-ip": "true",
 }
 CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
     {"rewrite-target": "https://else.test/$1"},
-    {"auth-url": "http://auth.web/check"},
+    {"auth-url": "http://$host/check"},
+    {"auth-url": "http://auth.web/check", "auth-signin": "https://in.test/$args"},
     {
         "satisfy": "any",
         "auth-type": "basic",
@@ -77,6 +86,8 @@ CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
         "denylist-source-range": "10.0.0.0/8",
     },
 )
+#: Headers of the authentication service, which an explanation leaves open.
+SAID = frozenset(name.lower() for name, _ in AUTH_ANSWER)
 FIELDS = ("status", "location", "backend", "target", "sent")
 
 
@@ -115,7 +126,13 @@ def serve(objects: Objects) -> Ask:
             200,
             backend=Backend(space, name, int(port)),
             target=part.head[0].split(" ")[1],
-            sent=tuple(sorted(one for one in sent if not is_own(one[0]))),
+            sent=tuple(
+                sorted(
+                    one
+                    for one in sent
+                    if not is_own(one[0]) and not (answer.asks and one[0] in SAID)
+                )
+            ),
         )
 
     return ask
@@ -194,13 +211,16 @@ def reduced(expected: Answer) -> Answer:
     if expected.backend and re.search("//|/[.]{1,2}(/|$)", expected.target.partition("?")[0]):
         return Answer(500)  # a rewrite whose result has `//` or dot segments
     backend = expected.backend and replace(expected.backend, canary=False)
+    said = SAID if expected.auth else frozenset[str]()
     sent = tuple(
         (name, without_dot(value) if name in ("host", "x-forwarded-host") else value)
         for name, value in expected.sent
+        if name not in said
     )
     scheme, mark, rest = expected.location.partition("://")
     host, slash, path = rest.partition("/")
     location = f"{scheme}{mark}{without_dot(host)}{slash}{path}"
+    location = re.sub(r"(=https?://[A-Za-z0-9.-]*)[.](?=:|%2F)", r"\1", location)  # of a sign-in
     return replace(expected, backend=backend, sent=sent, location=location)
 
 
@@ -246,13 +266,14 @@ def evaluate(objects: Objects) -> Evaluator:
 
 
 def is_refused(location: Location, owner: Annotations, objects: NaiveObjects) -> bool:
-    """An auth-url, except in no-auth-locations, and satisfy: any beside basic auth and lists of addresses."""
-    open_ = objects.setting("no-auth-locations", "/.well-known/acme-challenge").split(",")
-    if owner.raw("auth-url") and not location.path.startswith(tuple(open_)):
+    """An auth-url with variables, and satisfy: any beside two kinds of access rules."""
+    external = external_of(location, objects)
+    if external is not None and "$" in external.url:
         return True
     lists = ("allowlist-source-range", "whitelist-source-range", "denylist-source-range")
     listed = any(owner.raw(name) or objects.setting(name) for name in lists)
-    return owner.text("satisfy") == "any" and bool(owner.raw("auth-type")) and listed
+    kinds = (listed, bool(owner.raw("auth-type")), external is not None)
+    return owner.text("satisfy") == "any" and sum(kinds) > 1
 
 
 HOW: dict[str, Any] = {

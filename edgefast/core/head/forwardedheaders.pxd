@@ -10,4 +10,8 @@ cdef class ForwardedHeaders:
 
     cdef int keep_host(self, Exchange ex, const uint8_t *base, ef_head *head) except -1
     cdef bint keeps_id(self, bint internal) noexcept
-    cdef int write(self, Exchange ex, Out *out, const uint8_t *base, ef_head *head, HeaderOps ops) except -1
+    cdef int write(
+        self, Exchange ex, Out *out, const uint8_t *base, ef_head *head, const uint8_t *query, size_t query_len, HeaderOps ops
+    ) except -1
+
+cdef bytes original_target(const uint8_t *base, ef_head *head, const uint8_t *query, size_t query_len)

@@ -33,7 +33,9 @@ cdef class ForwardedHeaders:
         """Whether the client's x-request-id stays; `internal`: it is an internal client."""
         return self.keeps_ids or (internal and not self.makes_ids)
 
-    cdef int write(self, Exchange ex, Out *out, const uint8_t *base, ef_head *head, HeaderOps ops) except -1:
+    cdef int write(
+        self, Exchange ex, Out *out, const uint8_t *base, ef_head *head, const uint8_t *query, size_t query_len, HeaderOps ops
+    ) except -1:
         cdef bytes scheme = b"https" if ex.https else b"http"
         cdef bytes lines = b"", value
         cdef int port = ex.down.peer.port.number
@@ -56,7 +58,7 @@ cdef class ForwardedHeaders:
         if self.original_host and ex.forwarded_host:
             lines += b"x-original-forwarded-host: %b\r\n" % ex.forwarded_host
         if self.original_uri:
-            lines += b"x-original-uri: %b\r\n" % base[head.target_off:head.target_off + head.target_len]
+            lines += b"x-original-uri: %b\r\n" % original_target(base, head, query, query_len)
         lines = without(lines, ops)
         out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
         out_bytes(out, lines)
@@ -77,3 +79,9 @@ cdef bytes join_values(const uint8_t *base, ef_head *head, unsigned id, bytes na
             value = base[span.val_off:span.val_off + span.val_len]
             joined = value if joined is None else joined + b", " + value
     return joined
+
+
+cdef bytes original_target(const uint8_t *base, ef_head *head, const uint8_t *query, size_t query_len):
+    """The path as the client sent it, and the query without the credentials that policies have taken out."""
+    cdef bytes path = b"/" if head.target_empty_path else base[head.target_off:head.target_off + head.path_len]
+    return path if query == NULL else path + b"?" + query[:query_len]

@@ -65,7 +65,7 @@ cdef int write_request_head(
         out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
         out_bytes(out, without(lines, ops))
     if about is not None:
-        about.write(ex, out, base, head, ops)
+        about.write(ex, out, base, head, query, query_len, ops)
     take_request_id(ex, base, request_id, internal)
     if ops is None or not ops.own_id:
         out_raw(out, <const char *>b"x-request-id: ", 14)

@@ -174,7 +174,7 @@ cdef class RuleAuthFlow:
         if decision.outcome == AUTH_PASSES:
             if decision.edits is not None:
                 decision.edits.apply(self)
-            elif decision.lines:
+            if decision.lines:
                 self.lines += lines_beside(decision.lines, self.lines) if self.lines else decision.lines
             return True
         if decision.outcome == AUTH_DENIES:
@@ -191,6 +191,10 @@ cdef class RuleAuthFlow:
         """The service's answer is the client's, but for what is the proxy's to say."""
         cdef Exchange ex = self.ex
         cdef bytes lines = decision.lines, body = decision.body
+        if decision.status == 401 and sign_in_of(self) is not None:
+            ex.refuser = self.policies[self.n]
+            lines = lines_but(lines, BODY_HEADERS if ex.cors_lines is None else BODY_HEADERS | _CORS_OWN)
+            return ex.answer(302, sign_in_of(self).line(ex, &self.at) + lines, F_DENIED)
         if decision.status == 204 or decision.status == 205 or decision.status == 304:
             body = b""
         if ex.cors_lines is not None:

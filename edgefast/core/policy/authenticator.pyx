@@ -36,7 +36,7 @@ cdef class Authenticator:
 
     cdef AuthState deny(self, RuleAuthFlow flow, LivePolicy policy, bytes word) except *:
         """The word is for the log (policy_rule)."""
-        policy.refuse(flow.ex, 401, word, F_DENIED, self.challenge)
+        refuse_client(flow, policy, word, self.challenge)
         return REFUSED
 
 

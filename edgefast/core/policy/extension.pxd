@@ -27,6 +27,8 @@ cdef class AuthDecision
 cdef class AuthAnswers
 cdef class AuthCache
 cdef class AuthService
+cdef class CheckOptions
+cdef class SignIn
 cdef class AuthCall
 cdef class CheckCall
 cdef class AuthBodyOwner
@@ -46,6 +48,8 @@ include "policy/access.pxd"
 include "policy/check_response.pxd"
 include "policy/authedits.pxd"
 include "policy/authcache.pxd"
+include "policy/signin.pxd"
+include "policy/checkoptions.pxd"
 include "policy/authservice.pxd"
 include "policy/authcall.pxd"
 include "policy/check_call.pxd"

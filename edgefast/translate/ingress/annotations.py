@@ -19,17 +19,21 @@ from edgefast.api.limits import MAX_SHOWN_NAME
 from edgefast.api.model.regex import check_regex
 from edgefast.diagnostics.problem import did_you_mean
 from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.known import KNOWN
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
+    AUTH_PARTS,
     BASIC,
     HEADERS,
+    METHODS,
     PATH_WITH_GROUPS,
     REGEX,
     SIZE,
     URL,
     URL_SPACED,
+    URL_WITH_VARIABLES,
     WORDS,
     Missing,
     NoValue,
@@ -140,6 +144,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
     own_lists: bool = False  # one of both lists is its own, not that of the ConfigMap
     basic: BasicAuth | None = None
+    auth: AuthUrl | None = None  # of its own, or global-auth-url
     satisfy_any: bool = False
     cors: Cors | None = None
     body_size: int = 0  # bytes; 0: no limit
@@ -196,6 +201,7 @@ class _Reader:
             deny=deny,
             own_lists=own_lists,
             basic=self._basic(),
+            auth=self._auth_url(),
             satisfy_any=self._or("", values.text, "satisfy", one_of("any", "all")) == "any",
             cors=self._cors(),
             body_size=self._body_size(),
@@ -441,6 +447,36 @@ class _Reader:
             return None
         return BasicAuth(secret=secret, is_map=secret_type == "auth-map")
 
+    def _auth_url(self) -> AuthUrl | None:
+        values, name = self._values, "auth-url"
+        values.seen.update(AUTH_PARTS)
+        wanted = self._or(True, values.flag, "enable-global-auth")
+        url = self._required(name, URL_WITH_VARIABLES)
+        if not url:
+            return self._settings.auth if wanted else None
+        try:
+            listed = values.text("auth-response-headers", HEADERS)
+        except Rejected:
+            self._close("auth-response-headers", "not a list of header names")
+            listed = ""
+        except NoValue:
+            listed = ""
+        method = self._or("", values.text, "auth-method", lambda one: True)
+        if method and method not in METHODS:
+            self._close("auth-method", "not a method of HTTP in upper case")
+            method = ""
+        return AuthUrl(
+            name=name,
+            url=url.strip(),
+            method=method,
+            response_headers=tuple(one.strip() for one in listed.split(",") if one.strip()),
+            signin=self._or("", values.text, "auth-signin", URL_WITH_VARIABLES),
+            signin_parameter=self._or("rd", values.text, "auth-signin-redirect-param", URL),
+            request_redirect=self._or("", values.text, "auth-request-redirect", URL),
+            always_set_cookie=self._or(False, values.flag, "auth-always-set-cookie"),
+            headers=self._or("", values.text, "auth-proxy-set-headers", BASIC),
+        )
+
     def _cors(self) -> Cors | None:
         values = self._values
         names = [one for one in values.names() if one.startswith("cors-")]
@@ -542,8 +578,6 @@ class _Reader:
         for name in values.names():
             if name in values.seen or name in HARMLESS:
                 continue
-            if name == "enable-global-auth":
-                continue  # without global-auth-url it has no effect; that key closes all locations
             if name in CLOSING:
                 self._close_unserved(name)
             elif name in LOST:
@@ -559,8 +593,9 @@ class _Reader:
             more = unknown - _MOST_UNKNOWN
             message = f"{more} more are not annotations of ingress-nginx 1.15; they have no effect"
             self._warn("metadata.annotations", message)
-        if made.satisfy_any and made.basic is not None and (made.allow or made.deny):
-            self._close("satisfy", "any is not served beside auth-type and a list of addresses")
+        kinds = (made.basic is not None, made.auth is not None, bool(made.allow or made.deny))
+        if made.satisfy_any and sum(kinds) > 1:
+            self._close("satisfy", "any is not served beside two kinds of access rules")
 
     def _close_unserved(self, name: str) -> None:
         if name in ("enable-modsecurity", "enable-owasp-core-rules"):

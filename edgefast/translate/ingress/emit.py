@@ -27,7 +27,7 @@ from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
 from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
+from edgefast.api.edge.securitypolicy import ExtAuth, SecurityPolicy, SecurityPolicySpec
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec
 from edgefast.api.gateway.httproute import (
@@ -64,6 +64,7 @@ from edgefast.api.model.reference import (
 )
 from edgefast.api.model.session_persistence import SessionCookie
 from edgefast.api.snapshot import Key
+from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.annotations import Annotations
 from edgefast.translate.ingress.backends import MARK
 from edgefast.translate.ingress.configmap import Globals
@@ -309,7 +310,7 @@ class _Emitter:
         if draft.guard == "open" or draft.source is None:
             return "open"
         access = self._findings.access_of(draft.source)
-        if draft.guard == "all" and access.basic is not None:
+        if draft.guard == "all" and (access.basic is not None or access.check is not None):
             return "all"
         return "lists" if access.authorization is not None else "open"
 
@@ -415,13 +416,28 @@ class _Emitter:
                     target_refs=_targets("HTTPRoute", part),
                     authorization=access.authorization,
                     basic_auth=access.basic if guard == "all" else None,
+                    ext_auth=self._check(access, source) if guard == "all" else None,
                 )
-                path = _annotation("auth-secret")
-                if guard != "all":
-                    path = "metadata.annotations"
+                path = "metadata.annotations"
+                if guard == "all" and (access.basic is None) != (access.check is None):
+                    path = _annotation("auth-secret" if access.check is None else "auth-url")
                 origin = Origin(ingress=source.ref, path=path)
                 meta = self._policy_meta(source, guard, number)
                 self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
+
+    def _check(self, access: Access, source: Source) -> ExtAuth | None:
+        check = access.check
+        if check is None:
+            return None
+        if check.service is not None:
+            self._grant("SecurityPolicy", source.namespace, "Service", check.service)
+        if check.backend is not None:
+            meta = check.backend.metadata
+            self._made.tables.setdefault("backends", {})[meta.namespace, meta.name] = check.backend
+            self._made.origins["Backend", meta.namespace, meta.name] = Origin(
+                ingress=source.ref, path=_annotation("auth-url")
+            )
+        return check.ext_auth
 
     def _policy_meta(self, source: Source, kind: str, number: int) -> ObjectMeta:
         name = f"{source.ingress.metadata.name}{MARK}-{kind}-{number}"
@@ -437,7 +453,11 @@ class _Emitter:
             for number, part in enumerate(_chunks(sorted(names), _GRANTS)):
                 spec = ReferenceGrantSpec(
                     from_=(
-                        ReferenceGrantFrom(group=GATEWAY_GROUP, kind=kind, namespace=namespace),
+                        ReferenceGrantFrom(
+                            group=EDGE_GROUP if kind == "SecurityPolicy" else GATEWAY_GROUP,
+                            kind=kind,
+                            namespace=namespace,
+                        ),
                     ),
                     to=tuple(ReferenceGrantTo(group=group, kind=to_kind, name=one) for one in part),
                 )

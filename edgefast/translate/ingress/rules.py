@@ -59,7 +59,7 @@ from edgefast.translate.ingress.servers import Server, Servers, Source, Upstream
 Guard = Literal["open", "lists", "all"]
 
 #: Annotations that authenticate; no-auth-locations are without.
-_AUTHENTICATION = ("auth-url",)
+_AUTHENTICATION = ("auth-url", "global-auth-url")
 _HTTPS = 443
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
@@ -213,6 +213,8 @@ class _Host:
                 return "metadata.annotations"
             if name not in _AUTHENTICATION or not open_:
                 return _annotation(name)
+        if access.closed == "global-auth-url":
+            return "metadata.annotations"
         if access.closed:
             return _annotation(access.closed)
         custom = find_custom_headers(source, self._settings, self._findings.lookup)

@@ -38,7 +38,7 @@ async def ask(
     ops: ir.HeaderOps | None = None,
     raw: bytes = b"",
 ) -> Message:
-    """What the backend gets of one request."""
+    """Send one request and return it as the backend gets it."""
     seen: list[Message] = []
 
     def answer(call: Call) -> bytes:
