@@ -26,9 +26,7 @@ GUARDS: Mapping[str, FieldMapping] = {
         "method GET, allRequestHeaders, originalRequest XOriginal and deniedStatuses 401 and 403 make "
         "the check of nginx; allowedStatuses lists the statuses that allow the request"
     ),
-    "auth-signin": supported(
-        "SecurityPolicy spec.extAuth.http.signIn, a redirect in place of 401 of the policies of a rule"
-    ),
+    "auth-signin": supported("SecurityPolicy spec.extAuth.http.signIn, a redirect in place of 401"),
     "auth-signin-redirect-param": supported(
         "SecurityPolicy spec.extAuth.http.signIn.redirectTo, which contains the parameter"
     ),
