@@ -23,6 +23,7 @@ from edgefast.explain.candidates import find_candidates
 from edgefast.explain.client import Client, drop_untrusted, find_client
 from edgefast.explain.describe import (
     describe_rule,
+    describe_tls,
     list_dark,
     list_filters,
     list_known,
@@ -291,7 +292,7 @@ def _backends(
                 status=0 if share.cluster else share.status,
                 reason=share.reason,
                 fallback=fallback,
-                tls=cluster.tls.sni if cluster is not None and cluster.tls is not None else "",
+                tls=describe_tls(cluster.tls) if cluster is not None else "",
                 endpoints=endpoints,
                 chosen=chosen,
                 by_session=by_session,

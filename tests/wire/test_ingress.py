@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from origin.answers import response
+from origin.answers import answer_target, response
 from origin.message import Message
 from origin.recording import RecordingOrigin
+from origin.scripted import ScriptedOrigin, serving
 from wire.harness import objects as make
+from wire.harness.certificates import Authority
 from wire.harness.client import Client
 from wire.harness.gateway import Gateway
 from wire.harness.ports import free_port
@@ -95,3 +97,20 @@ def test_auth_url() -> None:
     assert first.value(b"x-original-url") == b"http://plain.test/a//b?c"
     assert first.value(b"x-sent-from") == b"nginx-ingress-controller"
     assert first.value(b"cookie") == b"s=204"
+
+
+def test_backend_protocol_https(authority: Authority) -> None:
+    """The certificate of the backend is not verified, as in ingress-nginx."""
+    port = free_port()
+    context = authority.server_context(authority.issue(["else.test"]))
+    with ScriptedOrigin(serving(answer_target), tls=context) as origin:
+        objects = [
+            ingress("secure", backend_protocol="HTTPS"),
+            *make.service("web", [("127.0.0.1", origin.port)]),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+            answer = client.request("GET", "/a", host="secure.test")
+            assert (answer.status, answer.body) == (200, b"/a")

@@ -76,6 +76,7 @@ _NEXT = pattern(
     r"^((error|timeout|invalid_header|http_500|http_502|http_503|http_504|http_403|http_404|http_429|non_idempotent|off)\s?)+$"
 )
 _AUTH_TYPE = pattern(r"basic|digest", spaces=True)
+_SWITCH = one_of("on", "off")
 _SECRET_TYPE = pattern(r"auth-file|auth-map", spaces=True)
 
 
@@ -155,6 +156,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     affinity: Affinity | None = None
     upstream_vhost: str = ""
     protocol: str = "HTTP"
+    verifies_backend: bool = False  # proxy-ssl-verify
     custom_headers: str = ""  # "namespace/name" or a name of a ConfigMap
     mirror: str = ""
     prefix_header: str = ""  # x-forwarded-prefix
@@ -212,6 +214,7 @@ class _Reader:
             affinity=self._affinity(),
             upstream_vhost=self._required("upstream-vhost", is_server_name),
             protocol=self._protocol(),
+            verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
             custom_headers=self._or("", values.text, "custom-headers", BASIC),
             mirror=self._mirror(),
             prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),

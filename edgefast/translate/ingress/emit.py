@@ -28,6 +28,11 @@ from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
 from edgefast.api.edge.policy_target import PolicyTargetReference
 from edgefast.api.edge.securitypolicy import ExtAuth, SecurityPolicy, SecurityPolicySpec
+from edgefast.api.gateway.backendtlspolicy import (
+    BackendTLSPolicy,
+    BackendTLSPolicySpec,
+    BackendTLSPolicyValidation,
+)
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec
 from edgefast.api.gateway.httproute import (
@@ -58,6 +63,7 @@ from edgefast.api.model.origin import Origin, RuleOrigin
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalObjectReference,
+    LocalPolicyTargetReferenceWithSectionName,
     ParametersReference,
     ParentReference,
     SecretObjectReference,
@@ -72,6 +78,7 @@ from edgefast.translate.ingress.names import DEFAULT, Name, Names
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
 from edgefast.translate.ingress.servers import CATCH_ALL, Servers, Source
+from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.settings import Settings
 
 #: The name of the GatewayClass, of its EdgeProxy, and what names of Gateways begin with.
@@ -114,6 +121,7 @@ _TABLES: dict[type[Any], str] = {
     SecurityPolicy: "security_policies",
     BackendTrafficPolicy: "backend_traffic_policies",
     ReferenceGrant: "reference_grants",
+    BackendTLSPolicy: "backend_tls_policies",
 }
 
 
@@ -141,10 +149,12 @@ class _Emitter:
         for one, target, owner in self._names.www:
             self._emit_www(one, target, owner)
         self._emit_policies(gateways)
+        self._emit_tls()
         self._emit_grants()
         for key, backend in sorted(self._findings.backends.items()):
             namespace, _, name = key.partition("/")
             self._made.tables.setdefault("backends", {})[namespace, name] = backend
+            self._made.origins["Backend", namespace, name] = Origin(ingress=None)
         for source, access in self._accesses():
             if access.secret is not None:
                 meta = access.secret.metadata
@@ -424,6 +434,23 @@ class _Emitter:
                 origin = Origin(ingress=source.ref, path=path)
                 meta = self._policy_meta(source, guard, number)
                 self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
+
+    def _emit_tls(self) -> None:
+        """Make a BackendTLSPolicy for each port that gets TLS without verification."""
+        for (namespace, service, number), port in sorted(self._findings.encrypted.items()):
+            meta = ObjectMeta(name=f"{service}{MARK}-{number}", namespace=namespace)
+            target = LocalPolicyTargetReferenceWithSectionName(
+                group="", kind="Service", name=service, section_name=port or None
+            )
+            spec = BackendTLSPolicySpec(
+                target_refs=(target,),
+                validation=BackendTLSPolicyValidation(
+                    well_known_ca_certificates="System", hostname=f"{service}.{namespace}.svc"
+                ),
+                options={INSECURE: "true"},
+            )
+            # Findings have noted it for each Ingress.
+            self._add(BackendTLSPolicy(metadata=meta, spec=spec), Origin(ingress=None))
 
     def _check(self, access: Access, source: Source) -> ExtAuth | None:
         check = access.check

@@ -59,6 +59,7 @@ SERVED = frozenset(
         "proxy-next-upstream-tries",
         "proxy-read-timeout",
         "proxy-send-timeout",
+        "proxy-ssl-verify",
         "rewrite-target",
         "satisfy",
         "server-alias",

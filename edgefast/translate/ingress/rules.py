@@ -36,7 +36,7 @@ from edgefast.api.gateway.httproutefilter import (
 from edgefast.api.model.origin import RuleOrigin
 from edgefast.translate.ingress.access import Access, find_access
 from edgefast.translate.ingress.annotations import Annotations
-from edgefast.translate.ingress.backends import Target, find_target
+from edgefast.translate.ingress.backends import ServicePortKey, Target, find_encrypted, find_target
 from edgefast.translate.ingress.canary import Share, split_shares
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.cors import match_origins, translate_cors
@@ -53,7 +53,7 @@ from edgefast.translate.ingress.redirects import (
 )
 from edgefast.translate.ingress.responseheaders import find_custom_headers
 from edgefast.translate.ingress.rewrite import translate_rewrite
-from edgefast.translate.ingress.servers import Server, Servers, Source, Upstream
+from edgefast.translate.ingress.servers import Server, Servers, Source, Upstream, sort_sources
 
 #: Which access rules a rule has: none, the lists of addresses, or all.
 Guard = Literal["open", "lists", "all"]
@@ -86,6 +86,21 @@ class Findings:
         self.ports = ports
         self.access: dict[int, Access] = {}
         self.backends: dict[str, Backend] = {}
+        #: Ports of Services that get TLS without verification, with their names.
+        self.encrypted: dict[ServicePortKey, str] = {}
+        used: dict[Source, list[Upstream]] = {}
+        for server in servers.by_host.values():
+            for one in server.locations:
+                if one.upstream is not None and one.source is not None:
+                    used.setdefault(one.source, []).append(one.upstream)
+        self._speaks_tls = find_encrypted(
+            [
+                (upstream, source.annotations.protocol)
+                for source in sort_sources(list(used))
+                for upstream in used[source]
+            ],
+            lookup,
+        )
         #: By Ingress: notes about an annotation, or about a field (with a dot or bracket in its name).
         self.notes: dict[Source, dict[Note, None]] = {}
 
@@ -101,14 +116,22 @@ class Findings:
             self.note(source, *found.notes)
         return self.access[id(source)]
 
-    def target_of(self, upstream: Upstream, annotations: Annotations) -> Target:
+    def target_of(self, upstream: Upstream, source: Source) -> Target:
         """Return where requests to an upstream go."""
+        annotations = source.annotations
         found = find_target(
             upstream,
             annotations.protocol,
             self.lookup,
             service_upstream=annotations.service_upstream,
+            speaks_tls=self._speaks_tls,
+            verifies=annotations.verifies_backend,
         )
+        if found.tls is not None or (found.backend is not None and found.backend.spec.tls):
+            message = "the certificate of the backend is not verified, as in ingress-nginx; write a BackendTLSPolicy for its Service"
+            self.note(source, Note(name="backend-protocol", message=message))
+        if found.tls is not None:
+            self.encrypted[*upstream.key, found.tls.port] = found.tls.name
         if found.backend is not None:
             meta = found.backend.metadata
             self.backends[f"{meta.namespace}/{meta.name}"] = found.backend
@@ -332,7 +355,7 @@ class _Host:
         if upstream is None:
             yield self._default(place, source, headers)
             return
-        target = self._findings.target_of(upstream, source.annotations)
+        target = self._findings.target_of(upstream, source)
         field = location.field
         if target.ref is None:
             note = Note(
@@ -410,7 +433,7 @@ class _Host:
         if known is None or not target.available:
             return [Share(backends=(target.ref,))]
         alternative, canary, owner = known
-        found = self._findings.target_of(alternative, source.annotations)
+        found = self._findings.target_of(alternative, source)
         if found.ref is None or not found.available:
             message = (
                 found.wrong

@@ -50,7 +50,6 @@ PARTS = frozenset(
         "proxy-ssl-name",
         "proxy-ssl-protocols",
         "proxy-ssl-server-name",
-        "proxy-ssl-verify",
         "proxy-ssl-verify-depth",
         "upstream-hash-by-subset",
         "upstream-hash-by-subset-size",
