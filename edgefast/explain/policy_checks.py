@@ -87,6 +87,7 @@ def evaluate_policies(
     shown = TokenView(
         {one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt}
     )
+    groups = AnyGroups(units)
     for name, unit, requested in _in_order(rule, units):
         place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
         if unit is None or requested is not None:
@@ -102,6 +103,7 @@ def evaluate_policies(
             message = _evaluate(unit, request, client, shown)
         if unit is not None and unit.reason and not unit.status:  # of the version before
             message = msgspec.structs.replace(message, about=(unit.reason, *message.about))
+        message = groups.settle(unit, message) if unit is not None else message
         if answer is not None:
             message = Said("not_asked", "an earlier check has answered", message.about)
         parts.append(
@@ -121,6 +123,42 @@ def evaluate_policies(
         place = place_of(served.origin, name)
         parts.append(UnitPart(name=name, verdict="lost", why=f"overridden by {whom}", place=place))
     return PolicyChecks(tuple(parts), answer, asks)
+
+
+class AnyGroups:
+    """Policies of which one unit suffices (core/policy/anygroup.pyx)."""
+
+    def __init__(self, units: Sequence[ir.PolicyUnit]) -> None:
+        self._left: dict[str, int] = {}
+        self._met: set[str] = set()
+        self._refused: dict[str, Answer] = {}
+        for one in units:
+            if one.any and (is_proof(one) or one.ext_auth is not None):
+                group = _policy_of(one)
+                self._left[group] = self._left.get(group, 0) + 1
+
+    def settle(self, unit: ir.PolicyUnit, message: Said) -> Said:
+        """Return the result of a unit when others of its policy may let the request pass."""
+        group = _policy_of(unit)
+        if not unit.any or unit.status or group not in self._left:
+            return message
+        if group in self._met:
+            return Said("not_asked", "another check of the policy lets it pass", message.about)
+        if is_proof(unit) or unit.ext_auth is not None:
+            self._left[group] -= 1
+        if message.verdict == "passes":
+            self._met.add(group)
+        if message.answer is None or message.answer.check == "auth_service":
+            return message
+        if message.answer.status == 401:
+            self._refused.setdefault(group, message.answer)
+        if self._left[group]:
+            return msgspec.structs.replace(message, answer=None)
+        return msgspec.structs.replace(message, answer=self._refused.get(group, message.answer))
+
+
+def _policy_of(unit: ir.PolicyUnit) -> str:
+    return unit.name.partition("#")[0]
 
 
 _Turn = tuple[str, ir.PolicyUnit | None, ir.ExtAuth | None]

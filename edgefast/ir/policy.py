@@ -187,6 +187,7 @@ class PolicyUnit(Struct, frozen=True, gc=False):
     status: int = 0  # not 0: the unit is broken, requests that meet it are answered with this (500)
     # Why, in words, for dump and explain; of one that is not broken: that it is of the version before, and what the new one has.
     reason: str = ""
+    any: bool = False  # one of its policy's units suffices (SecurityPolicy satisfy)
     authorization: Authorization | None = None
     api_key: ApiKeyAuth | None = None
     basic: BasicAuth | None = None

@@ -79,12 +79,6 @@ CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
     {"rewrite-target": "https://else.test/$1"},
     {"auth-url": "http://$host/check"},
     {"auth-url": "http://auth.web/check", "auth-signin": "https://in.test/$args"},
-    {
-        "satisfy": "any",
-        "auth-type": "basic",
-        "auth-secret": "users",
-        "denylist-source-range": "10.0.0.0/8",
-    },
 )
 #: Headers of the authentication service, which an explanation leaves open.
 SAID = frozenset(name.lower() for name, _ in AUTH_ANSWER)
@@ -260,20 +254,15 @@ def evaluate(objects: Objects) -> Evaluator:
     made = _Evaluator(objects)
     for host in made.hosts.hosts.values():
         for one in host.locations:
-            if one.owner is not None and is_refused(one, one.owner, made.objects):
+            if one.owner is not None and is_refused(one, made.objects):
                 one.owner = _Refused(one.owner.ingress, made.objects)
     return made
 
 
-def is_refused(location: Location, owner: Annotations, objects: NaiveObjects) -> bool:
-    """An auth-url with variables, and satisfy: any beside two kinds of access rules."""
+def is_refused(location: Location, objects: NaiveObjects) -> bool:
+    """An auth-url with variables."""
     external = external_of(location, objects)
-    if external is not None and "$" in external.url:
-        return True
-    lists = ("allowlist-source-range", "whitelist-source-range", "denylist-source-range")
-    listed = any(owner.raw(name) or objects.setting(name) for name in lists)
-    kinds = (listed, bool(owner.raw("auth-type")), external is not None)
-    return owner.text("satisfy") == "any" and sum(kinds) > 1
+    return external is not None and "$" in external.url
 
 
 HOW: dict[str, Any] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from typing import Any
 
 from origin.answers import answer_target, response
@@ -114,3 +116,35 @@ def test_backend_protocol_https(authority: Authority) -> None:
         ):
             answer = client.request("GET", "/a", host="secure.test")
             assert (answer.status, answer.body) == (200, b"/a")
+
+
+def test_satisfy_any() -> None:
+    """An address or a password is enough."""
+    port = free_port()
+    known = "{SHA}" + base64.b64encode(hashlib.sha1(b"secret").digest()).decode()
+    users = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "users", "namespace": "default"},
+        "stringData": {"auth": f"user:{known}"},
+    }
+    rules = {"satisfy": "any", "auth_type": "basic", "auth_secret": "users"}
+    with RecordingOrigin() as origin:
+        objects = [
+            users,
+            ingress("near", whitelist_source_range="127.0.0.0/8", **rules),
+            ingress("far", whitelist_source_range="10.0.0.0/8", **rules),
+            *make.service("web", [("127.0.0.1", origin.port)]),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+
+            def ask(host: str, password: str) -> int:
+                pair = base64.b64encode(f"user:{password}".encode()).decode()
+                headers = [("Authorization", f"Basic {pair}")]
+                return client.request("GET", "/", host=host, headers=headers).status
+
+            assert [ask("near.test", one) for one in ("secret", "wrong")] == [200, 200]
+            assert [ask("far.test", one) for one in ("secret", "wrong")] == [200, 401]

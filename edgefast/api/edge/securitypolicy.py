@@ -362,6 +362,13 @@ class SecurityPolicySpec(Element, frozen=True, kw_only=True):
 
     target_refs: TargetReferences
     merge_type: MergeType = "Inherit"
+    satisfy: Annotated[
+        Literal["All", "Any"],
+        Meta(
+            description="All: a request must pass all features of the policy. Any: one of `authorization`, `apiKeyAuth`, `basicAuth` and "
+            "`extAuth` is enough; edgefast asks them in this order. Features that another policy replaces do not count."
+        ),
+    ] = "All"
     authorization: Annotated[
         Authorization | None,
         Meta(description="Rules about addresses, headers, methods, paths and claims."),

@@ -86,9 +86,7 @@ GUARDS: Mapping[str, FieldMapping] = {
     "denylist-source-range": supported(
         f"SecurityPolicy spec.authorization with defaultAction Allow: a rule that denies {_ADDRESSES}"
     ),
-    "satisfy": unsupported(
-        "every policy must accept the request, as with all; any is not supported"
-    ),
+    "satisfy": supported("SecurityPolicy spec.satisfy"),
     "limit-rps": supported(f"{_RATE} (unit Second)"),
     "limit-rpm": supported(f"{_RATE} (unit Minute)"),
     "limit-burst-multiplier": unsupported(

@@ -48,14 +48,24 @@ cdef class RuleAuthFlow:
         """All proofs are there; False: the request is answered, or waits for what one of them takes."""
         cdef LivePolicy policy
         cdef AuthState proven
+        cdef AnyGroup group
         while self.proved < PyList_GET_SIZE(self.proofs):
             policy = self.proof_policies[self.proved]
+            group = group_of(self, policy)
+            if group is not None and group.met:
+                self.proved += 1
+                continue
             proven = (<Authenticator>self.proofs[self.proved]).authenticate(self, policy)
+            if proven == PASSED_OVER:
+                self.proved += 1
+                continue
             if proven == UNDECIDED:
                 self.wait()
             if proven != PROVEN:
                 return False
             ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
+            if group is not None:
+                group.met = True
             self.proved += 1
         return True
 
@@ -121,6 +131,7 @@ cdef class RuleAuthFlow:
         cdef Exchange ex = self.ex
         cdef AuthService service
         cdef AuthDecision decision
+        cdef AnyGroup group
         cdef bint cached
         if self.gathers:
             return self.wait()
@@ -130,6 +141,10 @@ cdef class RuleAuthFlow:
             return self.gather()
         while self.n < PyList_GET_SIZE(self.services):
             service = self.services[self.n]
+            group = group_of(self, self.policies[self.n])
+            if group is not None and group.met:
+                self.n += 1
+                continue
             decision, self.outcome = self.outcome, None
             cached = False
             if decision is None and not self.alone:
@@ -150,6 +165,8 @@ cdef class RuleAuthFlow:
                     return 0
             if not self.takes(decision, cached):
                 return 0
+            if group is not None:
+                group.met = True
             self.n += 1
             self.alone = False
         return self.admit()
@@ -190,7 +207,13 @@ cdef class RuleAuthFlow:
     cdef int deny(self, AuthDecision decision) except -1:
         """The service's answer is the client's, but for what is the proxy's to say."""
         cdef Exchange ex = self.ex
+        cdef AnyGroup group = group_of(self, self.policies[self.n])
         cdef bytes lines = decision.lines, body = decision.body
+        if group is not None and group.refuser is not None:  # 401 of another unit of the policy
+            if decision.status != 401:
+                refuse_client(self, group.refuser, group.word, group.challenge)
+                return 0
+            lines += group.challenge
         if decision.status == 401 and sign_in_of(self) is not None:
             ex.refuser = self.policies[self.n]
             lines = lines_but(lines, BODY_HEADERS if ex.cors_lines is None else BODY_HEADERS | _CORS_OWN)

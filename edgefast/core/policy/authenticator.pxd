@@ -4,6 +4,7 @@ cdef enum AuthState:
     PROVEN = 0
     REFUSED = 1     # it is answered
     UNDECIDED = 2   # RuleAuthFlow.resume follows
+    PASSED_OVER = 3 # another unit of its policy may let the request pass
 
 
 cdef class Authenticator:

@@ -36,6 +36,12 @@ cdef class Authenticator:
 
     cdef AuthState deny(self, RuleAuthFlow flow, LivePolicy policy, bytes word) except *:
         """The word is for the log (policy_rule)."""
+        cdef AnyGroup group = group_of(flow, policy)
+        if group is not None:
+            if group.defers(policy, word, self.challenge):
+                return PASSED_OVER
+            refuse_client(flow, group.refuser, group.word, group.challenge)
+            return REFUSED
         refuse_client(flow, policy, word, self.challenge)
         return REFUSED
 

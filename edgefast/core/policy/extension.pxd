@@ -26,6 +26,7 @@ cdef class ServiceAuthResponse
 cdef class AuthDecision
 cdef class AuthAnswers
 cdef class AuthCache
+cdef class AnyGroup
 cdef class AuthService
 cdef class CheckOptions
 cdef class SignIn
@@ -56,6 +57,7 @@ include "policy/check_call.pxd"
 include "policy/auth_body_buffer.pxd"
 include "policy/auth_flow.pxd"
 include "policy/policy_chain.pxd"
+include "policy/anygroup.pxd"
 include "policy/listenerfilters.pxd"
 include "policy/fault.pxd"
 include "policy/units.pxd"

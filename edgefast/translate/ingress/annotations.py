@@ -596,9 +596,6 @@ class _Reader:
             more = unknown - _MOST_UNKNOWN
             message = f"{more} more are not annotations of ingress-nginx 1.15; they have no effect"
             self._warn("metadata.annotations", message)
-        kinds = (made.basic is not None, made.auth is not None, bool(made.allow or made.deny))
-        if made.satisfy_any and sum(kinds) > 1:
-            self._close("satisfy", "any is not served beside two kinds of access rules")
 
     def _close_unserved(self, name: str) -> None:
         if name in ("enable-modsecurity", "enable-owasp-core-rules"):

@@ -27,7 +27,12 @@ from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
 from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.api.edge.securitypolicy import ExtAuth, SecurityPolicy, SecurityPolicySpec
+from edgefast.api.edge.securitypolicy import (
+    Authorization,
+    ExtAuth,
+    SecurityPolicy,
+    SecurityPolicySpec,
+)
 from edgefast.api.gateway.backendtlspolicy import (
     BackendTLSPolicy,
     BackendTLSPolicySpec,
@@ -422,9 +427,11 @@ class _Emitter:
         for (source, guard), routes in self._guarded.items():
             access = self._findings.access_of(source)
             for number, part in enumerate(_chunks(routes, _TARGETS)):
+                any_one = guard == "all" and source.annotations.satisfy_any
                 policy_spec = SecurityPolicySpec(
                     target_refs=_targets("HTTPRoute", part),
-                    authorization=access.authorization,
+                    satisfy="Any" if any_one else "All",
+                    authorization=_deny_others(access.authorization, any_one=any_one),
                     basic_auth=access.basic if guard == "all" else None,
                     ext_auth=self._check(access, source) if guard == "all" else None,
                 )
@@ -491,6 +498,13 @@ class _Emitter:
                 name = f"{kind.lower()}.{namespace}{MARK}-{to_kind}-{number}"
                 meta = ObjectMeta(name=name, namespace=to)
                 self._add(ReferenceGrant(metadata=meta, spec=spec), Origin(ingress=None))
+
+
+def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:
+    """Return the lists of addresses; with satisfy: any a denylist alone admits no client."""
+    if given is None or not any_one:
+        return given
+    return msgspec.structs.replace(given, default_action="Deny")
 
 
 def _is_plain(annotations: Annotations, plain: Annotations) -> bool:
