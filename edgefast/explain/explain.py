@@ -168,7 +168,7 @@ def _explain_rule(
     hit = hits[0]
     rule, http = hit.rule, listener.http
     seen = (
-        head if rule.status else see_behind(served, rule, head, request.now)
+        head if rule.status else see_behind(served, rule, head, request.now, client.address)
     )  # by all that comes after
     limits = evaluate_limits(rule, Call(seen.request()), client, served.live)
     checks = (

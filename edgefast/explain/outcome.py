@@ -125,7 +125,7 @@ def find_outcome(served: Served, request: RequestSpec) -> Outcome:
         message = before.settle((ambiguous,))
         return Outcome(message, listener=listener.name, policies=filters, services=len(filters))
     rule = hit.rule
-    seen = see_behind(served, rule, head)  # by limits
+    seen = see_behind(served, rule, head, client=client.address)  # by limits
     limits = evaluate_limits(rule, Call(seen.request()), client, None) if rule.rate_limits else ()
     checks = PolicyChecks()
     if (rule.policies or rule.ext_auth is not None) and not rule.status:

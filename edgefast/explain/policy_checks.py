@@ -82,8 +82,10 @@ def evaluate_policies(
     services = list_services(served, rule)
     request = drop_set(served, rule, head).request()
     came = head  # less what proofs take out for one another
-    behind = _pass_proofs(served, rule, head, drop_names(head, _set_by_proofs(served, rule)), now)
     units = served.units(rule.policies)
+    met = _met_by_rules(units, request, client)
+    hidden = drop_names(head, _set_by_proofs(served, rule))
+    behind = _pass_proofs(served, rule, head, hidden, now, met)
     shown = TokenView(
         {one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt}
     )
@@ -96,7 +98,8 @@ def evaluate_policies(
         elif is_proof(unit):
             proof = None if blind else authenticate(unit, came, now)
             message = _prove(unit, proof)
-            came = leave_for_next(unit, came)
+            if not unit.any or groups.asks(unit, proof):
+                came = leave_for_next(unit, came)
             if unit.jwt is not None:
                 shown = TokenView(shown.providers, unit.name, proof, proof is not None)
         else:
@@ -136,6 +139,10 @@ class AnyGroups:
             if one.any and (is_proof(one) or one.ext_auth is not None):
                 group = _policy_of(one)
                 self._left[group] = self._left.get(group, 0) + 1
+
+    def asks(self, unit: ir.PolicyUnit, found: AuthenticationResult | None) -> bool:
+        """Tell whether a proof is asked, and takes its credential out of the request."""
+        return _policy_of(unit) not in self._met and (found is None or found.passes)
 
     def settle(self, unit: ir.PolicyUnit, message: Said) -> Said:
         """Return the result of a unit when others of its policy may let the request pass."""
@@ -308,9 +315,13 @@ def names_set_by(services: Sequence[ir.ExtAuth]) -> set[str]:
     }
 
 
-def see_behind(served: Served, rule: ir.Rule, head: Head, now: float = 0.0) -> Head:
-    """Return the head as limits and backends see it, but for what services say."""
-    return _pass_proofs(served, rule, head, drop_set(served, rule, head), now)
+def see_behind(
+    served: Served, rule: ir.Rule, head: Head, now: float = 0.0, client: str = ""
+) -> Head:
+    """Return the head as limits and backends see it, without the headers of services."""
+    hidden = drop_set(served, rule, head)
+    met = _met_by_rules(served.units(rule.policies), hidden.request(), client)
+    return _pass_proofs(served, rule, head, hidden, now, met)
 
 
 def knows_behind(served: Served, rule: ir.Rule, head: Head, now: float = 0.0) -> bool:
@@ -326,11 +337,30 @@ def _set_by_proofs(served: Served, rule: ir.Rule) -> set[str]:
     return {fold_name(name) for one in units if is_proof(one) for name in sets_of(one)}
 
 
-def _pass_proofs(served: Served, rule: ir.Rule, came: Head, head: Head, now: float) -> Head:
+def _met_by_rules(units: Sequence[ir.PolicyUnit], request: Request, client: str) -> set[str]:
+    """Return the policies of which one unit suffices and whose authorization allows the request."""
+    return {
+        _policy_of(one)
+        for one in units
+        if one.any and not one.status and one.authorization is not None and not _asks_token(one)
+        if evaluate_access(one.authorization, request, client, TokenView({})).allow
+    }
+
+
+def _pass_proofs(
+    served: Served, rule: ir.Rule, came: Head, head: Head, now: float, met: set[str]
+) -> Head:
+    """Return the head behind proofs; `met`: policies whose proofs are not asked."""
     for unit in served.units(rule.policies):
-        if is_proof(unit):
-            head = pass_on(unit, came, head, now)
-            came = leave_for_next(unit, came)
+        if not is_proof(unit):
+            continue
+        if unit.any:
+            found = authenticate(unit, came, now)
+            if _policy_of(unit) in met or (found is not None and not found.passes):
+                continue
+            met = {*met, _policy_of(unit)}
+        head = pass_on(unit, came, head, now)
+        came = leave_for_next(unit, came)
     return head
 
 

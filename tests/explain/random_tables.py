@@ -7,6 +7,8 @@ from base64 import b64encode
 from hashlib import sha1, sha256
 from typing import Any, Literal
 
+import msgspec
+
 from edgefast import ir
 from edgefast.explain import RequestSpec
 from tests.auth.jwt import issuer
@@ -67,6 +69,11 @@ class Tables:
             for name in CLUSTERS
         ]
         units = [*map(self._unit, UNITS), self._keys(), self._users(), self._tokens()]
+        one_suffices = [one for one in ("security/ns/a#", "security/ns/b#") if self._chance(25)]
+        units = [
+            msgspec.structs.replace(one, any=one.name.startswith(tuple(one_suffices)))
+            for one in units
+        ]
         return ir.Fleet(
             name="standalone",
             listeners=tuple(listeners),

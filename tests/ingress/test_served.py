@@ -187,6 +187,9 @@ def limit_of(request: Request, hosts: set[str], *, forwarded: bool) -> str:
         return "header names with an underscore get 400"
     if request.scheme == "https" and request.sni not in ("", name_of_host(request.host)):
         return "a Host that differs from the SNI gets 421 where its listener is another"
+    proto = request.value("x-forwarded-proto")
+    if forwarded and proto not in ("", request.scheme) and not request.value("x-forwarded-port"):
+        return "X-Forwarded-Port is the port of the scheme in X-Forwarded-Proto"
     if forwarded and request.value("x-forwarded-host"):
         return "edgefast keeps the Host of the request with use-forwarded-headers"
     name = name_of_host(request.host)

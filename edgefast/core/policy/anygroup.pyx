@@ -30,15 +30,15 @@ cdef PolicyResult evaluate_any(RulePolicyChain chain, Exchange ex, Routed *at, e
     cdef dict groups = {}
     cdef bint asked = chain.own is not None
     for policy in chain.policies:
-        if policy.status:
-            policy.refuse(ex, policy.status, None, F_INVALID)
-            return ANSWERED
         if policy.group is not None and (policy.proof is not None or policy.service is not None):
             group = groups.get(policy.group)
             if group is None:
                 group = groups[policy.group] = AnyGroup.__new__(AnyGroup)
             group.left += 1
     for policy in chain.policies:
+        if policy.status:
+            policy.refuse(ex, policy.status, None, F_INVALID)
+            return ANSWERED
         if policy.access is None:
             continue
         if policy.access.asks_token:  # it speaks last
