@@ -19,6 +19,14 @@ from edgefast.api.limits import MAX_SHOWN_NAME
 from edgefast.api.model.regex import check_regex
 from edgefast.diagnostics.problem import did_you_mean
 from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.ingress.annotation_fields import (
+    Affinity,
+    Annotations,
+    BasicAuth,
+    Canary,
+    Cors,
+    Redirection,
+)
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.known import KNOWN
@@ -78,90 +86,6 @@ _NEXT = pattern(
 _AUTH_TYPE = pattern(r"basic|digest", spaces=True)
 _SWITCH = one_of("on", "off")
 _SECRET_TYPE = pattern(r"auth-file|auth-map", spaces=True)
-
-
-class Redirection(msgspec.Struct, frozen=True, kw_only=True):
-    """temporal-redirect or permanent-redirect."""
-
-    name: str  # of the annotation
-    url: str
-    code: int
-
-
-class BasicAuth(msgspec.Struct, frozen=True, kw_only=True):
-    """auth-type basic; `secret` is a name in the namespace of the Ingress."""
-
-    secret: str
-    is_map: bool  # auth-map: one key for each user
-
-
-class Canary(msgspec.Struct, frozen=True, kw_only=True):
-    """The canary-* annotations of an Ingress with canary: true."""
-
-    weight: int = 0
-    total: int = 100
-    header: str = ""
-    value: str = ""
-    pattern: str = ""
-    cookie: str = ""
-
-
-class Cors(msgspec.Struct, frozen=True, kw_only=True):
-    """The cors-* annotations of an Ingress with enable-cors: true."""
-
-    origins: tuple[str, ...]
-    methods: tuple[str, ...]
-    headers: tuple[str, ...]
-    exposed: tuple[str, ...]
-    credentials: bool
-    max_age: int
-
-
-class Affinity(msgspec.Struct, frozen=True, kw_only=True):
-    """affinity: cookie."""
-
-    name: str
-    max_age: int  # seconds; 0: until the client's session ends
-    path: str  # "" is the path of the location
-
-
-class Annotations(msgspec.Struct, frozen=True, kw_only=True):
-    """What the annotations of one Ingress ask for."""
-
-    refused: str = ""  # the annotation for which the Ingress is not served, "" if it is
-    closed: tuple[str, ...] = ()  # annotations for which its locations answer 503
-    closes_host: bool = False  # all locations of its hosts, not only its own
-    rewrite: str = ""
-    use_regex: bool = False
-    ssl_redirect: bool = True
-    force_ssl_redirect: bool = False
-    preserve_trailing_slash: bool = False
-    app_root: str = ""
-    redirection: Redirection | None = None
-    from_to_www: bool = False
-    aliases: tuple[str, ...] = ()
-    canary: Canary | None = None
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    own_lists: bool = False  # one of both lists is its own, not that of the ConfigMap
-    basic: BasicAuth | None = None
-    auth: AuthUrl | None = None  # of its own, or global-auth-url
-    satisfy_any: bool = False
-    cors: Cors | None = None
-    body_size: int = 0  # bytes; 0: no limit
-    read_timeout: int = 60  # seconds
-    send_timeout: int = 60
-    tries: int = 3  # 0: no limit
-    retry_codes: tuple[int, ...] = ()
-    affinity: Affinity | None = None
-    upstream_vhost: str = ""
-    protocol: str = "HTTP"
-    verifies_backend: bool = False  # proxy-ssl-verify
-    custom_headers: str = ""  # "namespace/name" or a name of a ConfigMap
-    mirror: str = ""
-    prefix_header: str = ""  # x-forwarded-prefix
-    service_upstream: bool = False
-    notes: tuple[Note, ...] = ()
 
 
 def read_annotations(annotations: Mapping[str, str], settings: Globals) -> Annotations:
