@@ -85,6 +85,7 @@ include "exchange/freelist.pyx"
 include "head/headerops.pyx"
 include "head/pathpattern.pyx"
 include "head/trailers.pyx"
+include "head/forwardedheaders.pyx"
 include "head/requesthead.pyx"
 include "head/responsehead.pyx"
 # a backend

@@ -29,12 +29,32 @@ class Client(msgspec.Struct, frozen=True):
     internal: bool
     believed: bool = False  # what the peer says of the request counts, besides x-forwarded-for
     https: bool = False  # what the client speaks
+    port: int = 0  # the port that the client asked, as far as it is known
+    forwarded_host: str = ""  # x-forwarded-host as it came
 
 
 def find_client(
-    head: Head, source: str, settings: ir.ClientAddress, *, tls: bool = False
+    head: Head, source: str, settings: ir.ClientAddress, *, tls: bool = False, port: int = 0
 ) -> Client:
-    """Return whose request it is."""
+    """Return whose request it is; `port`: the listener's."""
+    found = _find_client(head, source, settings, tls=tls)
+    if found.https != tls:  # the client's port is that of the proxy before this one
+        port = 443 if found.https else 80
+    named = join_values(head, "x-forwarded-host") or ""
+    return msgspec.structs.replace(found, port=port, forwarded_host=named)
+
+
+def join_values(head: Head, name: str, but: int = 0) -> str | None:
+    """Return the values of all lines of a name, but those with one of these flags; None: there is no such line."""
+    found = [
+        one.value.decode("utf-8", "surrogateescape")
+        for one in head.lines
+        if one.name.decode("latin-1").lower() == name and not one.flags & but
+    ]
+    return ", ".join(found) if found else None
+
+
+def _find_client(head: Head, source: str, settings: ir.ClientAddress, *, tls: bool) -> Client:
     peer = _canonical(source) or source
     listed = [one.value for one in head.lines if one.id == lib.EF_H_X_FORWARDED_FOR]
     if not listed and settings.trusted_hops == 0 and not settings.trusted_cidrs:

@@ -201,3 +201,10 @@ def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> t
     left_out = [one for one in served.shards.problems if rule is None or rule.route in one.text()]
     notes += [one.text() for one in left_out[:3]]
     return tuple(notes)
+
+
+def describe_tls(tls: ir.UpstreamTls | None) -> str:
+    """Return the name that a backend is asked for with TLS, "" without TLS."""
+    if tls is None:
+        return ""
+    return f"{tls.sni} (its certificate is not verified)" if tls.insecure else tls.sni

@@ -23,6 +23,7 @@ from edgefast.explain.candidates import find_candidates
 from edgefast.explain.client import Client, drop_untrusted, find_client
 from edgefast.explain.describe import (
     describe_rule,
+    describe_tls,
     list_dark,
     list_filters,
     list_known,
@@ -99,7 +100,9 @@ def explain(served: Served, spec: RequestSpec, *, most: int = MOST) -> Explanati
         return _stop(served, spec, answers.answer_handshake(named, dark), head, listener)
     if listener is None:
         return _stop(served, spec, answers.answer_no_listener(head.host, listeners, dark), head)
-    client = find_client(head, spec.source, listener.http.client_address, tls=tls)
+    client = find_client(
+        head, spec.source, listener.http.client_address, tls=tls, port=listener.port
+    )
     before = evaluate_listener_filters(served, listener, drop_untrusted(head, client))
     if before.answer is not None:
         return Explanation(
@@ -165,13 +168,15 @@ def _explain_rule(
     hit = hits[0]
     rule, http = hit.rule, listener.http
     seen = (
-        head if rule.status else see_behind(served, rule, head, request.now)
+        head if rule.status else see_behind(served, rule, head, request.now, client.address)
     )  # by all that comes after
     limits = evaluate_limits(rule, Call(seen.request()), client, served.live)
     checks = (
         PolicyChecks()
         if rule.status
-        else evaluate_policies(served, rule, head, client.address, now=request.now)
+        else evaluate_policies(
+            served, rule, head, client.address, https=client.https, now=request.now
+        )
     )
     found = answers.answer_rule(
         served, listener, head, rule, hit.prefix_len, limits, checks, seen, https=client.https
@@ -287,7 +292,7 @@ def _backends(
                 status=0 if share.cluster else share.status,
                 reason=share.reason,
                 fallback=fallback,
-                tls=cluster.tls.sni if cluster is not None and cluster.tls is not None else "",
+                tls=describe_tls(cluster.tls) if cluster is not None else "",
                 endpoints=endpoints,
                 chosen=chosen,
                 by_session=by_session,

@@ -8,7 +8,7 @@ authcall.pyx. Must never: send it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from edgefast import ir
 from edgefast.explain.duration import write_time
@@ -27,6 +27,11 @@ NEVER_SET = frozenset((
     "host", "connection", "content-length", "content-type", "transfer-encoding", "keep-alive", "proxy-connection", "te", "trailer",
     "upgrade", "expect", "http2-settings", "via", "date", "server", "x-request-id", "x-forwarded-for", "x-forwarded-proto",
 ))  # fmt: skip
+#: Headers of a check that describe the request (extAuth.http.originalRequest: XOriginal).
+_ORIGINAL = frozenset(
+    ("x-original-url", "x-original-method", "x-original-uri", "x-real-ip", "x-scheme")
+    + ("x-auth-request-redirect",)
+)
 #: What tells all questions apart.
 _OF_ALL = ("method", "host", "path")
 #: What a service of gRPC is asked with.
@@ -49,8 +54,9 @@ def describe_question(requested: ir.ExtAuth, head: Head) -> tuple[str, ...]:
             *_describe_outcomes(requested),
         )
     path = requested.path_override or f"{requested.path.rstrip('/')}{_text(target)}"
+    method, host = requested.method or _text(head.method), requested.host or _text(head.authority)
     return (
-        f"gets {_text(head.method)} {path}, host: {_text(head.authority)}",
+        f"gets {method} {path}, host: {host}",
         *_name_shown(requested, head),
         *_describe_outcomes(requested),
     )
@@ -61,6 +67,8 @@ def _name_shown(requested: ir.ExtAuth, head: Head) -> Iterator[str]:
     there = dict.fromkeys(one for one in names if _is_shown(requested, one))
     if there:
         yield f"with {', '.join(there)}"
+    if requested.fixed:  # values may be secrets of the service
+        yield f"and {', '.join(name for name, _ in requested.fixed)} with fixed values"
     if requested.body:
         yield f"and at most {requested.body} bytes of the body"
 
@@ -72,6 +80,10 @@ def _is_shown(requested: ir.ExtAuth, name: str) -> bool:
         return fold_name(name) not in _NEVER_SHOWN - _CHECKED and (
             not requested.headers or name in requested.headers
         )
+    if name in dict(requested.fixed) or (requested.original and name in _ORIGINAL):
+        return False
+    if requested.all_headers:
+        return fold_name(name) not in _NEVER_SHOWN
     of_body = ("content-type", "content-encoding") if requested.body else ()
     return name.replace("_", "-") not in _NEVER_SHOWN and (
         name == "authorization" or name in requested.headers or name in of_body
@@ -86,11 +98,35 @@ def _describe_outcomes(requested: ir.ExtAuth) -> Iterator[str]:
         yield f"no answer in {write_time(requested.timeout)}, or no gRPC answer with grpc-status 0: {failed}"
         yield from _describe_cache(requested)
         return
-    yield f"lets the request pass with {', '.join(map(str, requested.statuses))}; any other answer goes to the client"
+    statuses = _describe_statuses(requested.statuses)
+    if requested.denied is None:
+        yield f"lets the request pass with {statuses}; any other answer goes to the client"
+    else:
+        yield f"lets the request pass with {statuses} and denies it with {_describe_statuses(requested.denied)}; any other answer is an error"
+    if requested.to_denied is not None:
+        yield f"the client of a denied request gets {', '.join(requested.to_denied) or 'no header'} of its answer"
+    if requested.to_client:
+        on = "" if requested.to_client_always else " of success and redirects"
+        yield f"responses{on} get {', '.join(requested.to_client)} of its answer"
+    if requested.sign_in:
+        yield f"401 becomes a redirect to {requested.sign_in.partition('?')[0]}"
     if requested.to_backend:
         yield f"the backend gets {', '.join(requested.to_backend)} of its answer, and never from the client"
-    yield f"no answer in {write_time(requested.timeout)}, or a 5xx answer: {failed}"
+    yield f"no answer in {write_time(requested.timeout)}, or {'another' if requested.denied is not None else 'a 5xx'} answer: {failed}"
     yield from _describe_cache(requested)
+
+
+def _describe_statuses(statuses: Sequence[int]) -> str:
+    """Return statuses; runs of more than two as a range."""
+    runs: list[list[int]] = []
+    for one in sorted(statuses):
+        if runs and runs[-1][-1] + 1 == one:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return ", ".join(
+        f"{one[0]}-{one[-1]}" if len(one) > 2 else ", ".join(map(str, one)) for one in runs
+    )
 
 
 def _describe_cache(requested: ir.ExtAuth) -> Iterator[str]:

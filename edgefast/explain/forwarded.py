@@ -11,14 +11,17 @@ length of some values.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from edgefast import ir
 from edgefast._csrc import ffi, lib
 from edgefast.api.model.regex import replace_regex
 from edgefast.diagnostics.redact import show
-from edgefast.explain.client import Client
+from edgefast.explain.client import Client, join_values
 from edgefast.explain.head import Head
+from edgefast.explain.sign_in import original_target
 
 RANDOM_ID = "<random UUID>"
 
@@ -30,6 +33,8 @@ _OWN = (
     lib.EF_H_X_FORWARDED_PROTO,
     lib.EF_H_X_REQUEST_ID,
 )
+#: Headers of a trusted peer that stay in place of those that edgefast would write.
+_KEPT_OF_TRUSTED = frozenset(("x-forwarded-host", "x-forwarded-port"))
 #: Framing and connection headers belong to the proxy, whatever a filter asks for.
 _FRAMING = frozenset(
     ("connection", "content-length", "transfer-encoding", "keep-alive", "proxy-connection")
@@ -128,22 +133,47 @@ def _hide_line(line: str) -> str:
 
 
 def _kept(head: Head, ops: Ops, http: ir.HttpSettings) -> list[str]:
-    gone = lib.EF_SPAN_HOP | lib.EF_SPAN_NOMINATED
-    if http.underscores == "Drop":
-        gone |= lib.EF_SPAN_UNDERSCORE
+    gone, drop = _dropped_flags(http), ops.drop | ({*http.forwarded.names} - _KEPT_OF_TRUSTED)
     return [
         _text(one.raw.removesuffix(b"\r\n"))
         for one in head.lines
-        if not one.flags & gone and one.id not in _OWN and _text(one.name).lower() not in ops.drop
+        if not one.flags & gone and one.id not in _OWN and _text(one.name).lower() not in drop
         if not (head.web and one.name.lower() == b"content-type")
         if not (head.web_text and one.id == lib.EF_H_CONTENT_LENGTH)
     ]
+
+
+def _dropped_flags(http: ir.HttpSettings) -> int:
+    gone: int = lib.EF_SPAN_HOP | lib.EF_SPAN_NOMINATED
+    return gone | lib.EF_SPAN_UNDERSCORE if http.underscores == "Drop" else gone
+
+
+def _about_client(head: Head, client: Client, http: ir.HttpSettings) -> Iterator[tuple[str, str]]:
+    """Give the lines of EdgeProxy spec.headers (core/head/forwardedheaders.pyx)."""
+    gone, scheme = _dropped_flags(http), "https" if client.https else "http"
+    values = {
+        "x-real-ip": client.address,
+        "x-forwarded-host": _text(head.authority),
+        "x-forwarded-port": str(client.port),
+        "x-forwarded-scheme": scheme,
+        "x-scheme": scheme,
+        "x-original-forwarded-for": join_values(head, "x-forwarded-for") or "",
+        "x-original-forwarded-host": client.forwarded_host,
+        "x-original-uri": _text(original_target(head)),
+    }
+    for name, value in values.items():
+        if name not in http.forwarded.names or not value:
+            continue
+        if name not in _KEPT_OF_TRUSTED or join_values(head, name, gone) is None:
+            yield name, value
 
 
 def _added(
     head: Head, expected: int | None, ops: Ops, client: Client, http: ir.HttpSettings
 ) -> list[str]:
     forwarded = f"{client.received},{client.peer}" if client.received else client.peer
+    if http.forwarded.overwrite_for:
+        forwarded = client.address
     added = [
         ("x-forwarded-for", forwarded),
         ("x-forwarded-proto", "https" if client.https else "http"),
@@ -152,8 +182,12 @@ def _added(
         added.append(("x-edge-internal", "true"))
     else:
         added.append(("x-edge-external-address", client.address))
+    added += _about_client(head, client, http)
     ids = [one.value for one in head.lines if one.id == lib.EF_H_X_REQUEST_ID]
-    trusted = client.internal and ids and 0 < len(ids[-1]) <= _MOST_ID
+    keeps = client.internal or http.forwarded.request_id == "preserve"
+    trusted = (
+        keeps and http.forwarded.request_id != "generate" and ids and 0 < len(ids[-1]) <= _MOST_ID
+    )
     added.append(("x-request-id", _text(ids[-1]) if trusted else RANDOM_ID))
     expected = http.route_timeout if expected is None else expected
     if expected:

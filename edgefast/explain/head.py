@@ -50,6 +50,7 @@ class Head(msgspec.Struct, frozen=True):
 
     method: bytes
     path: bytes  # as it is matched; "*" of OPTIONS * as it is
+    target: bytes  # path and query as sent
     query: bytes | None  # None: there is no "?"
     host: str  # without port and final dot, lower case
     host_sent: bytes  # the same, case as sent
@@ -110,6 +111,7 @@ def scan_head(
     return Head(
         method=raw[head.method_off : head.method_off + head.method_len],
         path=normal,
+        target=target,
         query=query,
         host=host.decode().lower(),
         host_sent=host,

@@ -26,6 +26,7 @@ from edgefast.explain.explanation import Answer, Place, UnitPart, Verdict
 from edgefast.explain.ext_auth_request import NEVER_SET, describe_question, fold_name
 from edgefast.explain.head import Head
 from edgefast.explain.served_fleet import Served
+from edgefast.explain.sign_in import redirect_sign_in
 from edgefast.explain.source_location import Origin
 from edgefast.explain.tokens import AuthenticationResult, TokenView
 from edgefast.table import Request
@@ -62,7 +63,14 @@ class Said(msgspec.Struct, frozen=True):
 
 
 def evaluate_policies(
-    served: Served, rule: ir.Rule, head: Head, client: str, *, now: float = 0.0, blind: bool = False
+    served: Served,
+    rule: ir.Rule,
+    head: Head,
+    client: str,
+    *,
+    https: bool = False,
+    now: float = 0.0,
+    blind: bool = False,
 ) -> PolicyChecks:
     """Ask the units of a rule as a worker does: local ones first, then proofs, then services, the rule's own filter, rules about tokens.
 
@@ -74,11 +82,14 @@ def evaluate_policies(
     services = list_services(served, rule)
     request = drop_set(served, rule, head).request()
     came = head  # less what proofs take out for one another
-    behind = _pass_proofs(served, rule, head, drop_names(head, _set_by_proofs(served, rule)), now)
     units = served.units(rule.policies)
+    met = _met_by_rules(units, request, client)
+    hidden = drop_names(head, _set_by_proofs(served, rule))
+    behind = _pass_proofs(served, rule, head, hidden, now, met)
     shown = TokenView(
         {one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt}
     )
+    groups = AnyGroups(units)
     for name, unit, requested in _in_order(rule, units):
         place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
         if unit is None or requested is not None:
@@ -87,13 +98,15 @@ def evaluate_policies(
         elif is_proof(unit):
             proof = None if blind else authenticate(unit, came, now)
             message = _prove(unit, proof)
-            came = leave_for_next(unit, came)
+            if not unit.any or groups.asks(unit, proof):
+                came = leave_for_next(unit, came)
             if unit.jwt is not None:
                 shown = TokenView(shown.providers, unit.name, proof, proof is not None)
         else:
             message = _evaluate(unit, request, client, shown)
         if unit is not None and unit.reason and not unit.status:  # of the version before
             message = msgspec.structs.replace(message, about=(unit.reason, *message.about))
+        message = groups.settle(unit, message) if unit is not None else message
         if answer is not None:
             message = Said("not_asked", "an earlier check has answered", message.about)
         parts.append(
@@ -108,10 +121,51 @@ def evaluate_policies(
         asks += message.asks
         if answer is None and message.answer is not None:
             answer = msgspec.structs.replace(message.answer, asks=asks)
+            answer = redirect_sign_in(answer, services, head, client, https=https)
     for name, whom in rule.lost:
         place = place_of(served.origin, name)
         parts.append(UnitPart(name=name, verdict="lost", why=f"overridden by {whom}", place=place))
     return PolicyChecks(tuple(parts), answer, asks)
+
+
+class AnyGroups:
+    """Policies of which one unit suffices (core/policy/anygroup.pyx)."""
+
+    def __init__(self, units: Sequence[ir.PolicyUnit]) -> None:
+        self._left: dict[str, int] = {}
+        self._met: set[str] = set()
+        self._refused: dict[str, Answer] = {}
+        for one in units:
+            if one.any and (is_proof(one) or one.ext_auth is not None):
+                group = _policy_of(one)
+                self._left[group] = self._left.get(group, 0) + 1
+
+    def asks(self, unit: ir.PolicyUnit, found: AuthenticationResult | None) -> bool:
+        """Tell whether a proof is asked, and takes its credential out of the request."""
+        return _policy_of(unit) not in self._met and (found is None or found.passes)
+
+    def settle(self, unit: ir.PolicyUnit, message: Said) -> Said:
+        """Return the result of a unit when others of its policy may let the request pass."""
+        group = _policy_of(unit)
+        if not unit.any or unit.status or group not in self._left:
+            return message
+        if group in self._met:
+            return Said("not_asked", "another check of the policy lets it pass", message.about)
+        if is_proof(unit) or unit.ext_auth is not None:
+            self._left[group] -= 1
+        if message.verdict == "passes":
+            self._met.add(group)
+        if message.answer is None or message.answer.check == "auth_service":
+            return message
+        if message.answer.status == 401:
+            self._refused.setdefault(group, message.answer)
+        if self._left[group]:
+            return msgspec.structs.replace(message, answer=None)
+        return msgspec.structs.replace(message, answer=self._refused.get(group, message.answer))
+
+
+def _policy_of(unit: ir.PolicyUnit) -> str:
+    return unit.name.partition("#")[0]
 
 
 _Turn = tuple[str, ir.PolicyUnit | None, ir.ExtAuth | None]
@@ -261,9 +315,13 @@ def names_set_by(services: Sequence[ir.ExtAuth]) -> set[str]:
     }
 
 
-def see_behind(served: Served, rule: ir.Rule, head: Head, now: float = 0.0) -> Head:
-    """Return the head as limits and backends see it, but for what services say."""
-    return _pass_proofs(served, rule, head, drop_set(served, rule, head), now)
+def see_behind(
+    served: Served, rule: ir.Rule, head: Head, now: float = 0.0, client: str = ""
+) -> Head:
+    """Return the head as limits and backends see it, without the headers of services."""
+    hidden = drop_set(served, rule, head)
+    met = _met_by_rules(served.units(rule.policies), hidden.request(), client)
+    return _pass_proofs(served, rule, head, hidden, now, met)
 
 
 def knows_behind(served: Served, rule: ir.Rule, head: Head, now: float = 0.0) -> bool:
@@ -279,11 +337,30 @@ def _set_by_proofs(served: Served, rule: ir.Rule) -> set[str]:
     return {fold_name(name) for one in units if is_proof(one) for name in sets_of(one)}
 
 
-def _pass_proofs(served: Served, rule: ir.Rule, came: Head, head: Head, now: float) -> Head:
+def _met_by_rules(units: Sequence[ir.PolicyUnit], request: Request, client: str) -> set[str]:
+    """Return the policies of which one unit suffices and whose authorization allows the request."""
+    return {
+        _policy_of(one)
+        for one in units
+        if one.any and not one.status and one.authorization is not None and not _asks_token(one)
+        if evaluate_access(one.authorization, request, client, TokenView({})).allow
+    }
+
+
+def _pass_proofs(
+    served: Served, rule: ir.Rule, came: Head, head: Head, now: float, met: set[str]
+) -> Head:
+    """Return the head behind proofs; `met`: policies whose proofs are not asked."""
     for unit in served.units(rule.policies):
-        if is_proof(unit):
-            head = pass_on(unit, came, head, now)
-            came = leave_for_next(unit, came)
+        if not is_proof(unit):
+            continue
+        if unit.any:
+            found = authenticate(unit, came, now)
+            if _policy_of(unit) in met or (found is not None and not found.passes):
+                continue
+            met = {*met, _policy_of(unit)}
+        head = pass_on(unit, came, head, now)
+        came = leave_for_next(unit, came)
     return head
 
 

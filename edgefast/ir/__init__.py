@@ -55,6 +55,7 @@ from edgefast.ir.fleet import UpstreamTls as UpstreamTls
 from edgefast.ir.fleet import ValueMatch as ValueMatch
 from edgefast.ir.fleet import VirtualHost as VirtualHost
 from edgefast.ir.http import ClientAddress as ClientAddress
+from edgefast.ir.http import ForwardedHeaders as ForwardedHeaders
 from edgefast.ir.http import GrpcSettings as GrpcSettings
 from edgefast.ir.http import Http2Settings as Http2Settings
 from edgefast.ir.http import Http2Upstream as Http2Upstream

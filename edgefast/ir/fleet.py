@@ -257,6 +257,7 @@ class UpstreamTls(Struct, frozen=True, gc=False):
     ca: str = ""  # Secret.name of a CA bundle; "" is the system's bundle
     sans: tuple[tuple[NameType, str], ...] = ()  # when given, they replace `sni` in verification
     certificate: str = ""  # Secret.name of a client certificate
+    insecure: bool = False  # the certificate of the endpoint is not verified
 
 
 #: Different health checks that are made of a cluster: the first ones of its treatments. Rules with others do without.

@@ -9,7 +9,14 @@ from typing import Literal
 
 from edgefast.ir.telemetry import Struct
 
-__all__ = ["ClientAddress", "GrpcSettings", "Http2Settings", "Http2Upstream", "HttpSettings"]
+__all__ = [
+    "ClientAddress",
+    "ForwardedHeaders",
+    "GrpcSettings",
+    "Http2Settings",
+    "Http2Upstream",
+    "HttpSettings",
+]
 
 
 class Http2Upstream(Struct, frozen=True, gc=False):
@@ -51,6 +58,14 @@ class ClientAddress(Struct, frozen=True, gc=False):
     proxy_senders: tuple[str, ...] = ()  # peers that are trusted to send PROXY protocol headers
 
 
+class ForwardedHeaders(Struct, frozen=True, gc=False):
+    """Request headers that tell backends about the client (EdgeProxy spec.headers)."""
+
+    names: tuple[str, ...] = ()  # lower case, sorted; besides x-forwarded-for and x-forwarded-proto
+    overwrite_for: bool = False  # x-forwarded-for is the client address alone
+    request_id: Literal["internal", "preserve", "generate"] = "internal"  # whose x-request-id stays
+
+
 class HttpSettings(Struct, frozen=True, gc=False):
     """Limits and timeouts of a port (EdgeProxy spec.http and spec.clientAddress). One set per port."""
 
@@ -89,6 +104,7 @@ class HttpSettings(Struct, frozen=True, gc=False):
     underscores: Literal["Reject", "Allow", "Drop"] = "Reject"
     via: str = ""  # "" sends no Via header
     client_address: ClientAddress = ClientAddress()
+    forwarded: ForwardedHeaders = ForwardedHeaders()
     rate_limit_headers: bool = False
     retry_after: bool = False
     http2: Http2Settings = Http2Settings()

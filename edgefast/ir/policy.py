@@ -108,6 +108,21 @@ class ExtAuth(Struct, frozen=True, gc=False):
         str, ...
     ] = ()  # lower case, sorted; of the answer, they replace those of the request
     statuses: tuple[int, ...] = (200,)  # that let a request pass
+    # Of an HTTP check; what is not set is as the request has it.
+    method: str = ""
+    host: str = ""
+    all_headers: bool = (
+        False  # besides framing and the proxy's own; `headers` counts for nothing then
+    )
+    original: bool = False  # x-original-* describe the request, not x-forwarded-*
+    fixed: tuple[tuple[str, str], ...] = ()  # headers, in place of the client's; lower case
+    denied: tuple[int, ...] | None = None  # statuses that deny; others fail. None: all below 500
+    to_denied: tuple[str, ...] | None = (
+        None  # lower case, of a denial without its body; None: all of it
+    )
+    to_client: tuple[str, ...] = ()  # lower case, of an answer that lets a request pass
+    to_client_always: bool = True  # on responses of every status, denials too
+    sign_in: str = ""  # Location of 302 in place of 401, with {variables}; "": 401 stays
     grpc: bool = False  # envoy.service.auth.v3.Authorization/Check, over HTTP/2; path, path_override, to_backend, statuses are not used
     body: int = 0  # bytes of the request's body that it gets at most; more is 413; 0: it gets none
     timeout: int = 10_000
@@ -172,6 +187,7 @@ class PolicyUnit(Struct, frozen=True, gc=False):
     status: int = 0  # not 0: the unit is broken, requests that meet it are answered with this (500)
     # Why, in words, for dump and explain; of one that is not broken: that it is of the version before, and what the new one has.
     reason: str = ""
+    any: bool = False  # one of its policy's units suffices (SecurityPolicy satisfy)
     authorization: Authorization | None = None
     api_key: ApiKeyAuth | None = None
     basic: BasicAuth | None = None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from base64 import b64encode
 from hashlib import sha1, sha256
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from edgefast import ir
 from edgefast.explain import RequestSpec
@@ -44,6 +46,10 @@ SIGNED = (
 )
 #: "1:1" and "ab:2", of whom the first is known, and what is none.
 BASIC = ("Basic MTox", "basic MTox", "Basic YWI6Mg==", "Basic 1", "Bearer 1")
+FORWARDED = (
+    "x-real-ip", "x-forwarded-host", "x-forwarded-port", "x-forwarded-scheme", "x-scheme",
+    "x-original-forwarded-for", "x-original-forwarded-host", "x-original-uri",
+)  # fmt: skip
 SUBSTITUTIONS = ("/", "/new", r"/x\0", r"/\1/y", "", "-", r"\2")
 
 
@@ -63,6 +69,11 @@ class Tables:
             for name in CLUSTERS
         ]
         units = [*map(self._unit, UNITS), self._keys(), self._users(), self._tokens()]
+        one_suffices = [one for one in ("security/ns/a#", "security/ns/b#") if self._chance(25)]
+        units = [
+            msgspec.structs.replace(one, any=one.name.startswith(tuple(one_suffices)))
+            for one in units
+        ]
         return ir.Fleet(
             name="standalone",
             listeners=tuple(listeners),
@@ -103,12 +114,26 @@ class Tables:
             path_parameters=pick(["keep", "keep", "strip", "reject"]),
             raw_characters=pick(["Allow", "Allow", "Reject"]),
             via=pick(["", "", "edge"]),
+            forwarded=pick([ir.ForwardedHeaders(), self._forwarded()]),
             route_timeout=pick([15_000, 0, 500]),
             body_size=pick([0, 0, 500]),
             client_address=ir.ClientAddress(
                 trusted_hops=pick([0, 0, 1, 2]),
                 trusted_cidrs=pick([(), (), ("127.0.0.0/8", "10.0.0.0/8"), ("192.0.2.0/24",)]),
             ),
+        )
+
+    def _forwarded(self) -> ir.ForwardedHeaders:
+        names = self._random.sample(FORWARDED, self._random.randint(0, len(FORWARDED)))
+        ids: list[Literal["internal", "preserve", "generate"]] = [
+            "internal",
+            "preserve",
+            "generate",
+        ]
+        return ir.ForwardedHeaders(
+            names=tuple(sorted(names)),
+            overwrite_for=self._chance(50),
+            request_id=self._random.choice(ids),
         )
 
     def _hosts(self, listener: ir.Listener) -> list[ir.VirtualHost]:
@@ -195,6 +220,8 @@ class Tables:
             "x-request-id",
             "x-forwarded-for",
             "X-Edge-Internal",
+            "x-real-ip",
+            "X-Forwarded-Host",
             "via",
             "te",
         ]
@@ -382,6 +409,7 @@ class Tables:
                 (pick(["Forwarded", "X-Real-IP"]), "192.0.2.1"),
                 (pick(["X-Forwarded-Host", "X-Original-URL", "X-Rewrite-URL"]), "/a/b"),
                 ("X-Edge-Internal", "true"),
+                (pick(["X-Scheme", "X-Forwarded-Port", *FORWARDED]), "7"),
                 ("Connection", "x-b"),
                 ("TE", "trailers"),
                 ("Origin", "https://a.test"),

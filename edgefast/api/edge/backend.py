@@ -89,6 +89,13 @@ class BackendTLS(Element, frozen=True, kw_only=True):
         SecretObjectReference | None,
         Meta(description="Secret (kubernetes.io/tls) shown to the endpoints."),
     ] = None
+    insecure_skip_verify: Annotated[
+        bool,
+        Meta(
+            description="Accepts every certificate of the endpoints. Anyone on the network path can then read and change requests; "
+            "use it only for tests and migrations."
+        ),
+    ] = False
 
 
 class BackendSpec(Element, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from edgefast.api.edge.edgeproxy_fleet import (
     FleetService,
     FleetShutdown,
 )
+from edgefast.api.edge.edgeproxy_headers import ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import (
     ProxyClientAddress,
     ProxyGRPC,
@@ -402,6 +403,10 @@ class EdgeProxySpec(Element, frozen=True, kw_only=True):
     client_address: Annotated[
         ProxyClientAddress | None,
         Meta(description="Sources of the client address."),
+    ] = None
+    headers: Annotated[
+        ProxyHeaders | None,
+        Meta(description="Request headers that tell backends about the client."),
     ] = None
     access_log: Annotated[
         ProxyAccessLog | None,

@@ -24,6 +24,7 @@ from edgefast.api.edge.edgeproxy_fleet import (
     FleetService,
     FleetShutdown,
 )
+from edgefast.api.edge.edgeproxy_headers import ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import (
     ProxyClientAddress,
     ProxyGRPC,
@@ -101,6 +102,7 @@ DEFAULT_SPEC = EdgeProxySpec(
     ),
     grpc=ProxyGRPC(web=False, retry=ProxyGRPCRetry(attempts=1, backoff="25ms")),
     client_address=ProxyClientAddress(trusted_hops=0, trusted_cidrs=(), proxy_protocol="off"),
+    headers=ProxyHeaders(forwarded=(), x_forwarded_for="Append", request_id="PreserveInternal"),
     access_log=ProxyAccessLog(sampling=100, off=False),
     rate_limit=ProxyRateLimit(headers=False, retry_after=False),
 )

@@ -24,6 +24,7 @@ from edgefast.api.model.fields import (
     Duration,
     Element,
     HTTPHeaderName,
+    PreciseHostname,
     Resource,
     expects,
 )
@@ -35,6 +36,10 @@ MAX_AUTH_BODY = 1024 * 1024
 
 _URI_PATH = r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|[%][0-9a-fA-F]{2})*"
 
+#: Variables of `redirectTo`.
+SIGN_IN_VARIABLES = ("authority", "clientAddress", "escapedTarget", "host", "scheme", "target")
+
+CheckMethod = Literal["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
 Action = Literal["Allow", "Deny"]
 HeaderNames = Annotated[tuple[HTTPHeaderName, ...], Meta(max_length=64, extra=AS_SET)]
 
@@ -130,6 +135,32 @@ class Authorization(Element, frozen=True, kw_only=True):
     ] = ()
 
 
+class ExtAuthHeader(Element, frozen=True, kw_only=True):
+    """A header with a fixed value."""
+
+    name: Annotated[HTTPHeaderName, Meta(description="Name of the header.")]
+    value: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=4096)],
+        Meta(description="Value: printable ASCII characters and tabs."),
+    ]
+
+
+class ExtAuthSignIn(Element, frozen=True, kw_only=True):
+    """A redirect of clients without a valid credential."""
+
+    redirect_to: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=2048,
+            pattern=rf"^(https?://|\{{scheme\}}://|/)(?:[-A-Za-z0-9/._~!$&'()*+,;=:@?%#]|\{{(?:{'|'.join(SIGN_IN_VARIABLES)})\}})*\Z",
+            extra=expects("an address such as https://login.example.com/start?rd={escapedTarget}"),
+            description="Location of the redirect (302). {scheme}, {authority}, {host}, {target}, {escapedTarget} and "
+            "{clientAddress} are replaced by values of the request.",
+        ),
+    ]
+
+
 class ExtAuthHTTP(Element, frozen=True, kw_only=True):
     """An authorization service that is called with HTTP."""
 
@@ -171,6 +202,70 @@ class ExtAuthHTTP(Element, frozen=True, kw_only=True):
             "removes these headers from client requests."
         ),
     ] = ()
+    method: Annotated[
+        CheckMethod | None,
+        Meta(description="Method of the check. Absent: the method of the request."),
+    ] = None
+    hostname: Annotated[
+        PreciseHostname | None,
+        Meta(description="Host of the check. Absent: the Host of the request."),
+    ] = None
+    all_request_headers: Annotated[
+        bool,
+        Meta(
+            description="The service gets all headers of the request, except framing headers and headers of the proxy."
+        ),
+    ] = False
+    original_request: Annotated[
+        Literal["XForwarded", "XOriginal"],
+        Meta(
+            description="Headers that describe the request. XForwarded: x-forwarded-method, -host and -uri. "
+            "XOriginal: x-original-url, -method and -uri, x-real-ip, x-scheme and x-auth-request-redirect, as ingress-nginx sends them."
+        ),
+    ] = "XForwarded"
+    headers: Annotated[
+        tuple[ExtAuthHeader, ...],
+        Meta(
+            max_length=16,
+            description="Headers with a fixed value that the service gets, in place of those of the client.",
+        ),
+    ] = ()
+    denied_statuses: Annotated[
+        Annotated[
+            tuple[Annotated[int, Meta(ge=300, le=499)], ...],
+            Meta(min_length=1, max_length=16, extra=AS_SET),
+        ]
+        | None,
+        Meta(
+            description="Statuses that deny a request. Other ones are errors, as a service that does not answer. "
+            "Absent: all below 500 that do not allow it."
+        ),
+    ] = None
+    headers_to_client_on_denied: Annotated[
+        HeaderNames | None,
+        Meta(
+            description="Headers of a denial that the client gets, without the body. Absent: the whole answer."
+        ),
+    ] = None
+    headers_to_client: Annotated[
+        HeaderNames,
+        Meta(
+            description="Headers of an answer that allows a request, such as set-cookie, that edgefast adds to the response."
+        ),
+    ] = ()
+    headers_to_client_on: Annotated[
+        Literal["AllStatuses", "SuccessAndRedirect"],
+        Meta(
+            description="Responses that get them. SuccessAndRedirect: 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308, "
+            "and redirects to the sign-in page. AllStatuses: also denials."
+        ),
+    ] = "AllStatuses"
+    sign_in: Annotated[
+        ExtAuthSignIn | None,
+        Meta(
+            description="Redirects clients that the service, or another check of the route, refuses with 401."
+        ),
+    ] = None
 
 
 class ExtAuthGRPC(Element, frozen=True, kw_only=True):
@@ -251,7 +346,7 @@ class ExtAuth(Element, frozen=True, kw_only=True):
         tuple[Annotated[int, Meta(ge=200, le=299)], ...],
         Meta(
             min_length=1,
-            max_length=16,
+            max_length=100,
             extra=AS_SET,
             description="Statuses of an HTTP service that allow a request.",
         ),
@@ -267,6 +362,13 @@ class SecurityPolicySpec(Element, frozen=True, kw_only=True):
 
     target_refs: TargetReferences
     merge_type: MergeType = "Inherit"
+    satisfy: Annotated[
+        Literal["All", "Any"],
+        Meta(
+            description="All: a request must pass all features of the policy. Any: one of `authorization`, `apiKeyAuth`, `basicAuth` and "
+            "`extAuth` is enough; edgefast asks them in this order. Features that another policy replaces do not count."
+        ),
+    ] = "All"
     authorization: Annotated[
         Authorization | None,
         Meta(description="Rules about addresses, headers, methods, paths and claims."),

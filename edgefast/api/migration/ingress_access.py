@@ -22,28 +22,23 @@ _COUNTED = "a limit selects the clients that it counts (sourceCIDR); it cannot e
 
 GUARDS: Mapping[str, FieldMapping] = {
     "auth-url": supported(
-        "SecurityPolicy spec.extAuth.http: backendRef and pathOverride instead of a URL; the "
-        "service gets method, Host, path, authorization and the headers in headersToExtAuth "
-        "(such as cookie), with nginx it gets all headers; x-forwarded-method, -host and -uri "
-        "contain the original request; 200 and allowedStatuses allow the request"
+        "SecurityPolicy spec.extAuth.http: backendRef, pathOverride and hostname instead of a URL; "
+        "method GET, allRequestHeaders, originalRequest XOriginal and deniedStatuses 401 and 403 make "
+        "the check of nginx; allowedStatuses lists the statuses that allow the request"
     ),
-    "auth-signin": supported(
-        "a redirect that the service answers: each denial with a status below 500 goes to the "
-        "client; or a redirect of 401 in BackendTrafficPolicy spec.responseOverride, also for "
-        "401 of backends, without the original URL"
+    "auth-signin": supported("SecurityPolicy spec.extAuth.http.signIn, a redirect in place of 401"),
+    "auth-signin-redirect-param": supported(
+        "SecurityPolicy spec.extAuth.http.signIn.redirectTo, which contains the parameter"
     ),
-    "auth-signin-redirect-param": unsupported(
-        "the service sends the redirect, and gets the client's URL (x-forwarded-host, x-forwarded-uri)"
+    "auth-request-redirect": supported(
+        "SecurityPolicy spec.extAuth.http.headers: x-auth-request-redirect with a fixed value"
     ),
-    "auth-request-redirect": unsupported(
-        "the service gets the request's URL (x-forwarded-method, -host, -uri), and no other address"
-    ),
-    "auth-method": unsupported("the service is called with the method of the request"),
+    "auth-method": supported("SecurityPolicy spec.extAuth.http.method"),
     "auth-response-headers": supported(
         "SecurityPolicy spec.extAuth.http.headersToBackend; edgefast removes these headers of clients"
     ),
-    "auth-proxy-set-headers": unsupported(
-        "the service gets headers of the request (headersToExtAuth), and no fixed headers"
+    "auth-proxy-set-headers": supported(
+        "SecurityPolicy spec.extAuth.http.headers, with fixed values"
     ),
     "auth-cache-key": supported(
         "SecurityPolicy spec.extAuth.cache.keyHeaders: headers, beside method, Host, path and authorization"
@@ -59,8 +54,7 @@ GUARDS: Mapping[str, FieldMapping] = {
         "edgefast has no variables; both have the same x-request-id"
     ),
     "auth-always-set-cookie": supported(
-        "response_headers_to_add of a gRPC service (SecurityPolicy spec.extAuth.grpc); an HTTP "
-        "service can set cookies when it denies"
+        "SecurityPolicy spec.extAuth.http.headersToClient with set-cookie, and headersToClientOn AllStatuses"
     ),
     "auth-snippet": unsupported(_SNIPPETS),
     "enable-global-auth": supported(
@@ -92,9 +86,7 @@ GUARDS: Mapping[str, FieldMapping] = {
     "denylist-source-range": supported(
         f"SecurityPolicy spec.authorization with defaultAction Allow: a rule that denies {_ADDRESSES}"
     ),
-    "satisfy": unsupported(
-        "every policy must accept the request, as with all; any is not supported"
-    ),
+    "satisfy": supported("SecurityPolicy spec.satisfy"),
     "limit-rps": supported(f"{_RATE} (unit Second)"),
     "limit-rpm": supported(f"{_RATE} (unit Minute)"),
     "limit-burst-multiplier": unsupported(

@@ -150,15 +150,13 @@ OTHERS: Mapping[str, FieldMapping] = {
     "service-upstream": unsupported("requests go to endpoints, never to a Service's address"),
     # Backends.
     "backend-protocol": supported(
-        "a BackendTLSPolicy for HTTPS, which always verifies; a GRPCRoute, or the port's appProtocol kubernetes.io/h2c, for GRPC, both for GRPCS; "
+        "a BackendTLSPolicy for HTTPS, which verifies unless its option gateway.edge.io/insecure-skip-verify is true; a GRPCRoute, or the port's appProtocol kubernetes.io/h2c, for GRPC, both for GRPCS; "
         "AUTO_HTTP and FCGI have no equivalent"
     ),
     "proxy-ssl-secret": supported(
         "Gateway spec.tls.backend.clientCertificateRef (tls.crt, tls.key), for all backends of a Gateway, and BackendTLSPolicy spec.validation (ca.crt)"
     ),
-    "proxy-ssl-verify": supported(
-        "BackendTLSPolicy spec.validation: edgefast verifies every TLS backend"
-    ),
+    "proxy-ssl-verify": supported("BackendTLSPolicy spec.validation: edgefast verifies by default"),
     "proxy-ssl-verify-depth": unsupported("the TLS library limits the length of a chain"),
     "proxy-ssl-name": supported("BackendTLSPolicy spec.validation.hostname"),
     "proxy-ssl-server-name": supported(

@@ -86,7 +86,8 @@ _ACCESS = """
 | EnvoyProxy `mergeGateways` | EdgeProxy `spec.mergeGateways` |
 | EnvoyProxy `bootstrap`, `extraArgs`, `filterOrder` | no equivalent: edgefast does not use Envoy |
 | Backend of `gateway.envoyproxy.io` | [Backend](../backends.md#backend) of `gateway.edge.io`: `endpoints` are the same. Set `extensionApis.enableBackend` |
-| Backend `type: DynamicResolver`, `fallback`, `appProtocols`, `tls.insecureSkipVerify` | no equivalent |
+| Backend `tls.insecureSkipVerify` | Backend [`spec.tls.insecureSkipVerify`](../tls.md#without-verification) |
+| Backend `type: DynamicResolver`, `fallback`, `appProtocols` | no equivalent |
 
 The fields below these can differ: `edgefast check` names each field that an EdgeProxy or a Backend does not have.
 

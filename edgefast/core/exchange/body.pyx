@@ -188,6 +188,8 @@ cdef class Body:
             &self.trailers, lines, n, ex.backend.request_ops if ex.backend is not None else None,
             ex.settings.request_limits.underscore == EF_UNDERSCORE_ALLOW,
         )
+        if ex.settings.forwarded is not None and self.trailers.size:
+            drop_trailers(&self.trailers, ex.settings.forwarded.of_proxy)
         if ex.sets is not None and self.trailers.size:  # of whoever judged it: its rule may name others by now
             drop_trailers(&self.trailers, ex.sets)
             if ex.auth_result is not None:

@@ -8,6 +8,8 @@ cdef int learn_client(Exchange ex, const uint8_t *base, ef_head *head) except -1
     cdef uint16_t i
     cdef list entries
     cdef bint listed = False, forwarded = False, spoken = False, believed
+    if ex.settings.forwarded is not None:
+        ex.settings.forwarded.keep_host(ex, base, head)
     for i in range(head.n_spans):
         if head.spans[i].id == EF_H_X_FORWARDED_FOR:
             listed = True

@@ -7,7 +7,8 @@
 # Lines that the proxy writes; a filter that sets or removes one of them wins.
 _OWN = frozenset((
     b"x-forwarded-for", b"x-forwarded-proto", b"x-edge-internal", b"x-edge-external-address", b"x-edge-expected-rq-timeout-ms",
-    b"x-edge-upstream-service-time", b"date", b"via",
+    b"x-edge-upstream-service-time", b"date", b"via", b"x-real-ip", b"x-forwarded-host", b"x-forwarded-port", b"x-forwarded-scheme",
+    b"x-scheme", b"x-original-forwarded-for", b"x-original-forwarded-host", b"x-original-uri",
 ))
 
 

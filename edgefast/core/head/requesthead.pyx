@@ -12,6 +12,7 @@ cdef int write_request_head(
     cdef Backend backend = ex.backend
     cdef Peer peer = ex.down.peer
     cdef HeaderOps ops = backend.request_ops
+    cdef ForwardedHeaders about = ex.settings.forwarded
     cdef const ef_span *request_id = NULL
     cdef const ef_span *upgrade = NULL
     cdef const ef_span *span
@@ -55,7 +56,7 @@ cdef int write_request_head(
     else:
         out_raw(out, base + head.authority_off, head.authority_len)
     out_raw(out, <const char *>b"\r\n", 2)
-    write_spans(out, base, head, ex.settings.drop_flags, drop, ops, None)
+    write_spans(out, base, head, ex.settings.drop_flags, drop, ops, None if about is None else about.drops)
     if ex.received is None:
         out_bytes(out, without(peer.own_lines, ops))
         internal = peer.internal
@@ -63,6 +64,8 @@ cdef int write_request_head(
         lines, internal = forwarded_lines(ex)
         out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
         out_bytes(out, without(lines, ops))
+    if about is not None:
+        about.write(ex, out, base, head, query, query_len, ops)
     take_request_id(ex, base, request_id, internal)
     if ops is None or not ops.own_id:
         out_raw(out, <const char *>b"x-request-id: ", 14)
@@ -89,6 +92,8 @@ cdef int take_request_id(Exchange ex, const uint8_t *base, const ef_span *sent, 
     """Its id, for all who are told of it: an internal client's own, or a new one."""
     if ex.request_id_len:
         return 0
+    if ex.settings.forwarded is not None:
+        internal = ex.settings.forwarded.keeps_id(internal)
     if internal and sent != NULL and 0 < sent.val_len <= sizeof(ex.request_id):
         ex.request_id_len = sent.val_len
         memcpy(ex.request_id, base + sent.val_off, sent.val_len)
@@ -105,8 +110,11 @@ cdef tuple forwarded_lines(Exchange ex):
     cdef uint8_t address[INET_SIZE]
     received, trusted = ex.received, ex.client
     internal = not received and inet_read_bytes(trusted, address) and inet_is_private(address)
+    listed = received + b"," + peer.address if received else peer.address
+    if ex.settings.forwarded is not None and ex.settings.forwarded.overwrites:
+        listed = trusted
     lines = b"x-forwarded-for: %b\r\nx-forwarded-proto: %b\r\n%b" % (
-        received + b"," + peer.address if received else peer.address,
+        listed,
         b"https" if ex.https else b"http",
         b"x-edge-internal: true\r\n" if internal else b"x-edge-external-address: %b\r\n" % trusted,
     )

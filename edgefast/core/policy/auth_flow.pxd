@@ -15,6 +15,7 @@ cdef class RuleAuthFlow(AuthFlow):
         list token_policies             # LivePolicy whose rules ask for a token, which speak last; None: none
         list accesses           # Access of each
         bytes query             # in place of the request's; None: that one is
+        dict groups             # AnyGroup by policy; None: every unit decides
         list services           # AuthService, in the order in which they are asked
         list policies           # LivePolicy of each; None: the rule's own filter
         Py_ssize_t n            # of them have spoken

@@ -143,11 +143,19 @@ cdef class RuleAuthFlow:
     cdef int authenticate(self) except -1:
         """Run the authenticators that have not accepted the request yet."""
         cdef LivePolicy policy
+        cdef AnyGroup group
         cdef ProofResult result
         if self.proofs is not None:
             while self.proved < PyList_GET_SIZE(self.proofs):
                 policy = self.proof_policies[self.proved]
+                group = group_of(self, policy)
+                if group is not None and group.met:
+                    self.proved += 1
+                    continue
                 result = (<Authenticator>self.proofs[self.proved]).authenticate(self, policy)
+                if result == PASSED_OVER:
+                    self.proved += 1
+                    continue
                 if result == UNDECIDED:
                     return self.wait(AUTH_PROOF_WAIT)
                 if result == DEFERRED:
@@ -156,6 +164,8 @@ cdef class RuleAuthFlow:
                     self.state = AUTH_ENDED
                     return 0
                 ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
+                if group is not None:
+                    group.met = True
                 self.proved += 1
         self.state = AUTH_BODY
         return 0
@@ -206,11 +216,16 @@ cdef class RuleAuthFlow:
         cdef Exchange ex = self.ex
         cdef AuthService service
         cdef AuthDecision decision
+        cdef AnyGroup group
         cdef bint cached = False
         if self.n == PyList_GET_SIZE(self.services):
             self.state = AUTH_ADMISSION
             return 0
         service = self.services[self.n]
+        group = group_of(self, self.policies[self.n])
+        if group is not None and group.met:
+            self.n += 1
+            return 0
         decision, self.outcome = self.outcome, None
         if decision is None and not self.alone:
             decision = service.known(self)
@@ -223,6 +238,8 @@ cdef class RuleAuthFlow:
         if not self.takes(decision, cached):
             self.state = AUTH_ENDED
             return 0
+        if group is not None:
+            group.met = True
         self.n += 1
         self.alone = False
         return 0
@@ -289,7 +306,7 @@ cdef class RuleAuthFlow:
         if decision.outcome == AUTH_PASSES:
             if decision.edits is not None:
                 decision.edits.apply(self)
-            elif decision.lines:
+            if decision.lines:
                 self.lines += lines_beside(decision.lines, self.lines) if self.lines else decision.lines
             return True
         if decision.outcome == AUTH_DENIES:
@@ -305,7 +322,17 @@ cdef class RuleAuthFlow:
     cdef int deny(self, AuthDecision decision) except -1:
         """The service's answer is the client's, but for what is the proxy's to say."""
         cdef Exchange ex = self.ex
+        cdef AnyGroup group = group_of(self, self.policies[self.n])
         cdef bytes lines = decision.lines, body = decision.body
+        if group is not None and group.refuser is not None:  # 401 of another unit of the policy
+            if decision.status != 401:
+                refuse_client(self, group.refuser, group.word, group.challenge)
+                return 0
+            lines += group.challenge
+        if decision.status == 401 and sign_in_of(self) is not None:
+            ex.refuser = self.policies[self.n]
+            lines = lines_but(lines, BODY_HEADERS if ex.cors_lines is None else BODY_HEADERS | _CORS_OWN)
+            return ex.answer(302, sign_in_of(self).line(ex, &self.at) + lines, F_DENIED)
         if decision.status == 204 or decision.status == 205 or decision.status == 304:
             body = b""
         if ex.cors_lines is not None:

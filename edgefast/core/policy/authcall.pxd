@@ -20,6 +20,8 @@ cdef class AuthCall(UpstreamUser):
         AuthOutcome outcome     # as the answer's head has it
         int status
         bytes lines             # as AuthDecision has them
+        AuthEdits edits         # the same of the response to a request that passes; None: nothing
+        bint bodiless           # its client does not get the body of a denial
         bint lasting            # the answer may be believed for a while
         size_t size             # bytes of the answer's body
         uint8_t span_id[8]      # of the call in its first asker's trace: what the service is told

@@ -12,6 +12,7 @@ cdef int write_question(Out *out, RuleAuthFlow flow, AuthService service, Header
     cdef Exchange ex = flow.ex
     cdef Routed *at = &flow.at
     cdef ef_head *head = at.head
+    cdef CheckOptions options = service.options
     cdef bytes lines = b""
     if own is None or own.lengths:
         lines = ex.down.peer.own_lines if ex.received is None else <bytes>forwarded_lines(ex)[0]
@@ -23,7 +24,10 @@ cdef int write_question(Out *out, RuleAuthFlow flow, AuthService service, Header
         3 * head.head_len + 2 * at.path_len + 512 + PyBytes_GET_SIZE(service.path) + PyBytes_GET_SIZE(service.path_override)
         + PyBytes_GET_SIZE(flow.lines) + PyBytes_GET_SIZE(lines),
     )
-    out_raw(out, at.base + head.method_off, head.method_len)
+    if options is not None and options.method:
+        out_bytes(out, options.method)
+    else:
+        out_raw(out, at.base + head.method_off, head.method_len)
     out_raw(out, <const char *>b" ", 1)
     if service.path_override:
         out_bytes(out, service.path_override)
@@ -34,9 +38,19 @@ cdef int write_question(Out *out, RuleAuthFlow flow, AuthService service, Header
         else:  # "*"
             out_raw(out, <const char *>b"/", 1)
     out_raw(out, <const char *>b" HTTP/1.1\r\nhost: ", 17)
-    out_raw(out, at.base + head.authority_off, head.authority_len)
+    if options is not None and options.host:
+        out_reserve(out, PyBytes_GET_SIZE(options.host) + 3 * head.head_len + at.path_len + PyBytes_GET_SIZE(flow.lines) + 512)
+        out_bytes(out, options.host)
+    else:
+        out_raw(out, at.base + head.authority_off, head.authority_len)
     out_raw(out, <const char *>b"\r\n", 2)
     put_body(out, flow, names)
+    if options is not None:
+        options.write(out, flow, own is None)
+        out_reserve(out, 2 * head.head_len + at.path_len + PyBytes_GET_SIZE(lines) + 256)
+        if options.original:
+            out_bytes(out, lines)
+            return 0
     out_raw(out, <const char *>b"x-forwarded-method: ", 20)
     out_raw(out, at.base + head.method_off, head.method_len)
     out_raw(out, <const char *>b"\r\nx-forwarded-host: ", 20)
@@ -165,7 +179,7 @@ cdef class AuthCall(UpstreamUser):
         cdef AuthService service = self.service
         self.engine = ex.engine
         self.settings = ex.settings
-        self.method = ex.method
+        self.method = ex.method if service.options is None or not service.options.method else service.options.method_id
         self.source = ex.origin()
         self.shows = service.body > 0 and ex.body.expected
         self.announced = ex.body.kept.size if self.shows else 0
@@ -280,12 +294,20 @@ cdef class AuthCall(UpstreamUser):
         if self.status in service.statuses:
             self.outcome = AUTH_PASSES
             self.lines = lines_for_backend(service, base, head)
-        elif self.status >= 500:
+            if service.options is not None:
+                self.edits = service.options.edits(base, head)
+        elif self.status >= 500 or (
+            service.options is not None and service.options.denied is not None and self.status not in service.options.denied
+        ):
             self.outcome = AUTH_FAILS
             return 0
         else:
             self.outcome = AUTH_DENIES
-            self.lines = lines_for_client(base, head)
+            if service.options is not None and service.options.to_denied is not None:
+                self.lines = service.options.denial_lines(base, head)
+                self.bodiless = True
+            else:
+                self.lines = lines_for_client(base, head)
         if PyBytes_GET_SIZE(self.lines) > AUTH_ANSWER:
             self.lines = b""
             self.fail(CUT_CANCEL)
@@ -298,7 +320,7 @@ cdef class AuthCall(UpstreamUser):
 
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
         self.size += n
-        if self.outcome == AUTH_DENIES and self.size <= AUTH_ANSWER:
+        if self.outcome == AUTH_DENIES and self.size <= AUTH_ANSWER and not self.bodiless:
             out_reserve(&self.answer, n)
             out_raw(&self.answer, data, n)
         return 0
@@ -311,7 +333,7 @@ cdef class AuthCall(UpstreamUser):
         if self.outcome == AUTH_FAILS or self.size > AUTH_ANSWER:
             return self.fail(CUT_CANCEL)
         return self.settle(
-            make_decision(self.outcome, self.status, self.lines, self.answer.data[:self.answer.size] if self.answer.size else b""),
+            make_decision(self.outcome, self.status, self.lines, self.answer.data[:self.answer.size] if self.answer.size else b"", self.edits),
             CUT_CANCEL,
         )
 

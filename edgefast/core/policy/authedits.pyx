@@ -148,7 +148,7 @@ cdef class AuthEdits:
         if self.answer:
             if auth_result.answer is None:
                 auth_result.answer = []
-            auth_result.answer += self.answer
+            auth_result.answer += [(*one, self.on) for one in self.answer]
         return 0
 
     cdef size_t cost(self) noexcept:
@@ -169,7 +169,10 @@ cdef class ServiceAuthResponse:
         cdef uint16_t i
         if self.answer is None:
             return b""
-        for name, action, line in self.answer:
+        status = ex.status if head == NULL else head.response_status
+        for name, action, line, on in self.answer:
+            if on is not None and status not in on:
+                continue
             if (ex.grpc and name in GRPC_OWN_LINES) or (ex.cors_lines is not None and name in _CORS_OWN):
                 continue
             here = [one for one in lines if one[0] == name]

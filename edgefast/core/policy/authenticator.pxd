@@ -5,6 +5,7 @@ cdef enum ProofResult:
     REFUSED = 1     # it is answered
     UNDECIDED = 2   # the event AUTH_PROOF follows
     DEFERRED = 3    # asked again at the end of the read
+    PASSED_OVER = 4 # another unit of its policy may let the request pass
 
 
 cdef class Authenticator:

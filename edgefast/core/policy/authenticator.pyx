@@ -36,7 +36,13 @@ cdef class Authenticator:
 
     cdef ProofResult deny(self, RuleAuthFlow flow, LivePolicy policy, bytes word) except *:
         """The word is for the log (policy_rule)."""
-        policy.refuse(flow.ex, 401, word, F_DENIED, self.challenge)
+        cdef AnyGroup group = group_of(flow, policy)
+        if group is not None:
+            if group.defers(policy, word, self.challenge):
+                return PASSED_OVER
+            refuse_client(flow, group.refuser, group.word, group.challenge)
+            return REFUSED
+        refuse_client(flow, policy, word, self.challenge)
         return REFUSED
 
 

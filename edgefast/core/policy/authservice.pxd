@@ -11,6 +11,7 @@ cdef class AuthService:
         HeaderNames sends       # of the request
         HeaderNames sets        # of the answer, towards the backend
         frozenset statuses      # that let a request pass
+        CheckOptions options    # settings of an HTTP check that few policies have; None: the defaults
         bint grpc               # envoy.service.auth.v3.Authorization
         bint shows_all          # of gRPC: all of the request's headers, and what the proxy says of it
         frozenset named         # ... else these

@@ -51,7 +51,12 @@ cdef class AuthService:
             self.named = frozenset([name.lower().encode() for name in spec.headers])
             self.sends = OtherNames(_NEVER_CHECKED) if self.shows_all else names_but(spec.headers, _NEVER_CHECKED)
         else:
+            self.options = make_options(spec)
             self.sends = names_but(shown, _NEVER_SHOWN)
+            if spec.all_headers:
+                self.sends = OtherNames([*_NEVER_SHOWN, *_ORIGINAL, *[name for name, _ in spec.fixed]])
+            elif self.options is not None:  # in place of the client's
+                self.sends = HeaderNames([name.decode() for name in self.sends.names if name.decode() not in self.options.names])
         self.sets = names_but(() if spec.grpc else spec.to_backend, _NEVER_SET)
         self.statuses = frozenset(spec.statuses)
         self.body = spec.body

@@ -26,7 +26,10 @@ cdef class ServiceAuthResponse
 cdef class AuthDecision
 cdef class AuthAnswers
 cdef class AuthCache
+cdef class AnyGroup
 cdef class AuthService
+cdef class CheckOptions
+cdef class SignIn
 cdef class AuthCall
 cdef class CheckCall
 cdef class AuthBodyBuffer
@@ -45,12 +48,15 @@ include "policy/access.pxd"
 include "policy/check_response.pxd"
 include "policy/authedits.pxd"
 include "policy/authcache.pxd"
+include "policy/signin.pxd"
+include "policy/checkoptions.pxd"
 include "policy/authservice.pxd"
 include "policy/authcall.pxd"
 include "policy/check_call.pxd"
 include "policy/auth_body_buffer.pxd"
 include "policy/auth_flow.pxd"
 include "policy/policy_chain.pxd"
+include "policy/anygroup.pxd"
 include "policy/listenerfilters.pxd"
 include "policy/fault.pxd"
 include "policy/units.pxd"

@@ -43,6 +43,7 @@ cdef class LivePolicy:
         self.access = access
         self.proof = proof
         self.service = service
+        self.group = self.name.partition("#")[0] if spec is not None and spec.any else None
         self.traffic = spec.traffic if spec is not None and spec.status == 0 else None
         return 0
 
@@ -74,7 +75,9 @@ cdef class RulePolicyChain:
         cdef LivePolicy policy, proof_policy = None
         cdef list sets = None
         cdef Py_ssize_t asked = 0
+        cdef bint grouped = False
         for policy in self.policies:
+            grouped |= policy.group is not None
             if policy.proof is not None:
                 proof_policy = policy
                 if policy.proof.sets is not None:
@@ -88,6 +91,8 @@ cdef class RulePolicyChain:
         if sets is not None:
             ex.sets = sets if ex.sets is None else ex.sets + sets  # filters of its listener have theirs
             strip_headers(sets, at, request)
+        if grouped:
+            return evaluate_any(self, ex, at, request)
         for policy in self.policies:
             if policy.status:
                 policy.refuse(ex, policy.status, None, F_INVALID)
@@ -106,14 +111,19 @@ cdef class RulePolicyChain:
         if asked == 0 and proof_policy.proof.knows(ex, at, proof_policy):  # nothing but this is asked, and nothing is to be waited for
             ef_stat_add(&proof_policy.row.cells[P_ALLOWED], 1)
             return ADMITTED
-        return self.start_auth(ex, at, request)
+        return self.start_auth(ex, at, request, None)
 
-    cdef PolicyResult start_auth(self, Exchange ex, Routed *at, ef_request *request) except *:
+    cdef PolicyResult start_auth(self, Exchange ex, Routed *at, ef_request *request, dict groups) except *:
         """Let the request prove whose it is, and show it to services. Afterwards it is somebody else's affair."""
+        cdef AnyGroup group
         cdef RuleAuthFlow flow = RuleAuthFlow.__new__(RuleAuthFlow)
         cdef LivePolicy policy
         flow.services, flow.policies = [], []
+        flow.groups = groups
         for policy in self.policies:
+            group = group_of(flow, policy)
+            if group is not None and group.met and policy.access is None:
+                continue
             if policy.proof is not None:
                 if flow.proofs is None:
                     flow.proofs, flow.proof_policies = [], []

@@ -103,8 +103,8 @@ cdef class Tokens(Authenticator):
             return self.deny(flow, policy, _NO_PROOF)
         if outcome.status == 503:
             policy.refuse(flow.ex, 503, json_encode(outcome.word), F_AUTH_ERROR, b"retry-after: 1\r\n")
+        elif outcome.status == 401:
+            refuse_client(flow, policy, json_encode(outcome.word), _BAD_TOKEN)
         else:
-            policy.refuse(
-                flow.ex, outcome.status, json_encode(outcome.word), F_DENIED, _BAD_TOKEN if outcome.status == 401 else b""
-            )
+            policy.refuse(flow.ex, outcome.status, json_encode(outcome.word), F_DENIED, b"")
         return REFUSED

@@ -41,6 +41,7 @@ cdef class HttpSettings:
         uint32_t trusted_hops
         InetRange *trusted      # networks whose x-forwarded-for is believed
         int n_trusted
+        ForwardedHeaders forwarded  # headers about the client besides x-forwarded-for and -proto; None: as without any setting
         bint rate_limit_headers, retry_after
         int proxy_protocol      # 0 off, 1 optional, 2 required
         PreambleSenders senders # trusted peers

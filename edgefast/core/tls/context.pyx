@@ -29,7 +29,7 @@ cdef class TlsContext:
 
     server: which side. minimum: "1.2" or "1.3". protocols: ALPN, best first. verify, of a server: "" asks for no certificate, "any" for one
     whatever it is, "trusted" for one that `trust` has issued. sans, of a client: (kind, name), one of which a backend's certificate must have
-    instead of the name that it is asked for; a client always verifies. lifetime: seconds of a session; with `verify` none is resumed.
+    instead of the name that it is asked for. verify, of a client: "any" accepts each certificate; without it a client verifies. lifetime: seconds of a session; with `verify` none is resumed.
     """
 
     def __init__(
@@ -52,6 +52,8 @@ cdef class TlsContext:
                 self.context, {"": EF_TLS_ASK_NOBODY, "any": EF_TLS_ASK_ANY, "trusted": EF_TLS_ASK_TRUSTED}[verify]
             )
         else:
+            if verify:
+                ef_tls_context_verify(self.context, {"any": EF_TLS_ASK_ANY}[verify])
             ef_tls_context_keep_sessions(self.context)
         ef_tls_context_lifetime(self.context, lifetime)
         if server and TICKETS != NULL:

@@ -78,6 +78,10 @@ def find_target(
         plain = _context() if secure else None
         return Target(parts.netloc, path, places, plain, host, allowed=cluster.allowed)
     tls = cluster.tls
+    if tls.insecure:
+        raise TargetError(
+            f"{spec.cluster} does not verify certificates; keys need a verified server"
+        )
     context = _context()
     if tls.ca:
         context = _by_names(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))

@@ -1,10 +1,10 @@
 """Upstream TLS: TLS contexts towards backends, one per CA bundle, client certificate and set of names.
 
 In: `ir.UpstreamTls` of a cluster and the secrets it names.
-Out: the context of its connections. They send `tls.sni`, and verification is always on. If the
+Out: the context of its connections. They send `tls.sni`, and verification is on unless `tls.insecure` is set. If the
 policy sets subjectAltNames (BackendTLSPolicy spec.validation.subjectAltNames), they are compared
 instead of that name, after the handshake and before the first request byte.
-Must never: fall back to an unverified connection.
+Must never: fall back to an unverified connection; only `tls.insecure` makes one.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from edgefast.proxy.process.reserved_descriptors import RESERVE, is_shortage
 __all__ = ["UpstreamContexts", "UpstreamKey", "UpstreamTlsError"]
 
 _Sans = tuple[tuple[str, str], ...]
-#: CA bundle, client certificate, allowed names, protocols that are offered.
-UpstreamKey = tuple[str, str, _Sans, tuple[str, ...]]
+#: CA bundle, client certificate, allowed names, protocols that are offered, whether no certificate is verified.
+UpstreamKey = tuple[str, str, _Sans, tuple[str, ...], bool]
 
 
 class UpstreamTlsError(ValueError):
@@ -42,7 +42,7 @@ class UpstreamContexts:
 
         Raises UpstreamTlsError when a secret is missing or unusable, MemoryError for a shortage.
         """
-        key = (tls.ca, tls.certificate, tls.sans, protocols)
+        key = (tls.ca, tls.certificate, tls.sans, protocols, tls.insecure)
         context = self._contexts.get(key)
         if context is None:
             try:
@@ -80,10 +80,15 @@ class UpstreamContexts:
 
 
 def _make(key: UpstreamKey, secrets: Mapping[str, ir.Secret]) -> TlsContext:
-    ca, certificate, sans, protocols = key
-    context = TlsContext(server=False, sans=sans, protocols=protocols)
+    ca, certificate, sans, protocols, insecure = key
+    if insecure:
+        context = TlsContext(server=False, protocols=protocols, verify="any")
+    else:
+        context = TlsContext(server=False, sans=sans, protocols=protocols)
     try:
-        if ca:
+        if insecure:
+            pass
+        elif ca:
             context.trust(_secret(secrets, ca).ca)
         else:
             with RESERVE.lent():  # what cannot be opened is left out without a word

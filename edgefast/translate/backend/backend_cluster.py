@@ -22,7 +22,12 @@ from edgefast.api.validation.edge import (
 )
 from edgefast.diagnostics.problem import Problem, supported_text
 from edgefast.netaddr import parse_address
-from edgefast.translate.backend.peer import read_authorities, read_certificate
+from edgefast.translate.backend.peer import (
+    UNVERIFIED,
+    UNVERIFIED_HINT,
+    read_authorities,
+    read_certificate,
+)
 from edgefast.translate.backend.reserved import (
     HINT,
     UNIX_HINT,
@@ -118,6 +123,11 @@ def _translate_tls(
         shown = read_certificate(
             tls.client_certificate_ref, "Backend", namespace, reader, keyring, report
         )
+    if tls.insecure_skip_verify and tls.ca_certificate_refs:
+        message = "with caCertificateRefs, which verify the certificate"
+        report.refuse("spec.tls.insecureSkipVerify", "Forbidden", message)
+    elif tls.insecure_skip_verify:
+        report.warn("spec.tls.insecureSkipVerify", "Invalid", UNVERIFIED, UNVERIFIED_HINT)
     refuse_violations(check_tls_hostname(backend.spec), report, "spec")
     refuse_violations(check_server_name(tls), report, "spec.tls")
     secrets = [one for one in (authority, shown) if one is not None]
@@ -126,6 +136,9 @@ def _translate_tls(
     first = backend.spec.endpoints[0].fqdn
     sni = tls.hostname or (first.hostname if first else "")
     upstream = ir.UpstreamTls(
-        sni=sni, ca=authority.name if authority else "", certificate=shown.name if shown else ""
+        sni=sni,
+        ca=authority.name if authority else "",
+        certificate=shown.name if shown else "",
+        insecure=tls.insecure_skip_verify,
     )
     return upstream, tuple(secrets)

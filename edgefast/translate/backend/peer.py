@@ -28,7 +28,13 @@ from edgefast.translate.deps.referencegrant import refusal_text, wrong_kind_text
 from edgefast.translate.report.report import Report
 from edgefast.translate.tls.keyring import Keyring, join_bundles
 
-__all__ = ["read_authorities", "read_certificate", "read_names"]
+__all__ = ["UNVERIFIED", "UNVERIFIED_HINT", "read_authorities", "read_certificate", "read_names"]
+
+#: The message about an object that switches verification off.
+UNVERIFIED = (
+    "certificates are not verified; anyone on the network path can read and change requests"
+)
+UNVERIFIED_HINT = "give the authority of the certificates in caCertificateRefs"
 
 _NAME_TYPES: tuple[str, ...] = ("Hostname", "URI")
 

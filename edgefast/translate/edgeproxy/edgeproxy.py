@@ -9,7 +9,7 @@ Must never: ignore a field silently.
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from edgefast import ir
 from edgefast.api.edge.edgeproxy import (
@@ -20,6 +20,7 @@ from edgefast.api.edge.edgeproxy import (
     ProxyHTTP,
 )
 from edgefast.api.edge.edgeproxy_defaults import merge_proxy_specs
+from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress, ProxyGRPC, ProxyGRPCRetry
 from edgefast.api.kinds import EDGE_GROUP, ref_of
 from edgefast.api.model.units import parse_duration, parse_size
@@ -62,6 +63,14 @@ _PROXY_PROTOCOL: tuple[Literal["required", "optional", "off"], ...] = (
     "optional",
     "off",
 )
+
+_FORWARDED: tuple[ForwardedHeader, ...] = get_args(ForwardedHeader)
+_FORWARDED_FOR: tuple[Literal["Append", "Overwrite"], ...] = ("Append", "Overwrite")
+_REQUEST_IDS: dict[str, Literal["generate", "internal", "preserve"]] = {
+    "Generate": "generate",
+    "PreserveInternal": "internal",
+    "PreserveOrGenerate": "preserve",
+}
 
 _Word = TypeVar("_Word", bound=str)
 
@@ -144,6 +153,7 @@ def _check_senders(client: ProxyClientAddress, report: Report) -> None:
 def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     http, client = spec.http or ProxyHTTP(), spec.client_address or ProxyClientAddress()
     log = spec.access_log or ProxyAccessLog()
+    headers = spec.headers or ProxyHeaders()
     retry = (spec.grpc or ProxyGRPC()).retry or ProxyGRPCRetry()
     words: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
         ("http.escapedSlashes", http.escaped_slashes, _SLASHES),
@@ -151,6 +161,12 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
         ("http.rawCharacters", http.raw_characters, _RAW),
         ("http.underscores", http.underscores, tuple(_UNDERSCORES)),
         ("clientAddress.proxyProtocol", client.proxy_protocol, _PROXY_PROTOCOL),
+        *(
+            (f"headers.forwarded[{at}]", one, _FORWARDED)
+            for at, one in enumerate(headers.forwarded or ())
+        ),
+        ("headers.xForwardedFor", headers.x_forwarded_for, _FORWARDED_FOR),
+        ("headers.requestID", headers.request_id, tuple(_REQUEST_IDS)),
         ("proxyProtocol", spec.proxy_protocol, PROXY_PROTOCOLS),
         ("accessLog.format", log.format, LOG_FORMATS),
         *((f"accessLog.fields[{at}]", one, LOG_FIELDS) for at, one in enumerate(log.fields or ())),
@@ -159,7 +175,7 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     )
     for path, word, known in words:
         if word is not None and word not in known:
-            absent = path.startswith(("accessLog.", "grpc.", "tracing."))
+            absent = path.startswith(("accessLog.", "grpc.", "headers.forwarded", "tracing."))
             instead = "it is ignored" if absent else f"{known[0]} is used instead"
             message = f"{supported_text(word, known)}; {instead}"
             report.refuse(f"spec.{path}", "NotSupported", message)
@@ -230,10 +246,20 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
             proxy_protocol=_known(client.proxy_protocol, _PROXY_PROTOCOL),
             proxy_senders=tuple(_senders_of(client)),
         ),
+        forwarded=_translate_headers(spec.headers or ProxyHeaders()),
         rate_limit_headers=bool(limits.headers),
         retry_after=bool(limits.retry_after),
         http2=translate_http2(spec.http2),
         grpc=translate_grpc(spec.grpc),
+    )
+
+
+def _translate_headers(headers: ProxyHeaders) -> ir.ForwardedHeaders:
+    names = {one.lower() for one in headers.forwarded or () if one in _FORWARDED}
+    return ir.ForwardedHeaders(
+        names=tuple(sorted(names)),
+        overwrite_for=_known(headers.x_forwarded_for, _FORWARDED_FOR) == "Overwrite",
+        request_id=_REQUEST_IDS.get(headers.request_id or "", "generate"),
     )
 
 

@@ -16,12 +16,12 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
-from edgefast.api.kinds import ref_of
+from edgefast.api.kinds import EDGE_GROUP, ref_of
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.api.validation.hostname import check_own_hostname
 from edgefast.diagnostics.problem import Problem
-from edgefast.translate.backend.peer import read_names
+from edgefast.translate.backend.peer import UNVERIFIED, UNVERIFIED_HINT, read_names
 from edgefast.translate.deps.authority import (
     CLUSTER_KIND,
     authority_of,
@@ -36,6 +36,9 @@ from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import is_foreign_option, refuse_unserved
 from edgefast.translate.report.violation import refuse_violations
 from edgefast.translate.tls.keyring import Keyring, join_bundles
+
+#: The option that switches verification off, with the value "true".
+INSECURE = f"{EDGE_GROUP}/insecure-skip-verify"
 
 Target = tuple[str, str, str]  # namespace, Service, port name or ""
 
@@ -169,8 +172,10 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     fate = "requests to its targets get 500"
     refuse_unserved(policy, report, fate, reason="Invalid", condition="Invalid")
     for key in sorted(policy.spec.options):
-        message = f'"{key}" (no option is supported)'
-        if is_foreign_option(key):
+        message = f'"{key}" (supported: {INSECURE})'
+        if key == INSECURE:
+            _check_insecure(policy, report)
+        elif is_foreign_option(key):
             report.warn(f"spec.options[{key}]", "NotSupported", message)
         else:
             report.refuse(f"spec.options[{key}]", "Invalid", message)
@@ -189,9 +194,18 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
             sni=validation.hostname,
             ca=authority.name if authority else "",
             sans=names,
+            insecure=policy.spec.options.get(INSECURE) == "true",
         ),
         secrets=(authority,) if authority else (),
     )
+
+
+def _check_insecure(policy: BackendTLSPolicy, report: Report) -> None:
+    path, value = f"spec.options[{INSECURE}]", policy.spec.options[INSECURE]
+    if value == "true":
+        report.warn(path, "Invalid", UNVERIFIED, f"remove the option, and {UNVERIFIED_HINT}")
+    elif value != "false":
+        report.refuse(path, "Invalid", f'"{value[:32]}" (expected true or false)')
 
 
 def _name_of(outcome: PolicyOutcome) -> str:

@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from typing import get_args
 
 from edgefast import ir
 from edgefast.api.edge.securitypolicy import (
     MAX_AUTH_BODY,
+    SIGN_IN_VARIABLES,
+    CheckMethod,
     ExtAuth,
     ExtAuthGRPC,
     ExtAuthHTTP,
 )
 from edgefast.api.model.units import parse_duration
+from edgefast.diagnostics.problem import supported_text
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.deps.cluster_ref import ClusterRef
@@ -35,7 +39,10 @@ MAX_TTL = 60_000
 _MAX_BACKENDS = 16
 _MAX_NAMES = 64
 _MAX_KEYS = 16
-_MAX_STATUSES = 16
+_MAX_STATUSES = 100
+_MAX_DENIED = 16
+_MAX_FIXED = 16
+_MAX_TEMPLATE = 2048
 #: Headers of every key: authorization, and the headers that repeat method, Host and path.
 _ALWAYS_KEY = frozenset(
     {"authorization", "x-forwarded-host", "x-forwarded-method", "x-forwarded-uri"}
@@ -43,6 +50,20 @@ _ALWAYS_KEY = frozenset(
 _REQUEST_ID = "x-request-id"  # sent to every service, and different for each request
 _NO_KEY = '"x-request-id" differs for each request, so no cached answer matches another request'
 _MAX_WEIGHT = 1_000_000
+_METHODS: tuple[str, ...] = get_args(CheckMethod)
+_ORIGINAL = ("XForwarded", "XOriginal")
+_CLIENT_ON = ("AllStatuses", "SuccessAndRedirect")
+#: Headers of a check that edgefast alone writes.
+_FIXED_NEVER = frozenset(
+    {"http2-settings", "via", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"}
+    | {"x-forwarded-method", "x-forwarded-uri", "x-request-id"}
+)
+_FIXED_VALUE = re.compile(r"[\t\x20-\x7e]{1,4096}")
+_VARIABLES = "|".join(SIGN_IN_VARIABLES)
+_SIGN_IN = re.compile(
+    r"(?:https?://|\{scheme\}://|/)"
+    rf"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@?%#]|\{{(?:{_VARIABLES})\}})*"
+)
 _PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2}){0,1023}")
 _QUERY = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@?]|%[0-9A-Fa-f]{2}){0,1024}")
 
@@ -86,6 +107,27 @@ def translate_ext_auth(
         ),
         to_backend=_names(http.headers_to_backend, _MAX_NAMES, report, f"{where}.headersToBackend"),
         statuses=_statuses(given.allowed_statuses, report, f"{path}.allowedStatuses"),
+        method=_word(http.method or "", _METHODS, report, f"{where}.method"),
+        host=(http.hostname or "").lower(),
+        all_headers=http.all_request_headers,
+        original=_word(http.original_request, _ORIGINAL, report, f"{where}.originalRequest")
+        == "XOriginal",
+        fixed=_translate_fixed(http, report, f"{where}.headers"),
+        denied=_translate_denied(http, report, f"{where}.deniedStatuses"),
+        to_denied=None
+        if http.headers_to_client_on_denied is None
+        else _names(
+            http.headers_to_client_on_denied,
+            _MAX_NAMES,
+            report,
+            f"{where}.headersToClientOnDenied",
+        ),
+        to_client=_names(http.headers_to_client, _MAX_NAMES, report, f"{where}.headersToClient"),
+        to_client_always=_word(
+            http.headers_to_client_on, _CLIENT_ON, report, f"{where}.headersToClientOn"
+        )
+        == "AllStatuses",
+        sign_in=_translate_sign_in(http, report, f"{where}.signIn.redirectTo"),
         grpc=given.grpc is not None,
         body=body,
         timeout=timeout,
@@ -94,6 +136,56 @@ def translate_ext_auth(
         cache=_translate_cache(given, report, f"{path}.cache"),
     )
     return made, clusters
+
+
+def _word(word: str, known: tuple[str, ...], report: Report, path: str) -> str:
+    if word and word not in known:
+        report.refuse(path, "NotSupported", supported_text(word, known), condition="Invalid")
+    return word
+
+
+def _translate_fixed(http: ExtAuthHTTP, report: Report, path: str) -> tuple[tuple[str, str], ...]:
+    if len(http.headers) > _MAX_FIXED:
+        _refuse(report, path, "TooMany", f"{len(http.headers)} headers, at most {_MAX_FIXED}")
+    found: dict[str, str] = {}
+    for at, one in enumerate(http.headers):
+        name = one.name.lower()
+        if wrong := check_header_name(one.name):
+            _refuse(report, f"{path}[{at}].name", "Invalid", wrong)
+        elif name.startswith("x-edge-") or name in _FIXED_NEVER:
+            _refuse(report, f"{path}[{at}].name", "Forbidden", f'"{one.name}" belongs to the proxy')
+        if name in found:
+            _refuse(report, f"{path}[{at}].name", "Duplicate", f'"{one.name}"')
+        if not _FIXED_VALUE.fullmatch(one.value):
+            # A value can be a secret of the service.
+            _refuse(report, f"{path}[{at}].value", "Invalid", "not a header value")
+        found[name] = one.value
+    return tuple(sorted(found.items()))
+
+
+def _translate_denied(http: ExtAuthHTTP, report: Report, path: str) -> tuple[int, ...] | None:
+    given = http.denied_statuses
+    if given is None:
+        return None
+    if not 1 <= len(given) <= _MAX_DENIED:
+        _refuse(report, path, "Invalid", f"{len(given)} statuses (expected 1 to {_MAX_DENIED})")
+    for at, status in enumerate(given):
+        if not 300 <= status <= 499:
+            _refuse(report, f"{path}[{at}]", "Invalid", f"{status} (expected 300 to 499)")
+    return tuple(sorted(set(given)))
+
+
+def _translate_sign_in(http: ExtAuthHTTP, report: Report, path: str) -> str:
+    if http.sign_in is None:
+        return ""
+    text = http.sign_in.redirect_to
+    if len(text) > _MAX_TEMPLATE:
+        _refuse(report, path, "TooLong", f"{len(text)} characters (at most {_MAX_TEMPLATE})")
+    elif not _SIGN_IN.fullmatch(text):
+        known = ", ".join(f"{{{one}}}" for one in SIGN_IN_VARIABLES)
+        message = f"expected an address of http or https, or a path; variables: {known}"
+        _refuse(report, path, "Invalid", message)
+    return text
 
 
 def _check_unused(given: ExtAuth, report: Report, path: str) -> None:

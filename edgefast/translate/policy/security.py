@@ -17,6 +17,7 @@ from edgefast import ir
 from edgefast.api.edge.policy_target import LATER_KINDS
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.kinds import ref_of
+from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.policy_summary import CLOSED, PolicySummary, Unit
 from edgefast.translate.policy.authorization import translate_authorization
@@ -42,6 +43,7 @@ from edgefast.translate.report.report import Report
 
 __all__ = ["translate_security"]
 
+_SATISFY = ("All", "Any")
 _BASIC = ir.CredentialExtractors(headers=(("authorization", ""),))
 _BROKEN = "while it has an error, requests to its targets get 500"
 
@@ -50,6 +52,7 @@ def translate_security(policy: SecurityPolicy, targeted: Aims, reader: Reader) -
     """Translate one policy; `targeted`: what it is for that no targetRef says."""
     report, spec = Report(ref_of(policy)), policy.spec
     targets, closed = check_whole(policy, targeted, report)
+    closed = closed or _check_satisfy(policy, report)
     set_ones: dict[Unit, object] = {
         "authorization": spec.authorization,
         "apiKeyAuth": spec.api_key_auth,
@@ -69,6 +72,8 @@ def translate_security(policy: SecurityPolicy, targeted: Aims, reader: Reader) -
     units += _translate_proofs(policy, shape, reader, report)
     if spec.ext_auth is not None:
         units.append(_translate_ext_auth(policy, shape.unit("extAuth"), reader, report))
+    if spec.satisfy == "Any":
+        units = [_mark_any(one) for one in units]
     kept = [_with_places(units[0], units[1:])] if closed else units
     for one in () if closed else kept:
         if one.unit.status:
@@ -87,6 +92,26 @@ def translate_security(policy: SecurityPolicy, targeted: Aims, reader: Reader) -
         unavailable=tuple(report.unavailable),
         problems=report.problems,
     )
+
+
+def _check_satisfy(policy: SecurityPolicy, report: Report) -> str:
+    """Check `satisfy`; return why the policy is closed, "" when it is not."""
+    spec, path = policy.spec, "spec.satisfy"
+    given = spec.authorization
+    if spec.satisfy not in _SATISFY:
+        message = supported_text(spec.satisfy, _SATISFY)
+        return report.refuse(path, "NotSupported", message, condition="Invalid").text()
+    if spec.satisfy == "Any" and spec.jwt is not None:
+        message = "Any is not supported with jwt"
+        return report.refuse(path, "NotSupported", message, condition="Invalid").text()
+    if spec.satisfy == "Any" and given is not None and given.default_action == "Allow":
+        message = "Any: authorization.defaultAction Allow lets every request pass that no rule denies, without credentials"
+        report.warn(path, "Invalid", message, "set authorization.defaultAction: Deny")
+    return ""
+
+
+def _mark_any(one: UnitOutcome) -> UnitOutcome:
+    return msgspec.structs.replace(one, unit=msgspec.structs.replace(one.unit, any=True))
 
 
 def _translate_authorization(

@@ -102,6 +102,7 @@ def test_a_cluster_of_tls() -> None:
     ("more", "said"),
     [
         ({"endpoints": ()}, "c has no endpoints"),
+        ({"tls": ir.UpstreamTls(sni="x.test", insecure=True)}, "does not verify certificates"),
         ({"protocol": "h2"}, "only HTTP/2"),
         ({"tls": ir.UpstreamTls(sni="x", ca="gone")}, "gone not found"),
         ({"tls": ir.UpstreamTls(sni="x", ca="empty")}, "empty has no readable certificates"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 
+import msgspec
 import pytest
 
 from core.backend import say
@@ -103,6 +104,14 @@ def test_subject_alt_names_replace_the_name(
 def test_subject_alt_names_do_not_replace_the_chain() -> None:
     tls = ir.UpstreamTls(sni="b.test", ca="other", sans=(("Hostname", "c.test"),))
     assert not connect(CA.issue("c.test"), tls)
+
+
+@pytest.mark.parametrize("ca", ["", "other"])
+def test_an_insecure_cluster_accepts_every_certificate(ca: str) -> None:
+    """Another authority and another name; it still shows a certificate of its own."""
+    tls = ir.UpstreamTls(sni="b.test", ca=ca, certificate="own", insecure=True)
+    assert connect(CA.issue("c.test"), tls, CA.bundle)
+    assert not connect(CA.issue("c.test"), msgspec.structs.replace(tls, insecure=False), CA.bundle)
 
 
 def test_a_backend_may_ask_for_a_certificate() -> None:
