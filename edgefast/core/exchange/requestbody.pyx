@@ -279,7 +279,7 @@ cdef class RequestBody(Attempts):
             ef_stat_add(&self.rule.row.cells[C_TIMEOUTS], 1)
         return self.fail(408, F_TIMEOUT)
 
-    # --- places that others need (upstream/clientshare.pyx) -----------------------------------------------------------
+    # --- places that others need (upstream/bodyshare.pyx) -----------------------------------------------------------
 
     cdef int64_t inactive_since(self) noexcept:
         """ms of the wheel since which it waits for its client, or a long-lived stream is idle; -1: neither."""
