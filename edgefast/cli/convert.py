@@ -2,7 +2,8 @@
 
 In: files, or a cluster with `--live`. Out: YAML on standard output, or files in a new or existing folder, and a report of each
 annotation and field. The report is on standard output with `-o`, else on standard error. Exit status 0 (everything is converted,
-perhaps with differences), 1 (a part is refused), 2 (wrong usage, an unreachable cluster, a file that exists).
+perhaps with differences), 1 (a part is refused, or no Ingress is converted), 2 (wrong usage, an unreachable cluster, a file that
+exists or cannot be written).
 Must never: overwrite a file, write to a cluster, or print a Secret.
 """
 
@@ -34,6 +35,7 @@ from edgefast.convert.conversion import Conversion, Converted, Line
 from edgefast.convert.convert import convert_ingresses
 from edgefast.convert.render import render_objects
 from edgefast.convert.report import count_results
+from edgefast.translate.ingress.expand import find_config_map
 from edgefast.translate.settings import IngressSettings, Settings
 
 ReportFormat = Literal["table", "json", "markdown"]
@@ -43,6 +45,8 @@ _INGRESS_NGINX = "k8s.io/ingress-nginx"
 #: File of the objects that are copied.
 _OTHERS = "others.yaml"
 _HEADER = ("INGRESS", "SETTING", "RESULT", "HOW")
+_DEFAULTS = "no ConfigMap of ingress-nginx found: its defaults apply; name it with --ingress-config"
+_NOTHING = "no Ingress converted; select their class with --ingress-class NAME, or correct the refused settings"
 
 
 @click.command()
@@ -107,7 +111,8 @@ def convert(
     The report shows for each annotation whether requests get the same answers. Without --ingress-class, Ingresses of classes with
     the controllers of ingress-nginx and of edgefast are converted.
 
-    Exit status: 0 if everything is converted, 1 if a part is refused, 2 for wrong usage.
+    Exit status: 0 if everything is converted, 1 if a part is refused or no Ingress is converted, 2 for wrong usage and for files
+    that cannot be written.
 
     \b
     Examples:
@@ -140,6 +145,7 @@ def convert(
         refuse_unparsed(inputs.unparsed)
         report_omitted("the files", inputs.problems)
         snapshot, settings = inputs.reading.snapshot, inputs.settings
+    _check_config_map(snapshot, settings)
     namespace, _, name = gateway.partition("/")
     found = convert_ingresses(snapshot, settings, (namespace, name), standard=standard)
     if folder is None:
@@ -149,7 +155,10 @@ def convert(
         _write_files(folder, [*found.objects, *others])
     _report(found, report_format, err=folder is None)
     click.echo(_summarise(found, folder), err=True)
-    ctx.exit(1 if any(one.result == "refused" for one in found.report) else 0)
+    if not found.ingresses:
+        click.echo(_NOTHING if snapshot.ingresses else "no Ingress found", err=True)
+    refused = any(one.result == "refused" for one in found.report)
+    ctx.exit(1 if refused or not found.ingresses else 0)
 
 
 def _read_live(where: Where, ingress: IngressSettings) -> tuple[Snapshot, Settings]:
@@ -173,10 +182,20 @@ def _read_live(where: Where, ingress: IngressSettings) -> tuple[Snapshot, Settin
     report_omitted("the cluster", whole.problems)
     for message in whole.unread:
         click.echo(escape_control(message), err=True)
-    if not wanted.config_map:
-        message = "the settings of ingress-nginx are the defaults; name its ConfigMap with --ingress-config"
-        click.echo(message, err=True)
     return whole.snapshot, settings
+
+
+def _check_config_map(snapshot: Snapshot, settings: Settings) -> None:
+    """Refuse a ConfigMap that is not there, which would close all locations; say when the defaults apply."""
+    standalone = msgspec.structs.replace(settings, standalone=True)
+    if find_config_map(snapshot, standalone) is not None:
+        return
+    if settings.ingress.config_map:
+        raise click.UsageError(
+            f"--ingress-config: ConfigMap {settings.ingress.config_map} not found"
+        )
+    if snapshot.ingresses:
+        click.echo(_DEFAULTS, err=True)
 
 
 # --- objects ---
@@ -220,7 +239,7 @@ def _write_files(folder: Path, objects: list[Converted]) -> None:
             with os.fdopen(target, "w", encoding="utf-8") as file:
                 file.write(render_objects(content))
     except OSError as error:
-        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+        raise click.UsageError(f"{error.filename}: {error.strerror}") from None
 
 
 # --- the report ---

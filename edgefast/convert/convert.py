@@ -85,11 +85,13 @@ def convert_ingresses(
         losses = work.arrange(standard=standard)
         objects = tuple(work.build())
     problems = tuple(expansion.find_problems())
-    ours = [one.ingress for one in expansion.sources.values()]
-    replaced = {ref_of(one) for one in ours}
+    sources = expansion.sources.values()
+    ours = [one.ingress for one in sources if not one.annotations.refused]
+    unserved = [one.ingress for one in sources if one.annotations.refused]
+    replaced = {ref_of(one.ingress) for one in sources}
     return Conversion(
         objects=objects,
-        report=report_all(snapshot, ours, problems, losses, completed.certificates),
+        report=report_all(ours, unserved, problems, losses, completed.certificates),
         ingresses=len(ours),
         replaced=frozenset(replaced),
         problems=problems,

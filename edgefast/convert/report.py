@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from edgefast.api.ingress.ingress import Ingress
 from edgefast.api.kinds import ref_of
-from edgefast.api.snapshot import Key, Snapshot
+from edgefast.api.snapshot import Key
 from edgefast.convert.comments import name_setting
 from edgefast.convert.conversion import Line, Result
 from edgefast.convert.standard import Loss
@@ -22,7 +22,7 @@ from edgefast.translate.ingress.values import PREFIX
 __all__ = ["count_results", "report_all"]
 
 #: Notes about what ingress-nginx does, too.
-_AS_NGINX = re.compile(r"as ingress-nginx (does|serves)|ingress-nginx ignores it|no effect without")
+_AS_NGINX = re.compile(r"as ingress-nginx does|ingress-nginx ignores it|no effect without")
 #: Reasons of what has no effect in ingress-nginx either.
 _NO_EFFECT = ("Shadowed", "Ignored")
 #: What differs wherever an annotation is used.
@@ -37,13 +37,13 @@ _EFFECTS = {
 
 
 def report_all(
-    snapshot: Snapshot,
     ours: Sequence[Ingress],
+    unserved: Iterable[Ingress],
     problems: Iterable[Problem],
     losses: Iterable[Loss],
     certificates: Mapping[tuple[Key, str], Key],
 ) -> tuple[Line, ...]:
-    """Return the lines of all Ingresses, then those of the ConfigMap and of Ingresses that are not converted."""
+    """Return the lines of converted Ingresses (`ours`), then those of the ConfigMap and of all other Ingresses."""
     by_object: dict[str, list[Problem]] = {}
     for one in problems:
         by_object.setdefault(str(one.object or "options"), []).append(one)
@@ -56,8 +56,11 @@ def report_all(
         found = by_object.pop(name, [])
         own = _report_ingress(ingress, found, certificates)
         lines += _add_losses(name, list(own), lost.get(name, []))
+    others = {str(ref_of(one)): one for one in unserved}
     for name, found in sorted(by_object.items()):
         lines += (_line(name, one) for one in found)
+        if name in others:
+            lines += _report_unserved(others[name], found)
     return tuple(dict.fromkeys(lines))
 
 
@@ -95,6 +98,18 @@ def _report_ingress(
             yield Line(object=name, setting=short, result="same", how=how)
         else:
             yield Line(object=name, setting=short, result="same")
+
+
+def _report_unserved(ingress: Ingress, problems: Sequence[Problem]) -> Iterator[Line]:
+    """Give the annotations without a problem of an Ingress that is not served."""
+    reported = {name_setting(one.path) for one in problems}
+    for full in sorted(ingress.metadata.annotations):
+        short = full.removeprefix(PREFIX)
+        if short != full and short not in reported:
+            name = str(ref_of(ingress))
+            yield Line(
+                object=name, setting=short, result="refused", how="the Ingress is not served"
+            )
 
 
 def _line(name: str, problem: Problem) -> Line:

@@ -99,7 +99,7 @@ class _Host:
             kept: list[Rule] = []
             for rule, origin in piece.rules:
                 if _is_preflight(rule):
-                    how = "preflight requests pass redirects and access rules first"
+                    how = "redirects and access rules apply to preflight requests before CORS"
                     yield Loss(ingress=piece.ingress, setting="enable-cors", how=how)
                 else:
                     change = _Change(rule, origin, piece, self._filters)
@@ -107,7 +107,7 @@ class _Host:
                     yield from change.losses
             if piece.ordered and not self._is_guarded:
                 piece.ordered = False
-                how = "the precedence of the Gateway API orders rules with equal paths, and expressions"
+                how = "the precedence of the Gateway API orders expressions and rules with equal paths"
                 yield Loss(ingress=piece.ingress, setting="spec", how=how)
             piece.rules = kept
 
@@ -152,7 +152,7 @@ class _Change:
         origin = self._origin
         if origin.trim_slash or origin.write_port or origin.drop_query:
             self._lose(
-                "the Location has the slash, port and query of a redirect of the Gateway API"
+                "the Location keeps a final slash and the query, and has no default port, as in the Gateway API"
             )
         if origin.http2:
             how = "backends get HTTP/2 only if the port of the Service has appProtocol kubernetes.io/h2c"
@@ -225,7 +225,7 @@ class _Change:
             if left:
                 modifier = msgspec.structs.replace(headers, set=left)
                 kept += (msgspec.structs.replace(one, response_header_modifier=modifier),)
-            self._lose("the Location has the query of the request")
+            self._lose("the Location keeps the query of the request")
             made = HTTPRouteFilter(type="RequestRedirect", request_redirect=redirect)
             self._set(filters=(made, *kept))
 

@@ -351,6 +351,17 @@ def test_a_file_that_cannot_be_read_is_all_that_is_told(
     assert "Required a Gateway" in call("check", "-f", str(file)).out
 
 
+def test_ingresses_of_other_classes_need_no_gateway(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: a, namespace: b}\n"
+        "spec: {ingressClassName: nginx, defaultBackend: {service: {name: a, port: {number: 80}}}}\n"
+    )
+    outcome = call("check", "-f", str(file))
+    assert (outcome.status, "--ingress-class nginx" in outcome.out) == (1, True)
+    assert "Gateway" not in outcome.out
+
+
 def test_the_group_that_has_no_name() -> None:
     text = "apiVersion: core/v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 80}]}\n"
     assert "(supported: v1), did you mean v1?" in call("check", "-f", "-", stdin=text).out

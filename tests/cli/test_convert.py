@@ -129,6 +129,49 @@ def test_a_refused_annotation_is_an_exit_status(folder: Path) -> None:
     assert (done.status, "1 refused" in done.err) == (1, True)
 
 
+def test_an_ingress_that_is_not_served_is_refused(folder: Path) -> None:
+    done = _convert(folder, {"configuration-snippet": "return 200;", "affinity": "cookie"})
+    assert (done.status, "0 settings the same, 0 different, 2 refused" in done.err) == (1, True)
+    assert "needs annotations-risk-level Critical" in done.err
+
+
+def test_nothing_converted_is_an_exit_status(folder: Path) -> None:
+    done = _convert(folder, {}, "--ingress-class", "internal")
+    assert (done.status, done.out, "--ingress-class NAME" in done.err) == (1, "", True)
+
+
+def test_files_without_ingresses(tmp_path: Path) -> None:
+    file = tmp_path / "service.yaml"
+    file.write_text(yaml.safe_dump(_documents({})[2]))
+    done = call("convert", "-f", str(file))
+    assert (done.status, "no Ingress found" in done.err) == (1, True)
+
+
+def test_the_defaults_of_ingress_nginx_are_reported(folder: Path) -> None:
+    done = _convert(folder, {})
+    assert "no ConfigMap of ingress-nginx found: its defaults apply" in done.err
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "ingress-nginx-controller", "namespace": "ingress-nginx"},
+    }
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    assert "no ConfigMap" not in _convert(folder, {}).err
+
+
+def test_a_missing_config_map_is_wrong_usage(folder: Path, tmp_path: Path) -> None:
+    """All locations would answer 503."""
+    out = tmp_path / "out"
+    done = _convert(folder, {}, "--ingress-config", "a/b", "-o", str(out))
+    assert (done.status, "ConfigMap a/b not found" in done.err) == (2, True)
+    assert not out.exists()
+
+
+def test_a_folder_that_cannot_be_written(folder: Path) -> None:
+    out = folder / "all.yaml" / "out"
+    assert _convert(folder, {}, "-o", str(out)).status == 2
+
+
 def test_the_report_as_json(folder: Path, tmp_path: Path) -> None:
     done = _convert(folder, {"affinity": "cookie"}, "-o", str(tmp_path / "o"), "--report", "json")
     found = orjson.loads(done.out)
@@ -179,7 +222,7 @@ def test_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     done = call("convert", "--live", "-o", str(out))
     assert done.status == 0, done.err
-    assert "name its ConfigMap with --ingress-config" in done.err
+    assert "no ConfigMap of ingress-nginx found" in done.err
     assert "name: users-htpasswd" in (out / "namespace-shop.yaml").read_text()
     (asked,) = cluster.asked
     assert asked.enabled and "k8s.io/ingress-nginx" in asked.controllers

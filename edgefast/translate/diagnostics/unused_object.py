@@ -45,9 +45,9 @@ def find_orphans(world: World, classes: Mapping[str, GatewayClassOutcome]) -> It
 
 
 def _nothing(world: World) -> Iterator[Problem]:
-    """Say that there is nothing to serve; routes without their Gateway, and files that cannot be read, are told at their place."""
+    """Say that there is nothing to serve; routes without their Gateway, Ingresses of other classes, and files that cannot be read have problems of their own."""
     snapshot = world.snapshot
-    attached = any((*snapshot.routes, snapshot.listener_sets))
+    attached = any((*snapshot.routes, snapshot.listener_sets, snapshot.ingresses))
     if snapshot.gateways or attached or snapshot.refused or snapshot.unread:
         return
     message = "a Gateway and its GatewayClass; without them no traffic is served"

@@ -251,11 +251,10 @@ class _Reader:
             pass
         return ""
 
-    def _refuse(self, name: str, message: str = "not valid") -> None:
+    def _refuse(self, name: str, message: str = "not valid", hint: str = "") -> None:
         self._refused = self._refused or name
-        self._note(
-            name, f"{message}; the Ingress is not served, as ingress-nginx serves no such Ingress"
-        )
+        effect = "the Ingress is not served, as ingress-nginx serves no such Ingress"
+        self._note(name, f"{message}; {effect}", hint)
 
     def _close(self, name: str, message: str, hint: str = "") -> None:
         self._closed[name] = None
@@ -283,7 +282,8 @@ class _Reader:
             if not self._values.has(name):
                 continue
             if not self._settings.critical:
-                self._refuse(name, "allowed only with annotations-risk-level Critical")
+                message = "needs annotations-risk-level Critical in the ConfigMap of ingress-nginx"
+                self._refuse(name, message, "remove the annotation")
             elif not self._settings.allow_snippets:
                 message = (
                     "ingress-nginx ignores it without allow-snippet-annotations; so does edgefast"

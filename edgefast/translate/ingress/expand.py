@@ -30,7 +30,7 @@ from edgefast.translate.ingress.lookup import ALL, LookupIndex, changed_facts
 from edgefast.translate.ingress.servers import Source
 from edgefast.translate.settings import IngressSettings, Settings
 
-__all__ = ["Expansion", "expand_ingresses", "place_problem"]
+__all__ = ["Expansion", "expand_ingresses", "find_config_map", "place_problem"]
 
 _PREFIX = "nginx.ingress.kubernetes.io/"
 
@@ -140,7 +140,7 @@ def _step(snapshot: Snapshot, settings: Settings, previous: Expansion) -> Expans
         or snapshot.ingress_classes is not before.ingress_classes
         or (settings.watch_selector is not None and snapshot.namespaces is not before.namespaces)
         or (settings.standalone and not previous.sources)
-        or _find_config_map(snapshot, settings) is not previous.config_map
+        or find_config_map(snapshot, settings) is not previous.config_map
     ):
         return None
     objects = previous.objects
@@ -215,7 +215,7 @@ def _read_globals(
     snapshot: Snapshot, settings: Settings, lookups: LookupIndex, missing: list[Problem]
 ) -> tuple[ConfigMap | None, Globals]:
     text = settings.ingress.config_map
-    found = _find_config_map(snapshot, settings)
+    found = find_config_map(snapshot, settings)
     if not text:
         return found, read_globals(found)
     namespace, _, name = text.partition("/")
@@ -228,7 +228,7 @@ def _read_globals(
     return found, read_globals(found)
 
 
-def _find_config_map(snapshot: Snapshot, settings: Settings) -> ConfigMap | None:
+def find_config_map(snapshot: Snapshot, settings: Settings) -> ConfigMap | None:
     """Return the ConfigMap that is named; from files also the only one with the name that ingress-nginx gives it."""
     if settings.ingress.config_map:
         namespace, _, name = settings.ingress.config_map.partition("/")
