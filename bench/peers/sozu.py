@@ -1,6 +1,6 @@
 """Sozu, the proxy of Clever Cloud that reconfigures without a restart: one worker.
 
-In: a `Setup`. Out: sozu.toml. A response says no time of the backend; it has a constant in its place, as nghttpx has.
+In: a `Setup`. Out: sozu.toml. A response has a constant in place of the time of the backend, as with nghttpx.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Sozu(Peer):
         return find_newest("sozu")
 
     def read_version(self) -> str:
-        """As `sozu --version` says."""
+        """Return the first version that `sozu --version` prints."""
         return read_first_line([str(self.find_program()), "--version"])
 
     def check_scenario(self, scenario: Scenario) -> str | None:

@@ -186,7 +186,7 @@ def _read_live(where: Where, ingress: IngressSettings) -> tuple[Snapshot, Settin
 
 
 def _check_config_map(snapshot: Snapshot, settings: Settings) -> None:
-    """Refuse a ConfigMap that is not there, which would close all locations; say when the defaults apply."""
+    """Refuse a ConfigMap that is not there, which would close all locations; report that the defaults apply."""
     standalone = msgspec.structs.replace(settings, standalone=True)
     if find_config_map(snapshot, standalone) is not None:
         return
