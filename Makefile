@@ -31,7 +31,7 @@ C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluste
 NATIVE := setup.py $(wildcard csrc/aws-lc/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
 TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server zsh
-BENCH_PACKAGES := cargo cmake debootstrap haproxy libnginx-mod-stream nginx-light nghttp2-client nghttp2-proxy redis-server wrk
+BENCH_PACKAGES := cargo cmake debootstrap haproxy libnginx-mod-stream nginx-light nghttp2-client nghttp2-proxy protobuf-compiler redis-server wrk
 
 CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables python3 redis-server util-linux
 # Pods see the checkout, and cannot write to it: each would compile hundreds of modules for itself.

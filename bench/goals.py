@@ -1,7 +1,7 @@
 """The figures that edgefast is held to, each read from the medians of a table.
 
 In: tables of one run. Out: a line for every goal of a row that was measured: "met", "MISSED by", or
-why it is not judged. What must be met is told from what is reached for. Must never stop the bench,
+why it is not judged. A goal with `must` is required; the others are aims. Must never stop the bench,
 and must never be a test: on a shared machine a miss is a reason to look, not a failure.
 """
 
