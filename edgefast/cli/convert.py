@@ -125,9 +125,9 @@ def convert(
     """
     check_live(live, kubeconfig=kubeconfig, context=context, controller=controller)
     if live and (files or paths):
-        raise click.UsageError("--live: not with files")
+        raise click.UsageError("--live cannot be used with files")
     if self_contained and (folder is None or live):
-        raise click.UsageError("--self-contained: only with -f and -o")
+        raise click.UsageError("--self-contained requires -f and -o")
     if not ingress.classes:
         controllers = (*ingress.controllers, _INGRESS_NGINX)
         ingress = msgspec.structs.replace(ingress, controllers=controllers)

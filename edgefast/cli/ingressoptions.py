@@ -41,7 +41,7 @@ _OPTIONS = (
         multiple=True,
         metavar="NAME",
         help="Serve Ingresses of this class, such as nginx. Repeatable. By default: IngressClasses "
-        "with the controller gateway.edge.io/ingress-controller.",
+        "with the controller gateway.edge.io/ingress-controller; edgefast convert adds k8s.io/ingress-nginx.",
     ),
     click.option(
         "--ingress-http",

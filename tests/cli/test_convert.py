@@ -203,8 +203,8 @@ def test_the_gateway_has_a_name(folder: Path) -> None:
     ("words", "why"),
     [
         ((), "pass -f FILE"),
-        (("--live", "-f", str(EXAMPLE)), "--live: not with files"),
-        (("-f", str(EXAMPLE), "--self-contained"), "only with -f and -o"),
+        (("--live", "-f", str(EXAMPLE)), "--live cannot be used with files"),
+        (("-f", str(EXAMPLE), "--self-contained"), "requires -f and -o"),
         (("-f", str(EXAMPLE), "--context", "a"), "only with --live"),
         (("-f", str(EXAMPLE), "--gateway", "edge"), "expected NAMESPACE/NAME"),
     ],

@@ -96,7 +96,7 @@ class IngressObjects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             for one in notes:
                 yield source, one
         for source, field in self.void:
-            message = "no path and type of an Ingress with a Service; the canary gets no requests"
+            message = "no other Ingress has a Service for this host, path and type; the canary gets no requests"
             yield source, Note(name=field, message=message, reason="NotFound")
 
 
