@@ -270,7 +270,8 @@ class StatusTracker:
     ) -> WriteDecision:
         """Return what to write into an object whose status is `present`; `stamp` is the time as RFC 3339 text.
 
-        `ours`: this controller wrote the present status (kube/status_author.py); only then a final status is written.
+        `ours`: this controller wrote the present status (kube/status_author.py); only then a final status is written, and the addresses
+        of an Ingress are cleared.
         """
         kind, namespace, name = ref
         wanted = self._find(ref)
@@ -279,6 +280,8 @@ class StatusTracker:
             return WriteDecision(self._merge(ref, present, last, stamp))
         # As the server would give it back: lists, so that equal is equal.
         plain: Json = msgspec.json.decode(msgspec.json.encode(wanted.status))
+        if kind == "Ingress" and not ours and not plain.get("loadBalancer", {}).get("ingress"):
+            return WriteDecision()  # clients still find it at the addresses of another controller
         closed: set[str] = set()
 
         def find_gate(parent_kind: str, parent_namespace: str, parent: str) -> ReadinessGate:

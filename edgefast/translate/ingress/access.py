@@ -88,8 +88,12 @@ def _find_users(source: Source, lookup: Lookup) -> Access:
         return _close("auth-secret", f"{named} has no key auth in UTF-8")
     notes: list[Note] = []
     kept: list[str] = []
-    for line in lines:
-        user, _, rest = line.partition(":")
+    for number, line in enumerate(lines, 1):
+        user, colon, rest = line.partition(":")
+        if not colon:  # it can be anything that the Secret contains
+            message = f"{named}: entry {number} has no colon after its user; it is ignored"
+            notes.append(Note(name="auth-secret", message=message, error=True))
+            continue
         # A third part is a comment (ngx_http_auth_basic_module).
         found = rest.split(":", 1)[0]
         wrong = check_hash(found)

@@ -187,7 +187,12 @@ def _has_dependents(
         return True
     if not dependencies.upstreams:
         return False
-    return any(one in dependencies.upstreams for source in served for one in upstreams_of(source))
+    former = (was for was, _ in changed.values() if was is not None)
+    return any(
+        one in dependencies.upstreams
+        for source in (*served, *former)
+        for one in upstreams_of(source)
+    )
 
 
 def _links_hosts(source: Source) -> bool:

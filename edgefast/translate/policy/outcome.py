@@ -26,6 +26,7 @@ from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.xbackendtrafficpolicy import BackendTarget, XBackendTrafficPolicy
 from edgefast.api.kinds import ref_of
 from edgefast.api.migration.target_kinds import hint_at_kind
+from edgefast.api.model.origin import is_made
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.diagnostics.problem import Problem, did_you_mean, supported_text
 from edgefast.translate.deps.cluster_ref import ClusterRef
@@ -39,6 +40,7 @@ from edgefast.translate.deps.policy_summary import (
     Unit,
 )
 from edgefast.translate.match.precedence import age_order
+from edgefast.translate.policy.missing_target import report_missing_target
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved, warn_unserved
 
@@ -150,6 +152,11 @@ def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str],
                 condition="Invalid" if slip else "TargetNotFound",
             )
             slips += [problem] if slip else []
+        elif is_made(ref.name) and not is_made(policy.metadata.name):  # it serves an Ingress
+            missing = report_missing_target(
+                report.object, path, f"{ref.kind} {namespace}/{ref.name}"
+            )
+            report.lose(missing.path, "TargetNotFound", missing.message)
         else:
             targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
     return targets, slips

@@ -414,3 +414,18 @@ def test_an_ingress_waits_for_the_fleet_that_serves_ingresses() -> None:
         board.judge(ref, {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}, 1.0, STAMP).fields
         is None
     )
+
+
+def test_an_ingress_keeps_addresses_of_another_controller_until_there_are_own_ones() -> None:
+    board = StatusTracker(OURS)
+    ref = ("Ingress", "app", "shop")
+    theirs = {"loadBalancer": {"ingress": [{"ip": "198.51.100.1"}]}}
+    board.want(Statuses(ingresses={ref[1:]: IngressStatus()}), 1, {}, {}, 0.0)
+    assert board.judge(ref, theirs, 0.0, STAMP, ours=False).fields is None
+    cleared = {"loadBalancer": {"ingress": []}}
+    assert board.judge(ref, theirs, 0.0, STAMP, ours=True).fields == cleared
+    address = IngressAddress(ip="192.0.2.1")
+    status = IngressStatus(load_balancer=IngressLoadBalancerStatus(ingress=(address,)))
+    board.want(Statuses(ingresses={ref[1:]: status}), 2, {}, {}, 1.0)
+    own = {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}]}}
+    assert board.judge(ref, theirs, 1.0, STAMP, ours=False).fields == own

@@ -163,6 +163,24 @@ def test_objects_of_users_do_not_reach_the_gateway_of_ingresses() -> None:
     assert not found.statuses.http_routes and not found.statuses.gateways
 
 
+@pytest.mark.parametrize(
+    ("kind", "namespace", "name"),
+    [("HTTPRoute", "app", "a.Ingress-http-a.test-lists"), ("Gateway", SPACE, "Ingress")],
+)
+def test_policies_of_users_do_not_reach_made_objects(kind: str, namespace: str, name: str) -> None:
+    policy = f"""apiVersion: gateway.edge.io/v1alpha1
+kind: SecurityPolicy
+metadata: {{name: p, namespace: {namespace}, creationTimestamp: "2020-01-01T00:00:00Z"}}
+spec:
+  targetRefs: [{{group: gateway.networking.k8s.io, kind: {kind}, name: {name}}}]
+  authorization: {{defaultAction: Allow}}
+"""
+    own = (ingress_class("ours"), ingress("a", allowlist_source_range="10.0.0.0/8"))
+    plain, found = run(*own), run(*own, policy)
+    assert found.ir == plain.ir
+    assert not found.statuses.security_policies
+
+
 def test_the_config_map_is_only_the_named_one() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: app}\ndata: {global-auth-url: 'http://auth.test'}\n"
     own = (ingress_class("ours"), ingress("a"), text)

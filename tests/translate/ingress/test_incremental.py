@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from edgefast.api.decode.decode import decode_documents
+from edgefast.api.kinds import ref_of
 from edgefast.api.snapshot import Snapshot
 from edgefast.translate import Settings, translate
 from edgefast.translate.ingress.expand import expand_ingresses
@@ -99,6 +100,18 @@ def test_the_last_ingress_leaves_nothing() -> None:
     last = translate(gone, SETTINGS, first)
     assert last.ir == translate(gone, SETTINGS).ir
     assert not last.memo.world.snapshot.http_routes
+
+
+def test_a_removed_ingress_makes_the_service_of_another_host_a_canary() -> None:
+    marks = "{nginx.ingress.kubernetes.io/canary: 'true', nginx.ingress.kubernetes.io/canary-weight: '30', "
+    canary = ingress("a").replace("name: a\n", "name: c\n").replace("name: web", "name: new")
+    canary = canary.replace("annotations: {", f"annotations: {marks}")
+    other = ingress("z").replace("name: web", "name: new")  # before the canary
+    services = (service(), service().replace("web", "new"))
+    first = translate(objects(ingress("a"), canary, other, *services), SETTINGS)
+    base = first.memo.expansion.base
+    after = base.replace((), [ref_of(base.ingresses["default", "z"])])
+    assert translate(after, SETTINGS, first).ir == translate(after, SETTINGS).ir
 
 
 def test_a_route_of_a_user_with_a_like_name_stays() -> None:
