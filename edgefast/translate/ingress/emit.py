@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
@@ -23,11 +23,21 @@ from edgefast.api.edge.backendtrafficpolicy import (
     TrafficTimeout,
 )
 from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec
+from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
 from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
+from edgefast.api.edge.securitypolicy import (
+    Authorization,
+    SecurityPolicy,
+    SecurityPolicySpec,
+)
+from edgefast.api.gateway.backendtlspolicy import (
+    BackendTLSPolicy,
+    BackendTLSPolicySpec,
+    BackendTLSPolicyValidation,
+)
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec
 from edgefast.api.gateway.httproute import (
@@ -58,6 +68,7 @@ from edgefast.api.model.origin import MARK, Origin, RuleOrigin
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalObjectReference,
+    LocalPolicyTargetReferenceWithSectionName,
     ParametersReference,
     ParentReference,
     SecretObjectReference,
@@ -73,6 +84,7 @@ from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
 from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
+from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.settings import Settings
 
 # Bounds of the Gateway API and of edgefast's policies.
@@ -170,6 +182,8 @@ class _GatewayEmitter(_Emitter):
         if self._globals.forwarded_address:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
+        if proxy.headers is None:
+            proxy = msgspec.structs.replace(proxy, headers=self._headers())
         nothing, named = Origin(ingress=None), self._settings.ingress.edge_proxy
         source = Origin(ingress=ObjectRef("EdgeProxy", space, named, EDGE_GROUP))
         self._add(
@@ -198,6 +212,19 @@ class _GatewayEmitter(_Emitter):
             self._add(gateway, Origin(ingress=None, rules=tuple(one for _, one in part)))
         self._emit_policies(sorted(gateways))
         return Made(objects=self._objects, origins=self._origins, grants=frozenset(self._grants))
+
+    def _headers(self) -> ProxyHeaders:
+        """Return the headers about the client that nginx.tmpl sets."""
+        full = self._globals.forwarded_headers and self._globals.full_forwarded_for
+        return ProxyHeaders(
+            forwarded=tuple(
+                one
+                for one in get_args(ForwardedHeader)
+                if one != "X-Original-URI" or self._globals.original_uri
+            ),
+            x_forwarded_for="Append" if full else "Overwrite",
+            request_id="PreserveOrGenerate",
+        )
 
     def _plain(self) -> Iterator[tuple[Listener, RuleOrigin]]:
         """Give the listeners without a host name."""
@@ -254,17 +281,19 @@ class _HostEmitter(_Emitter):
             self._emit_www(*names.www[server.host], server.host)
         own = {one.name for one in names.by_host[server.host]}
         own |= {names.www[server.host][0].name} if server.host in names.www else set()
-        backends = {
+        shared: Objects = {
             ("backends", (one.metadata.namespace, one.metadata.name)): one
             for one in self._findings.backends.values()
         }
+        for one in self._tls_policies():
+            shared["backend_tls_policies", (one.metadata.namespace, one.metadata.name)] = one
         notes = [*_shadowed(server), *names.notes.get(server.host, ())]
         for source, found in self._findings.notes.items():
             notes += ((source, one) for one in found)
         return HostMade(
             objects=self._objects,
             origins=self._origins,
-            shared=backends,
+            shared=shared,
             grants=frozenset(self._grants),
             server=server,
             listeners={name: one for name, one in names.listeners.items() if name in own},
@@ -272,6 +301,22 @@ class _HostEmitter(_Emitter):
             guarded=tuple(self._guarded),
             notes=tuple(notes),
         )
+
+    def _tls_policies(self) -> Iterator[BackendTLSPolicy]:
+        """Give a BackendTLSPolicy for each port that gets TLS without verification; findings have noted it."""
+        for (namespace, service, number), port in sorted(self._findings.encrypted.items()):
+            target = LocalPolicyTargetReferenceWithSectionName(
+                group="", kind="Service", name=service, section_name=port or None
+            )
+            validation = BackendTLSPolicyValidation(
+                well_known_ca_certificates="System", hostname=f"{service}.{namespace}.svc"
+            )
+            yield BackendTLSPolicy(
+                metadata=ObjectMeta(name=f"{service}{MARK}-{number}", namespace=namespace),
+                spec=BackendTLSPolicySpec(
+                    target_refs=(target,), validation=validation, options={INSECURE: "true"}
+                ),
+            )
 
     def _emit_host(self, server: Server, names: Names) -> None:
         host = server.host
@@ -337,7 +382,7 @@ class _HostEmitter(_Emitter):
         if draft.guard == "open" or draft.source is None:
             return "open"
         access = self._findings.access_of(draft.source)
-        if draft.guard == "all" and access.basic is not None:
+        if draft.guard == "all" and (access.basic is not None or access.check is not None):
             return "all"
         return "lists" if access.authorization is not None else "open"
 
@@ -458,7 +503,18 @@ class _PolicyEmitter(_Emitter):
             if access.secret is not None:
                 meta = access.secret.metadata
                 shared["secrets", (meta.namespace, meta.name)] = access.secret
-        return Made(objects=self._objects, origins=self._origins, shared=shared)
+            check = access.check if "all" in guarded else None
+            if check is not None and check.service is not None:
+                self._grant("SecurityPolicy", source.namespace, "Service", check.service)
+            if check is not None and check.backend is not None:
+                meta = check.backend.metadata
+                shared["backends", (meta.namespace, meta.name)] = check.backend
+        return Made(
+            objects=self._objects,
+            origins=self._origins,
+            shared=shared,
+            grants=frozenset(self._grants),
+        )
 
     def _emit_traffic(self, source: Source, routes: Sequence[str]) -> None:
         for number, part in enumerate(_chunks(routes, _TARGETS)):
@@ -471,14 +527,18 @@ class _PolicyEmitter(_Emitter):
         self, source: Source, guard: Guard, routes: Sequence[str], access: Access
     ) -> None:
         for number, part in enumerate(_chunks(routes, _TARGETS)):
+            any_one = guard == "all" and source.annotations.satisfy_any
+            check = access.check if guard == "all" else None
             policy_spec = SecurityPolicySpec(
                 target_refs=_targets("HTTPRoute", part),
-                authorization=access.authorization,
+                satisfy="Any" if any_one else "All",
+                authorization=_deny_others(access.authorization, any_one=any_one),
                 basic_auth=access.basic if guard == "all" else None,
+                ext_auth=None if check is None else check.ext_auth,
             )
-            path = _annotation("auth-secret")
-            if guard != "all":
-                path = "metadata.annotations"
+            path = "metadata.annotations"
+            if guard == "all" and (access.basic is None) != (access.check is None):
+                path = _annotation("auth-secret" if access.check is None else "auth-url")
             origin = Origin(ingress=source.ref, path=path)
             meta = self._policy_meta(source, guard, number)
             self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
@@ -496,10 +556,11 @@ def emit_grants(
 ) -> list[ReferenceGrant]:
     """Return the ReferenceGrants from a kind and namespace to objects (sorted) of another one."""
     group = EDGE_GROUP if to_kind == "Backend" else ""
+    source_group = EDGE_GROUP if kind == "SecurityPolicy" else GATEWAY_GROUP
     made = []
     for number, part in enumerate(_chunks(list(names), _GRANTS)):
         spec = ReferenceGrantSpec(
-            from_=(ReferenceGrantFrom(group=GATEWAY_GROUP, kind=kind, namespace=namespace),),
+            from_=(ReferenceGrantFrom(group=source_group, kind=kind, namespace=namespace),),
             to=tuple(ReferenceGrantTo(group=group, kind=to_kind, name=one) for one in part),
         )
         name = f"{kind.lower()}.{namespace}{MARK}-{to_kind}-{number}"
@@ -514,6 +575,13 @@ def _plain_annotations(globals_: Globals) -> Annotations:
         read_timeout=globals_.read_timeout,
         send_timeout=globals_.send_timeout,
     )
+
+
+def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:
+    """Return the lists of addresses; with satisfy: any a denylist alone admits no client."""
+    if given is None or not any_one:
+        return given
+    return msgspec.structs.replace(given, default_action="Deny")
 
 
 def _is_plain(annotations: Annotations, plain: Annotations) -> bool:

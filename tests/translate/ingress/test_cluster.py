@@ -148,7 +148,7 @@ def test_made_objects_have_no_status() -> None:
 
 
 def test_problems_name_the_ingress_and_its_annotation() -> None:
-    found = run(ingress_class("ours"), ingress("a", auth_url="http://auth.test"))
+    found = run(ingress_class("ours"), ingress("a", auth_url="http://$host/auth"))
     assert [(str(one.object), one.path) for one in found.problems] == [
         ("Ingress app/a", "metadata.annotations[nginx.ingress.kubernetes.io/auth-url]")
     ]
@@ -164,7 +164,7 @@ def test_objects_of_users_do_not_reach_the_gateway_of_ingresses() -> None:
 
 
 def test_the_config_map_is_only_the_named_one() -> None:
-    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: app}\ndata: {global-auth-url: 'http://auth.test'}\n"
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: app}\ndata: {block-user-agents: curl}\n"
     own = (ingress_class("ours"), ingress("a"), text)
     assert not run(*own).problems
     named = {"namespace": "app", "name": "ingress-nginx-controller"}

@@ -119,6 +119,7 @@ def state(found: Translation) -> tuple[object, ...]:
         {key: one for key, one in policies.items() if any(one)},
         made.by_host,
         made.dependencies,
+        made.speaks_tls,
         *(dict(one.items()) for one in maps),
         dict(found.memo.expansion.served.items()),
     )
