@@ -139,7 +139,12 @@ def test_statuses_have_the_addresses_of_the_service() -> None:
 
 
 def test_made_objects_have_no_status() -> None:
-    snapshot = objects(ingress_class("ours"), ingress("a", allowlist_source_range="10.0.0.0/8"))
+    notes = {
+        "allowlist_source_range": "10.0.0.0/8",
+        "auth_url": "http://auth.test",
+        "backend_protocol": "HTTPS",
+    }
+    snapshot = objects(ingress_class("ours"), ingress("a", **notes))
     for one in (settings(), Settings()):
         statuses = translate(snapshot, one).statuses
         refs = [str(ref) for ref, _ in statuses.items()]
