@@ -16,11 +16,6 @@ import msgspec
 
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
-    BackendTrafficPolicySpec,
-    HTTPTrafficTimeout,
-    RequestBuffer,
-    TrafficSession,
-    TrafficTimeout,
 )
 from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec
 from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
@@ -73,17 +68,16 @@ from edgefast.api.model.reference import (
     ParentReference,
     SecretObjectReference,
 )
-from edgefast.api.model.session_persistence import SessionCookie
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
-from edgefast.translate.ingress.annotations import Annotations
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
 from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
+from edgefast.translate.ingress.traffic import is_plain, plain_annotations, translate_traffic
 from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.settings import Settings
 
@@ -94,8 +88,6 @@ _TARGETS = 16
 _GRANTS = 16
 #: Seconds of an EdgeProxy's trusted ranges.
 _TRUSTED = 256
-#: Bytes: a limit that no body reaches.
-_UNLIMITED = 2**62
 #: Tries of a request in place of "no limit".
 _TRIES = 17
 
@@ -252,7 +244,7 @@ class _GatewayEmitter(_Emitter):
         for number, part in enumerate(_chunks(gateways, _TARGETS)):
             policy = BackendTrafficPolicy(
                 metadata=ObjectMeta(name=f"{NAME}-{number}", namespace=self._settings.namespace),
-                spec=_traffic(_plain_annotations(self._globals), _targets("Gateway", part)),
+                spec=translate_traffic(plain_annotations(self._globals), _targets("Gateway", part)),
             )
             self._add(policy, Origin(ingress=None))
 
@@ -488,7 +480,7 @@ class _PolicyEmitter(_Emitter):
         find_access: Callable[[Source], Access],
     ) -> Made:
         routes = [name for host in hosts for one, name in host.served if one is source]
-        if routes and not _is_plain(source.annotations, _plain_annotations(self._globals)):
+        if routes and not is_plain(source.annotations, plain_annotations(self._globals)):
             self._emit_traffic(source, routes)
         guarded: dict[Guard, list[str]] = {}
         for host in hosts:
@@ -519,7 +511,7 @@ class _PolicyEmitter(_Emitter):
     def _emit_traffic(self, source: Source, routes: Sequence[str]) -> None:
         for number, part in enumerate(_chunks(routes, _TARGETS)):
             meta = self._policy_meta(source, "traffic", number)
-            spec = _traffic(source.annotations, _targets("HTTPRoute", part))
+            spec = translate_traffic(source.annotations, _targets("HTTPRoute", part))
             origin = Origin(ingress=source.ref, path="metadata.annotations")
             self._add(BackendTrafficPolicy(metadata=meta, spec=spec), origin)
 
@@ -568,60 +560,11 @@ def emit_grants(
     return made
 
 
-def _plain_annotations(globals_: Globals) -> Annotations:
-    """Return the annotations that the policies of the Gateways express."""
-    return Annotations(
-        body_size=globals_.body_size,
-        read_timeout=globals_.read_timeout,
-        send_timeout=globals_.send_timeout,
-    )
-
-
 def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:
     """Return the lists of addresses; with satisfy: any a denylist alone admits no client."""
     if given is None or not any_one:
         return given
     return msgspec.structs.replace(given, default_action="Deny")
-
-
-def _is_plain(annotations: Annotations, plain: Annotations) -> bool:
-    """Tell whether the policy of the Gateways is enough for an Ingress."""
-    found = (annotations.body_size, annotations.read_timeout, annotations.send_timeout)
-    usual = (plain.body_size, plain.read_timeout, plain.send_timeout)
-    return found == usual and annotations.affinity is None
-
-
-def _traffic(
-    annotations: Annotations, targets: tuple[PolicyTargetReference, ...]
-) -> BackendTrafficPolicySpec:
-    session = None
-    if annotations.affinity is not None:
-        found = annotations.affinity
-        session = TrafficSession(
-            absolute_timeout=_duration(found.max_age) if found.max_age else None,
-            cookie=SessionCookie(
-                name=found.name,
-                path=found.path or "/",
-                lifetime_type="Permanent" if found.max_age else "Session",
-            ),
-        )
-    return BackendTrafficPolicySpec(
-        target_refs=targets,
-        request_buffer=RequestBuffer(limit=annotations.body_size or _UNLIMITED),
-        timeout=TrafficTimeout(
-            http=HTTPTrafficTimeout(
-                stream_idle_timeout=_duration(annotations.read_timeout),
-                send_timeout=_duration(annotations.send_timeout),
-            )
-        ),
-        session_persistence=session,
-    )
-
-
-def _duration(seconds: int) -> str:
-    """Return seconds as a duration of the Gateway API: at most five digits of each unit."""
-    hours, rest = divmod(max(0, seconds), 3600)
-    return f"{min(hours, 99_999)}h{rest}s" if hours else f"{rest}s"
 
 
 def _targets(kind: str, names: Iterable[str]) -> tuple[PolicyTargetReference, ...]:
