@@ -39,6 +39,8 @@ _ACCESS = (
     "auth-type",
     "auth-secret",
     "auth-secret-type",
+    "auth-url",
+    "auth-signin",
     "satisfy",
 )
 _CANARIES = ("canary-by-header", "canary-by-cookie", "canary-weight")
@@ -130,6 +132,8 @@ class Comments:
             parts.append("the Gateways share their proxies and address")
         if proxy.spec.client_address is not None:
             parts.append("ConfigMap use-forwarded-headers, proxy-real-ip-cidr")
+        if proxy.spec.headers is not None:
+            parts.append("headers that ingress-nginx sends to backends")
         return "; ".join(parts) or "settings of ingress-nginx for all requests"
 
     def of_defaults(self) -> str:
@@ -166,7 +170,13 @@ class Comments:
         name = backend.metadata.name
         if name.startswith("mirror."):
             return "mirror-target"
+        if name.startswith("auth."):
+            return "auth-url"
         return f"Service {backend.metadata.namespace}/{name.partition('.Ingress')[0]}"
+
+    def of_tls(self, namespace: str, service: str) -> str:
+        """Return the comment of the BackendTLSPolicy of a Service."""
+        return f"backend-protocol: TLS without verification to Service {namespace}/{service}"
 
     def of_secret(self, name: str) -> str:
         """Return the comment of a Secret; `name` is that of the Secret of auth-secret."""

@@ -17,6 +17,7 @@ from edgefast.api.edge.edgeproxy import EdgeProxy
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec, RedirectForm
 from edgefast.api.edge.policy_target import PolicyTargetReference
+from edgefast.api.edge.securitypolicy import ExtAuth
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass
 from edgefast.api.gateway.httproute import (
@@ -207,7 +208,7 @@ class _Work:
         self._renamed["edge_proxies", (space, INGRESS_CLASS)] = self._names.take(
             "edge_proxies", space, name
         )
-        for table in ("backends", "secrets"):
+        for table in ("backends", "backend_tls_policies", "secrets"):
             for namespace, made in sorted(self._made.tables.get(table, {})):
                 wanted = plain_name(made)
                 if table == "secrets":
@@ -357,7 +358,9 @@ class _Work:
         spec = msgspec.structs.replace(policy.spec, target_refs=refs)
         assert origin.ingress is not None
         base = origin.ingress.name
-        lists = table == SECURITY and policy.spec.basic_auth is None
+        lists = (
+            table == SECURITY and policy.spec.basic_auth is None and policy.spec.ext_auth is None
+        )
         wanted = (base, f"{base}-addresses") if lists else (base,)
         name = self._names.take(table, namespace, *wanted)
         if table == SECURITY and policy.spec.basic_auth is not None:
@@ -367,15 +370,32 @@ class _Work:
             )
             basic = msgspec.structs.replace(policy.spec.basic_auth, users=users)
             spec = msgspec.structs.replace(spec, basic_auth=basic)
+        if table == SECURITY and policy.spec.ext_auth is not None:
+            found = self._rename_check(policy.spec.ext_auth, namespace)
+            spec = msgspec.structs.replace(spec, ext_auth=found)
         meta = ObjectMeta(name=name, namespace=namespace)
         made = msgspec.structs.replace(policy, metadata=meta, spec=spec)
         comment = self._comments.of_policy(origin.ingress, table)
         return Converted(obj=made, comment=comment, file=_file(namespace, base))
 
+    def _rename_check(self, found: ExtAuth, namespace: str) -> ExtAuth:
+        """Return a check with the name of its Backend, which is in the namespace of the policy."""
+        http = found.http
+        if http is None or http.backend_ref is None or http.backend_ref.kind != "Backend":
+            return found
+        name = self._name_of("backends", (namespace, http.backend_ref.name))
+        ref = msgspec.structs.replace(http.backend_ref, name=name)
+        return msgspec.structs.replace(found, http=msgspec.structs.replace(http, backend_ref=ref))
+
     def _build_rest(self) -> Iterator[Converted]:
-        """Give Backends, Secrets and ReferenceGrants."""
+        """Give Backends, BackendTLSPolicies, Secrets and ReferenceGrants."""
         for key, backend in sorted(self._made.tables.get("backends", {}).items()):
             yield self._move("backends", key, backend, self._comments.of_backend(backend))
+        for key, tls in sorted(self._made.tables.get("backend_tls_policies", {}).items()):
+            service = tls.spec.target_refs[0].name
+            yield self._move(
+                "backend_tls_policies", key, tls, self._comments.of_tls(key[0], service)
+            )
         for key, secret in sorted(self._made.tables.get("secrets", {}).items()):
             about = self._comments.of_secret(key[1].partition(MARK)[0])
             yield self._move("secrets", key, secret, about)

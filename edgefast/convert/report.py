@@ -22,7 +22,9 @@ from edgefast.translate.ingress.values import PREFIX
 __all__ = ["count_results", "report_all"]
 
 #: Notes about what ingress-nginx does, too.
-_AS_NGINX = re.compile(r"as ingress-nginx does|ingress-nginx ignores it|no effect without")
+_AS_NGINX = re.compile(
+    r"as ingress-nginx (does|serves)|as in ingress-nginx|ingress-nginx ignores it|no effect without"
+)
 #: Reasons of what has no effect in ingress-nginx either.
 _NO_EFFECT = ("Shadowed", "Ignored")
 #: What differs wherever an annotation is used.

@@ -34,6 +34,9 @@ def pair_names(fleet: ir.Fleet, other: ir.Fleet, translation: Translation) -> ir
         return fleet
     listeners = _pair_listeners(fleet, other, translation)
     clusters = _pair_clusters(fleet, other)
+    fleet = msgspec.structs.replace(
+        fleet, policies=tuple(_rename_service(one, clusters) for one in fleet.policies)
+    )
     units = _pair_units(fleet, other)
     hosts = tuple(
         msgspec.structs.replace(
@@ -100,6 +103,19 @@ def _pair_clusters(fleet: ir.Fleet, other: ir.Fleet) -> Mapping[str, str]:
 def _content(one: ir.Cluster) -> ir.Cluster:
     """Return a cluster with its namespace in place of its name."""
     return msgspec.structs.replace(one, name="/".join(one.name.split("/")[:2]))
+
+
+def _rename_service(unit: ir.PolicyUnit, names: Mapping[str, str]) -> ir.PolicyUnit:
+    """Return a unit with the names that the clusters of its authorization service have in the other fleet."""
+    check = unit.ext_auth
+    if check is None or not any(one.cluster in names for one in check.backends):
+        return unit
+    backends = tuple(
+        msgspec.structs.replace(one, cluster=names.get(one.cluster, one.cluster))
+        for one in check.backends
+    )
+    check = msgspec.structs.replace(check, backends=backends)
+    return msgspec.structs.replace(unit, ext_auth=check)
 
 
 def _pair_units(fleet: ir.Fleet, other: ir.Fleet) -> Mapping[str, str]:

@@ -162,7 +162,9 @@ def test_a_canary_without_known_endpoints_is_converted() -> None:
         ({"proxy-connect-timeout": "9"}, "proxy-connect-timeout", "differs"),
         ({"custom-http-errors": "404"}, "custom-http-errors", "differs"),
         ({"limit-rps": "1"}, "limit-rps", "refused"),
-        ({"auth-url": "http://auth.test"}, "auth-url", "refused"),
+        ({"auth-url": "http://auth.test"}, "auth-url", "same"),
+        ({"backend-protocol": "HTTPS"}, "backend-protocol", "same"),
+        ({"auth-url": "http://$host/auth"}, "auth-url", "refused"),
     ],
 )
 def test_the_report_has_the_result_of_each_annotation(

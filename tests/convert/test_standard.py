@@ -79,7 +79,7 @@ def test_a_redirect_with_a_query_keeps_its_filter() -> None:
 
 
 def test_a_closed_location_stays_closed() -> None:
-    sides = _convert(ingress("/", {"auth-url": "http://auth.test"}))
+    sides = _convert(ingress("/", {"auth-url": "http://$host/auth"}))
     assert _answer(sides, "/")["answers"][0][1] == 503
 
 

@@ -18,13 +18,24 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.explain import RequestSpec, serve_translation
 from edgefast.explain.explain import explain
 from edgefast.explain.explanation import Explanation
+from edgefast.explain.forwarded import RANDOM_ID
 from edgefast.translate import Settings, translate
 from ingress.differ import Ask, Objects, Unknown, compare
 from ingress.generate import PREFIX, standard_objects, tls_secret
-from ingress.message import BACKEND_STATUS, Answer, Backend, Request, answer_auth
+from ingress.message import (
+    AUTH_ANSWER,
+    BACKEND_STATUS,
+    RANDOM,
+    Answer,
+    Backend,
+    Request,
+    answer_auth,
+)
 from ingress.naive import Evaluator
+from ingress.naive.access import external_of
 from ingress.naive.annotations import Annotations
 from ingress.naive.client import name_of_host
+from ingress.naive.forwarding import IGNORED
 from ingress.naive.hosts import Location, Upstream
 from ingress.naive.objects import CONTROLLER
 from ingress.naive.objects import Objects as NaiveObjects
@@ -55,26 +66,21 @@ LEFT_OUT = {
     "rewrite-target": (r"https?://.*[$].*", "a redirect with groups answers 503"),
     "block-user-agents": (ANY, "all locations answer 503"),
     "block-referers": (ANY, "all locations answer 503"),
-    "satisfy": ("any", "a denylist alone answers 403"),
     "cors-allow-origin": (".*null.*", "origins of http and https only"),
-    "global-auth-url": (ANY, "all locations answer 503"),
 }
 #: Those of them that answer 503, with a value: `test_a_refused_setting_answers_503`.
 CLOSING_SETTINGS = {
     "block-user-agents": "~*curl,Bot",
     "block-referers": "bad.test",
-    "global-auth-url": "http://global.web/auth",
+    "global-auth-url": "http://$host/auth",
 }
 CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
     {"rewrite-target": "https://else.test/$1"},
-    {"auth-url": "http://auth.web/check"},
-    {
-        "satisfy": "any",
-        "auth-type": "basic",
-        "auth-secret": "users",
-        "denylist-source-range": "10.0.0.0/8",
-    },
+    {"auth-url": "http://$host/check"},
+    {"auth-url": "http://auth.web/check", "auth-signin": "https://in.test/$args"},
 )
+#: Headers of the authentication service, which an explanation leaves open.
+SAID = frozenset(name.lower() for name, _ in AUTH_ANSWER)
 FIELDS = ("status", "location", "backend", "target", "sent")
 
 
@@ -90,19 +96,20 @@ def serve(objects: Objects) -> Ask:
     settings = Settings(standalone=True, ingress=ingress)
     served = serve_translation(translate(Snapshot.of(decoded), settings))
 
+    naive = NaiveObjects(objects)
+    forwarded = naive.setting("use-forwarded-headers") == "true"
     hosts = {
-        rule.get("host", "")
-        for one in NaiveObjects(objects).ingresses()
-        for rule in one["spec"].get("rules", ())
+        rule.get("host", "") for one in naive.ingresses() for rule in one["spec"].get("rules", ())
     }
 
-    addresses_only = NaiveObjects(objects).setting("enable-real-ip") == "true"
+    addresses_only = naive.setting("enable-real-ip") == "true"
 
     def ask(request: Request) -> Answer:
-        if not NaiveObjects(objects).ingresses() or limit_of(request, hosts):
+        if not naive.ingresses() or limit_of(request, hosts, forwarded=forwarded):
             raise Unknown  # without any Ingress of its classes the product opens no port
-        if addresses_only and request.value("x-forwarded-proto"):
-            raise Unknown  # enable-real-ip trusts both headers
+        names = ("x-forwarded-proto", "x-forwarded-host")
+        if addresses_only and any(request.value(one) for one in names):
+            raise Unknown  # enable-real-ip trusts them, too
         found = explain(served, _spec(request))
         answer = found.answers[0]
         if answer.asks and not 200 <= answer_auth(request.headers)[0] < 300:
@@ -111,17 +118,31 @@ def serve(objects: Objects) -> Ask:
             return Answer(answer.status, comparable(answer.location or _written_location(found)))
         part = next(one for one in found.backends if one.name == answer.backend)
         _, space, name, port = part.name.split("/")
-        lines = (
-            part.head[0].split(" ")[1],
-            dict(line.split(": ", 1) for line in part.head[1:] if line),
-        )
-        target, headers = lines
-        host = next(value for key, value in headers.items() if key.lower() == "host")
+        pairs = [line.partition(": ") for line in part.head[1:]]
+        sent = [(key.lower(), _read_value(value)) for key, _, value in pairs]
         return Answer(
-            200, backend=Backend(space, name, int(port)), target=target, sent=(("host", host),)
+            200,
+            backend=Backend(space, name, int(port)),
+            target=part.head[0].split(" ")[1],
+            sent=tuple(
+                sorted(
+                    one
+                    for one in sent
+                    if not is_own(one[0]) and not (answer.asks and one[0] in SAID)
+                )
+            ),
         )
 
     return ask
+
+
+def _read_value(value: str) -> str:
+    return RANDOM if value == RANDOM_ID else value
+
+
+def is_own(name: str) -> bool:
+    """A header that edgefast adds for every backend, or one that no comparison looks at."""
+    return name.startswith("x-edge-") or name in IGNORED
 
 
 def _adopted(item: dict[str, object]) -> dict[str, object]:
@@ -157,7 +178,7 @@ def prepare(request: Request) -> Request:
     return replace(request, headers=headers, port=port, body=0, chunked=False)
 
 
-def limit_of(request: Request, hosts: set[str]) -> str:
+def limit_of(request: Request, hosts: set[str], *, forwarded: bool) -> str:
     """The documented limit for which a request is not compared, "" if it is (docs/guides/ingress.md, docs/reference/http1.md)."""
     path, mark, query = request.target.partition("?")
     if not re.fullmatch(r"(/[A-Za-z0-9._~!$&'()*+,=:@-]*)+", path):
@@ -170,7 +191,10 @@ def limit_of(request: Request, hosts: set[str]) -> str:
         return "header names with an underscore get 400"
     if request.scheme == "https" and request.sni not in ("", name_of_host(request.host)):
         return "a Host that differs from the SNI gets 421 where its listener is another"
-    if request.value("x-forwarded-host"):
+    proto = request.value("x-forwarded-proto")
+    if forwarded and proto not in ("", request.scheme) and not request.value("x-forwarded-port"):
+        return "X-Forwarded-Port is the port of the scheme in X-Forwarded-Proto"
+    if forwarded and request.value("x-forwarded-host"):
         return "edgefast keeps the Host of the request with use-forwarded-headers"
     if request.target.partition("?")[0] == "/" and re.search(":[0-9]+$", request.host):
         return "a Location of app-root has the port of the listener"
@@ -190,8 +214,15 @@ def reduced(expected: Answer) -> Answer:
     if expected.backend and is_unsafe(expected.target):
         return Answer(500)  # a rewrite whose result has `//` or dot segments
     backend = expected.backend and replace(expected.backend, canary=False)
-    sent = tuple((name, without_dot(value)) for name, value in expected.sent if name == "host")
-    return replace(expected, backend=backend, sent=sent, location=comparable(expected.location))
+    said = SAID if expected.auth else frozenset[str]()
+    sent = tuple(
+        (name, without_dot(value) if name in ("host", "x-forwarded-host") else value)
+        for name, value in expected.sent
+        if name not in said
+    )
+    location = comparable(expected.location)
+    location = re.sub(r"(=https?://[A-Za-z0-9.-]*)[.](?=:|%2F)", r"\1", location)  # of a sign-in
+    return replace(expected, backend=backend, sent=sent, location=location)
 
 
 def is_unsafe(target: str) -> bool:
@@ -244,19 +275,18 @@ def evaluate(objects: Objects) -> Evaluator:
     made = _Evaluator(objects)
     for host in made.hosts.hosts.values():
         for one in host.locations:
-            if one.owner is not None and is_refused(one, one.owner, made.objects):
+            if one.owner is not None and is_refused(one, made.objects):
                 one.owner = _Refused(one.owner.ingress, made.objects)
     return made
 
 
-def is_refused(location: Location, owner: Annotations, objects: NaiveObjects) -> bool:
-    """An auth-url, except in no-auth-locations, and satisfy: any beside basic auth and lists of addresses."""
-    open_ = objects.setting("no-auth-locations", "/.well-known/acme-challenge").split(",")
-    if owner.raw("auth-url") and not location.path.startswith(tuple(open_)):
-        return True
-    lists = ("allowlist-source-range", "whitelist-source-range", "denylist-source-range")
-    listed = any(owner.raw(name) or objects.setting(name) for name in lists)
-    return owner.text("satisfy") == "any" and bool(owner.raw("auth-type")) and listed
+def is_refused(location: Location, objects: NaiveObjects) -> bool:
+    """An auth-url with variables, outside no-auth-locations."""
+    external = external_of(location, objects)
+    listed = objects.setting("no-auth-locations", "/.well-known/acme-challenge").split(",")
+    if any(location.path.startswith(one) for one in listed):
+        return False
+    return external is not None and "$" in external.url
 
 
 HOW: dict[str, Any] = {
@@ -423,7 +453,7 @@ SMALL: dict[str, tuple[list[dict[str, Any]], dict[str, str], tuple[str, str, dic
     "the redirect to the slash has the scheme of the connection": (
         [_ingress("a", "a.test", "/dir/")],
         {"use-forwarded-headers": "true"},
-        ("a.test", "/dir", {"X-Forwarded-Proto": "https"}),
+        ("a.test", "/dir", {"X-Forwarded-Proto": "https", "X-Forwarded-Port": "443"}),
     ),
 }
 

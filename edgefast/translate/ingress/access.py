@@ -1,4 +1,4 @@
-"""Access: lists of addresses and basic authentication -> the spec of a SecurityPolicy.
+"""Access: lists of addresses, basic authentication and auth-url -> the spec of a SecurityPolicy.
 
 In: the annotations of an Ingress, the settings of the ConfigMap, a Lookup. Out: an `Access`: the spec without targets and the
 Secret that it needs, or why the locations answer 503.
@@ -23,6 +23,8 @@ from edgefast.api.edge.securitypolicy import (
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK
 from edgefast.api.model.reference import SecretObjectReference
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.ingress.auth_url import AuthCheck, AuthUrl, translate_auth_url
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Source
@@ -39,6 +41,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     authorization: Authorization | None = None
     basic: PolicyBasicAuth | None = None
     secret: Secret | None = None  # made for `basic`
+    check: AuthCheck | None = None  # auth-url
     closed: str = ""  # the annotation for which the locations answer 503
     notes: tuple[Note, ...] = ()
 
@@ -53,16 +56,39 @@ def find_access(source: Source, settings: Globals, lookup: Lookup) -> Access:
     if allow or deny:
         rules = (*_rules("Deny", deny), *_rules("Allow", allow))
         # With satisfy: any a denylist alone admits no client: no rule allows one.
-        alone = annotations.satisfy_any and annotations.basic is None
+        alone = annotations.satisfy_any and annotations.basic is None and annotations.auth is None
         default: Action = "Deny" if allow or alone else "Allow"
         authorization = Authorization(default_action=default, rules=rules)
         if len(rules) > _RULES:
             name = "allowlist-source-range" if allow else "denylist-source-range"
             message = f"more than {_RULES * _RANGES} ranges; its locations answer 503"
             return Access(closed=name, notes=(Note(name=name, message=message, error=True),))
-    if annotations.basic is None:
-        return Access(authorization=authorization)
-    return msgspec.structs.replace(_find_users(source, lookup), authorization=authorization)
+    access = Access() if annotations.basic is None else _find_users(source, lookup)
+    if annotations.auth is not None:
+        access = _add_check(access, annotations.auth, source, lookup)
+    return msgspec.structs.replace(access, authorization=authorization)
+
+
+def _add_check(access: Access, found: AuthUrl, source: Source, lookup: Lookup) -> Access:
+    check = translate_auth_url(found, source.namespace, lookup)
+    if check.wrong:
+        message = f"{check.wrong}; its locations answer 503"
+        note = _note_check(found, message, reason=check.reason, error=True)
+        return msgspec.structs.replace(
+            access, closed=access.closed or found.name, notes=(*access.notes, note)
+        )
+    if check.verifies:
+        message = "edgefast verifies the certificate of the service, which ingress-nginx does not"
+        note = _note_check(found, message, reason="NotSupported")
+        access = msgspec.structs.replace(access, notes=(*access.notes, note))
+    return msgspec.structs.replace(access, check=check)
+
+
+def _note_check(found: AuthUrl, message: str, *, reason: Word, error: bool = False) -> Note:
+    if found.name == "auth-url":
+        return Note(name=found.name, message=message, error=error, reason=reason)
+    message = f"{found.name} of the ConfigMap: {message}"
+    return Note(name="metadata.annotations", message=message, error=error, reason=reason)
 
 
 def _rules(action: str, ranges: tuple[str, ...]) -> Iterator[AuthorizationRule]:

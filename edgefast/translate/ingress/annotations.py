@@ -20,17 +20,29 @@ from edgefast.api.limits import MAX_SHOWN_NAME
 from edgefast.api.model.regex import check_regex
 from edgefast.diagnostics.problem import did_you_mean
 from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.ingress.annotation_fields import (
+    Affinity,
+    Annotations,
+    BasicAuth,
+    Canary,
+    Cors,
+    Redirection,
+)
+from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.known import KNOWN
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
+    AUTH_PARTS,
     BASIC,
     HEADERS,
+    METHODS,
     PATH_WITH_GROUPS,
     REGEX,
     SIZE,
     URL,
     URL_SPACED,
+    URL_WITH_VARIABLES,
     WORDS,
     Missing,
     NoValue,
@@ -66,7 +78,6 @@ _ORIGIN = re.compile(r"([a-z]+://(\*\.)?[A-Za-z0-9\-.]*(:\d+)?|\*|null)?")
 _METHODS = pattern(r"^([A-Za-z]+,?\s?)+$", spaces=True)
 _EXPOSED = pattern(r"^(([A-Za-z0-9\-\_]+|\*),?\s?)+$", spaces=True)
 #: Methods of an authorization call (authreq/main.go).
-_AUTH_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "CONNECT", "OPTIONS", "TRACE")
 _CORS_METHODS = "GET, PUT, POST, DELETE, PATCH, OPTIONS"
 _CORS_HEADERS = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization"
 _CORS_MAX_AGE = 1_728_000
@@ -75,90 +86,8 @@ _NEXT = pattern(
     r"^((error|timeout|invalid_header|http_500|http_502|http_503|http_504|http_403|http_404|http_429|non_idempotent|off)\s?)+$"
 )
 _AUTH_TYPE = pattern(r"basic|digest", spaces=True)
+_SWITCH = one_of("on", "off")
 _SECRET_TYPE = pattern(r"auth-file|auth-map", spaces=True)
-
-
-class Redirection(msgspec.Struct, frozen=True, kw_only=True):
-    """temporal-redirect or permanent-redirect."""
-
-    name: str  # of the annotation
-    url: str
-    code: int
-
-
-class BasicAuth(msgspec.Struct, frozen=True, kw_only=True):
-    """auth-type basic; `secret` is a name in the namespace of the Ingress."""
-
-    secret: str
-    is_map: bool  # auth-map: one key for each user
-
-
-class Canary(msgspec.Struct, frozen=True, kw_only=True):
-    """The canary-* annotations of an Ingress with canary: true."""
-
-    weight: int = 0
-    total: int = 100
-    header: str = ""
-    value: str = ""
-    pattern: str = ""
-    cookie: str = ""
-
-
-class Cors(msgspec.Struct, frozen=True, kw_only=True):
-    """The cors-* annotations of an Ingress with enable-cors: true."""
-
-    origins: tuple[str, ...]
-    methods: tuple[str, ...]
-    headers: tuple[str, ...]
-    exposed: tuple[str, ...]
-    credentials: bool
-    max_age: int
-
-
-class Affinity(msgspec.Struct, frozen=True, kw_only=True):
-    """affinity: cookie."""
-
-    name: str
-    max_age: int  # seconds; 0: until the client's session ends
-    path: str  # "" is the path of the location
-
-
-class Annotations(msgspec.Struct, frozen=True, kw_only=True):
-    """What the annotations of one Ingress ask for."""
-
-    refused: str = ""  # the annotation for which the Ingress is not served, "" if it is
-    closed: tuple[str, ...] = ()  # annotations for which its locations answer 503
-    closes_host: bool = False  # all locations of its hosts, not only its own
-    closes_no_auth: bool = False  # an auth-url that is not valid closes no-auth-locations, too
-    rewrite: str = ""
-    use_regex: bool = False
-    ssl_redirect: bool = True
-    force_ssl_redirect: bool = False
-    preserve_trailing_slash: bool = False
-    app_root: str = ""
-    redirection: Redirection | None = None
-    from_to_www: bool = False
-    aliases: tuple[str, ...] = ()
-    canary: Canary | None = None
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-    own_lists: bool = False  # one of both lists is its own, not that of the ConfigMap
-    basic: BasicAuth | None = None
-    satisfy_any: bool = False
-    cors: Cors | None = None
-    body_size: int = 0  # bytes; 0: no limit
-    read_timeout: int = 60  # seconds
-    send_timeout: int = 60
-    tries: int = 3  # 0: no limit
-    retry_codes: tuple[int, ...] = ()
-    affinity: Affinity | None = None
-    upstream_vhost: str = ""
-    protocol: str = "HTTP"
-    custom_headers: str = ""  # "namespace/name" or a name of a ConfigMap
-    mirror: str = ""
-    prefix_header: str = ""  # x-forwarded-prefix
-    service_upstream: bool = False
-    notes: tuple[Note, ...] = ()
 
 
 def read_annotations(annotations: Mapping[str, str], settings: Globals) -> Annotations:
@@ -201,6 +130,7 @@ class _Reader:
             deny=deny,
             own_lists=own_lists,
             basic=self._basic(),
+            auth=self._auth_url(),
             satisfy_any=self._or("", values.text, "satisfy", one_of("any", "all")) == "any",
             cors=self._cors(),
             body_size=self._body_size(),
@@ -211,6 +141,7 @@ class _Reader:
             affinity=self._affinity(),
             upstream_vhost=self._required("upstream-vhost", is_server_name),
             protocol=self._protocol(),
+            verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
             custom_headers=self._or("", values.text, "custom-headers", BASIC),
             mirror=self._mirror(),
             prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),
@@ -447,6 +378,38 @@ class _Reader:
             return None
         return BasicAuth(secret=secret, is_map=secret_type == "auth-map")
 
+    def _auth_url(self) -> AuthUrl | None:
+        values, name = self._values, "auth-url"
+        values.seen.update(AUTH_PARTS)
+        wanted = self._or(True, values.flag, "enable-global-auth")
+        url = self._required(name, URL_WITH_VARIABLES)
+        if not url:
+            return self._settings.auth if wanted else None
+        parts = urlsplit(url.strip())
+        self._closes_no_auth = not (parts.scheme and parts.netloc) or ".." in parts.netloc
+        try:
+            listed = values.text("auth-response-headers", HEADERS)
+        except Rejected:
+            self._close("auth-response-headers", "not a list of header names")
+            listed = ""
+        except NoValue:
+            listed = ""
+        method = self._or("", values.text, "auth-method", lambda one: True)
+        if method and method not in METHODS:
+            self._close("auth-method", "not a method of HTTP in upper case")
+            method = ""
+        return AuthUrl(
+            name=name,
+            url=url.strip(),
+            method=method,
+            response_headers=tuple(one.strip() for one in listed.split(",") if one.strip()),
+            signin=self._or("", values.text, "auth-signin", URL_WITH_VARIABLES),
+            signin_parameter=self._or("rd", values.text, "auth-signin-redirect-param", URL),
+            request_redirect=self._or("", values.text, "auth-request-redirect", URL),
+            always_set_cookie=self._or(False, values.flag, "auth-always-set-cookie"),
+            headers=self._or("", values.text, "auth-proxy-set-headers", BASIC),
+        )
+
     def _cors(self) -> Cors | None:
         values = self._values
         names = [one for one in values.names() if one.startswith("cors-")]
@@ -548,8 +511,6 @@ class _Reader:
         for name in values.names():
             if name in values.seen or name in HARMLESS:
                 continue
-            if name == "enable-global-auth":
-                continue  # without global-auth-url it has no effect; that key closes all locations
             if name in CLOSING:
                 self._close_unserved(name)
             elif name in LOST:
@@ -565,31 +526,15 @@ class _Reader:
             more = unknown - _MOST_UNKNOWN
             message = f"{more} more are not annotations of ingress-nginx 1.15; they have no effect"
             self._warn("metadata.annotations", message)
-        if made.satisfy_any and made.basic is not None and (made.allow or made.deny):
-            self._close("satisfy", "any is not served beside auth-type and a list of addresses")
 
     def _close_unserved(self, name: str) -> None:
         if name in ("enable-modsecurity", "enable-owasp-core-rules"):
             if not self._or(False, self._values.flag, name):
                 return
-        elif not (value := self._or("", self._values.text, name, lambda one: True)):
+        elif not self._or("", self._values.text, name, lambda one: True):
             return
-        elif name == "auth-url":
-            self._check_auth_url(value)
         self._close(name, f"not served: {CLOSING[name]}")
         self._closes_host = self._closes_host or name == "auth-tls-secret"
-
-    def _check_auth_url(self, url: str) -> None:
-        """Close what ingress-nginx closes for a value that is not valid (authreq/main.go), also no-auth-locations."""
-        parts = urlsplit(url)
-        method = self._or("", self._values.text, "auth-method", lambda one: True)
-        headers = self._or("", self._values.text, "auth-response-headers", lambda one: True)
-        self._closes_no_auth = (
-            not (parts.scheme and parts.netloc)
-            or ".." in parts.netloc
-            or (method not in ("", *_AUTH_METHODS))
-            or re.fullmatch("[A-Za-z0-9_, -]*", headers) is None
-        )
 
 
 def _split(text: str) -> tuple[str, ...]:

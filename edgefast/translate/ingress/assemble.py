@@ -2,8 +2,8 @@
 
 In: Ingresses with their annotations, what changed, the previous objects. Out: `IngressObjects`. `assemble` makes everything, `step`
 what a few changed Ingresses and objects lead to: the hosts of the changed Ingresses, and all Ingresses that name these hosts. A
-host depends on others by canaries, by aliases and names with or without www (`HostDependencies`), and by wildcard hosts. Where such a
-dependency may change, `step` returns None.
+host depends on others by canaries, by aliases and names with or without www, by Services with TLS (`HostDependencies`), and by
+wildcard hosts. Where such a dependency may change, `step` returns None.
 Must never: return from `step` what `assemble` would not return.
 """
 
@@ -19,6 +19,11 @@ from edgefast.api.model.origin import Origin
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
 from edgefast.translate.ingress.access import Access, find_access
+from edgefast.translate.ingress.backends import (
+    ENCRYPTED_PROTOCOLS,
+    ServicePortKey,
+    find_encrypted,
+)
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.emit import (
     Grant,
@@ -67,6 +72,9 @@ class HostDependencies(msgspec.Struct, frozen=True, kw_only=True):
     hosts: frozenset[str] = frozenset()
     upstreams: frozenset[Upstream] = frozenset()
     canaries: bool = False
+    encrypted: frozenset[Key] = (
+        frozenset()
+    )  # Services of Ingresses with backend-protocol HTTPS or GRPCS
 
 
 class IngressObjects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -79,6 +87,7 @@ class IngressObjects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     sections: Sections = Sections(())
     listeners: SortedMap[str, TlsListener] = EMPTY
     dependencies: HostDependencies = HostDependencies()
+    speaks_tls: Mapping[ServicePortKey, bool] = {}  # of the Services in dependencies.encrypted
     access_notes: SortedMap[Key, tuple[Source, tuple[Note, ...]]] = EMPTY
     void: tuple[tuple[Source, str], ...] = ()  # canaries without a primary: by, field
     tables: dict[str, SortedMap[Key, Any]] = {}
@@ -107,6 +116,9 @@ def assemble(
     served = {key: one for key, one in sources.items() if not one.annotations.refused}
     servers = find_servers(sort_sources(served.values()), lookups)
     hosts = {*before.hosts, *servers.by_host}
+    dependencies = _find_dependencies(served.values(), servers)
+    speaks_tls = _find_encrypted(served.values(), dependencies.encrypted, lookups)
+    before = msgspec.structs.replace(before, speaks_tls=speaks_tls)
     made = _Work(context, lookups, before, served, servers, hosts, NoOthers(), {})
     found = made.run(whole=True)
     assert found is not None
@@ -117,7 +129,7 @@ def assemble(
     return msgspec.structs.replace(
         found,
         by_host=SortedMap({host: frozenset(keys) for host, keys in by_host.items()}),
-        dependencies=_find_dependencies(served.values(), servers),
+        dependencies=dependencies,
         void=servers.void,
     )
 
@@ -179,7 +191,11 @@ def _has_dependents(
     """Tell whether other hosts may depend on what has changed, or these hosts on others."""
     for pair in changed.values():
         for one in pair:
-            if one is not None and not one.annotations.refused and _links_hosts(one):
+            if one is None or one.annotations.refused:
+                continue
+            if _links_hosts(one) or _is_encrypted(one):
+                return True
+            if any(upstream.key in dependencies.encrypted for upstream in upstreams_of(one)):
                 return True
     if any(host in dependencies.hosts or host.startswith("*.") for host in hosts):
         return True
@@ -200,11 +216,31 @@ def _links_hosts(source: Source) -> bool:
     return found.canary is not None or bool(found.aliases) or found.from_to_www
 
 
+def _is_encrypted(source: Source) -> bool:
+    return source.annotations.protocol in ENCRYPTED_PROTOCOLS
+
+
+def _find_encrypted(
+    sources: Iterable[Source], services: Collection[Key], lookups: LookupIndex
+) -> Mapping[ServicePortKey, bool]:
+    """Tell which ports of Services get TLS: the oldest Ingress decides, canaries do not."""
+    used = [
+        (upstream, source.annotations.protocol)
+        for source in sort_sources(sources)
+        if source.annotations.canary is None
+        for upstream in upstreams_of(source)
+    ]
+    return find_encrypted(used, services, lookups.of(*ALL)) if services else {}
+
+
 def _find_dependencies(sources: Iterable[Source], servers: Servers) -> HostDependencies:
     hosts: set[str] = set()
     upstreams: set[Upstream] = set(servers.canaries)
     canaries = False
+    encrypted: set[Key] = set()
     for source in sources:
+        if _is_encrypted(source):
+            encrypted.update(one.key for one in upstreams_of(source))
         if not _links_hosts(source):
             continue
         names = hosts_of(source)
@@ -215,8 +251,14 @@ def _find_dependencies(sources: Iterable[Source], servers: Servers) -> HostDepen
         if source.annotations.canary is not None:
             canaries = True
             upstreams.update(upstreams_of(source))
+    if encrypted and canaries:
+        # Requests to a canary have the protocol of its primary.
+        encrypted.update(one.key for one in upstreams)
     return HostDependencies(
-        hosts=frozenset(hosts), upstreams=frozenset(upstreams), canaries=canaries
+        hosts=frozenset(hosts),
+        upstreams=frozenset(upstreams),
+        canaries=canaries,
+        encrypted=frozenset(encrypted),
     )
 
 
@@ -328,7 +370,14 @@ class _Work:
     def _make_host(self, server: Server, names: Any, sections: Sections) -> HostMade:
         ports = (self._settings.ingress.http_port, self._settings.ingress.https_port)
         lookup = self._lookups.of("host", server.host)
-        findings = Findings(self._servers, self._context.globals_, lookup, ports, self._find_access)
+        findings = Findings(
+            self._servers,
+            self._context.globals_,
+            lookup,
+            ports,
+            self._find_access,
+            self._before.speaks_tls,
+        )
         return emit_host(server, names, findings, sections, self._settings)
 
     def _find_access(self, source: Source) -> Access:

@@ -9,6 +9,8 @@ Must never: send plain text to a port that requires TLS.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Container, Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -17,6 +19,7 @@ from edgefast.api.edge.backend import (
     Backend,
     BackendEndpoint,
     BackendSpec,
+    BackendTLS,
     FQDNEndpoint,
     IPEndpoint,
 )
@@ -24,12 +27,17 @@ from edgefast.api.gateway.httproute import HTTPBackendRef
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK
+from edgefast.api.snapshot import Key
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import ENCRYPTED, H2C
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Upstream
 
-_ENCRYPTED = ("HTTPS", "GRPCS")
+#: Values of backend-protocol with TLS.
+ENCRYPTED_PROTOCOLS = ("HTTPS", "GRPCS")
+
+#: A namespace, a Service and the number of one of its ports.
+ServicePortKey = tuple[str, str, int]
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,17 +48,30 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     wrong: str = ""  # why there is no ref: requests get 503
     reason: Word = "BackendNotFound"
     port: ServicePort | None = None  # of a Service with endpoints
+    tls: ServicePort | None = None  # a port of a Service without BackendTLSPolicy that gets TLS
     http2: bool = False
 
 
 def find_target(
-    upstream: Upstream, protocol: str, lookup: Lookup, *, service_upstream: bool
+    upstream: Upstream,
+    protocol: str,
+    lookup: Lookup,
+    *,
+    service_upstream: bool,
+    speaks_tls: Mapping[ServicePortKey, bool] = MappingProxyType({}),
+    verifies: bool = False,
 ) -> Target:
-    """Return the target of an upstream; `protocol` as in backend-protocol."""
+    """Return the target of an upstream; `protocol` as in backend-protocol, `speaks_tls`: of find_encrypted.
+
+    `verifies`: proxy-ssl-verify asks for a verified certificate.
+    """
     named = f"Service {upstream.namespace}/{upstream.service}"
     service = lookup.service(upstream.key)
     if service is None:
         return Target(wrong=f"{named} not found")
+    if protocol in ENCRYPTED_PROTOCOLS and verifies and not lookup.has_tls_policy(upstream.key):
+        wrong = f"proxy-ssl-verify is not served; write a BackendTLSPolicy for {named}"
+        return Target(wrong=wrong, reason="NotSupported")
     if service.spec.type == "ExternalName":
         return _find_external(upstream, service, protocol)
     port = _find_port(service, upstream.port)
@@ -60,18 +81,43 @@ def find_target(
             wrong=f"{named} has no port {upstream.port} (its ports: {known})", reason="PortNotFound"
         )
     wrong = _check_protocol(named, upstream, port, protocol, lookup)
+    tls = protocol in ENCRYPTED_PROTOCOLS
+    if not wrong and speaks_tls.get((*upstream.key, port.port), tls) != tls:
+        other = "plain text" if tls else "TLS"
+        wrong = f"{named} port {port.port} gets {other} by an older Ingress, and backend-protocol is {protocol}"
     if wrong:
         return Target(wrong=wrong, reason="UnsupportedProtocol")
     http2 = protocol in ("GRPC", "GRPCS")
     address = service.spec.cluster_ip or ""
-    if service_upstream and _is_address(address):
+    if service_upstream and _is_address(address) and protocol not in ENCRYPTED_PROTOCOLS:
         endpoint = BackendEndpoint(ip=IPEndpoint(address=address, port=port.port))
         return _use_backend(upstream, endpoint, http2)
     return Target(
         ref=HTTPBackendRef(name=upstream.service, namespace=upstream.namespace, port=port.port),
         port=port,
         http2=http2,
+        tls=port
+        if protocol in ENCRYPTED_PROTOCOLS and not lookup.has_tls_policy(upstream.key)
+        else None,
     )
+
+
+def find_encrypted(
+    used: Iterable[tuple[Upstream, str]], services: Container[Key], lookup: Lookup
+) -> Mapping[ServicePortKey, bool]:
+    """Tell which ports of `services` get TLS.
+
+    `used`: upstreams with their backend-protocol, the oldest Ingress first, which decides.
+    """
+    found: dict[ServicePortKey, bool] = {}
+    for upstream, protocol in used:
+        if upstream.key not in services:
+            continue
+        service = lookup.service(upstream.key)
+        port = _find_port(service, upstream.port) if service is not None else None
+        if port is not None and not lookup.has_tls_policy(upstream.key):
+            found.setdefault((*upstream.key, port.port), protocol in ENCRYPTED_PROTOCOLS)
+    return found
 
 
 def _find_port(service: Service, text: str) -> ServicePort | None:
@@ -87,12 +133,9 @@ def _check_protocol(
 ) -> str:
     """Return why the protocol of an upstream is not served, "" when it is."""
     spoken = (port.app_protocol or "").lower()
-    if protocol in _ENCRYPTED and not lookup.has_tls_policy(upstream.key):
-        return (
-            f"backend-protocol {protocol}: ingress-nginx does not verify the certificate of {named}, "
-            "and edgefast always does; write a BackendTLSPolicy for the Service"
-        )
-    if protocol not in _ENCRYPTED and (lookup.has_tls_policy(upstream.key) or spoken in ENCRYPTED):
+    if protocol not in ENCRYPTED_PROTOCOLS and (
+        lookup.has_tls_policy(upstream.key) or spoken in ENCRYPTED
+    ):
         return f"{named} requires TLS, and backend-protocol is {protocol}; set it to HTTPS"
     if spoken == H2C and protocol == "HTTP":
         return f"{named} has appProtocol {spoken}, and backend-protocol is HTTP; set it to GRPC"
@@ -101,10 +144,6 @@ def _check_protocol(
 
 def _find_external(upstream: Upstream, service: Service, protocol: str) -> Target:
     named = f"Service {upstream.namespace}/{upstream.service}"
-    if protocol in _ENCRYPTED:
-        return Target(
-            wrong=f"{named} of type ExternalName with backend-protocol {protocol} is not served"
-        )
     number = int(upstream.port) if upstream.port.isdecimal() else 0
     for one in service.spec.ports:
         if upstream.port in (one.name, str(one.port)):
@@ -112,21 +151,31 @@ def _find_external(upstream: Upstream, service: Service, protocol: str) -> Targe
     if not 1 <= number <= 65535:
         return Target(wrong=f"{named} has no port {upstream.port}", reason="PortNotFound")
     host = (service.spec.external_name or "").rstrip(".").lower()
+    tls = (
+        BackendTLS(hostname=host, insecure_skip_verify=True)
+        if protocol in ENCRYPTED_PROTOCOLS
+        else None
+    )
     if _is_address(host):
+        if tls is not None:
+            message = f"{named} of type ExternalName with an address and backend-protocol {protocol} is not served"
+            return Target(wrong=message, reason="UnsupportedProtocol")
         endpoint = BackendEndpoint(ip=IPEndpoint(address=host, port=number))
     else:
         endpoint = BackendEndpoint(fqdn=FQDNEndpoint(hostname=host, port=number))
-    return _use_backend(upstream, endpoint, protocol == "GRPC")
+    return _use_backend(upstream, endpoint, protocol in ("GRPC", "GRPCS"), tls)
 
 
-def _use_backend(upstream: Upstream, endpoint: BackendEndpoint, http2: bool) -> Target:
-    name = f"{upstream.service}{MARK}-{upstream.port}"
+def _use_backend(
+    upstream: Upstream, endpoint: BackendEndpoint, http2: bool, tls: BackendTLS | None = None
+) -> Target:
+    name = f"{upstream.service}{MARK}-{upstream.port}{'' if tls is None else '-tls'}"
     meta = ObjectMeta(name=name, namespace=upstream.namespace)
     return Target(
         ref=HTTPBackendRef(
             group=EDGE_GROUP, kind="Backend", name=name, namespace=upstream.namespace
         ),
-        backend=Backend(metadata=meta, spec=BackendSpec(endpoints=(endpoint,))),
+        backend=Backend(metadata=meta, spec=BackendSpec(endpoints=(endpoint,), tls=tls)),
         http2=http2,
     )
 

@@ -14,6 +14,7 @@ import msgspec
 
 from edgefast.api.core.configmap import ConfigMap
 from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.values import is_bool, is_integer, read_range
 
 #: The ConfigMap that the charts of ingress-nginx install.
@@ -27,7 +28,7 @@ _CLOSING = {
     "block-referers": "it refuses requests by their Referer",
     "block-user-agents": "it refuses requests by their User-Agent",
     "enable-modsecurity": "it inspects requests",
-    "global-auth-url": "it authenticates all requests",
+    "global-auth-snippet": "it contains directives of nginx",
     "http-snippet": "it contains directives of nginx",
     "location-snippet": "it contains directives of nginx",
     "main-snippet": "it contains directives of nginx",
@@ -119,7 +120,10 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 3
     forwarded_headers: bool = False
     forwarded_address: bool = False  # the client's address is that of X-Forwarded-For
+    full_forwarded_for: bool = False  # x-forwarded-for contains all addresses
+    original_uri: bool = False  # backends get x-original-uri
     real_ip: tuple[str, ...] = ("0.0.0.0/0",)
+    auth: AuthUrl | None = None  # global-auth-url
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
@@ -188,7 +192,10 @@ class _Reader:
             tries=self._number("proxy-next-upstream-tries", plain.tries),
             forwarded_headers=forwarded,
             forwarded_address=self._flag("enable-real-ip", plain.forwarded_address) or forwarded,
+            full_forwarded_for=self._flag("compute-full-forwarded-for", plain.full_forwarded_for),
+            original_uri=self._flag("proxy-add-original-uri-header", plain.original_uri),
             real_ip=self._ranges("proxy-real-ip-cidr") or plain.real_ip,
+            auth=self._auth(),
             allow=self._ranges("whitelist-source-range"),
             deny=self._ranges("denylist-source-range"),
             block=self._ranges("block-cidrs"),
@@ -212,6 +219,29 @@ class _Reader:
             message = f"{why} and is not served; all locations answer 503"
             self._notes.append(Note(name=name, message=message, error=True, reason="NotSupported"))
         return closed
+
+    def _auth(self) -> AuthUrl | None:
+        """Read global-auth-url; what is not valid of it closes the locations (auth_url.py)."""
+        url = self._text("global-auth-url", "")
+        method = self._text("global-auth-method", "")
+        headers = self._list("global-auth-response-headers", ())
+        signin = self._text("global-auth-signin", "")
+        parameter = self._text("global-auth-signin-redirect-param", "") or "rd"
+        redirect = self._text("global-auth-request-redirect", "")
+        always = self._flag("global-auth-always-set-cookie", False)
+        self._seen.update(("global-auth-cache-duration", "global-auth-cache-key"))
+        if not url:
+            return None
+        return AuthUrl(
+            name="global-auth-url",
+            url=url,
+            method=method,
+            response_headers=headers,
+            signin=signin,
+            signin_parameter=parameter,
+            request_redirect=redirect,
+            always_set_cookie=always,
+        )
 
     def _note_others(self) -> None:
         for name in sorted(self._data.keys() - self._seen - _HARMLESS):

@@ -10,24 +10,29 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
-    BackendTrafficPolicySpec,
-    HTTPTrafficTimeout,
-    RequestBuffer,
-    TrafficSession,
-    TrafficTimeout,
 )
 from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec
+from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
 from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
+from edgefast.api.edge.securitypolicy import (
+    Authorization,
+    SecurityPolicy,
+    SecurityPolicySpec,
+)
+from edgefast.api.gateway.backendtlspolicy import (
+    BackendTLSPolicy,
+    BackendTLSPolicySpec,
+    BackendTLSPolicyValidation,
+)
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec
 from edgefast.api.gateway.httproute import (
@@ -58,21 +63,22 @@ from edgefast.api.model.origin import MARK, Origin, RuleOrigin
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalObjectReference,
+    LocalPolicyTargetReferenceWithSectionName,
     ParametersReference,
     ParentReference,
     SecretObjectReference,
 )
-from edgefast.api.model.session_persistence import SessionCookie
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
-from edgefast.translate.ingress.annotations import Annotations
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
 from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
+from edgefast.translate.ingress.traffic import is_plain, plain_annotations, translate_traffic
+from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.settings import Settings
 
 # Bounds of the Gateway API and of edgefast's policies.
@@ -82,8 +88,6 @@ _TARGETS = 16
 _GRANTS = 16
 #: Seconds of an EdgeProxy's trusted ranges.
 _TRUSTED = 256
-#: Bytes: a limit that no body reaches.
-_UNLIMITED = 2**62
 #: Tries of a request in place of "no limit".
 _TRIES = 17
 
@@ -170,6 +174,8 @@ class _GatewayEmitter(_Emitter):
         if self._globals.forwarded_address:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
+        if proxy.headers is None:
+            proxy = msgspec.structs.replace(proxy, headers=self._headers())
         nothing, named = Origin(ingress=None), self._settings.ingress.edge_proxy
         source = Origin(ingress=ObjectRef("EdgeProxy", space, named, EDGE_GROUP))
         self._add(
@@ -199,6 +205,19 @@ class _GatewayEmitter(_Emitter):
         self._emit_policies(sorted(gateways))
         return Made(objects=self._objects, origins=self._origins, grants=frozenset(self._grants))
 
+    def _headers(self) -> ProxyHeaders:
+        """Return the headers about the client that nginx.tmpl sets."""
+        full = self._globals.forwarded_headers and self._globals.full_forwarded_for
+        return ProxyHeaders(
+            forwarded=tuple(
+                one
+                for one in get_args(ForwardedHeader)
+                if one != "X-Original-URI" or self._globals.original_uri
+            ),
+            x_forwarded_for="Append" if full else "Overwrite",
+            request_id="PreserveOrGenerate",
+        )
+
     def _plain(self) -> Iterator[tuple[Listener, RuleOrigin]]:
         """Give the listeners without a host name."""
         ports = self._settings.ingress
@@ -225,7 +244,7 @@ class _GatewayEmitter(_Emitter):
         for number, part in enumerate(_chunks(gateways, _TARGETS)):
             policy = BackendTrafficPolicy(
                 metadata=ObjectMeta(name=f"{NAME}-{number}", namespace=self._settings.namespace),
-                spec=_traffic(_plain_annotations(self._globals), _targets("Gateway", part)),
+                spec=translate_traffic(plain_annotations(self._globals), _targets("Gateway", part)),
             )
             self._add(policy, Origin(ingress=None))
 
@@ -254,17 +273,19 @@ class _HostEmitter(_Emitter):
             self._emit_www(*names.www[server.host], server.host)
         own = {one.name for one in names.by_host[server.host]}
         own |= {names.www[server.host][0].name} if server.host in names.www else set()
-        backends = {
+        shared: Objects = {
             ("backends", (one.metadata.namespace, one.metadata.name)): one
             for one in self._findings.backends.values()
         }
+        for one in self._tls_policies():
+            shared["backend_tls_policies", (one.metadata.namespace, one.metadata.name)] = one
         notes = [*_shadowed(server), *names.notes.get(server.host, ())]
         for source, found in self._findings.notes.items():
             notes += ((source, one) for one in found)
         return HostMade(
             objects=self._objects,
             origins=self._origins,
-            shared=backends,
+            shared=shared,
             grants=frozenset(self._grants),
             server=server,
             listeners={name: one for name, one in names.listeners.items() if name in own},
@@ -272,6 +293,22 @@ class _HostEmitter(_Emitter):
             guarded=tuple(self._guarded),
             notes=tuple(notes),
         )
+
+    def _tls_policies(self) -> Iterator[BackendTLSPolicy]:
+        """Give a BackendTLSPolicy for each port that gets TLS without verification; findings have noted it."""
+        for (namespace, service, number), port in sorted(self._findings.encrypted.items()):
+            target = LocalPolicyTargetReferenceWithSectionName(
+                group="", kind="Service", name=service, section_name=port or None
+            )
+            validation = BackendTLSPolicyValidation(
+                well_known_ca_certificates="System", hostname=f"{service}.{namespace}.svc"
+            )
+            yield BackendTLSPolicy(
+                metadata=ObjectMeta(name=f"{service}{MARK}-{number}", namespace=namespace),
+                spec=BackendTLSPolicySpec(
+                    target_refs=(target,), validation=validation, options={INSECURE: "true"}
+                ),
+            )
 
     def _emit_host(self, server: Server, names: Names) -> None:
         host = server.host
@@ -337,7 +374,7 @@ class _HostEmitter(_Emitter):
         if draft.guard == "open" or draft.source is None:
             return "open"
         access = self._findings.access_of(draft.source)
-        if draft.guard == "all" and access.basic is not None:
+        if draft.guard == "all" and (access.basic is not None or access.check is not None):
             return "all"
         return "lists" if access.authorization is not None else "open"
 
@@ -443,7 +480,7 @@ class _PolicyEmitter(_Emitter):
         find_access: Callable[[Source], Access],
     ) -> Made:
         routes = [name for host in hosts for one, name in host.served if one is source]
-        if routes and not _is_plain(source.annotations, _plain_annotations(self._globals)):
+        if routes and not is_plain(source.annotations, plain_annotations(self._globals)):
             self._emit_traffic(source, routes)
         guarded: dict[Guard, list[str]] = {}
         for host in hosts:
@@ -458,12 +495,23 @@ class _PolicyEmitter(_Emitter):
             if access.secret is not None:
                 meta = access.secret.metadata
                 shared["secrets", (meta.namespace, meta.name)] = access.secret
-        return Made(objects=self._objects, origins=self._origins, shared=shared)
+            check = access.check if "all" in guarded else None
+            if check is not None and check.service is not None:
+                self._grant("SecurityPolicy", source.namespace, "Service", check.service)
+            if check is not None and check.backend is not None:
+                meta = check.backend.metadata
+                shared["backends", (meta.namespace, meta.name)] = check.backend
+        return Made(
+            objects=self._objects,
+            origins=self._origins,
+            shared=shared,
+            grants=frozenset(self._grants),
+        )
 
     def _emit_traffic(self, source: Source, routes: Sequence[str]) -> None:
         for number, part in enumerate(_chunks(routes, _TARGETS)):
             meta = self._policy_meta(source, "traffic", number)
-            spec = _traffic(source.annotations, _targets("HTTPRoute", part))
+            spec = translate_traffic(source.annotations, _targets("HTTPRoute", part))
             origin = Origin(ingress=source.ref, path="metadata.annotations")
             self._add(BackendTrafficPolicy(metadata=meta, spec=spec), origin)
 
@@ -471,14 +519,18 @@ class _PolicyEmitter(_Emitter):
         self, source: Source, guard: Guard, routes: Sequence[str], access: Access
     ) -> None:
         for number, part in enumerate(_chunks(routes, _TARGETS)):
+            any_one = guard == "all" and source.annotations.satisfy_any
+            check = access.check if guard == "all" else None
             policy_spec = SecurityPolicySpec(
                 target_refs=_targets("HTTPRoute", part),
-                authorization=access.authorization,
+                satisfy="Any" if any_one else "All",
+                authorization=_deny_others(access.authorization, any_one=any_one),
                 basic_auth=access.basic if guard == "all" else None,
+                ext_auth=None if check is None else check.ext_auth,
             )
-            path = _annotation("auth-secret")
-            if guard != "all":
-                path = "metadata.annotations"
+            path = "metadata.annotations"
+            if guard == "all" and (access.basic is None) != (access.check is None):
+                path = _annotation("auth-secret" if access.check is None else "auth-url")
             origin = Origin(ingress=source.ref, path=path)
             meta = self._policy_meta(source, guard, number)
             self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
@@ -496,10 +548,11 @@ def emit_grants(
 ) -> list[ReferenceGrant]:
     """Return the ReferenceGrants from a kind and namespace to objects (sorted) of another one."""
     group = EDGE_GROUP if to_kind == "Backend" else ""
+    source_group = EDGE_GROUP if kind == "SecurityPolicy" else GATEWAY_GROUP
     made = []
     for number, part in enumerate(_chunks(list(names), _GRANTS)):
         spec = ReferenceGrantSpec(
-            from_=(ReferenceGrantFrom(group=GATEWAY_GROUP, kind=kind, namespace=namespace),),
+            from_=(ReferenceGrantFrom(group=source_group, kind=kind, namespace=namespace),),
             to=tuple(ReferenceGrantTo(group=group, kind=to_kind, name=one) for one in part),
         )
         name = f"{kind.lower()}.{namespace}{MARK}-{to_kind}-{number}"
@@ -507,53 +560,11 @@ def emit_grants(
     return made
 
 
-def _plain_annotations(globals_: Globals) -> Annotations:
-    """Return the annotations that the policies of the Gateways express."""
-    return Annotations(
-        body_size=globals_.body_size,
-        read_timeout=globals_.read_timeout,
-        send_timeout=globals_.send_timeout,
-    )
-
-
-def _is_plain(annotations: Annotations, plain: Annotations) -> bool:
-    """Tell whether the policy of the Gateways is enough for an Ingress."""
-    found = (annotations.body_size, annotations.read_timeout, annotations.send_timeout)
-    usual = (plain.body_size, plain.read_timeout, plain.send_timeout)
-    return found == usual and annotations.affinity is None
-
-
-def _traffic(
-    annotations: Annotations, targets: tuple[PolicyTargetReference, ...]
-) -> BackendTrafficPolicySpec:
-    session = None
-    if annotations.affinity is not None:
-        found = annotations.affinity
-        session = TrafficSession(
-            absolute_timeout=_duration(found.max_age) if found.max_age else None,
-            cookie=SessionCookie(
-                name=found.name,
-                path=found.path or "/",
-                lifetime_type="Permanent" if found.max_age else "Session",
-            ),
-        )
-    return BackendTrafficPolicySpec(
-        target_refs=targets,
-        request_buffer=RequestBuffer(limit=annotations.body_size or _UNLIMITED),
-        timeout=TrafficTimeout(
-            http=HTTPTrafficTimeout(
-                stream_idle_timeout=_duration(annotations.read_timeout),
-                send_timeout=_duration(annotations.send_timeout),
-            )
-        ),
-        session_persistence=session,
-    )
-
-
-def _duration(seconds: int) -> str:
-    """Return seconds as a duration of the Gateway API: at most five digits of each unit."""
-    hours, rest = divmod(max(0, seconds), 3600)
-    return f"{min(hours, 99_999)}h{rest}s" if hours else f"{rest}s"
+def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:
+    """Return the lists of addresses; with satisfy: any a denylist alone admits no client."""
+    if given is None or not any_one:
+        return given
+    return msgspec.structs.replace(given, default_action="Deny")
 
 
 def _targets(kind: str, names: Iterable[str]) -> tuple[PolicyTargetReference, ...]:

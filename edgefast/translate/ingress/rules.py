@@ -10,7 +10,7 @@ Must never: serve a location that is closed, or one whose backend or rewrite is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -36,7 +36,7 @@ from edgefast.api.gateway.httproutefilter import (
 from edgefast.api.model.origin import RuleOrigin
 from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.annotations import Annotations
-from edgefast.translate.ingress.backends import Target, find_target
+from edgefast.translate.ingress.backends import ServicePortKey, Target, find_target
 from edgefast.translate.ingress.canary import Share, split_shares
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.cors import match_origins, translate_cors
@@ -59,7 +59,8 @@ from edgefast.translate.ingress.servers import Location, Server, Servers, Source
 Guard = Literal["open", "lists", "all"]
 
 #: Annotations that authenticate; no-auth-locations are without.
-_AUTHENTICATION = ("auth-url",)
+_AUTHENTICATION = ("auth-url", "global-auth-url")
+_HTTPS = 443
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
@@ -85,13 +86,18 @@ class Findings:
         lookup: Lookup,
         ports: tuple[int, int],
         find_access: Callable[[Source], Access],
+        speaks_tls: Mapping[ServicePortKey, bool],
     ) -> None:
+        """`speaks_tls`: of `backends.find_encrypted`."""
         self.servers = servers
         self.settings = settings
         self.lookup = lookup
         self.ports = ports
         self.access_of = find_access
         self.backends: dict[str, Backend] = {}
+        #: Ports of Services that get TLS without verification, with their names.
+        self.encrypted: dict[ServicePortKey, str] = {}
+        self._speaks_tls = speaks_tls
         #: By Ingress: notes about an annotation, or about a field (with a dot or bracket in its name).
         self.notes: dict[Source, dict[Note, None]] = {}
 
@@ -100,14 +106,22 @@ class Findings:
         if source is not None:
             self.notes.setdefault(source, {}).update(dict.fromkeys(notes))
 
-    def target_of(self, upstream: Upstream, annotations: Annotations) -> Target:
+    def target_of(self, upstream: Upstream, source: Source) -> Target:
         """Return where requests to an upstream go."""
+        annotations = source.annotations
         found = find_target(
             upstream,
             annotations.protocol,
             self.lookup,
             service_upstream=annotations.service_upstream,
+            speaks_tls=self._speaks_tls,
+            verifies=annotations.verifies_backend,
         )
+        if found.tls is not None or (found.backend is not None and found.backend.spec.tls):
+            message = "the certificate of the backend is not verified, as in ingress-nginx; write a BackendTLSPolicy for its Service"
+            self.note(source, Note(name="backend-protocol", message=message))
+        if found.tls is not None:
+            self.encrypted[*upstream.key, found.tls.port] = found.tls.name
         if found.backend is not None:
             meta = found.backend.metadata
             self.backends[f"{meta.namespace}/{meta.name}"] = found.backend
@@ -226,8 +240,11 @@ class _Host:
                 return "metadata.annotations"
             if name not in _AUTHENTICATION or not open_ or source.annotations.closes_no_auth:
                 return _annotation(name)
-        if access.closed:
-            return _annotation(access.closed)
+        if access.closed and (
+            access.closed not in _AUTHENTICATION or not open_ or source.annotations.closes_no_auth
+        ):
+            is_global = access.closed == "global-auth-url"
+            return "metadata.annotations" if is_global else _annotation(access.closed)
         custom = find_custom_headers(source, self._settings, self._findings.lookup)
         if custom.closed:
             self._findings.note(source, *custom.notes)
@@ -346,7 +363,7 @@ class _Host:
         if upstream is None:
             yield self._default(place, source, headers)
             return
-        target = self._findings.target_of(upstream, source.annotations)
+        target = self._findings.target_of(upstream, source)
         field = location.field
         if target.ref is None:
             note = Note(
@@ -424,7 +441,7 @@ class _Host:
         if known is None or not self._is_available(upstream, target):
             return [Share(backends=(target.ref,))]
         alternative, canary, owner = known
-        found = self._findings.target_of(alternative, source.annotations)
+        found = self._findings.target_of(alternative, source)
         if found.ref is None or not self._is_available(alternative, found):
             message = (
                 found.wrong
@@ -469,15 +486,20 @@ class _Host:
         return self._add_strict_transport(made) if self._scheme == "https" else made
 
     def _request_headers(self, annotations: Annotations, place: Place) -> HTTPRouteFilter:
-        """The headers to backends that depend on the port alone, and those that never reach one."""
-        sets = []
-        if not self._settings.forwarded_headers:
-            port = 443 if self._scheme == "https" else self._findings.ports[0]
+        """The headers to backends that differ from those of the EdgeProxy, and those that never reach one."""
+        sets: list[HTTPHeader] = []
+        settings, (plain, tls) = self._settings, self._findings.ports
+        if settings.forwarded_address and not settings.forwarded_headers:
+            # enable-real-ip trusts addresses alone, and the EdgeProxy other headers of trusted peers, too.
+            port = _HTTPS if self._scheme == "https" else plain
             sets = [
                 HTTPHeader(name="x-forwarded-port", value=str(port)),
                 HTTPHeader(name="x-forwarded-scheme", value=self._scheme),
                 HTTPHeader(name="x-scheme", value=self._scheme),
             ]
+        elif self._scheme == "https" and not settings.forwarded_headers and tls != _HTTPS:
+            # nginx writes 443 for TLS, also at another port.
+            sets = [HTTPHeader(name="x-forwarded-port", value=str(_HTTPS))]
         if annotations.prefix_header and needs_rewrite(place.location, place.path):
             sets.append(HTTPHeader(name="x-forwarded-prefix", value=annotations.prefix_header))
         removes = ["proxy"]

@@ -20,8 +20,6 @@ CRITICAL = (
 #: Annotations that decide access. The locations of the Ingress answer 503.
 CLOSING: Mapping[str, str] = {
     "auth-tls-secret": "client certificates of one host are not served",
-    "auth-url": "the authorization call of nginx (X-Original-URL and its other headers) is not served; "
-    "write an HTTPRoute with a SecurityPolicy",
     "enable-modsecurity": "requests are not inspected",
     "enable-owasp-core-rules": "requests are not inspected",
 }
@@ -29,18 +27,12 @@ CLOSING: Mapping[str, str] = {
 #: Parts of the above; they mean nothing alone.
 PARTS = frozenset(
     {
-        "auth-always-set-cookie",
         "auth-cache-duration",
         "auth-cache-key",
         "auth-keepalive",
         "auth-keepalive-requests",
         "auth-keepalive-share-vars",
         "auth-keepalive-timeout",
-        "auth-method",
-        "auth-proxy-set-headers",
-        "auth-request-redirect",
-        "auth-response-headers",
-        "auth-signin-redirect-param",
         "auth-tls-error-page",
         "auth-tls-match-cn",
         "auth-tls-pass-certificate-to-upstream",
@@ -58,7 +50,6 @@ PARTS = frozenset(
         "proxy-ssl-name",
         "proxy-ssl-protocols",
         "proxy-ssl-server-name",
-        "proxy-ssl-verify",
         "proxy-ssl-verify-depth",
         "upstream-hash-by-subset",
         "upstream-hash-by-subset-size",
@@ -67,7 +58,6 @@ PARTS = frozenset(
 
 #: Annotations without effect, as errors: requests get more than the author expects.
 LOST: Mapping[str, str] = {
-    "auth-signin": "clients without a session get the answer of the location, and no sign-in page",
     "limit-connections": "connections of one client are not limited",
     "limit-rate": "the bandwidth of a response is not limited",
     "limit-rpm": "requests of one client are not limited",

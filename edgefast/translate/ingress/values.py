@@ -64,7 +64,26 @@ def one_of(*words: str, folded: bool = False) -> Check:
 BASIC = pattern(rf"^[/{_ALPHANUMERIC}]*$", spaces=True)
 WORDS = pattern(rf"^[/{_ALPHANUMERIC} ]*$")
 URL = pattern(rf"^[{_ALPHANUMERIC},:?&=]*$")
+URL_WITH_VARIABLES = pattern(rf"^[{_ALPHANUMERIC},:?&=$]*$", spaces=True)
 URL_SPACED = pattern(rf"^[{_ALPHANUMERIC},:?&=]*$", spaces=True)
+#: Methods that auth-method takes.
+METHODS = "GET HEAD POST PUT PATCH DELETE CONNECT OPTIONS TRACE".split()
+#: Annotations that mean nothing without auth-url. edgefast keeps connections to the service, and caches no answers.
+AUTH_PARTS = (
+    "auth-always-set-cookie",
+    "auth-cache-duration",
+    "auth-cache-key",
+    "auth-keepalive",
+    "auth-keepalive-requests",
+    "auth-keepalive-share-vars",
+    "auth-keepalive-timeout",
+    "auth-method",
+    "auth-proxy-set-headers",
+    "auth-request-redirect",
+    "auth-response-headers",
+    "auth-signin",
+    "auth-signin-redirect-param",
+)
 REGEX_CHARACTERS = rf"^[/{_ALPHANUMERIC}^$\[\](){{}}*+?|&=\\]*$"
 REGEX = pattern(REGEX_CHARACTERS)
 PATH_WITH_GROUPS = pattern(rf"^/?[{_ALPHANUMERIC}\/\$]*$")

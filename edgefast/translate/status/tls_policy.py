@@ -2,13 +2,14 @@
 
 In: the policies after conflicts and which Gateways use which Services. Out: PolicyStatus values.
 Source: Gateway API PolicyStatus (at most 16 ancestors), BackendTLSPolicy conditions.
-Must never: list a Gateway of another controller.
+Must never: list a Gateway of another controller, or give a status to a policy that no API server has.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from edgefast.api.model.origin import is_made
 from edgefast.api.model.reference import ParentReference
 from edgefast.api.snapshot import Key
 from edgefast.translate.conditions.condition import Condition, condition_of
@@ -22,11 +23,11 @@ MAX_ANCESTORS = 16  # maxItems of status.ancestors
 def compute_tls_policy_statuses(
     policies: Policies, users_of: Callable[[Key], Iterable[Key]], settings: Settings
 ) -> dict[Key, PolicyStatus]:
-    """Return the statuses; `users_of` gives the Gateways of a Service. Policies without any have none."""
+    """Return the statuses; `users_of` gives the Gateways of a Service. Policies without any have none, and those that edgefast makes for Ingresses."""
     statuses = {}
     for key, outcome in policies.outcomes.items():
         gateways = sorted({one for service in _services(outcome) for one in users_of(service)})
-        if not gateways:
+        if not gateways or is_made(key[1]):
             continue
         conditions = _conditions(key, outcome, policies)
         statuses[key] = PolicyStatus(

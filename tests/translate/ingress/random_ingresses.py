@@ -36,12 +36,18 @@ _ANNOTATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("force-ssl-redirect", ("true",)),
     ("app-root", ("/app",)),
     ("allowlist-source-range", ("10.0.0.0/8", "wrong")),
-    ("backend-protocol", ("HTTPS", "GRPC")),
+    ("backend-protocol", ("HTTPS", "HTTPS", "GRPCS", "GRPC")),
+    ("proxy-ssl-verify", ("on",)),
     ("service-upstream", ("true",)),
     ("custom-headers", ("headers",)),
     ("mirror-target", ("http://copy.test$request_uri",)),
     ("affinity", ("cookie",)),
-    ("auth-url", ("http://auth.test",)),
+    (
+        "auth-url",
+        ("http://auth.test", "https://auth.test/a", "http://s1.a.svc/check", "http://$host/check"),
+    ),
+    ("auth-proxy-set-headers", ("a/headers",)),
+    ("satisfy", ("any",)),
     ("permanent-redirect", ("http://new.test",)),
     ("unknown", ("x",)),
 )
@@ -121,6 +127,8 @@ class Random:
         elif self._linked and draw.random() < 0.15:
             one, values = draw.choice(_LINKING)
             notes[one] = draw.choice(values)
+        if draw.random() < 0.15:
+            notes["backend-protocol"] = draw.choice(("HTTPS", "GRPCS"))
         if draw.random() < 0.05:
             notes["auth-type"] = "kerberos"
         lines = "".join(f"    nginx.ingress.kubernetes.io/{k}: '{v}'\n" for k, v in notes.items())
@@ -189,7 +197,12 @@ class Random:
         draw = self._random
         if draw.random() < 0.3:
             data = draw.choice(
-                ("proxy-body-size: 3m", "hsts: 'false'", "global-auth-url: 'http://a.test'")
+                (
+                    "proxy-body-size: 3m",
+                    "hsts: 'false'",
+                    "global-auth-url: 'http://s0.b.svc'",
+                    "block-user-agents: curl",
+                )
             )
             allowed = "global-allowed-response-headers: X-One"
             return self._decode(

@@ -77,7 +77,7 @@ def test_of_some_invalid_values_the_ingress_is_not_served(name: str, value: str)
         ({"denylist_source_range": "10.0.0.1,x"}, "denylist-source-range"),
         ({"auth_type": "basic"}, "auth-secret"),
         ({"auth_type": "digest", "auth_secret": "a"}, "auth-type"),
-        ({"auth_url": "http://a/b"}, "auth-url"),
+        ({"auth_url": "http://a/b", "auth_method": "post"}, "auth-method"),
         ({"auth_tls_secret": "a/b"}, "auth-tls-secret"),
         ({"enable_modsecurity": "true"}, "enable-modsecurity"),
         ({"backend_protocol": "FCGI"}, "backend-protocol"),

@@ -139,7 +139,12 @@ def test_statuses_have_the_addresses_of_the_service() -> None:
 
 
 def test_made_objects_have_no_status() -> None:
-    snapshot = objects(ingress_class("ours"), ingress("a", allowlist_source_range="10.0.0.0/8"))
+    notes = {
+        "allowlist_source_range": "10.0.0.0/8",
+        "auth_url": "http://auth.test",
+        "backend_protocol": "HTTPS",
+    }
+    snapshot = objects(ingress_class("ours"), ingress("a", **notes))
     for one in (settings(), Settings()):
         statuses = translate(snapshot, one).statuses
         refs = [str(ref) for ref, _ in statuses.items()]
@@ -148,7 +153,7 @@ def test_made_objects_have_no_status() -> None:
 
 
 def test_problems_name_the_ingress_and_its_annotation() -> None:
-    found = run(ingress_class("ours"), ingress("a", auth_url="http://auth.test"))
+    found = run(ingress_class("ours"), ingress("a", auth_url="http://$host/auth"))
     assert [(str(one.object), one.path) for one in found.problems] == [
         ("Ingress app/a", "metadata.annotations[nginx.ingress.kubernetes.io/auth-url]")
     ]
@@ -182,7 +187,7 @@ spec:
 
 
 def test_the_config_map_is_only_the_named_one() -> None:
-    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: app}\ndata: {global-auth-url: 'http://auth.test'}\n"
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: app}\ndata: {block-user-agents: curl}\n"
     own = (ingress_class("ours"), ingress("a"), text)
     assert not run(*own).problems
     named = {"namespace": "app", "name": "ingress-nginx-controller"}

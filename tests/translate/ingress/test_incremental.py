@@ -132,6 +132,7 @@ def state(found: Translation) -> tuple[object, ...]:
         {key: one for key, one in policies.items() if any(one)},
         made.by_host,
         made.dependencies,
+        made.speaks_tls,
         *(dict(one.items()) for one in maps),
         dict(found.memo.expansion.served.items()),
     )
@@ -171,3 +172,22 @@ def test_a_name_with_a_certificate_moves_no_listener_of_others() -> None:
     assert all(many.gateway(f"h{n}.test") == more.gateway(f"h{n}.test") for n in range(500))
     sizes = Counter(many.gateway(f"h{number}.test") for number in range(500))
     assert max(sizes.values()) <= 64
+
+
+def test_the_oldest_ingress_decides_about_tls_at_each_step() -> None:
+    tls = "annotations: {nginx.ingress.kubernetes.io/backend-protocol: HTTPS, "
+    encrypted = ingress("b").replace(
+        "annotations: {", tls
+    )  # of the same age: the greater name is first
+    alone, both = objects(encrypted, service()), objects(encrypted, ingress("a"), service())
+    first = translate(alone, SETTINGS)
+    assert [*first.memo.expansion.objects.tables["backend_tls_policies"]] == [
+        ("default", "web.Ingress-80")
+    ]
+    second = translate(both, SETTINGS, first)
+    assert second.ir == translate(both, SETTINGS).ir
+    assert any("gets TLS by an older Ingress" in one.message for one in second.problems)
+    plain = objects(ingress("a"), service())
+    third = translate(plain, SETTINGS, second)
+    assert third.ir == translate(plain, SETTINGS).ir
+    assert not third.memo.expansion.objects.tables["backend_tls_policies"]

@@ -61,7 +61,7 @@ spec:
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
-metadata: {name: shut, annotations: {nginx.ingress.kubernetes.io/auth-url: "http://x/y"}}
+metadata: {name: shut, annotations: {nginx.ingress.kubernetes.io/enable-modsecurity: "true"}}
 spec:
   ingressClassName: nginx
   rules:

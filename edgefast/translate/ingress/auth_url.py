@@ -1,0 +1,218 @@
+"""Auth url: auth-url and global-auth-url with what belongs to them -> the extAuth of a SecurityPolicy.
+
+In: the annotations of an Ingress, or the settings of the ConfigMap. Out: `AuthUrl`, then an `AuthCheck`: the check, the Backend that
+it needs, or why the locations answer 503. As in nginx 2xx lets a request pass, 401 and 403 deny it, all other answers are errors
+(500), and 401 becomes a redirect to auth-signin.
+Source: ingress-nginx authreq/main.go, nginx.tmpl (`auth_request`), template.go (`buildAuthSignURL`), set-misc-nginx-module.
+Must never: leave out a header that the service decides by, or show the value of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from typing import get_args
+from urllib.parse import urlsplit
+
+import msgspec
+
+from edgefast.api.edge.backend import (
+    Backend,
+    BackendEndpoint,
+    BackendSpec,
+    BackendTLS,
+    FQDNEndpoint,
+    IPEndpoint,
+)
+from edgefast.api.edge.securitypolicy import (
+    CheckMethod,
+    ExtAuth,
+    ExtAuthHeader,
+    ExtAuthHTTP,
+    ExtAuthSignIn,
+)
+from edgefast.api.kinds import EDGE_GROUP
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.reference import BackendObjectReference
+from edgefast.api.snapshot import Key
+from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.ingress.lookup import Lookup
+from edgefast.translate.match.header_name import check_header_name
+
+__all__ = ["AuthCheck", "AuthUrl", "translate_auth_url"]
+
+_METHODS: tuple[CheckMethod, ...] = get_args(CheckMethod)
+_HOST = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+_PATH = re.compile(r"/[-A-Za-z0-9/._~!&'()*+,;=:@%]*(\?[-A-Za-z0-9/._~!&'()*+,;=:@?%]*)?")
+_VARIABLE = re.compile(r"\$([a-z_0-9]+)")
+#: Variables of nginx in auth-signin -> those of extAuth.http.signIn.
+_VARIABLES = {
+    "escaped_request_uri": "{escapedTarget}",
+    "host": "{host}",
+    "http_host": "{authority}",
+    "pass_access_scheme": "{scheme}",
+    "remote_addr": "{clientAddress}",
+    "request_uri": "{target}",
+    "scheme": "{scheme}",
+}
+_TEMPLATE = re.compile(r"(https?://|\{scheme\}://|/)[-A-Za-z0-9/._~!&'()*+,;=:@?%#{}]{0,2000}")
+#: Headers of an answer that backends never get from a service.
+_NEVER = frozenset({"content-type", "date", "host", "http2-settings", "server", "via"})
+_FIXED_NEVER = frozenset({"x-forwarded-for", "x-forwarded-proto", "x-request-id", "via"})
+
+
+class AuthUrl(msgspec.Struct, frozen=True, kw_only=True):
+    """An authorization service of nginx, as it is written."""
+
+    name: str  # of the annotation or key
+    url: str
+    method: str = ""
+    response_headers: tuple[str, ...] = ()
+    signin: str = ""
+    signin_parameter: str = "rd"
+    request_redirect: str = ""
+    always_set_cookie: bool = False
+    headers: str = ""  # "namespace/name" of a ConfigMap with headers for the service
+
+
+class AuthCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """The check of an authorization service."""
+
+    ext_auth: ExtAuth | None = None
+    service: Key | None = None  # of another object: it needs a grant
+    backend: Backend | None = None  # made for the address
+    wrong: str = ""  # why the locations answer 503
+    reason: Word = "NotSupported"
+    verifies: bool = False  # the certificate, which nginx does not
+
+
+def translate_auth_url(found: AuthUrl, namespace: str, lookup: Lookup) -> AuthCheck:
+    """Translate a service for an Ingress in `namespace`."""
+    try:
+        parts = urlsplit(found.url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return AuthCheck(wrong="not a URL", reason="Invalid")
+    if "$" in found.url:
+        return AuthCheck(wrong="variables of nginx are not served; write the name of the service")
+    if parts.scheme not in ("http", "https") or not host or ".." in host:
+        return AuthCheck(wrong="not a URL of http or https", reason="Invalid")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if not _PATH.fullmatch(path) or not (_HOST.fullmatch(host) or _is_address(host)):
+        return AuthCheck(wrong="not a URL that is served", reason="Invalid")
+    if parts.scheme == "https" and _is_address(host):
+        return AuthCheck(
+            wrong="https to an address is not served, because its certificate is verified"
+        )
+    method = next((one for one in _METHODS if one == (found.method or "GET")), None)
+    if method is None:
+        return AuthCheck(wrong=f"method {found.method[:16]} is not served")
+    headers, wrong = _find_headers(found, lookup)
+    if wrong:
+        return AuthCheck(wrong=wrong)
+    template = _translate_signin(found)
+    if found.signin and not template:
+        return AuthCheck(wrong="the sign-in address has a form that is not served")
+    for one in found.response_headers:
+        if check_header_name(one) or one.lower() in _NEVER:
+            return AuthCheck(wrong=f"response header {one[:64]} is not served")
+    number = port or (443 if parts.scheme == "https" else 80)
+    ref, service, backend = _find_backend(host, number, parts.scheme == "https", namespace, lookup)
+    http = ExtAuthHTTP(
+        backend_ref=ref,
+        path_override=path,
+        hostname=host if _HOST.fullmatch(host) else None,
+        method=method,
+        all_request_headers=True,
+        original_request="XOriginal",
+        headers=headers,
+        headers_to_backend=found.response_headers,
+        denied_statuses=(401, 403),
+        headers_to_client_on_denied=("WWW-Authenticate",),
+        headers_to_client=("Set-Cookie",),
+        headers_to_client_on="AllStatuses" if found.always_set_cookie else "SuccessAndRedirect",
+        sign_in=ExtAuthSignIn(redirect_to=template) if template else None,
+    )
+    made = ExtAuth(
+        http=http, timeout="60s", status_on_error=500, allowed_statuses=tuple(range(200, 300))
+    )
+    return AuthCheck(
+        ext_auth=made, service=service, backend=backend, verifies=parts.scheme == "https"
+    )
+
+
+def _find_headers(found: AuthUrl, lookup: Lookup) -> tuple[tuple[ExtAuthHeader, ...], str]:
+    """Return the headers that the service gets besides those of the request, or why they are not served."""
+    headers = {"x-sent-from": ExtAuthHeader(name="X-Sent-From", value="nginx-ingress-controller")}
+    if found.request_redirect:
+        if "$" in found.request_redirect:
+            return (), "variables of nginx in auth-request-redirect are not served"
+        name = "X-Auth-Request-Redirect"
+        headers[name.lower()] = ExtAuthHeader(name=name, value=found.request_redirect)
+    if found.headers:
+        namespace, _, name = found.headers.rpartition("/")
+        config = lookup.config_map((namespace, name))
+        if config is None:
+            return (), f"ConfigMap {namespace}/{name} of auth-proxy-set-headers not found"
+        for name, value in sorted(config.data.items()):
+            if check_header_name(name) or name.lower() in _FIXED_NEVER or "$" in value:
+                return (), f"header {name[:64]} of auth-proxy-set-headers is not served"
+            if not value.isascii() or not value.isprintable() or not 0 < len(value) <= 4096:
+                return (), f"header {name[:64]} of auth-proxy-set-headers has no valid value"
+            headers[name.lower()] = ExtAuthHeader(name=name, value=value)
+    if len(headers) > 16:
+        return (), "auth-proxy-set-headers has more than 14 headers"
+    return tuple(headers.values()), ""
+
+
+def _translate_signin(found: AuthUrl) -> str:
+    """Return the template of the sign-in address, "" without one and for a form that is not served."""
+    if not found.signin:
+        return ""
+    unknown = [one for one in _VARIABLE.findall(found.signin) if one not in _VARIABLES]
+    start = _VARIABLE.sub(lambda one: _VARIABLES.get(one[1], ""), found.signin)
+    parameter = found.signin_parameter
+    query = urlsplit(found.signin).query
+    rest = f"{parameter}={{scheme}}://{{authority}}{{escapedTarget}}"
+    if not query:
+        start += f"?{rest}"
+    elif not re.search(rf"(?:^|&){re.escape(parameter)}=[^&]", query):
+        start += f"&{rest}"
+    return start if not unknown and "$" not in start and _TEMPLATE.fullmatch(start) else ""
+
+
+def _find_backend(
+    host: str, port: int, tls: bool, namespace: str, lookup: Lookup
+) -> tuple[BackendObjectReference, Key | None, Backend | None]:
+    """Return a reference to the Service that a DNS name of a cluster means, else to a Backend that is made."""
+    labels = host.split(".")
+    if not tls and len(labels) >= 2 and (len(labels) == 2 or labels[2] == "svc"):
+        key = (labels[1], labels[0])
+        service = lookup.service(key)
+        if service is not None and any(one.port == port for one in service.spec.ports):
+            ref = BackendObjectReference(name=key[1], namespace=key[0], port=port)
+            return ref, key, None
+    if _is_address(host):
+        endpoint = BackendEndpoint(ip=IPEndpoint(address=host, port=port))
+    else:
+        endpoint = BackendEndpoint(fqdn=FQDNEndpoint(hostname=host, port=port))
+    scheme = "https" if tls else "http"
+    digest = hashlib.blake2s(f"{scheme}://{host}:{port}".encode(), digest_size=6).hexdigest()
+    name = f"auth.Ingress-{digest}"
+    backend = Backend(
+        metadata=ObjectMeta(name=name, namespace=namespace),
+        spec=BackendSpec(
+            endpoints=(endpoint,),
+            tls=BackendTLS(hostname=host) if tls else None,
+        ),
+    )
+    return BackendObjectReference(group=EDGE_GROUP, kind="Backend", name=name), None, backend
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,150 @@
+"""An Ingress with annotations of ingress-nginx behind a real proxy: headers about the client and an authorization service."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from origin.answers import answer_target, response
+from origin.message import Message
+from origin.recording import RecordingOrigin
+from origin.scripted import ScriptedOrigin, serving
+from wire.harness import objects as make
+from wire.harness.certificates import Authority
+from wire.harness.client import Client
+from wire.harness.gateway import Gateway
+from wire.harness.ports import free_port
+
+PREFIX = "nginx.ingress.kubernetes.io/"
+
+
+def ingress(name: str, **annotations: str) -> make.Object:
+    """An Ingress of all paths of a host."""
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    path = {"path": "/", "pathType": "Prefix", "backend": backend}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "Ingress",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "annotations": {
+                PREFIX + key.replace("_", "-"): value for key, value in annotations.items()
+            },
+        },
+        "spec": {
+            "ingressClassName": "nginx",
+            "rules": [{"host": f"{name}.test", "http": {"paths": [path]}}],
+        },
+    }
+
+
+def arguments(port: int) -> list[str]:
+    """Options that serve the class nginx at a port."""
+    return ["--ingress-class", "nginx", "--ingress-http", str(port)]
+
+
+def judge(message: Message) -> bytes:
+    """Answer as the cookie of the request asks."""
+    status = int((message.value(b"cookie") or b"s=401").partition(b"=")[2])
+    headers = [("Set-Cookie", "seen=1"), ("X-User", "ann"), ("WWW-Authenticate", "Cookie")]
+    return response(b"" if status == 204 else b"page", status, headers)
+
+
+def test_auth_url() -> None:
+    port = free_port()
+    external: dict[str, Any] = {
+        "auth_url": "http://auth.default.svc.cluster.local/check?a=b",
+        "auth_response_headers": "X-User",
+    }
+    with RecordingOrigin(judge) as auth, RecordingOrigin() as web:
+        objects = [
+            ingress("plain", **external),
+            ingress("page", auth_signin="https://in.test/start", **external),
+            *make.service("auth", [("127.0.0.1", auth.port)]),
+            *make.service("web", [("127.0.0.1", web.port)]),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+
+            def ask(host: str, status: int) -> Any:
+                headers = [("Cookie", f"s={status}"), ("X-User", "forged")]
+                return client.request("GET", "/a//b?c", host=host, headers=headers)
+
+            answer = ask("plain.test", 204)
+            assert (answer.status, answer.value("set-cookie")) == (200, "seen=1")
+            assert [ask("plain.test", one).status for one in (401, 403, 302, 404, 503)] == [
+                401,
+                403,
+                500,
+                500,
+                500,
+            ]
+            assert ask("plain.test", 401).value("www-authenticate") == "Cookie"
+            answer = ask("page.test", 401)
+            assert (answer.status, answer.value("set-cookie")) == (302, "seen=1")
+            location = "https://in.test/start?rd=http://page.test%2Fa%2F%2Fb%3Fc"
+            assert answer.value("location") == location
+            auth.turn()
+            web.turn()
+            asked, (passed,) = auth.take().messages, web.take().messages
+    assert passed.values(b"x-user") == [b"ann"]
+    assert passed.value(b"x-real-ip") == b"127.0.0.1"
+    first = asked[0]
+    assert (first.method, first.target) == (b"GET", b"/check?a=b")
+    assert first.value(b"host") == b"auth.default.svc.cluster.local"
+    assert first.value(b"x-original-url") == b"http://plain.test/a//b?c"
+    assert first.value(b"x-sent-from") == b"nginx-ingress-controller"
+    assert first.value(b"cookie") == b"s=204"
+
+
+def test_backend_protocol_https(authority: Authority) -> None:
+    """The certificate of the backend is not verified, as in ingress-nginx."""
+    port = free_port()
+    context = authority.server_context(authority.issue(["else.test"]))
+    with ScriptedOrigin(serving(answer_target), tls=context) as origin:
+        objects = [
+            ingress("secure", backend_protocol="HTTPS"),
+            *make.service("web", [("127.0.0.1", origin.port)]),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+            answer = client.request("GET", "/a", host="secure.test")
+            assert (answer.status, answer.body) == (200, b"/a")
+
+
+def test_satisfy_any() -> None:
+    """An address or a password is enough."""
+    port = free_port()
+    known = "{SHA}" + base64.b64encode(hashlib.sha1(b"secret").digest()).decode()
+    users = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "users", "namespace": "default"},
+        "stringData": {"auth": f"user:{known}"},
+    }
+    rules = {"satisfy": "any", "auth_type": "basic", "auth_secret": "users"}
+    with RecordingOrigin() as origin:
+        objects = [
+            users,
+            ingress("near", whitelist_source_range="127.0.0.0/8", **rules),
+            ingress("far", whitelist_source_range="10.0.0.0/8", **rules),
+            *make.service("web", [("127.0.0.1", origin.port)]),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+
+            def ask(host: str, password: str) -> int:
+                pair = base64.b64encode(f"user:{password}".encode()).decode()
+                headers = [("Authorization", f"Basic {pair}")]
+                return client.request("GET", "/", host=host, headers=headers).status
+
+            assert [ask("near.test", one) for one in ("secret", "wrong")] == [200, 200]
+            assert [ask("far.test", one) for one in ("secret", "wrong")] == [200, 401]
