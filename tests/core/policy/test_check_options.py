@@ -101,6 +101,13 @@ async def test_named_headers_of_the_original_request_are_never_those_of_the_clie
     assert message.value(b"cookie") == b"a=b"
 
 
+async def test_a_refusal_has_one_location(world: World) -> None:
+    route = await guarded(world, says(401, ("Location", "/other")), sign_in=SIGN_IN)
+    answer = await route.ask()
+    places = [value for name, value in answer.headers if name.lower() == "location"]
+    assert places == ["https://in.test/start?rd=http://test%2F"]
+
+
 async def test_fixed_headers_replace_those_of_the_client(world: World) -> None:
     fixed = (("authorization", "Bearer service"), ("x-auth-request-redirect", "https://back.test/"))
     for more in ({"all_headers": True}, {"headers": ("x-auth-request-redirect",)}):
