@@ -31,6 +31,9 @@ cdef frozenset _CORS_OWN = frozenset((
 ))
 
 
+cdef frozenset _SIGN_IN_OWN = BODY_HEADERS | {b"location"}
+
+
 cdef int give_up(Exchange ex) except -1:
     """It cannot go on, and that is nobody's fault but ours."""
     if not ex.finished:
@@ -331,7 +334,7 @@ cdef class RuleAuthFlow:
             lines += group.challenge
         if decision.status == 401 and sign_in_of(self) is not None:
             ex.refuser = self.policies[self.n]
-            lines = lines_but(lines, BODY_HEADERS if ex.cors_lines is None else BODY_HEADERS | _CORS_OWN)
+            lines = lines_but(lines, _SIGN_IN_OWN if ex.cors_lines is None else _SIGN_IN_OWN | _CORS_OWN)
             return ex.answer(302, sign_in_of(self).line(ex, &self.at) + lines, F_DENIED)
         if decision.status == 204 or decision.status == 205 or decision.status == 304:
             body = b""

@@ -56,7 +56,8 @@ cdef class AuthService:
             if spec.all_headers:
                 self.sends = OtherNames([*_NEVER_SHOWN, *_ORIGINAL, *[name for name, _ in spec.fixed]])
             elif self.options is not None:  # in place of the client's
-                self.sends = HeaderNames([name.decode() for name in self.sends.names if name.decode() not in self.options.names])
+                own = self.options.names.union(_ORIGINAL) if self.options.original else self.options.names
+                self.sends = HeaderNames([name.decode() for name in self.sends.names if name.decode().replace("_", "-") not in own])
         self.sets = names_but(() if spec.grpc else spec.to_backend, _NEVER_SET)
         self.statuses = frozenset(spec.statuses)
         self.body = spec.body

@@ -78,11 +78,12 @@ def resolve_backend(
         report.unresolve(
             f"{path}.kind",
             "InvalidKind",
-            supported_text(named, [one for one in KINDS if _is_allowed(one, "", reader)]),
+            supported_text(named, [one for one in KINDS if _is_allowed(one, reader, made=False)]),
             core_hint(ref.group) or _guess_kind(ref),
         )
         return None
-    if kind in _ALLOWED and not _is_allowed(kind, ref.name, reader):
+    made = is_made(ref.name) and is_made(report.object.name)
+    if kind in _ALLOWED and not _is_allowed(kind, reader, made=made):
         message = f"{kind} is not enabled (extensionApis.{_ALLOWED[kind]})"
         report.unresolve(f"{path}.kind", "InvalidKind", message)
         return None
@@ -98,11 +99,11 @@ def resolve_backend(
     return _resolve_own(ref, target, certificate, reader, report, path, spoken=spoken)
 
 
-def _is_allowed(kind: str, name: str, reader: Reader) -> bool:
+def _is_allowed(kind: str, reader: Reader, *, made: bool) -> bool:
     if kind == "XBackend":
         return reader.settings.enable_x_backend
-    # A Backend that was made is a Service of an Ingress, such as one of type ExternalName.
-    return kind != "Backend" or reader.settings.enable_backend or is_made(name)
+    # A Backend that was made, for a route that was, is a Service of an Ingress, such as one of type ExternalName.
+    return kind != "Backend" or reader.settings.enable_backend or made
 
 
 def _guess_kind(ref: BackendObjectReference) -> str:

@@ -88,6 +88,26 @@ async def test_headers_of_the_original_request(world: World) -> None:
     assert message.value(b"x-forwarded-for") == b"127.0.0.1"
 
 
+async def test_named_headers_of_the_original_request_are_never_those_of_the_client(
+    world: World,
+) -> None:
+    names = ("x-original-method", "x_original_uri", "x-scheme", "x-auth-request-redirect")
+    route = await guarded(world, original=True, headers=(*names, "cookie"))
+    sent = [*((one, "forged") for one in names if "_" not in one), ("cookie", "a=b")]
+    message = (await check(route, "/a", headers=sent)).message
+    assert b"forged" not in [value for _, value in message.headers]
+    assert message.value(b"x-original-method") == b"GET"
+    assert message.value(b"x-scheme") == b"http"
+    assert message.value(b"cookie") == b"a=b"
+
+
+async def test_a_refusal_has_one_location(world: World) -> None:
+    route = await guarded(world, says(401, ("Location", "/other")), sign_in=SIGN_IN)
+    answer = await route.ask()
+    places = [value for name, value in answer.headers if name.lower() == "location"]
+    assert places == ["https://in.test/start?rd=http://test%2F"]
+
+
 async def test_fixed_headers_replace_those_of_the_client(world: World) -> None:
     fixed = (("authorization", "Bearer service"), ("x-auth-request-redirect", "https://back.test/"))
     for more in ({"all_headers": True}, {"headers": ("x-auth-request-redirect",)}):

@@ -1,4 +1,4 @@
-"""Access: what problems of an Ingress say about its Secret."""
+"""Access: the content of a Secret in problems of an Ingress."""
 
 from __future__ import annotations
 

@@ -186,6 +186,18 @@ spec:
     assert not found.statuses.security_policies
 
 
+def test_routes_of_users_do_not_reach_backends_of_ingresses() -> None:
+    far = "apiVersion: v1\nkind: Service\nmetadata: {name: far, namespace: app}\nspec: {type: ExternalName, externalName: far.example.com, ports: [{port: 80}]}\n"
+    front = "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: edge}\nspec: {controllerName: gateway.edge.io/gatewayclass-controller}\n---\napiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: g, namespace: app}\nspec: {gatewayClassName: edge, listeners: [{name: h, port: 80, protocol: HTTP}]}\n"
+    route = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {name: r, namespace: app}\nspec: {parentRefs: [{name: g}], rules: [{backendRefs: [{group: gateway.edge.io, kind: Backend, name: far.Ingress-80}]}]}\n"
+    shop = ingress("shop").replace("{name: web,", "{name: far,")
+    found = run(ingress_class("ours"), far, shop, front, route)
+    clusters = {one.name: [c.name for c in one.clusters] for one in found.ir.fleets}
+    assert clusters.pop(FLEET) == ["backend/app/far.Ingress-80"]
+    assert list(clusters.values()) == [[]]
+    assert any("Backend is not enabled" in one.line() for one in found.problems)
+
+
 def test_the_config_map_is_only_the_named_one() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ingress-nginx-controller, namespace: app}\ndata: {block-user-agents: curl}\n"
     own = (ingress_class("ours"), ingress("a"), text)

@@ -106,7 +106,7 @@ def test_a_removed_ingress_makes_the_service_of_another_host_a_canary() -> None:
     marks = "{nginx.ingress.kubernetes.io/canary: 'true', nginx.ingress.kubernetes.io/canary-weight: '30', "
     canary = ingress("a").replace("name: a\n", "name: c\n").replace("name: web", "name: new")
     canary = canary.replace("annotations: {", f"annotations: {marks}")
-    other = ingress("z").replace("name: web", "name: new")  # before the canary
+    other = ingress("z").replace("name: web", "name: new")
     services = (service(), service().replace("web", "new"))
     first = translate(objects(ingress("a"), canary, other, *services), SETTINGS)
     base = first.memo.expansion.base
