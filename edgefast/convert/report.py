@@ -120,7 +120,7 @@ def _line(name: str, problem: Problem) -> Line:
     if problem.reason in _NO_EFFECT:
         result = "same"
         how = f"{_EFFECTS[problem.reason]}; no effect in ingress-nginx either"
-    elif _AS_NGINX.search(problem.message):
+    elif problem.severity != "error" and _AS_NGINX.search(problem.message):
         result = "same"
     setting = name_setting(problem.path) or "spec"
     return Line(object=name, setting=setting, result=result, how=how, fix=problem.hint)
