@@ -90,7 +90,7 @@ def test_standard_output_is_yaml_and_the_report_is_apart(folder: Path) -> None:
     done = _convert(folder, {"rewrite-target": "/"})
     assert done.status == 0
     kinds = [one["kind"] for one in yaml.safe_load_all(done.out)]
-    assert kinds[:2] == ["GatewayClass", "Gateway"]
+    assert kinds[:3] == ["GatewayClass", "EdgeProxy", "Gateway"]
     assert kinds[-1] == "HTTPRoute"
     assert "shop/web  rewrite-target  same" in done.err
     assert "1 Ingress converted to" in done.err
