@@ -102,7 +102,7 @@ def site(world: World) -> Iterator[Site]:
 
 
 def test_an_ingress_is_served_with_its_address_and_an_event(site: Site) -> None:
-    wrong = {"auth_url": "http://auth.example", "proxy_body_size": "1k"}
+    wrong = {"auth_url": "http://$host/auth", "proxy_body_size": "1k"}
     site.admin.apply(
         ingress(site.app, "shop", site.adopted, "shop.example", "one"),
         ingress(site.app, "closed", site.adopted, "closed.example", "one", **wrong),
