@@ -104,6 +104,11 @@ def _check_satisfy(policy: SecurityPolicy, report: Report) -> str:
     if spec.satisfy == "Any" and spec.jwt is not None:
         message = "Any is not supported with jwt"
         return report.refuse(path, "NotSupported", message, condition="Invalid").text()
+    keys = spec.api_key_auth
+    if spec.satisfy == "Any" and keys is not None and keys.sanitize:
+        # Where an address is enough, no key is looked for, and none would be removed.
+        message = "Any is not supported with apiKeyAuth.sanitize"
+        return report.refuse(path, "NotSupported", message, condition="Invalid").text()
     if spec.satisfy == "Any" and given is not None and given.default_action == "Allow":
         message = "Any: authorization.defaultAction Allow lets every request pass that no rule denies, without credentials"
         report.warn(path, "Invalid", message, "set authorization.defaultAction: Deny")
