@@ -24,7 +24,7 @@ from http import HTTPStatus
 from hashlib import blake2b, sha1, sha256
 from heapq import heapify, heappop, heappush, heapreplace
 from ipaddress import ip_address, ip_network
-from itertools import islice
+from itertools import islice, product
 from sys import getsizeof
 from urllib.parse import unquote_to_bytes
 from weakref import WeakValueDictionary

@@ -134,6 +134,12 @@ def _hide_line(line: str) -> str:
 
 def _kept(head: Head, ops: Ops, http: ir.HttpSettings) -> list[str]:
     gone, drop = _dropped_flags(http), ops.drop | ({*http.forwarded.names} - _KEPT_OF_TRUSTED)
+    if http.underscores == "Allow":  # backends may take "_" for "-"
+        drop |= {
+            name
+            for name in (_text(one.name).lower() for one in head.lines)
+            if "_" in name and name.replace("_", "-") in http.forwarded.names
+        }
     return [
         _text(one.raw.removesuffix(b"\r\n"))
         for one in head.lines

@@ -2,11 +2,11 @@
 #
 # In: a request whose client is known (exchange/clientaddress.pyx), the settings (EdgeProxy spec.headers). Out: lines of the backend's head.
 # x-forwarded-host and x-forwarded-port of a trusted peer stay as they came. A filter that sets or removes one of the names wins.
-# Must never: forward such a line of an untrusted client under the name of one that edgefast writes.
+# Must never: forward such a line of an untrusted client under the name of one that edgefast writes, also not with "_" in place of "-".
 
 cdef class ForwardedHeaders:
-    def __init__(self, spec):
-        """spec: ir.ForwardedHeaders."""
+    def __init__(self, spec, underscores):
+        """spec: ir.ForwardedHeaders; underscores: names of clients may contain "_"."""
         names = {name.encode() for name in spec.names}
         self.real_ip = b"x-real-ip" in names
         self.host = b"x-forwarded-host" in names
@@ -16,8 +16,14 @@ cdef class ForwardedHeaders:
         self.original_for = b"x-original-forwarded-for" in names
         self.original_host = b"x-original-forwarded-host" in names
         self.original_uri = b"x-original-uri" in names
+        dropped = set(names)
+        if underscores:
+            for name in names:
+                parts = name.split(b"-")
+                for signs in product((b"-", b"_"), repeat=len(parts) - 1):
+                    dropped.add(parts[0] + b"".join([sign + part for sign, part in zip(signs, parts[1:], strict=True)]))
         # Those of an untrusted peer are gone before (leave_out_forwarding).
-        self.drops = HeaderOps(sorted(names - {b"x-forwarded-host", b"x-forwarded-port"}), b"", None)
+        self.drops = HeaderOps(sorted(dropped - {b"x-forwarded-host", b"x-forwarded-port"}), b"", None)
         self.of_proxy = [HeaderNames(spec.names)]
         self.overwrites = spec.overwrite_for
         self.keeps_ids = spec.request_id == "preserve"

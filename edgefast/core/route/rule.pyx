@@ -63,7 +63,7 @@ cdef class HttpSettings:
         self.trusted_hops = spec.client_address.trusted_hops
         self.trusted = inet_ranges(spec.client_address.trusted_cidrs)
         self.n_trusted = <int>len(spec.client_address.trusted_cidrs)
-        self.forwarded = ForwardedHeaders(spec.forwarded) if spec.forwarded != ir.ForwardedHeaders() else None
+        self.forwarded = ForwardedHeaders(spec.forwarded, spec.underscores == "Allow") if spec.forwarded != ir.ForwardedHeaders() else None
         self.rate_limit_headers = spec.rate_limit_headers
         self.retry_after = spec.retry_after
         self.proxy_protocol = {"off": 0, "optional": 1, "required": 2}[spec.client_address.proxy_protocol]

@@ -37,6 +37,7 @@ async def ask(
     client: ir.ClientAddress = UNTRUSTED,
     ops: ir.HeaderOps | None = None,
     raw: bytes = b"",
+    underscores: str = "Reject",
 ) -> Message:
     """Send one request and return it as the backend gets it."""
     seen: list[Message] = []
@@ -46,7 +47,9 @@ async def ask(
         return make_response(b"ok")
 
     backend = await world.backend(answer)
-    listener = make_listener(forwarded=ir.ForwardedHeaders(**forwarded), client_address=client)
+    listener = make_listener(
+        forwarded=ir.ForwardedHeaders(**forwarded), client_address=client, underscores=underscores
+    )
     host = make_host(make_rule(request_headers=ops))
     port = await world.serve(make_fleet(listener, host, make_cluster(backend.port)))
     peer = await world.client(port)
@@ -99,6 +102,19 @@ async def test_the_port_is_that_of_a_scheme_of_another_proxy(world: World) -> No
     headers = [("X-Forwarded-Proto", "https")]
     message = await ask(world, headers, forwarded={"names": NAMES}, client=TRUSTED)
     assert values(message)["x-forwarded-port"] == ["443"]
+
+
+@pytest.mark.parametrize("client", [UNTRUSTED, TRUSTED], ids=("untrusted", "trusted"))
+async def test_underscores_do_not_hide_a_forged_header(
+    world: World, client: ir.ClientAddress
+) -> None:
+    """CGI and its successors take "_" for "-"."""
+    forged = [(name.replace("-", "_"), "forged") for name in NAMES]
+    forged += [("X-Real_IP", "forged"), ("x_other", "kept")]
+    forwarded = {"names": NAMES}
+    message = await ask(world, forged, forwarded=forwarded, client=client, underscores="Allow")
+    assert [name for name, value in message.headers if value == b"forged"] == []
+    assert message.value(b"x_other") == b"kept"
 
 
 async def test_a_filter_has_priority(world: World) -> None:
