@@ -67,7 +67,7 @@ def _render_frontend(setup: Setup, host: str, prefix: str) -> str:
     parts = [f'address = "127.0.0.1:{setup.port}"', f'hostname = "{host}"', f'path = "{prefix}"']
     if setup.scenario.tls:
         pair = setup.certificate
-        parts += [f'certificate = "{pair.cert}"', f'key = "{pair.key}"', 'certificate_chain = ""']
+        parts += [f'certificate = "{pair.cert}"', f'key = "{pair.key}"']
     edits = ", ".join(
         f'{{ position = "{position}", key = "{key}", value = "{value}" }}'
         for position, headers in (("request", REQUEST_HEADERS), ("response", RESPONSE_HEADERS))
