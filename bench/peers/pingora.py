@@ -27,6 +27,8 @@ class Pingora(Peer):
         """HTTP without an access log."""
         if scenario.stream:
             return "speaks HTTP alone"
+        if scenario.http2:
+            return "does not answer HTTP/2 in plain text here"
         return "has no access log" if scenario.logs else None
 
     def render(self, setup: Setup) -> list[str]:
