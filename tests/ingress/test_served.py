@@ -19,6 +19,7 @@ from edgefast.explain import RequestSpec, serve_translation
 from edgefast.explain.explain import explain
 from edgefast.explain.explanation import Explanation
 from edgefast.explain.forwarded import RANDOM_ID
+from edgefast.explain.served_fleet import Served
 from edgefast.translate import Settings, translate
 from ingress.differ import Ask, Objects, Unknown, compare
 from ingress.generate import PREFIX, standard_objects, tls_secret
@@ -94,8 +95,11 @@ def serve(objects: Objects) -> Ask:
     ]
     ingress = IngressSettings(certificate="ingress-nginx/default")
     settings = Settings(standalone=True, ingress=ingress)
-    served = serve_translation(translate(Snapshot.of(decoded), settings))
+    return ask_table(serve_translation(translate(Snapshot.of(decoded), settings)), objects)
 
+
+def ask_table(served: Served, objects: Objects) -> Ask:
+    """Questions to a compiled table that serves these objects."""
     naive = NaiveObjects(objects)
     forwarded = naive.setting("use-forwarded-headers") == "true"
     hosts = {
