@@ -39,7 +39,7 @@ COMPILED = $(BIN)/python -m compileall -q edgefast controller
 # Network namespaces are made by root alone.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 
-.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster bench-ingress2gateway fuzz wheel image clean
+.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster bench-convert fuzz wheel image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -89,7 +89,7 @@ bench-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## propagation
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
 	@PYTHONPATH=tests $(AS_ROOT) $(BIN)/python -m bench.cluster $(ARGS)
 
-bench-ingress2gateway: $(VENV)/.dev build/.native ## wrong answers of converted Ingresses, beside ingress2gateway of PATH
+bench-convert: $(VENV)/.dev build/.native ## wrong answers of converted Ingresses, beside ingress2gateway of PATH
 	@PYTHONPATH=tests $(BIN)/python -m ingress.comparison $(ARGS)
 
 fuzz: $(VENV)/.dev build/.native build/.test-packages ## every fuzz target for SECONDS_PER_TARGET=60

@@ -263,7 +263,7 @@ def main(argv: list[str] | None = None) -> int:
     now = datetime.now(UTC)
     stem = "convert" if options.only_edgefast else "ingress2gateway"
     out = options.out or RESULTS / f"{now:%Y-%m-%d}-{stem}.md"
-    command = f'make bench-ingress2gateway ARGS="{" ".join(argv or sys.argv[1:])}"'
+    command = f'make bench-convert ARGS="{" ".join(argv or sys.argv[1:])}"'
     versions = f"tree {_revision()}" + (f"; {_version(program)}" if program else "")
     out.write_text(
         f"# Converted Ingresses, {now:%Y-%m-%d %H:%M} UTC\n\n{command}: seeds {seeds.start} to {seeds.stop - 1}; {versions}\n\n"

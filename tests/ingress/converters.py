@@ -2,7 +2,7 @@
 
 In: objects, and how to call the program. Out: the printed documents, and the Ingresses that had to be left out so that it printed
 any. `ingress2gateway` is not built here: it is the one of PATH, or a given file.
-Must never: change what a program prints (`assistance.py` does, and says so in the table).
+Must never: change what a program prints; `assistance.py` does.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Converted:
 
 
 def find_ingress2gateway(given: str) -> str:
-    """Return the path of the program; SystemExit with what to do if there is none."""
+    """Return the path of the program; SystemExit without one."""
     found = shutil.which(given or "ingress2gateway")
     if found is None:
         raise SystemExit(
