@@ -121,7 +121,7 @@ def ask_table(served: Served, objects: Objects) -> Ask:
         if answer.kind != "backend":
             return Answer(answer.status, comparable(answer.location or _written_location(found)))
         part = next(one for one in found.backends if one.name == answer.backend)
-        _, space, name, port = part.name.split("/")
+        _, space, name, port = part.name.split("/")[:4]
         pairs = [line.partition(": ") for line in part.head[1:]]
         sent = [(key.lower(), _read_value(value)) for key, _, value in pairs]
         return Answer(
