@@ -144,7 +144,7 @@ class _Reader:
             verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
             custom_headers=self._or("", values.text, "custom-headers", BASIC),
             mirror=self._mirror(),
-            prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),
+            prefix_header=self._prefix_header(),
             service_upstream=self._or(settings.service_upstream, values.flag, "service-upstream"),
         )
         self._connect_timeout()
@@ -235,6 +235,16 @@ class _Reader:
             return ""
         if "$" in found:
             self._note("app-root", "variables of nginx are not served; / is not redirected")
+            return ""
+        return found
+
+    def _prefix_header(self) -> str:
+        found = self._required("x-forwarded-prefix", PATH_WITH_GROUPS)
+        if "$" in found:
+            message = (
+                "groups and variables of nginx are not served; backends get no X-Forwarded-Prefix"
+            )
+            self._warn("x-forwarded-prefix", message)
             return ""
         return found
 
