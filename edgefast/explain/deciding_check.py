@@ -366,7 +366,7 @@ def _answer_limits(served: Served, limits: Iterable[LimitPart]) -> Answer | None
             if full.requests
             else f"its {field} is 0, which refuses all requests"
         )
-        return Answer(kind="status", check="limit", status=full.status, why=why, fix=fix)
+        return Answer(kind="status", check="limit", status=full.status or 429, why=why, fix=fix)
     if (
         any(one.kind == "Window" for one in counting)
         and served.live is not None

@@ -126,7 +126,7 @@ class LimitPart(Value, frozen=True, kw_only=True):
     shadow: bool = False
     kind: Literal["Window", "Bucket", "Parallel"] = "Window"
     burst: int = 0  # of a Bucket
-    status: int = 429  # of a refusal
+    status: int = 0  # of a refusal; 0: 429
     early: bool = False  # counted before authentication
     used: int | None = None  # None: nobody was asked, or there is no counter yet
     remaining: int | None = None

@@ -195,7 +195,7 @@ def _limit(one: LimitPart) -> str:
     if one.kind == "Bucket":
         message += f", burst {one.burst}"
     if one.kind != "Window":
-        message += f", refused with {one.status}"
+        message += f", refused with {one.status or 429}"
     if not one.counts:
         return f"{message}, not counted: {one.why_not}"
     if one.shadow:

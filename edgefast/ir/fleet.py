@@ -147,7 +147,7 @@ class RateLimit(Struct, frozen=True, gc=False):
     # Window: counts in the store. Bucket: a token bucket of this machine; Parallel: requests in progress on this machine, at most `requests`.
     kind: Literal["Window", "Bucket", "Parallel"] = "Window"
     burst: int = 0  # of a Bucket: its tokens when it is full
-    status: int = 429  # of a refusal
+    status: int = 0  # of a refusal; 0: 429
     excepts: tuple[str, ...] = ()  # address ranges; a client in one of them is not counted
 
 

@@ -59,7 +59,7 @@ def _compare_seeds(first: int, count: int, requests: int) -> int:
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_random_sets_get_the_same_answers(first: int) -> None:
-    assert _compare_seeds(first, 10, 50) > 50
+    assert _compare_seeds(first, 10, 50) > 30
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -75,7 +75,14 @@ def test_many_random_sets_get_the_same_answers(first: int) -> None:
     assert _compare_seeds(first, 10, 200) > 10
 
 
-_MARKS = (RULE_ORDER, "HTTPRouteFilter", "SecurityPolicy", "hostnames", "requestHeaderModifier")
+_MARKS = (
+    RULE_ORDER,
+    "HTTPRouteFilter",
+    "SecurityPolicy",
+    "hostnames",
+    "requestHeaderModifier",
+    "RateLimitFilter",
+)
 
 
 @pytest.mark.parametrize("mark", _MARKS)

@@ -317,6 +317,7 @@ class Generator:
             (0.25, self._pages),
             (0.3, self._single),
             (0.12, self._cors),
+            (0.15, self._limits),
         )
         for share, group in groups:
             if self._chance(share):
@@ -396,6 +397,19 @@ class Generator:
             found[name] = pick((*RANGES, *RANGES, "no address", ""))
         if self._chance(0.5):
             found["denylist-source-range"] = pick((*RANGES, *RANGES, "10.0.0.0/99"))
+        return found
+
+    def _limits(self) -> dict[str, str]:
+        """Limits that the requests of a test do not reach, and values that are none: what is reached depends on time."""
+        pick = self._random.choice
+        names = ("limit-rps", "limit-rpm", "limit-connections")
+        found = {name: pick(("2000", "0", "9000", "-1", "")) for name in names if self._chance(0.5)}
+        if self._chance(0.1):
+            found["limit-rps"] = "many"
+        if self._chance(0.3):
+            found["limit-burst-multiplier"] = pick(("1", "3", "lots"))
+        if self._chance(0.4):
+            found[pick(("limit-whitelist", "limit-allowlist"))] = pick(RANGES)
         return found
 
     def _password(self) -> dict[str, str]:

@@ -21,7 +21,7 @@ cdef class Limit:
         self.counter = spec.counter.encode()
         self.requests = spec.requests
         self.unit = spec.unit
-        self.status = spec.status
+        self.status = spec.status or 429
         self.parallel = spec.kind == "Parallel"
         if spec.kind == "Bucket":
             self.burst = spec.burst

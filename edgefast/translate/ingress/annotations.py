@@ -494,7 +494,7 @@ class _Reader:
             return None
         exempt = {known for one in listed if (known := read_range(one.strip()))}
         if len(exempt) > MAX_EXEMPT:
-            self._close(name, f"{len(exempt)} ranges (at most {MAX_EXEMPT})")
+            self._close(name, f"{len(exempt)} ranges are not served (at most {MAX_EXEMPT})")
             return None
         rps, rpm, connections = numbers
         return Limits(
