@@ -187,6 +187,7 @@ class Generator:
     ) -> None:
         """`without`: annotations and settings of the ConfigMap that are left out, with the expression of their values."""
         self._random = random.Random(seed)
+        self._of_limits = random.Random(f"limits {seed}")  # the other choices stay as they are
         self._without = without
         self._size = size
         self._hosts: list[str] = list(HOSTS)
@@ -317,7 +318,6 @@ class Generator:
             (0.25, self._pages),
             (0.3, self._single),
             (0.12, self._cors),
-            (0.15, self._limits),
         )
         for share, group in groups:
             if self._chance(share):
@@ -326,6 +326,8 @@ class Generator:
             found.setdefault("ssl-redirect", "false")
         if self._chance(0.2):
             found["satisfy"] = pick(("any", "any", "all", "some"))
+        if self._of_limits.random() < 0.15:
+            found |= self._limits()
         if "canary" in found:  # error pages of an upstream with a canary may come from the canary
             found.pop("default-backend", None)
         return {PREFIX + name: value for name, value in self._kept(found)}
@@ -401,14 +403,14 @@ class Generator:
 
     def _limits(self) -> dict[str, str]:
         """Limits that the requests of a test do not reach, and values that are none: what is reached depends on time."""
-        pick = self._random.choice
+        pick, chance = self._of_limits.choice, self._of_limits.random
         names = ("limit-rps", "limit-rpm", "limit-connections")
-        found = {name: pick(("2000", "0", "9000", "-1", "")) for name in names if self._chance(0.5)}
-        if self._chance(0.1):
+        found = {name: pick(("2000", "0", "9000", "-1", "")) for name in names if chance() < 0.5}
+        if chance() < 0.1:
             found["limit-rps"] = "many"
-        if self._chance(0.3):
+        if chance() < 0.3:
             found["limit-burst-multiplier"] = pick(("1", "3", "lots"))
-        if self._chance(0.4):
+        if chance() < 0.4:
             found[pick(("limit-whitelist", "limit-allowlist"))] = pick(RANGES)
         return found
 
